@@ -3,9 +3,13 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/app/inspect"
@@ -100,11 +104,8 @@ func (c *client) Trouble() error { return c.cfg.Trouble }
 func (c *client) Close() error { return c.cfg.Close() }
 
 func (c *client) Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error {
-	urls, err := asURLs(seeds)
+	urls, err := c.seedFrom(ctx, seeds, files)
 	if err != nil {
-		return err
-	}
-	if urls, err = c.seedFrom(ctx, urls, files); err != nil {
 		return err
 	}
 	return c.control.Start(ctx, settings.Map(all), urls)
@@ -138,11 +139,8 @@ func (c *client) Links(ctx context.Context, url string) (inspect.Links, error) {
 }
 
 func (c *client) Add(ctx context.Context, seeds []string, files ...*seeds.File) error {
-	urls, err := asURLs(seeds)
+	urls, err := c.seedFrom(ctx, seeds, files)
 	if err != nil {
-		return err
-	}
-	if urls, err = c.seedFrom(ctx, urls, files); err != nil {
 		return err
 	}
 	return c.control.Add(ctx, urls)
@@ -155,9 +153,13 @@ func (c *client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Se
 	})
 }
 
-// seedFrom adds the seeds of files, piece by piece. It returns urls with the first of them: what is known is no harm,
-// and where there are some, the crawl has seeds.
-func (c *client) seedFrom(ctx context.Context, urls []string, files []*seeds.File) ([]string, error) {
+// seedFrom adds the seeds of files, piece by piece. It returns those that were typed with the first of them: what is
+// known is no harm, and where there are some, the crawl has seeds.
+func (c *client) seedFrom(ctx context.Context, typed []string, files []*seeds.File) ([]string, error) {
+	urls, err := asURLs(typed)
+	if err != nil {
+		return nil, err
+	}
 	var failed error
 	if err := errors.Join(c.control.Seed(ctx, eachSeed(nil, files, &failed)), failed); err != nil {
 		return nil, err
@@ -226,7 +228,59 @@ func (c *client) Record(ctx context.Context) (desired.Record, error) {
 	return r, err
 }
 
-// Status is the crawl's record, and all nodes, by name, as the registry has them.
-func (c *client) Status(ctx context.Context) (desired.Record, []node.Status, error) {
-	return c.control.Status(ctx)
+// countTime is how long nodes have to count: each takes two seconds at most, and may be busy.
+const countTime = 5 * time.Second
+
+// BlockedAll has all members count what rules would leave out.
+func (c *client) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
+	ctx, cancel := context.WithTimeout(ctx, countTime)
+	defer cancel()
+	counts, err := c.control.AskBlocked(ctx, c.cfg.Bus, c.cfg.Crawl, rules)
+	if err != nil {
+		return nil, err
+	}
+	all := inspect.NewBlockedAll()
+	for n, count := range counts {
+		all.AddNode(n.Name(), count)
+	}
+	return all, nil
+}
+
+// A picture is a registry as it was once. Nothing can be written to it.
+type picture struct{ entries []bus.Entry }
+
+var _ bus.Registry = (*picture)(nil)
+
+func newPicture(entries []bus.Entry) *picture {
+	slices.SortFunc(entries, func(a, b bus.Entry) int { return cmp.Compare(a.Revision, b.Revision) })
+	return &picture{entries}
+}
+
+func (p *picture) Put(_ context.Context, key string, _ []byte, _ uint64) (uint64, error) {
+	return 0, fmt.Errorf("write %s: %w", key, bus.ErrUnavailable)
+}
+
+func (p *picture) Delete(ctx context.Context, key string, rev uint64) error {
+	_, err := p.Put(ctx, key, nil, rev)
+	return err
+}
+
+func (p *picture) Get(_ context.Context, key string) (bus.Entry, error) {
+	for _, e := range p.entries {
+		if e.Key == key {
+			return e, nil
+		}
+	}
+	return bus.Entry{}, nil
+}
+
+func (p *picture) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
+	for _, e := range p.entries {
+		if strings.HasPrefix(e.Key, prefix) {
+			f(e)
+		}
+	}
+	f(bus.Entry{})
+	<-ctx.Done()
+	return ctx.Err()
 }

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"kumo/internal/app/inspect"
 	"kumo/internal/app/meshnode/control"
 	"kumo/internal/app/node"
-	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
 	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/chronicle"
@@ -179,9 +177,7 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 		met = append(met, r.Events)
 	}
 	all.Events = asEvents(chronicle.Merged(met...))
-	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
-	})
+	sortNodes(all.Nodes)
 	return all, nil
 }
 
@@ -206,13 +202,8 @@ func reported(r *control.Report, now time.Time) inspect.Node {
 
 // Owners says which nodes fetch hosts, and which remember their URLs.
 func (c *meshClient) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
-	switch {
-	case q.Parked:
-		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy mesh: %w", ErrHashed),
-			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
-	case len(q.Names) == 0:
-		return nil, advice.With(fmt.Errorf("the strategy is mesh: %w", ErrHashed),
-			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	if err := q.named(mesh); err != nil {
+		return nil, err
 	}
 	var hosts []string
 	for _, name := range q.Names {
@@ -256,4 +247,23 @@ func located(l *control.Location) *inspect.Owned {
 		o.Backups = append(o.Backups, string(b))
 	}
 	return o
+}
+
+// BlockedAll has the nodes that are listed count what rules would leave out.
+func (c *meshClient) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*countTime) // reports are gathered first
+	defer cancel()
+	a, err := c.control.Ask(ctx, control.Question{Do: control.Block, Rules: rules})
+	if err != nil {
+		return nil, err
+	}
+	all := inspect.NewBlockedAll()
+	if a.Counts == nil {
+		return all, nil
+	}
+	for _, n := range a.Counts.Nodes {
+		all.AddNode(strategy.Node(n.Node).Name(), n.Count)
+	}
+	all.Unasked = a.Counts.Unasked
+	return all, nil
 }

@@ -20,7 +20,6 @@ import (
 // Balance is the name of the strategy that learns how long nodes take.
 const Balance = "balance"
 
-// Strategy is the name of the strategy that the nodes have; "" if none has said it yet.
 func (c *client) Strategy(ctx context.Context) (string, error) {
 	e, err := c.control.Registry.Get(ctx, quorum.TableKey)
 	if err != nil {
@@ -53,7 +52,6 @@ func (c *client) strategyOf(layout string) (string, error) {
 // MaxSamples is how many samples a crawl keeps: the last ones.
 const MaxSamples = 2048
 
-// Give gives samples to a crawl that was not started yet: the first master begins with them.
 func (c *client) Give(ctx context.Context, samples []model.Sample) error {
 	data, err := balance.EncodeSamples(samples)
 	if err == nil {
@@ -73,8 +71,7 @@ func nothingLearnt(strategy string) error {
 		"begin another crawl, whose nodes all have --strategy balance")
 }
 
-// Model is what the crawl has learnt of how long its nodes take: what a master would learn that begins now. The samples
-// that it keeps come with it, the oldest first.
+// Model is what a master would learn that begins now.
 func (c *client) Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample,
 	error) {
 	ctx, w := watched(ctx, patience)
@@ -125,7 +122,9 @@ func modelOf(crawl string, learnt *model.Model, samples []model.Sample, nodes []
 			}
 		}
 	}
-	for _, n := range slices.SortedFunc(maps.Values(by), byName) {
+	for _, n := range slices.SortedFunc(maps.Values(by), func(a, b *inspect.NodeModel) int {
+		return cmp.Compare(a.Name, b.Name)
+	}) {
 		time, basis := learnt.Time(n.Name, model.Machine(n.Machine))
 		n.Basis = basis.String()
 		for _, urls := range predicted {
@@ -135,5 +134,3 @@ func modelOf(crawl string, learnt *model.Model, samples []model.Sample, nodes []
 	}
 	return m
 }
-
-func byName(a, b *inspect.NodeModel) int { return cmp.Compare(a.Name, b.Name) }

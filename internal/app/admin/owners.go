@@ -41,6 +41,19 @@ type Placement struct {
 // ErrHashed is a wish for a list of hosts where there is none.
 var ErrHashed = errors.New("here a hash says whose a host is, so that there is no list of hosts")
 
+// named is the error of a question that names no hosts, with a strategy that goes by their hashes.
+func (q *HostQuery) named(strategy string) error {
+	switch {
+	case q.Parked:
+		return advice.With(fmt.Errorf("no host is ever parked with the strategy %s: %w", strategy, ErrHashed),
+			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
+	case len(q.Names) == 0:
+		return advice.With(fmt.Errorf("the strategy is %s: %w", strategy, ErrHashed),
+			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	}
+	return nil
+}
+
 // Owners says whose hosts are. What a control unit's table has is read from its log; what a hash says is computed.
 func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
 	ctx, w := watched(ctx, q.Patience)
@@ -66,8 +79,6 @@ func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 	return l.all(), nil
 }
 
-// Owner says whose one host is, or one slice of a host; nil if it is nobody's yet. Self is the identity of the node
-// that asks, if it is one.
 func (c *client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
 	ctx, w := watched(ctx, patience)
 	defer w.stop()
@@ -143,13 +154,8 @@ func (c *client) logReader(ctx context.Context, w *watch) func(apply func(number
 
 // hashed says whose hosts are by a hash.
 func (p *Placement) hashed(t *quorum.Table, q *HostQuery) (*inspect.Owners, error) {
-	switch {
-	case q.Parked:
-		return nil, advice.With(fmt.Errorf("no host is ever parked with the strategy shard: %w", ErrHashed),
-			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
-	case len(q.Names) == 0:
-		return nil, advice.With(fmt.Errorf("the strategy is %s: %w", cmp.Or(p.Strategy, "shard"), ErrHashed),
-			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
+	if err := q.named(cmp.Or(p.Strategy, "shard")); err != nil {
+		return nil, err
 	}
 	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
 	for _, host := range q.Names {
@@ -181,4 +187,23 @@ func (p *Placement) ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
 
 func gone(n strategy.Node, t *quorum.Table) bool {
 	return !slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n })
+}
+
+// A watch ends what nothing has come of for some time. A large log may take long, as long as it comes.
+type watch struct {
+	timer    *time.Timer
+	patience time.Duration
+	cancel   context.CancelCauseFunc
+}
+
+func watched(ctx context.Context, patience time.Duration) (context.Context, *watch) {
+	patience = cmp.Or(patience, time.Minute)
+	ctx, cancel := context.WithCancelCause(ctx)
+	silent := fmt.Errorf("the cluster has said nothing for %v", patience)
+	return ctx, &watch{time.AfterFunc(patience, func() { cancel(silent) }), patience, cancel}
+}
+
+func (w *watch) stop() {
+	w.timer.Stop()
+	w.cancel(nil)
 }

@@ -32,7 +32,6 @@ var _ inspect.ClusterSource = (*source)(nil)
 // NewSource makes what answers for a crawl. It reaches the cluster when it is asked. The caller closes it.
 func NewSource(cfg SourceConfig) inspect.ClusterSource { return &source{SourceConfig: cfg} }
 
-// Cluster is inspect.ClusterSource's.
 func (s *source) Cluster(ctx context.Context) (all *inspect.Cluster, err error) {
 	err = s.look(ctx, func(c Client) (err error) {
 		all, err = c.Look(ctx, s.Crawl)
@@ -41,7 +40,6 @@ func (s *source) Cluster(ctx context.Context) (all *inspect.Cluster, err error) 
 	return all, err
 }
 
-// Started is inspect.ClusterSource's.
 func (s *source) Started(ctx context.Context) (now map[string][]string, err error) {
 	err = s.look(ctx, func(c Client) error {
 		r, err := c.Record(ctx)
@@ -67,7 +65,6 @@ func (s *source) look(ctx context.Context, f func(Client) error) (err error) {
 	return err
 }
 
-// Close is inspect.ClusterSource's.
 func (s *source) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +76,6 @@ func (s *source) Close() error {
 	return err
 }
 
-// As is inspect.ClusterSource's.
 func (s *source) As(by string) inspect.ClusterSteerer { return &steerer{s, by} }
 
 // A steerer changes something for somebody.
@@ -96,7 +92,6 @@ func (s *steerer) do(ctx context.Context, f func(Client) error) error {
 	return errors.Join(f(c.As(s.by)), c.Close())
 }
 
-// Pause is inspect.Steerer's.
 func (s *steerer) Pause(ctx context.Context, on bool) error {
 	return s.do(ctx, func(c Client) error {
 		if on {
@@ -106,7 +101,6 @@ func (s *steerer) Pause(ctx context.Context, on bool) error {
 	})
 }
 
-// Stop is inspect.Steerer's.
 func (s *steerer) Stop(ctx context.Context) error {
 	return s.do(ctx, func(c Client) error { return c.Stop(ctx) })
 }
@@ -124,7 +118,6 @@ func (s *steerer) Add(ctx context.Context, urls []string) (news int, err error) 
 	return news, err
 }
 
-// Tune is inspect.ClusterSteerer's.
 func (s *steerer) Tune(ctx context.Context, f func(now map[string][]string) ([]inspect.Setting, error)) error {
 	return s.do(ctx, func(c Client) error {
 		return c.Tune(ctx, func(r desired.Record) (changes []settings.Setting, err error) {
@@ -138,4 +131,17 @@ func (s *steerer) Tune(ctx context.Context, f func(now map[string][]string) ([]i
 			return s.s.Check(r, changes)
 		})
 	})
+}
+
+// BlockedAll has a client of its own, as it receives what comes over the bus.
+func (s *source) BlockedAll(ctx context.Context, rules []string) (all *inspect.BlockedAll, err error) {
+	c, err := s.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close() //nolint:errcheck // it was only read
+	if err := c.Trouble(); err != nil {
+		return nil, err
+	}
+	return c.BlockedAll(ctx, rules)
 }

@@ -18,7 +18,7 @@ import (
 
 // Look is the cluster of a crawl as the registry has it.
 func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
-	r, nodes, err := c.Status(ctx)
+	r, nodes, err := c.control.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,22 +43,19 @@ func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 	if err := c.addGone(ctx, all); err != nil {
 		return nil, err
 	}
-	if err := c.addEvents(ctx, all); err != nil {
+	told, _, err := c.control.Chronicle(ctx)
+	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all.Nodes, func(a, b inspect.Node) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
-	})
+	all.Events = asEvents(told.Events)
+	sortNodes(all.Nodes)
 	return all, nil
 }
 
-func (c *client) addEvents(ctx context.Context, all *inspect.Cluster) error {
-	told, _, err := c.control.Chronicle(ctx)
-	if err != nil {
-		return err
-	}
-	all.Events = asEvents(told.Events)
-	return nil
+func sortNodes(all []inspect.Node) {
+	slices.SortFunc(all, func(a, b inspect.Node) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
+	})
 }
 
 func asEvents(told []chronicle.Event) (all []inspect.NodeEvent) {
@@ -166,10 +163,8 @@ func clusterOf(crawl string, r desired.Record, nodes []node.Status, now time.Tim
 		all.Changes = append(all.Changes, inspect.Change(c))
 	}
 	for i := range nodes {
-		s := &nodes[i]
-		n := nodeOf(s, now)
-		all.Epoch, all.Settled = s.Epoch, s.Settled
-		all.Nodes = append(all.Nodes, n)
+		all.Epoch, all.Settled = nodes[i].Epoch, nodes[i].Settled
+		all.Nodes = append(all.Nodes, nodeOf(&nodes[i], now))
 	}
 	all.Control = node.Leader(nodes)
 	return all

@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"kumo/internal/base/item"
@@ -54,7 +55,6 @@ const (
 	blockHosts  = 2_000           // that are looked at, where most waits first
 	blockQueue  = 10_000          // URLs of one of them
 	maxExamples = 5
-	maxRules    = 1 << 20 // bytes of a question
 )
 
 // Blocked is Blocker's. Of a host that is left out as a whole URLs are counted, and not looked at.
@@ -118,38 +118,53 @@ func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.Blocks, b *Blocked
 	return nil
 }
 
-// blocked is asked by the method of what changes something, as rules may be long.
-func (s *Server) blocked(mux *http.ServeMux) {
-	src, can := s.src.(Blocker)
-	if !can {
-		return
-	}
-	mux.HandleFunc("POST /blocked", func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxRules)
-		answer(w, r, func(yield func(*Blocked, error) bool) {
-			var rules []string
-			if err := json.NewDecoder(r.Body).Decode(&rules); err != nil {
-				yield(nil, err)
-				return
-			}
-			yield(src.Blocked(r.Context(), rules))
-		})
-	})
+var _ Blocker = (*Live)(nil)
+
+// A BlockedAll is how many of the URLs that wait rules would leave out, at all nodes of a crawl that have answered.
+type BlockedAll struct {
+	Blocked
+	Nodes   int      `json:"nodes"`             // that have answered
+	Silent  []string `json:"silent,omitempty"`  // nodes that have not, in time
+	Unasked int      `json:"unasked,omitempty"` // nodes that nobody has asked: there are too many
 }
 
-var (
-	_ Blocker = (*Live)(nil)
-	_ Blocker = (*Client)(nil)
-)
+// NewBlockedAll is a count of no node.
+func NewBlockedAll() *BlockedAll { return &BlockedAll{Blocked: Blocked{Whole: true}} }
 
-// Blocked is Blocker's.
-func (c *Client) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
-	body, err := json.Marshal(rules)
-	if err != nil {
-		return nil, err
+// AddNode adds what a node has counted, a Blocked in JSON; nil: it has not answered.
+func (b *BlockedAll) AddNode(name string, count []byte) {
+	var of Blocked
+	if count == nil || json.Unmarshal(count, &of) != nil {
+		b.Silent = append(b.Silent, name)
+		slices.Sort(b.Silent)
+		return
 	}
-	for b, err := range askWith[*Blocked](ctx, c, http.MethodPost, "blocked", body) {
-		return b, err
+	b.Nodes++
+	b.Add(of)
+}
+
+// mostNamed is how many nodes are named of those that have not answered.
+const mostNamed = 10
+
+// Words say it in a sentence, or two.
+func (b *BlockedAll) Words() string {
+	if b.Nodes == 0 && len(b.Silent)+b.Unasked == 0 {
+		return "no node has begun to crawl, and nothing waits"
 	}
-	return nil, ErrGone
+	words := fmt.Sprintf("at %s %s", stats.Count(b.Nodes, "nodes"), b.Blocked.Words())
+	if b.Nodes == 0 {
+		words = "no node has said how many URLs that is"
+	}
+	if n := len(b.Silent); n > 0 {
+		some := strings.Join(b.Silent[:min(n, mostNamed)], ", ")
+		if n > mostNamed {
+			some += fmt.Sprintf(" and %d more", n-mostNamed)
+		}
+		words += fmt.Sprintf(". Not counted: %s, which %s not answered in time", some, stats.Either(n, "has", "have"))
+	}
+	if b.Unasked > 0 {
+		words += fmt.Sprintf(". %s %s not asked: there are too many", stats.Count(b.Unasked, "nodes"),
+			stats.Either(b.Unasked, "was", "were"))
+	}
+	return words
 }

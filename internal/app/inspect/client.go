@@ -17,6 +17,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kumo/internal/base/stats"
+	"kumo/internal/base/vfs"
 )
 
 const (
@@ -31,7 +34,14 @@ var (
 	ErrElsewhere = errors.New("the crawl runs on another machine: look from there")
 )
 
-var _ Source = (*Client)(nil)
+var (
+	_ Source      = (*Client)(nil)
+	_ Curver      = (*Client)(nil)
+	_ Blocker     = (*Client)(nil)
+	_ Snapshooter = (*Client)(nil)
+	_ Setter      = (*Client)(nil)
+	_ Steerer     = (*Client)(nil)
+)
 
 // A Client asks a crawl that runs.
 type Client struct {
@@ -62,15 +72,10 @@ func (c *Client) Close() error {
 
 // read reads the file. It may have been written by a crawl on another machine, or by nobody who knows how.
 func (c *endpoint) read(name string) error {
-	f, err := os.Open(name)
+	text, err := vfs.ReadFile(vfs.OS, name, maxEndpoint)
 	if errors.Is(err, os.ErrNotExist) {
 		return ErrGone
 	}
-	if err != nil {
-		return fmt.Errorf("read where the crawl can be asked: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxEndpoint))
 	if err != nil {
 		return fmt.Errorf("read where the crawl can be asked: %w", err)
 	}
@@ -91,58 +96,110 @@ func (c *endpoint) read(name string) error {
 
 // Status is Source's.
 func (c *Client) Status(ctx context.Context) (*Status, error) {
-	for s, err := range ask[*Status](ctx, c, http.MethodGet, "status") {
-		return s, err
-	}
-	return nil, ErrGone
+	return only(ask[*Status](ctx, c, "status"))
 }
 
 // Explain is Source's.
 func (c *Client) Explain(ctx context.Context, u string) (*Explanation, error) {
-	for x, err := range ask[*Explanation](ctx, c, http.MethodGet, "explain", "url", u) {
-		return x, err
-	}
-	return nil, ErrGone
+	return only(ask[*Explanation](ctx, c, "explain", "url", u))
 }
 
 // Hosts is Source's.
 func (c *Client) Hosts(ctx context.Context, n int) iter.Seq2[Host, error] {
-	return ask[Host](ctx, c, http.MethodGet, "hosts", "n", strconv.Itoa(n))
+	return ask[Host](ctx, c, "hosts", "n", strconv.Itoa(n))
 }
 
 // Queue is Source's.
 func (c *Client) Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error] {
-	return ask[Item](ctx, c, http.MethodGet, "queue", "host", host, "n", strconv.Itoa(n))
+	return ask[Item](ctx, c, "queue", "host", host, "n", strconv.Itoa(n))
 }
 
 // Seen is Source's.
 func (c *Client) Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] {
-	return ask[Known](ctx, c, http.MethodGet, "seen", "prefix", prefix, "n", strconv.Itoa(n))
+	return ask[Known](ctx, c, "seen", "prefix", prefix, "n", strconv.Itoa(n))
 }
 
 // HostsFrom is Source's.
 func (c *Client) HostsFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
-	return ask[Host](ctx, c, http.MethodGet, "hosts-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
+	return ask[Host](ctx, c, "hosts-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
 }
 
 // SeenFrom is Source's.
 func (c *Client) SeenFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Known, error] {
-	return ask[Known](ctx, c, http.MethodGet, "seen-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
+	return ask[Known](ctx, c, "seen-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
 }
 
 // Top is Source's.
 func (c *Client) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
-	return ask[Important](ctx, c, http.MethodGet, "top", "n", strconv.Itoa(n), "sites", strconv.FormatBool(bySite))
+	return ask[Important](ctx, c, "top", "n", strconv.Itoa(n), "sites", strconv.FormatBool(bySite))
+}
+
+// Curves is Curver's.
+func (c *Client) Curves(ctx context.Context) (*stats.Curves, error) {
+	return only(ask[*stats.Curves](ctx, c, "curves"))
+}
+
+// Blocked is Blocker's.
+func (c *Client) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
+	return tell[*Blocked](ctx, c, "blocked", rules)
+}
+
+// Snapshot is Snapshooter's.
+func (c *Client) Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] {
+	return askWith[Copied](ctx, c, http.MethodPost, "snapshot", nil, "target", target)
+}
+
+// Set is Setter's.
+func (c *Client) Set(ctx context.Context, changes []Setting) ([]Setting, error) {
+	was, err := tell[[]Setting](ctx, c, "set", changes)
+	if err != nil && err.Error() == ErrChanged.Error() {
+		err = ErrChanged
+	}
+	return was, err
+}
+
+// Pause is Steerer's.
+func (c *Client) Pause(ctx context.Context, on bool) error {
+	_, err := only(askWith[bool](ctx, c, http.MethodPost, "pause", nil, "on", strconv.FormatBool(on)))
+	return err
+}
+
+// Stop is Steerer's.
+func (c *Client) Stop(ctx context.Context) error {
+	_, err := only(askWith[bool](ctx, c, http.MethodPost, "stop", nil))
+	return err
+}
+
+// Add is Steerer's.
+func (c *Client) Add(ctx context.Context, urls []string) (int, error) {
+	return tell[int](ctx, c, "add", urls)
 }
 
 // ask sends a question, whose fields are names and values in turn, and gives the answer's values as they come.
-func ask[T any](ctx context.Context, c *Client, method, verb string, fields ...string) iter.Seq2[T, error] {
-	return askWith[T](ctx, c, method, verb, nil, fields...)
+func ask[T any](ctx context.Context, c *Client, verb string, fields ...string) iter.Seq2[T, error] {
+	return askWith[T](ctx, c, http.MethodGet, verb, nil, fields...)
 }
 
-// askWith is ask with a body.
-func askWith[T any](ctx context.Context, c *Client, method, verb string, body []byte, fields ...string) iter.Seq2[T,
-	error] {
+// tell sends a question with a body, and returns the answer's one value.
+func tell[T any](ctx context.Context, c *Client, verb string, body any) (answer T, err error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return answer, err
+	}
+	return only(askWith[T](ctx, c, http.MethodPost, verb, text))
+}
+
+// only is the one value of an answer.
+func only[T any](values iter.Seq2[T, error]) (value T, err error) {
+	for value, err := range values {
+		return value, err
+	}
+	return value, ErrGone
+}
+
+// askWith is ask by a method, with a body.
+func askWith[T any](ctx context.Context, c *Client, method, verb string, body []byte,
+	fields ...string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		resp, err := c.send(ctx, method, verb, fields, body)

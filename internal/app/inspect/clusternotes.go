@@ -74,58 +74,56 @@ const (
 
 // Notes are what is out of the ordinary.
 func (c *Cluster) Notes() (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		switch {
 		case n.Is == NodeLeft:
 		case n.Is == NodeDead:
-			all = append(all, fmt.Sprintf("%s was given up: the others take over what it had", n.Node))
+			say("%s was given up: the others take over what it had", n.Node)
 		case n.Clock.IsZero():
 		case n.Age < -skewed:
-			all = append(all, fmt.Sprintf("the clock of %s is %.0f s ahead of this machine's: let all machines ask a "+
-				"time server", n.Name, -n.Age))
+			say("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age)
 		case n.IsSilent() && c.Trouble == "": // then nobody is heard of
-			all = append(all, fmt.Sprintf("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind "+
-				"this machine's", n.Name, n.Age))
+			say("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind this machine's", n.Name, n.Age)
 		}
 		if n.CutOff > 0 && n.Is != NodeDead {
-			all = append(all, fmt.Sprintf("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it "+
-				"does: %s", n.Name, n.CutOff, n.CutOffWhy))
+			say("%s reaches nothing on the web for %.0f s, waits, and fetches nothing until it does: %s", n.Name, n.CutOff,
+				n.CutOffWhy)
 		}
 		if n.Stalled > 0 && n.CutOff == 0 && n.Is == NodeMember {
-			all = append(all, fmt.Sprintf("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name,
-				n.Stalled, n.StallWhy, n.StallDo))
+			say("%s is STALLED: nothing was answered for %.0f s: %s; what to do: %s", n.Name, n.Stalled, n.StallWhy,
+				n.StallDo)
 		}
 		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != NodeDead {
-			all = append(all, fmt.Sprintf("%s: place: %s", n.Name, n.Uploads.Words()))
+			say("%s: place: %s", n.Name, n.Uploads.Words())
 		}
 		if n.Uploads != nil && n.Uploads.State.Lacking() != "" && n.Is != NodeDead {
-			all = append(all, fmt.Sprintf("%s: place: %s", n.Name, n.Uploads.State.Lacking()))
+			say("%s: place: %s", n.Name, n.Uploads.State.Lacking())
 		}
 		if n.Peering != nil && n.Alone > 0 {
-			all = append(all, fmt.Sprintf("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name,
-				n.Alone))
+			say("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name, n.Alone)
 		}
 		if n.Slips > 0 {
-			all = append(all, fmt.Sprintf("%s has ended %d requests later than its lease", n.Name, n.Slips))
+			say("%s has ended %d requests later than its lease", n.Name, n.Slips)
 		}
 	}
 	atWork := func(n Node) bool { return n.Facts != nil && n.Is == NodeMember }
 	if c.Control == "" && slices.ContainsFunc(c.Nodes, atWork) {
-		all = append(all, "no node is known to be the "+c.LeaderWord()+": one of three members takes its place within "+
-			"seconds; new hosts wait until then")
+		say("no node is known to be the %s: one of three members takes its place within seconds; new hosts wait until then",
+			c.LeaderWord())
 	}
 	if g := c.Gathered; g != nil && g.Missing > 0 {
-		all = append(all, fmt.Sprintf("%d %s of the space of ids: nodes that have just died, or are cut off; what they have "+
-			"is not in the sums", g.Missing, stats.Either(g.Missing, "node has not answered for its part",
-			"nodes have not answered for their parts")))
+		say("%d %s of the space of ids: nodes that have just died, or are cut off; what they have is not in the sums",
+			g.Missing, stats.Either(g.Missing, "node has not answered for its part",
+				"nodes have not answered for their parts"))
 	}
 	if c.Gone.Again > 0 {
-		all = append(all, fmt.Sprintf("%s of nodes that were lost %s fetched again: their records had not reached a place",
-			stats.Count(c.Gone.Again, "pages"), stats.Either(c.Gone.Again, "is", "are")))
+		say("%s of nodes that were lost %s fetched again: their records had not reached a place",
+			stats.Count(c.Gone.Again, "pages"), stats.Either(c.Gone.Again, "is", "are"))
 	}
 	if versions := c.Versions(); len(versions) > 1 {
-		all = append(all, "the nodes are of several versions of kumo: "+strings.Join(versions, ", "))
+		say("the nodes are of several versions of kumo: %s", strings.Join(versions, ", "))
 	}
 	return all
 }

@@ -39,7 +39,12 @@ func (c *Cluster) Columns() []Column {
 	}
 	all = append(all, loadColumn("unshipped", 8, func(l *Load) string { return stats.Bytes(l.Lag) }))
 	if !c.HasLeader() {
-		all = append(all, Column{"slot", func(n *Node) string { return slotOf(n.Slot) }, nil, 9})
+		all = append(all, Column{"slot", func(n *Node) string {
+			if n.Slot < 0 {
+				return "-"
+			}
+			return fmt.Sprint(n.Slot)
+		}, nil, 9})
 	} else if c.Strategy == balance {
 		all = append(all, factColumn("owned", 5, func(f *Facts) int { return f.Owned }),
 			quotaColumn("given", 3, func(q *Quota) string { return fmt.Sprint(q.Given) }),
@@ -49,7 +54,10 @@ func (c *Cluster) Columns() []Column {
 			quotaColumn("error", 0, quotaError), quotaColumn("by", 2, func(q *Quota) string { return q.Basis }))
 	} else {
 		all = append(all, factColumn("owned", 2, func(f *Facts) int { return f.Owned }),
-			factColumn("parked", 5, func(f *Facts) int { return f.Parked }), Column{"timeout", timeoutOf, nil, 10})
+			factColumn("parked", 5, func(f *Facts) int { return f.Parked }),
+			partColumn("timeout", 10, func(n *Node) *Facts { return n.Facts }, func(f *Facts) string {
+				return time.Duration(f.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
+			}))
 	}
 	return append(all, Column{"heard", heard, nil, 4})
 }
@@ -73,14 +81,24 @@ func factColumn(head string, less int, of func(f *Facts) int) Column {
 	}, less}
 }
 
+// partColumn is a column without a sum of a part of what nodes tell, which some do not.
+func partColumn[T any](head string, less int, part func(*Node) *T, of func(*T) string) Column {
+	return Column{head, func(n *Node) string {
+		if x := part(n); x != nil {
+			return of(x)
+		}
+		return "-"
+	}, nil, less}
+}
+
 // quotaColumn is a column of what the master has told a node.
 func quotaColumn(head string, less int, of func(q *Quota) string) Column {
-	return Column{head, func(n *Node) string {
-		if n.Facts == nil || n.Quota == nil {
-			return "-"
+	return partColumn(head, less, func(n *Node) *Quota {
+		if n.Facts == nil {
+			return nil
 		}
-		return of(n.Quota)
-	}, nil, less}
+		return n.Quota
+	}, of)
 }
 
 // quotaError is how far the node's last predictions were off.
@@ -93,26 +111,9 @@ func quotaError(q *Quota) string {
 
 // peeringColumn is a column of what a node tells where there is no centre.
 func peeringColumn(head string, less int, of func(p *Peering) int) Column {
-	return Column{head, func(n *Node) string {
-		if n.Peering == nil {
-			return "-"
-		}
-		return fmt.Sprint(of(n.Peering))
-	}, nil, less}
-}
-
-func timeoutOf(n *Node) string {
-	if n.Facts == nil {
-		return "-"
-	}
-	return time.Duration(n.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
-}
-
-func slotOf(slot int) string {
-	if slot < 0 {
-		return "-"
-	}
-	return fmt.Sprint(slot)
+	return partColumn(head, less, func(n *Node) *Peering { return n.Peering }, func(p *Peering) string {
+		return fmt.Sprint(of(p))
+	})
 }
 
 func heard(n *Node) string {

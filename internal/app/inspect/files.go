@@ -156,15 +156,12 @@ func (v *View) addPage(ctx context.Context, x *Explanation) error {
 	if page.Final == x.URL {
 		page.Final = ""
 	}
-	if warc := filepath.Join(v.dir, "warc", page.WARC); page.WARC != "" && v.isThere(warc+".open") {
-		page.WARC += ".open"
+	if page.WARC != "" {
+		if _, err := v.disk.Size(filepath.Join(v.dir, "warc", page.WARC+".open")); err == nil {
+			page.WARC += ".open"
+		}
 	}
 	return nil
-}
-
-func (v *View) isThere(name string) bool {
-	_, err := v.disk.Size(name)
-	return err == nil
 }
 
 // addAnswer adds what the host's robots.txt said, as far as the crawl does not have it in memory.
@@ -173,9 +170,8 @@ func (v *View) addAnswer(ctx context.Context, x *Explanation) error {
 	if err != nil || x.Robots != nil && x.Robots.Ignored {
 		return err
 	}
-	var a statefile.RobotsAnswer
-	found, err := v.lastLine(ctx, statefile.RobotsAnswersName, "origin", u.Origin(), &a)
-	if err := x.reading(err); err != nil || !found {
+	a, err := v.RobotsAnswer(ctx, u.Origin())
+	if err := x.reading(err); err != nil || a == nil {
 		return err
 	}
 	if x.Robots == nil {

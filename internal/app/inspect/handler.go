@@ -1,11 +1,14 @@
 package inspect
 
 import (
+	"context"
 	"encoding/json"
 	"iter"
 	"net/http"
 	"strconv"
 	"time"
+
+	"kumo/internal/base/stats"
 )
 
 // An answer is a sequence of lines of JSON: each has a value, and the last says that it was all, or what went wrong.
@@ -18,36 +21,78 @@ type line[T any] struct {
 func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // here is somebody, who knows the token
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, func(yield func(*Status, error) bool) { yield(s.src.Status(r.Context())) })
-	})
-	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, func(yield func(*Explanation, error) bool) { yield(s.src.Explain(r.Context(), r.FormValue("url"))) })
-	})
+	mux.HandleFunc("GET /status", one(func(r *http.Request) (*Status, error) { return s.src.Status(r.Context()) }))
+	mux.HandleFunc("GET /explain", one(func(r *http.Request) (*Explanation, error) {
+		return s.src.Explain(r.Context(), r.FormValue("url"))
+	}))
 	mux.HandleFunc("GET /hosts", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.Hosts(r.Context(), number(r)))
+		answer(w, r, s.src.Hosts(r.Context(), number(r)), usualFlush)
 	})
 	mux.HandleFunc("GET /queue", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.Queue(r.Context(), r.FormValue("host"), number(r)))
+		answer(w, r, s.src.Queue(r.Context(), r.FormValue("host"), number(r)), usualFlush)
 	})
 	mux.HandleFunc("GET /seen", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.Seen(r.Context(), r.FormValue("prefix"), number(r)))
+		answer(w, r, s.src.Seen(r.Context(), r.FormValue("prefix"), number(r)), usualFlush)
 	})
 	mux.HandleFunc("GET /hosts-from", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.HostsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)))
+		answer(w, r, s.src.HostsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)), usualFlush)
 	})
 	mux.HandleFunc("GET /seen-from", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.SeenFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)))
+		answer(w, r, s.src.SeenFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)), usualFlush)
 	})
 	mux.HandleFunc("GET /top", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"))
+		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"), usualFlush)
 	})
-	s.snapshot(mux)
-	s.set(mux)
-	s.curves(mux)
-	s.steer(mux)
-	s.blocked(mux)
+	if src, can := s.src.(Curver); can {
+		mux.HandleFunc("GET /curves", one(func(r *http.Request) (*stats.Curves, error) { return src.Curves(r.Context()) }))
+	}
+	if src, can := s.src.(Snapshooter); can { // which writes: hence the other method
+		mux.HandleFunc("POST /snapshot", func(w http.ResponseWriter, r *http.Request) {
+			answer(w, r, src.Snapshot(r.Context(), r.FormValue("target")), 1)
+		})
+	}
+	if src, can := s.src.(Setter); can {
+		mux.Handle("POST /set", ofBody(maxSettings, src.Set))
+	}
+	if src, can := s.src.(Steerer); can {
+		mux.HandleFunc("POST /pause", one(func(r *http.Request) (bool, error) {
+			return true, src.Pause(r.Context(), r.FormValue("on") == "true")
+		}))
+		mux.HandleFunc("POST /stop", one(func(r *http.Request) (bool, error) { return true, src.Stop(r.Context()) }))
+		mux.Handle("POST /add", ofBody(maxAdded, src.Add))
+	}
+	if src, can := s.src.(Blocker); can { // whose rules may be long
+		mux.Handle("POST /blocked", ofBody(maxRules, src.Blocked))
+	}
 	return mux
+}
+
+// Bytes of a question.
+const (
+	maxRules    = 1 << 20
+	maxAdded    = 16 << 20 // with URLs
+	maxSettings = 128 << 20
+)
+
+// usualFlush is after how many values an answer is sent on.
+const usualFlush = 100
+
+// one answers with one value.
+func one[T any](f func(*http.Request) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r, func(yield func(T, error) bool) { yield(f(r)) }, usualFlush)
+	}
+}
+
+// ofBody answers with what f makes of a question's body.
+func ofBody[In, Out any](most int64, f func(context.Context, In) (Out, error)) http.Handler {
+	return http.MaxBytesHandler(one(func(r *http.Request) (out Out, err error) {
+		var in In
+		if err = json.NewDecoder(r.Body).Decode(&in); err != nil {
+			return out, err
+		}
+		return f(r.Context(), in)
+	}), most)
 }
 
 // number is how many are asked for; none if it is no number.
@@ -56,8 +101,8 @@ func number(r *http.Request) int {
 	return n
 }
 
-// answer writes values until they end, the crawl does, or nobody reads.
-func answer[T any](w http.ResponseWriter, r *http.Request, values iter.Seq2[T, error]) {
+// answer writes values until they end, the crawl does, or nobody reads. So many are sent on together at most.
+func answer[T any](w http.ResponseWriter, r *http.Request, values iter.Seq2[T, error], flush int) {
 	w.Header().Set("Content-Type", "application/jsonl")
 	out, enc := http.NewResponseController(w), json.NewEncoder(w)
 	last := line[T]{End: true}
@@ -70,12 +115,14 @@ func answer[T any](w http.ResponseWriter, r *http.Request, values iter.Seq2[T, e
 			last = line[T]{Error: err.Error()}
 			break
 		}
-		if n++; n%100 == 1 {
+		if n%flush == 0 {
 			_ = out.SetWriteDeadline(time.Now().Add(writeWait)) // without one it is the reader who decides
 		}
-		if enc.Encode(line[T]{Value: v}) != nil {
-			return
+		if enc.Encode(line[T]{Value: v}) != nil || n%flush == flush-1 && out.Flush() != nil {
+			return // which ends what gives the values
 		}
+		n++
 	}
+	_ = out.SetWriteDeadline(time.Now().Add(writeWait))
 	_ = enc.Encode(last) // who does not get it knows that something is missing
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kumo/internal/base/item"
+	"kumo/internal/base/stats"
 )
 
 // A Source answers. Its methods may be called while the crawl runs, by many goroutines at once. A sequence ends with an
@@ -30,6 +31,11 @@ type Source interface {
 	SeenFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Known, error]
 	// the n most important URLs that are known, or, with bySite, the n sites with the most important ones
 	Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error]
+}
+
+// A Curver says how the counters of a crawl that runs went.
+type Curver interface {
+	Curves(ctx context.Context) (*stats.Curves, error)
 }
 
 // An Important is a URL that is more important than others, or a site by its most important one.

@@ -89,16 +89,17 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
 		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides}
 	if e.Entry != nil && e.State != seen.Unknown {
-		k := knownOf(e.Entry)
-		x.Known = &k
+		x.Known = new(knownOf(e.Entry))
 	}
 	if e.Entry != nil && !e.Entry.Fetched.IsZero() {
-		x.Page = pageOf(e.Entry)
+		x.Page = &Page{Time: e.Entry.Fetched, Status: e.Entry.Status, Depth: int(e.Entry.Depth)}
+		if e.Entry.Digest != [20]byte{} {
+			x.Page.Digest = "sha1:" + base32.StdEncoding.EncodeToString(e.Entry.Digest[:])
+		}
 	}
 	if e.HostMet {
-		h := hostOf(&e.Host)
-		h.Pages, h.Most = e.Pages, e.Most
-		x.Host = &h
+		x.Host = new(hostOf(&e.Host))
+		x.Host.Pages, x.Host.Most = e.Pages, e.Most
 	}
 	if r := e.Ranking; r != nil {
 		x.Ranking = &Ranking{Order: r.Order, Importance: r.Importance, ByLinks: r.ByLinks, Rules: r.Rules, Sitemap: r.Sitemap}
@@ -106,41 +107,27 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 			x.Ranking.Factor = r.Factor
 		}
 	}
-	explainRobots(x, e)
 	explainWait(x, e)
-	return x
-}
-
-func explainRobots(x *Explanation, e *crawl.Explanation) {
 	switch {
 	case e.IgnoresRobots:
 		x.Robots = &Robots{Ignored: true, Allowed: true}
 	case e.RobotsKnown:
 		x.Robots = &Robots{Allowed: e.Allowed, Line: e.By.Number, Text: e.By.Text}
 	}
+	return x
 }
 
 // explainWait says where the URL waits, if it does.
 func explainWait(x *Explanation, e *crawl.Explanation) {
 	switch {
 	case e.Found != nil:
-		it := itemOf(&e.Found.Item)
-		x.Waits, x.Place, x.Active = &it, e.Found.Place, e.Found.UnderWay
+		x.Waits, x.Place, x.Active = new(itemOf(&e.Found.Item)), e.Found.Place, e.Found.UnderWay
 	case e.Shelved != nil:
-		it := itemOf(e.Shelved)
-		x.Waits = &it
+		x.Waits = new(itemOf(e.Shelved))
 	}
 	if p := e.Pending; p != nil {
 		x.Merge = &Skip{Rule: e.Left, From: p.From, Depth: int(p.Depth)}
 	}
-}
-
-func pageOf(e *seen.Entry) *Page {
-	p := &Page{Time: e.Fetched, Status: e.Status, Depth: int(e.Depth)}
-	if e.Digest != [20]byte{} {
-		p.Digest = "sha1:" + base32.StdEncoding.EncodeToString(e.Digest[:])
-	}
-	return p
 }
 
 // Hosts is Source's.
@@ -150,15 +137,20 @@ func (l *Live) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
 
 // Queue is Source's.
 func (l *Live) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		items, err := l.queue(host, n)
-		for i := range items {
-			if !yield(itemOf(&items[i]), nil) {
+	return found(func() ([]frontier.Item, error) { return l.queue(host, n) }, itemOf)
+}
+
+// found are what find finds, each as to makes it, and its error.
+func found[In, Out any](find func() ([]In, error), to func(*In) Out) iter.Seq2[Out, error] {
+	return func(yield func(Out, error) bool) {
+		all, err := find()
+		for i := range all {
+			if !yield(to(&all[i]), nil) {
 				return
 			}
 		}
 		if err != nil {
-			yield(Item{}, err)
+			yield(*new(Out), err)
 		}
 	}
 }
@@ -188,28 +180,20 @@ func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, er
 
 // HostsFrom is Source's. Hosts are those of all known URLs, whether something waits there or not.
 func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
-	return func(yield func(Host, error) bool) {
+	return found(func() ([]Host, error) {
 		if l.Known == nil {
-			return
+			return nil, nil
 		}
 		if name, whole := strings.CutSuffix(prefix, "/"); whole && after == "" && l.met(name) {
-			yield(l.hosts([]string{name})[0], nil) // there is no other
-			return
+			return l.hosts([]string{name}), nil // there is no other
 		}
 		behind := l.Known.Arrange(orderPatience)
 		names, err := l.Known.Hosts(prefix, after, n)
-		for _, h := range l.hosts(names) {
-			if !yield(h, nil) {
-				return
-			}
-		}
 		if err == nil && behind > 0 {
 			err = ErrBehind
 		}
-		if err != nil {
-			yield(Host{}, err)
-		}
-	}
+		return l.hosts(names), err
+	}, func(h *Host) Host { return *h })
 }
 
 // hosts are how all slices of each of some hosts stand together. Few are asked for at once where a host has many
@@ -293,26 +277,16 @@ func (l *Live) met(name string) bool {
 
 // Top is Source's.
 func (l *Live) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
-	return func(yield func(Important, error) bool) {
-		all, err := l.Engine.Inspector.Top(ctx, n, bySite)
-		for i := range all {
-			if !yield(importantOf(&all[i], bySite), nil) {
-				return
-			}
+	return found(func() ([]crawl.Important, error) {
+		return l.Engine.Inspector.Top(ctx, n, bySite)
+	}, func(i *crawl.Important) Important {
+		x := Important{URL: i.URL, Importance: i.Importance, Depth: int(i.Depth), Status: i.Status,
+			Fetched: !i.Fetched.IsZero()}
+		if bySite {
+			x.Site, x.URLs, x.Waiting, x.Sum = i.Site, i.URLs, i.Waiting, i.Sum
 		}
-		if err != nil {
-			yield(Important{}, err)
-		}
-	}
-}
-
-func importantOf(i *crawl.Important, bySite bool) Important {
-	x := Important{URL: i.URL, Importance: i.Importance, Depth: int(i.Depth), Status: i.Status,
-		Fetched: !i.Fetched.IsZero()}
-	if bySite {
-		x.Site, x.URLs, x.Waiting, x.Sum = i.Site, i.URLs, i.Waiting, i.Sum
-	}
-	return x
+		return x
+	})
 }
 
 func convert[In, Out any](values iter.Seq2[In, error], to func(*In) Out) iter.Seq2[Out, error] {

@@ -2,9 +2,8 @@ package inspect
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"strconv"
+	"errors"
+	"iter"
 )
 
 // A Steerer has a crawl that runs do something.
@@ -15,59 +14,54 @@ type Steerer interface {
 	Add(ctx context.Context, urls []string) (news int, err error) // begin with these, too; durable when it returns
 }
 
-const maxAdded = 16 << 20 // bytes of a question with URLs
-
-// steer is asked by another method than what only looks.
-func (s *Server) steer(mux *http.ServeMux) {
-	src, can := s.src.(Steerer)
-	if !can {
-		return
-	}
-	done := func(w http.ResponseWriter, r *http.Request, err error) {
-		answer(w, r, func(yield func(bool, error) bool) { yield(true, err) })
-	}
-	mux.HandleFunc("POST /pause", func(w http.ResponseWriter, r *http.Request) {
-		done(w, r, src.Pause(r.Context(), r.FormValue("on") == "true"))
-	})
-	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, r *http.Request) { done(w, r, src.Stop(r.Context())) })
-	mux.HandleFunc("POST /add", func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxAdded)
-		answer(w, r, func(yield func(int, error) bool) {
-			var urls []string
-			if err := json.NewDecoder(r.Body).Decode(&urls); err != nil {
-				yield(0, err)
-				return
-			}
-			yield(src.Add(r.Context(), urls))
-		})
-	})
+// A Setting is a setting of the crawl by its key; without values it is as by default.
+type Setting struct {
+	Key    string   `json:"key"`
+	Values []string `json:"values"`
+	// Was is what it has to be for the change to be made; nil: whatever it is.
+	Was []string `json:"was,omitzero"`
 }
 
-var _ Steerer = (*Client)(nil)
+// ErrChanged is the error of changes of settings that are not what they had to be.
+var ErrChanged = errors.New("somebody else has changed the same settings meanwhile: try again")
 
-// Pause is Steerer's.
-func (c *Client) Pause(ctx context.Context, on bool) error {
-	return c.do(ctx, "pause", "on", strconv.FormatBool(on))
+// A Setter changes settings of a crawl that runs, all of them or none.
+type Setter interface {
+	Set(ctx context.Context, changes []Setting) (was []Setting, err error)
 }
 
-// Stop is Steerer's.
-func (c *Client) Stop(ctx context.Context) error { return c.do(ctx, "stop") }
+const tries = 10 // until changes are given up that others' come before each time
 
-func (c *Client) do(ctx context.Context, verb string, fields ...string) error {
-	for _, err := range ask[bool](ctx, c, http.MethodPost, verb, fields...) {
-		return err
+// Tune makes the changes that f makes of the settings that there are, which read reads. Both are called again when
+// somebody else has changed the same ones meanwhile.
+func Tune(ctx context.Context, s Setter, read func() (map[string][]string, error),
+	f func(now map[string][]string) ([]Setting, error)) (changes, was []Setting, err error) {
+	for range tries {
+		now, err := read()
+		if err != nil {
+			return nil, nil, err
+		}
+		if changes, err = f(now); err != nil {
+			return nil, nil, err
+		}
+		for i := range changes {
+			changes[i].Was = append([]string{}, now[changes[i].Key]...)
+		}
+		if was, err = s.Set(ctx, changes); !errors.Is(err, ErrChanged) {
+			return changes, was, err
+		}
 	}
-	return ErrGone
+	return nil, nil, ErrChanged
 }
 
-// Add is Steerer's.
-func (c *Client) Add(ctx context.Context, urls []string) (int, error) {
-	body, err := json.Marshal(urls)
-	if err != nil {
-		return 0, err
-	}
-	for n, err := range askWith[int](ctx, c, http.MethodPost, "add", body) {
-		return n, err
-	}
-	return 0, ErrGone
+// A Copied says how far a snapshot is.
+type Copied struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`           // copied, or shared with the crawl's folder by hard links
+	Total int64 `json:"total,omitempty"` // of them, as far as it is known
+}
+
+// A Snapshooter copies the folder of a crawl that runs, as it is at one moment, into a new folder.
+type Snapshooter interface {
+	Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] // how far it is, again and again
 }

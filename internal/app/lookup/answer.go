@@ -211,7 +211,7 @@ func textOf(resp *page.Response, extract func(body []byte, url string) (maintext
 	case parse.IsHTML(kind):
 		m, _ := extract(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")), resp.URL) // what there is before a bound will do
 		t.Headline, t.Author, t.Published, t.Text, t.Main = m.Headline, m.Author, m.Published, m.Text, true
-	case pg.Charset != "" || isText(kind):
+	case pg.Charset != "" || IsText(kind):
 		t.Text = string(parse.UTF8(resp.Body, cmp.Or(pg.Charset, "utf-8")))
 	}
 	if len(t.Text) > textBytes {
@@ -220,7 +220,8 @@ func textOf(resp *page.Response, extract func(body []byte, url string) (maintext
 	return t, nil
 }
 
-func isText(kind string) bool {
+// IsText reports whether a media type is one of text.
+func IsText(kind string) bool {
 	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml") ||
 		strings.HasSuffix(kind, "javascript")
 }

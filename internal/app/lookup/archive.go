@@ -37,7 +37,10 @@ func New(disk vfs.FS, dir string) *Archive {
 	return &Archive{disk, dir, make(chan struct{}, readers)}
 }
 
-const pagesName = "pages.jsonl"
+const (
+	pagesName   = "pages.jsonl"
+	skippedName = "skipped.jsonl"
+)
 
 // A Record is a visit by its line in pages.jsonl, whose members are its fields in JSON.
 type Record struct {
@@ -156,21 +159,43 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 	return records, next, err
 }
 
+// Excluded returns up to n URLs within reach that a rule excluded, the newest first, from behind a cursor on, and the
+// cursor of what follows; 0 if nothing does. With an empty rule it returns those of all. As List it reads a bounded
+// part of the file: there may be fewer than n, or none, and more behind them.
+func (a *Archive) Excluded(ctx context.Context, rule string, cursor int64, n int) (all []jsonl.SkipLine,
+	next int64, err error) {
+	until := time.Now().Add(scanTime)
+	next, err = a.eachBack(ctx, skippedName, cursor, func(line []byte, _, gone int64) (bool, error) {
+		var x jsonl.SkipLine
+		if json.Unmarshal(line, &x) == nil && (rule == "" || x.Rule == rule) {
+			all = append(all, x)
+		}
+		return len(all) < n && gone < 4*scanBytes && (gone < stepBytes || time.Now().Before(until)), nil
+	})
+	return all, next, err
+}
+
 // disorder is by how much records may be out of the order of their times: these are those at which requests began.
 const disorder = time.Hour
+
+// end is where the lines of a file of the crawl end that are before a cursor; 0 if the file is not there.
+func (a *Archive) end(name string, cursor int64) (int64, error) {
+	size, err := a.disk.Size(filepath.Join(a.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if cursor < 0 || cursor > size {
+		cursor = size
+	}
+	return cursor, err
+}
 
 // before is where the records end, before a cursor, that are not all younger than a time; nearly so: none of these is
 // behind it. It looks at a few records, however many there are.
 func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64, error) {
-	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
+	cursor, err := a.end(pagesName, cursor)
 	if err != nil {
 		return 0, err
-	}
-	if cursor < 0 || cursor > size {
-		cursor = size
 	}
 	// the last line before from is not younger, unless from is 0; the one behind to is, or is not there
 	from, to := int64(0), cursor
@@ -231,15 +256,8 @@ func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) 
 // bytes were gone through with them, until f has enough. It returns the cursor of what follows.
 func (a *Archive) eachBack(ctx context.Context, name string, cursor int64,
 	f func(line []byte, at, gone int64) (more bool, err error)) (next int64, err error) {
-	size, err := a.disk.Size(filepath.Join(a.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
+	if cursor, err = a.end(name, cursor); err != nil || cursor == 0 {
 		return 0, err
-	}
-	if cursor < 0 || cursor > size {
-		cursor = size
 	}
 	src, err := a.disk.OpenAt(filepath.Join(a.dir, name))
 	if err != nil {

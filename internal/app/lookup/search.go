@@ -3,15 +3,19 @@ package lookup
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"kumo/internal/archive/fulltext"
+	"kumo/internal/base/vfs"
 	"kumo/internal/content/parse"
+	"kumo/internal/state/store/jsonl"
 )
 
 // A Query is what is looked for. The zero value takes all records.
@@ -19,7 +23,6 @@ type Query struct {
 	Filter
 	Words    []string // each has to be in the URL, in what the page says of itself or, unless HeadOnly, in its text
 	Host     string   // it, or one below it
-	Lang     string   // a language, or how its tag begins: en
 	HeadOnly bool     // no text is read
 }
 
@@ -71,7 +74,7 @@ type Found struct {
 // Search goes through a bounded part of the crawl's records, from a cursor on, and gives up to n that fit. There is no
 // index: texts are read out of the archive.
 func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Found, error) {
-	s := &search{a: a, q: q, n: n, found: &Found{Hits: []Hit{}}, end: time.Now().Add(searchTime), urls: map[string]bool{}}
+	s := &search{a: a, q: q, found: &Found{Hits: []Hit{}}, end: time.Now().Add(searchTime), urls: map[string]bool{}}
 	for _, w := range q.Words {
 		s.words = append(s.words, wordOf(w))
 	}
@@ -106,7 +109,6 @@ func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Fo
 type search struct {
 	a     *Archive
 	q     Query
-	n     int
 	words []*regexp.Regexp
 	found *Found
 	end   time.Time
@@ -116,8 +118,7 @@ type search struct {
 // look takes a record if it fits.
 func (s *search) look(ctx context.Context, r *Record) error {
 	s.found.Records++
-	if s.urls[r.URL] || !s.q.takes(r) || !s.q.hosts(r.URL) || !strings.HasPrefix(strings.ToLower(r.Lang),
-		strings.ToLower(s.q.Lang)) {
+	if s.urls[r.URL] || !s.q.takes(r) || !s.q.hosts(r.URL) {
 		return nil
 	}
 	head := strings.Join([]string{cmp.Or(r.Title, r.H1), r.H1, r.Description, r.URL}, "\n")
@@ -163,7 +164,7 @@ func (q *Query) hosts(url string) bool {
 // that.
 func hasText(r *Record) bool {
 	kind := cmp.Or(r.Sniffed, r.Type)
-	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || isText(kind))
+	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || IsText(kind))
 }
 
 // missing are the words that a text does not have.
@@ -216,4 +217,77 @@ func boundary(text string, at int) int {
 		}
 	}
 	return at
+}
+
+// indexDir is the folder of the full-text index in a crawl's.
+const indexDir = "index"
+
+// An IndexState is how far a crawl's full-text index is.
+type IndexState struct {
+	Docs int64   `json:"urls"` // that it has
+	Part float64 `json:"part"` // of what was fetched, 0 to 1, by the length of its lines
+	Fit  int64   `json:"fit"`  // that fit the query
+}
+
+// Index is how far the full-text index is; [fulltext.ErrNone] if there is none.
+func (a *Archive) Index() (s IndexState, err error) {
+	r, err := fulltext.OpenReader(a.disk, filepath.Join(a.dir, indexDir))
+	if err != nil {
+		return s, err
+	}
+	defer r.Close()
+	return a.indexState(r), nil
+}
+
+// Indexed searches by the full-text index, best first, from the from-th on.
+func (a *Archive) Indexed(ctx context.Context, q fulltext.Query, from int64, n int) (*Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	r, err := fulltext.OpenReader(a.disk, filepath.Join(a.dir, indexDir))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	state := a.indexState(r)
+	found := &Found{Hits: []Hit{}, Index: &state}
+	if n = int(min(int64(n), fulltext.Deepest-from)); n < 1 {
+		return found, nil
+	}
+	x, err := r.Search(ctx, q, int(from), n)
+	if err != nil {
+		return nil, err
+	}
+	state.Fit, found.Cut = x.Total, x.Cut
+	for i := range x.Hits {
+		h := &x.Hits[i]
+		rec, err := a.Record(h.Line)
+		if err != nil || rec.URL != h.URL { // pages.jsonl was made anew, and the index was not yet
+			rec = &Record{-1, jsonl.PageLine{URL: h.URL, Status: h.Status, Time: h.Time, Type: h.Type, Lang: h.Lang,
+				Title: h.Title}}
+		}
+		hit := Hit{Record: *rec, In: "index", Score: h.Score, Pieces: h.Snippet}
+		for _, p := range h.Snippet {
+			hit.Snippet += p.Text
+		}
+		found.Hits = append(found.Hits, hit)
+	}
+	if next := from + int64(len(x.Hits)); len(x.Hits) == n && next < min(x.Total, fulltext.Deepest) {
+		found.Next = &next
+	}
+	return found, nil
+}
+
+// indexState is how far an index is, by the note of who writes it.
+func (a *Archive) indexState(r *fulltext.Reader) (s IndexState) {
+	s.Docs, _ = r.Docs()
+	size, err := a.disk.Size(filepath.Join(a.dir, pagesName))
+	if err != nil || size == 0 {
+		return s
+	}
+	text, err := vfs.ReadFile(a.disk, filepath.Join(a.dir, indexDir, "position.json"), 1<<16)
+	var p struct{ Lengths []int64 }
+	if err == nil && json.Unmarshal(text, &p) == nil && len(p.Lengths) > 0 {
+		s.Part = min(1, max(0, float64(p.Lengths[0])/float64(size)))
+	}
+	return s
 }

@@ -42,10 +42,6 @@ type listed struct {
 	visited bool // crawl.log has it, too
 }
 
-func (g *group) reset(v *verifier) {
-	*g = group{v: v, captures: g.captures[:0], pages: g.pages[:0]}
-}
-
 func (g *group) fault(check, file string, at int64, format string, args ...any) {
 	g.v.fault(Fault{Check: check, File: file, Offset: at, URL: g.url, What: fmt.Sprintf(format, args...)})
 }
@@ -64,7 +60,7 @@ func (g *group) take(c *claim) {
 	case kindPage:
 		g.page(&f)
 	case kindText:
-		g.text(&f)
+		g.pageOf(checkText, "text.jsonl", &f)
 	case kindFields:
 		g.fields(&f)
 	case kindVisit:
@@ -128,18 +124,25 @@ func (g *group) agree(name string, f *fact, c *capture) {
 	if c.is(flagRevisit) && status == http.StatusNotModified {
 		status = http.StatusOK // of the page that it stands for
 	}
-	for _, d := range []struct {
-		what  string
-		wrong bool
-	}{
+	g.compare(checkCDXJ, name, f, c, []difference{
 		{"length", f.Length != c.Length},
 		{"time", f.Time != c.Time-c.Time%second},
 		{"status", f.Status != status},
 		{"digest", f.Sum != c.Sum},
 		{"type", f.is(flagRevisit) != c.is(flagRevisit)},
-	} {
+	})
+}
+
+// A difference is what a line may have otherwise than its record.
+type difference struct {
+	what  string
+	wrong bool
+}
+
+func (g *group) compare(check, name string, f *fact, c *capture, all []difference) {
+	for _, d := range all {
 		if d.wrong {
-			g.fault(checkCDXJ, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,
+			g.fault(check, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,
 				g.v.files.path(c.File), c.Offset)
 		}
 	}

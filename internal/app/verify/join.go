@@ -34,7 +34,7 @@ func (v *verifier) join() (err error) {
 		if known.err != nil {
 			v.Seen = nil // what it knows beyond is not to be had
 		}
-		g.reset(v)
+		g = group{v: v, captures: g.captures[:0], pages: g.pages[:0]}
 		if done || !known.ended && bytes.Compare([]byte(known.entry.URL), c.url) <= 0 {
 			g.entry, g.url = &known.entry, known.entry.URL
 		} else {

@@ -28,45 +28,30 @@ func (g *group) page(f *fact) {
 		return o.Offset == c.Offset &&
 			o.File == c.File
 	})
-	for _, d := range []struct {
-		what  string
-		wrong bool
-	}{
+	g.compare(checkPages, name, f, c, []difference{
 		{"digest", c.Digest != digest{} && f.Digest != c.Digest},
 		{"status", !c.is(flagResource) && f.Status != c.Status},
 		{"revisit", !c.is(flagResource) && f.is(flagRevisit) != c.is(flagRevisit)},
 		{"title, charset, lang, from, h1, description, canonical or number of links", c.is(flagWords) && f.Words != c.Words},
-	} {
-		if d.wrong {
-			g.fault(checkPages, name, f.At, "the line gives another %s than the record in %s at byte %d has", d.what,
-				g.v.files.path(c.File), c.Offset)
-		}
-	}
+	})
 }
 
-func (g *group) text(f *fact) {
-	for i := range g.pages {
-		if g.pages[i].Time == f.Time {
-			return
-		}
+// pageOf finds the line of the page that a line of another file was made of; nil, and a fault, if there is none.
+func (g *group) pageOf(check, name string, f *fact) *listed {
+	i := slices.IndexFunc(g.pages, func(p listed) bool { return p.Time == f.Time })
+	if i >= 0 {
+		return &g.pages[i]
 	}
 	if !g.v.tally.unlisted {
-		g.fault(checkText, "text.jsonl", f.At, "pages.jsonl has no line of this visit")
+		g.fault(check, name, f.At, "pages.jsonl has no line of this visit")
 	}
+	return nil
 }
 
-// fields finds the line of the page that a record was made of.
 func (g *group) fields(f *fact) {
-	for i := range g.pages {
-		if p := &g.pages[i]; p.Time == f.Time {
-			if f.File >= 0 && (p.File != f.File || p.Offset != f.Offset) {
-				g.fault(checkFields, "fields.jsonl", f.At, "pages.jsonl has the page's record at another place")
-			}
-			return
-		}
-	}
-	if !g.v.tally.unlisted {
-		g.fault(checkFields, "fields.jsonl", f.At, "pages.jsonl has no line of this visit")
+	const name = "fields.jsonl"
+	if p := g.pageOf(checkFields, name, f); p != nil && f.File >= 0 && (p.File != f.File || p.Offset != f.Offset) {
+		g.fault(checkFields, name, f.At, "pages.jsonl has the page's record at another place")
 	}
 }
 

@@ -14,9 +14,17 @@ import (
 // state checks what is in the folder state.
 func (v *verifier) state() error {
 	v.cuts()
-	for _, check := range []func() error{v.readJournal, v.readSeen, v.readDigests, v.readFrontier, v.readDeferred,
-		v.readRoots} {
-		if err := check(); err != nil {
+	for _, part := range []struct {
+		open bool
+		read func() error
+	}{
+		{v.Journal != nil, v.readJournal}, {v.Seen != nil, v.readSeen}, {v.Digests != nil, v.readDigests},
+		{v.State != nil, v.readFrontier}, {v.State != nil, v.readDeferred}, {v.State != nil, v.readRoots},
+	} {
+		if !part.open {
+			continue
+		}
+		if err := part.read(); err != nil {
 			return err
 		}
 	}
@@ -46,9 +54,6 @@ func (v *verifier) cuts() {
 }
 
 func (v *verifier) readJournal() error {
-	if v.Journal == nil {
-		return nil
-	}
 	var batches int64
 	err := v.Journal.Replay(v.Journal.Begin(), func(batch []byte, end journal.Position) error {
 		batches++
@@ -64,9 +69,6 @@ func (v *verifier) readJournal() error {
 }
 
 func (v *verifier) readSeen() error {
-	if v.Seen == nil {
-		return nil
-	}
 	err := v.Seen.Verify(v.ctx)
 	if v.ctx.Err() != nil {
 		return v.ctx.Err()
@@ -90,9 +92,6 @@ func (v *verifier) position(check, file string, at uint64) {
 }
 
 func (v *verifier) readDigests() error {
-	if v.Digests == nil {
-		return nil
-	}
 	err := v.Digests.Verify(v.ctx)
 	if v.ctx.Err() != nil {
 		return v.ctx.Err()
@@ -123,9 +122,6 @@ func (v *verifier) readRefs() error {
 }
 
 func (v *verifier) readFrontier() error {
-	if v.State == nil {
-		return nil
-	}
 	var n int64
 	err := v.State.Each(func(url string, again bool) error {
 		n++
@@ -168,9 +164,6 @@ func (v *verifier) readLate() (n int64, err error) {
 }
 
 func (v *verifier) readDeferred() error {
-	if v.State == nil {
-		return nil
-	}
 	const name = "state/deferred"
 	if _, err := v.committed(checkDeferred, name, true); err != nil {
 		return err
@@ -193,9 +186,6 @@ func (v *verifier) readDeferred() error {
 }
 
 func (v *verifier) readRoots() error {
-	if v.State == nil {
-		return nil
-	}
 	const name = "state/roots"
 	if _, err := v.committed(checkRoots, name, true); err != nil {
 		return err

@@ -43,11 +43,20 @@ const (
 
 // SVG writes the chart.
 func (c *Chart) SVG(w io.Writer) error {
-	var b strings.Builder
-	open(&b, c.Title, len(c.Panels))
-	for i := range c.Panels {
-		fmt.Fprintf(&b, `<g transform="translate(0,%d)">`+"\n", header+i*panel)
-		c.panel(&b, &c.Panels[i])
+	return svg(w, c.Title, len(c.Panels), func(b *strings.Builder, i int) { c.panel(b, &c.Panels[i]) })
+}
+
+// svg writes a drawing of panels, each of which draw draws.
+func svg(w io.Writer, title string, panels int, draw func(b *strings.Builder, i int)) error {
+	b := &strings.Builder{}
+	height := header + panels*panel
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
+		`font-family="sans-serif" font-size="11">`+"\n", width, height)
+	fmt.Fprintf(b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
+	text(b, left, 22, "start", `font-size="15"`, title)
+	for i := range panels {
+		fmt.Fprintf(b, `<g transform="translate(0,%d)">`+"\n", header+i*panel)
+		draw(b, i)
 		b.WriteString("</g>\n")
 	}
 	b.WriteString("</svg>\n")
@@ -55,13 +64,16 @@ func (c *Chart) SVG(w io.Writer) error {
 	return err
 }
 
-// open begins a drawing.
-func open(b *strings.Builder, title string, panels int) {
-	height := header + panels*panel
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
-		`font-family="sans-serif" font-size="11">`+"\n", width, height)
-	fmt.Fprintf(b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
-	text(b, left, 22, "start", `font-size="15"`, title)
+// level draws a line across a panel, with its value before it.
+func level(b *strings.Builder, y float64, value string) {
+	fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1[3]f" stroke="#ddd"/>`+"\n", left, width-right, y)
+	text(b, left-8, y+4, "end", "", value)
+}
+
+// mark marks a place of the axis below a panel, with its value below it.
+func mark(b *strings.Builder, x float64, value string) {
+	fmt.Fprintf(b, `<line x1="%.1f" x2="%.1[1]f" y1="%d" y2="%d" stroke="#888"/>`+"\n", x, panel-bottom, panel-bottom+4)
+	text(b, x, panel-bottom+18, "middle", "", value)
 }
 
 func (c *Chart) panel(b *strings.Builder, p *Panel) {
@@ -78,8 +90,7 @@ func (c *Chart) panel(b *strings.Builder, p *Panel) {
 	y := func(v float64) float64 { return panel - bottom - v/most*(panel-top-bottom) }
 	text(b, left, top-12, "start", `font-weight="bold"`, p.Title)
 	for v := 0.0; v <= most+step/2; v += step {
-		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1[3]f" stroke="#ddd"/>`+"\n", left, width-right, y(v))
-		text(b, left-8, y(v)+4, "end", "", p.Unit(v))
+		level(b, y(v), p.Unit(v))
 	}
 	c.dates(b)
 	for i := range p.Lines {
@@ -107,9 +118,7 @@ func (c *Chart) dates(b *strings.Builder) {
 			continue
 		}
 		last = x
-		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1[1]f" y1="%d" y2="%d" stroke="#888"/>`+"\n", x, panel-bottom,
-			panel-bottom+4)
-		text(b, x, panel-bottom+18, "middle", "", c.Days[i].Format(time.DateOnly))
+		mark(b, x, c.Days[i].Format(time.DateOnly))
 	}
 }
 

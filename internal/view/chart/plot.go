@@ -30,16 +30,7 @@ type Curve struct {
 
 // SVG writes the plot.
 func (p *Plot) SVG(w io.Writer) error {
-	var b strings.Builder
-	open(&b, p.Title, len(p.Panels))
-	for i := range p.Panels {
-		fmt.Fprintf(&b, `<g transform="translate(0,%d)">`+"\n", header+i*panel)
-		p.Panels[i].draw(&b)
-		b.WriteString("</g>\n")
-	}
-	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return svg(w, p.Title, len(p.Panels), func(b *strings.Builder, i int) { p.Panels[i].draw(b) })
 }
 
 func (a *Axes) draw(b *strings.Builder) {
@@ -48,13 +39,10 @@ func (a *Axes) draw(b *strings.Builder) {
 	text(b, left, top-12, "start", `font-weight="bold"`, a.Title)
 	text(b, (left+width-right)/2, panel-6, "middle", "", a.X)
 	for _, v := range y.marks {
-		fmt.Fprintf(b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1[3]f" stroke="#ddd"/>`+"\n", left, width-right, y.at(v))
-		text(b, left-8, y.at(v)+4, "end", "", short(v))
+		level(b, y.at(v), short(v))
 	}
 	for _, v := range x.marks {
-		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1[1]f" y1="%d" y2="%d" stroke="#888"/>`+"\n", x.at(v), panel-bottom,
-			panel-bottom+4)
-		text(b, x.at(v), panel-bottom+18, "middle", "", short(v))
+		mark(b, x.at(v), short(v))
 	}
 	var ends []end
 	for i := range a.Curves {

@@ -1,6 +1,8 @@
 package progress
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +14,7 @@ import (
 	"kumo/internal/base/stats"
 	"kumo/internal/batch"
 	"kumo/internal/batch/collection"
+	"kumo/internal/batch/collection/schedule"
 )
 
 // A Batch displays the progress of a batch crawl.
@@ -68,8 +71,10 @@ func (s *Batch) clear() {
 }
 
 // say logs a line.
-func (s *Batch) say(text string, args ...any) {
-	s.lines <- func() { s.clear(); s.Log.Info(text, args...) }
+func (s *Batch) say(text string, args ...any) { s.log(slog.LevelInfo, text, args...) }
+
+func (s *Batch) log(level slog.Level, text string, args ...any) {
+	s.lines <- func() { s.clear(); s.Log.Log(context.Background(), level, text, args...) }
 }
 
 // batchLogEvery is the interval of log lines without a terminal.
@@ -85,7 +90,7 @@ func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
 			}
 			return
 		}
-		line := fmt.Sprintf("%s  maps %d/%d", batchTitle(j), p.MapsDone, p.Maps)
+		line := fmt.Sprintf("round %d: %s of %s  maps %d/%d", j.Round, j.Job, shortly(j.Collections), p.MapsDone, p.Maps)
 		if p.Reduces > 0 {
 			line += fmt.Sprintf("  reduces %d/%d", p.ReducesDone, p.Reduces)
 		}
@@ -100,12 +105,11 @@ func (s *Batch) progress(j *batch.JobInfo, p batch.Progress) {
 	}
 }
 
-func batchTitle(j *batch.JobInfo) string {
-	what := collection.Codes(j.Collections)
-	if len(j.Collections) > 3 {
-		what = stats.Count(len(j.Collections), "collections")
+func shortly(group []*collection.Collection) string {
+	if len(group) > 3 {
+		return stats.Count(len(group), "collections")
 	}
-	return fmt.Sprintf("round %d: %s of %s", j.Round, j.Job, what)
+	return collection.Codes(group)
 }
 
 // Listener returns what a pipeline reports to.
@@ -151,11 +155,39 @@ func (s *Batch) Listener() batch.Listener {
 			}
 		},
 		Cut: func(c *collection.Collection, st *batch.State) {
-			s.lines <- func() {
-				s.clear()
-				s.Log.Warn("rounds end though URLs are left: more than depth and redirects can make", "collection", c.Code,
-					"rounds",
-					st.Cut)
+			s.log(slog.LevelWarn, "rounds end though URLs are left: more than depth and redirects can make", "collection",
+				c.Code, "rounds", st.Cut)
+		},
+	}
+}
+
+// Scheduled returns what a scheduler reports runs to: they are logged.
+func (s *Batch) Scheduled() schedule.Listener {
+	return schedule.Listener{
+		Sleeps: func(until time.Time, group []*collection.Collection) {
+			s.say("nothing to do", "until", until.Format(time.RFC3339), "then", shortly(group))
+		},
+		Missed: func(c *collection.Collection, due time.Time, times int, why string) {
+			s.log(slog.LevelWarn, "missed", "collection", c.Code, "times", times, "last", due.Format(time.RFC3339),
+				"why", why)
+		},
+		Began: func(day string, group []*collection.Collection, late time.Duration) {
+			args := []any{"day", day, "collections", collection.Codes(group)}
+			if late > 0 {
+				args = append(args, "late", late.Round(time.Second).String())
+			}
+			s.say("run", args...)
+		},
+		Ended: func(day string, group []*collection.Collection, took time.Duration, err error) {
+			args := []any{"day", day, "collections", collection.Codes(group), "took", took.Round(time.Second).String()}
+			switch {
+			case err == nil:
+				s.say("run ended", args...)
+			case errors.Is(err, context.Canceled):
+				s.say("run interrupted: it goes on at the next start", args...)
+			default:
+				s.log(slog.LevelError, "run failed: it goes on at the next run of that day, or the next start",
+					append(args, "error", err)...)
 			}
 		},
 	}

@@ -119,7 +119,8 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		s := status()
 		r := m.Show(s)
 		attrs := []any{
-			"pages", s.Totals.Pages, "pages_per_s", round1(r.Pages), "bytes", s.Totals.Bytes, "bytes_per_s", int64(r.Bytes),
+			"pages", s.Totals.Pages, "pages_per_s", float64(int64(r.Pages*10+0.5)) / 10,
+			"bytes", s.Totals.Bytes, "bytes_per_s", int64(r.Bytes),
 			"hosts_active", s.Frontier.Active, "hosts_waiting", s.Frontier.Waiting, "hosts_backing_off", s.Frontier.Backing,
 			"urls_waiting", s.Frontier.URLs, "urls_known", s.Known, "errors", s.Totals.Failed,
 		}
@@ -154,8 +155,6 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		log.Info("crawling", attrs...)
 	}
 }
-
-func round1(f float64) float64 { return float64(int64(f*10+0.5)) / 10 }
 
 func clock(d time.Duration) string {
 	d = d.Round(time.Second)

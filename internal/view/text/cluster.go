@@ -50,11 +50,10 @@ func Cluster(w io.Writer, c *inspect.Cluster, settings string, width int) {
 		return
 	}
 	printNodes(w, c, width)
-	if text := c.Forecast(); text != "" {
-		fmt.Fprintln(w, text)
-	}
-	if text := placeLine(c); text != "" {
-		fmt.Fprintln(w, text)
+	for _, text := range []string{c.Forecast(), placeLine(c)} {
+		if text != "" {
+			fmt.Fprintln(w, text)
+		}
 	}
 	for _, note := range c.Notes() {
 		fmt.Fprintf(w, "note: %s\n", note)
@@ -174,6 +173,17 @@ func nodeTable(c *inspect.Cluster, all []inspect.Column) string {
 func widest(text string) (n int) {
 	for line := range strings.Lines(text) {
 		n = max(n, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return n
+}
+
+// Rows returns the rows of a terminal that a text takes: lines longer than width wrap.
+func Rows(text string, width int) (n int) {
+	for line := range strings.Lines(text) {
+		n++
+		if long := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > 0 && long > width {
+			n += (long - 1) / width
+		}
 	}
 	return n
 }

@@ -2,7 +2,6 @@ package text
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -23,89 +22,64 @@ const (
 	LinksJSON
 )
 
+// A LinkPrinter prints links.
+type LinkPrinter struct {
+	Print func(*links.Link) error
+	End   func() error
+}
+
 // NewLinkPrinter returns a printer of links.
 func NewLinkPrinter(w io.Writer, as LinkFormat) LinkPrinter {
+	p := LinkPrinter{End: func() error { return nil }}
 	switch as {
 	case LinksJSON:
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		return jsonLinks{enc}
+		p.Print = func(l *links.Link) error { return JSON(w, l) }
 	case LinksCSV:
-		return &csvLinks{w: csv.NewWriter(w)}
+		return csvLinks(csv.NewWriter(w))
 	case LinkLines:
-		return listedLinks{w}
+		p.Print = func(l *links.Link) error {
+			_, err := fmt.Fprintf(w, "%-11s %s%s\n", linkWord(l),
+				strings.Join(append([]string{l.URL}, l.Redirects...), " -> "), linkText(l))
+			return err
+		}
+	default:
+		p.Print = groupedLinks(w)
 	}
-	return &groupedLinks{w: w}
+	return p
 }
 
-// A LinkPrinter prints links.
-type LinkPrinter interface {
-	Print(*links.Link) error
-	End() error
-}
-
-type jsonLinks struct{ *json.Encoder }
-
-func (p jsonLinks) Print(l *links.Link) error { return p.Encode(l) }
-func (p jsonLinks) End() error                { return nil }
-
-type csvLinks struct {
-	w     *csv.Writer
-	begun bool
-}
-
-func (p *csvLinks) Print(l *links.Link) error {
-	p.head()
-	return p.w.Write([]string{table.Cell(l.URL), strconv.Itoa(l.Status), l.Error,
-		table.Cell(strings.Join(l.Redirects, " ")), table.Cell(l.From), l.Kind, table.Cell(l.Text)})
-}
-
-func (p *csvLinks) head() {
-	if !p.begun {
-		p.begun = true
-		_ = p.w.Write([]string{"url", "status", "error", "redirects", "from", "kind", "text"}) // Error tells
+func csvLinks(w *csv.Writer) LinkPrinter {
+	_ = w.Write([]string{"url", "status", "error", "redirects", "from", "kind", "text"}) // Error tells
+	return LinkPrinter{
+		Print: func(l *links.Link) error {
+			return w.Write([]string{table.Cell(l.URL), strconv.Itoa(l.Status), l.Error,
+				table.Cell(strings.Join(l.Redirects, " ")), table.Cell(l.From), l.Kind, table.Cell(l.Text)})
+		},
+		End: func() error {
+			w.Flush()
+			return w.Error()
+		},
 	}
-}
-
-func (p *csvLinks) End() error {
-	p.head()
-	p.w.Flush()
-	return p.w.Error()
 }
 
 // groupedLinks shows each URL once, above the pages that link to it.
-type groupedLinks struct {
-	w    io.Writer
-	last string
-}
-
-func (p *groupedLinks) Print(l *links.Link) error {
-	if l.URL != p.last {
-		if p.last != "" {
-			fmt.Fprintln(p.w)
+func groupedLinks(w io.Writer) func(*links.Link) error {
+	last := ""
+	return func(l *links.Link) error {
+		if l.URL != last {
+			if last != "" {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%-7s %s\n", linkWord(l), l.URL)
+			for _, to := range l.Redirects {
+				fmt.Fprintf(w, "     -> %s\n", to)
+			}
 		}
-		fmt.Fprintf(p.w, "%-7s %s\n", linkWord(l), l.URL)
-		for _, to := range l.Redirects {
-			fmt.Fprintf(p.w, "     -> %s\n", to)
-		}
+		last = l.URL
+		_, err := fmt.Fprintf(w, "   from %s%s\n", l.From, linkText(l))
+		return err
 	}
-	p.last = l.URL
-	_, err := fmt.Fprintf(p.w, "   from %s%s\n", l.From, linkText(l))
-	return err
 }
-
-func (p *groupedLinks) End() error { return nil }
-
-// listedLinks shows a link a line.
-type listedLinks struct{ w io.Writer }
-
-func (p listedLinks) Print(l *links.Link) error {
-	_, err := fmt.Fprintf(p.w, "%-11s %s%s\n", linkWord(l), strings.Join(append([]string{l.URL}, l.Redirects...), " -> "),
-		linkText(l))
-	return err
-}
-
-func (p listedLinks) End() error { return nil }
 
 // linkWord returns the outcome of a link in a word.
 func linkWord(l *links.Link) string {

@@ -31,14 +31,24 @@ func Queue(w io.Writer, asJSON bool, items iter.Seq2[inspect.Item, error]) error
 
 // Known lists known URLs, and returns how many there are.
 func Known(w io.Writer, asJSON bool, urls iter.Seq2[inspect.Known, error]) (n int, err error) {
-	return list(w, asJSON, urls, "", knownLine)
+	return list(w, asJSON, urls, "", func(k *inspect.Known) string {
+		line := fmt.Sprintf("%s  %s, depth %d, since %s", k.URL, k.State, k.Depth, Time(k.Since))
+		if !k.Fetched.IsZero() {
+			line += fmt.Sprintf(", status %d at %s", k.Status, Time(k.Fetched))
+		}
+		return line
+	})
 }
 
 // Top lists the most important URLs, or sites by their most important URL.
 func Top(w io.Writer, asJSON, bySite bool, urls iter.Seq2[inspect.Important, error]) error {
-	head, row := "importance\tstatus\tdepth\turl", importantLine
+	head, row := "importance\tstatus\tdepth\turl", func(i *inspect.Important) string {
+		return fmt.Sprintf("%.4g\t%s\t%d\t%s", i.Importance, statusWord(i), i.Depth, i.URL)
+	}
 	if bySite {
-		head, row = "importance\tsum\turls\tnot fetched\thost\tmost important", siteLine
+		head, row = "importance\tsum\turls\tnot fetched\thost\tmost important", func(i *inspect.Important) string {
+			return fmt.Sprintf("%.4g\t%.4g\t%d\t%d\t%s\t%s", i.Importance, i.Sum, i.URLs, i.Waiting, i.Site, i.URL)
+		}
 	}
 	_, err := list(w, asJSON, urls, head, row)
 	return err
@@ -68,14 +78,6 @@ func list[T any](w io.Writer, asJSON bool, values iter.Seq2[T, error], head stri
 	return n, nil
 }
 
-func importantLine(i *inspect.Important) string {
-	return fmt.Sprintf("%.4g\t%s\t%d\t%s", i.Importance, statusWord(i), i.Depth, i.URL)
-}
-
-func siteLine(i *inspect.Important) string {
-	return fmt.Sprintf("%.4g\t%.4g\t%d\t%d\t%s\t%s", i.Importance, i.Sum, i.URLs, i.Waiting, i.Site, i.URL)
-}
-
 // statusWord returns a URL's status, if it has one.
 func statusWord(i *inspect.Important) string {
 	switch {
@@ -85,14 +87,6 @@ func statusWord(i *inspect.Important) string {
 		return "failed"
 	}
 	return "-"
-}
-
-func knownLine(k *inspect.Known) string {
-	line := fmt.Sprintf("%s  %s, depth %d, since %s", k.URL, k.State, k.Depth, Time(k.Since))
-	if !k.Fetched.IsZero() {
-		line += fmt.Sprintf(", status %d at %s", k.Status, Time(k.Fetched))
-	}
-	return line
 }
 
 // Time formats a time in UTC, to the second.

@@ -32,7 +32,7 @@ func Model(w io.Writer, m *inspect.Model) error {
 		}
 		fmt.Fprintf(t, "%s\t", n.Basis)
 		for _, p := range n.Predictions {
-			fmt.Fprintf(t, "%s\t", inSeconds(p.Seconds))
+			fmt.Fprintf(t, "%s s\t", figure(p.Seconds))
 		}
 		name := n.Name
 		if !n.Member {
@@ -62,15 +62,9 @@ func figure(f float64) string {
 	if f == 0 {
 		return "-"
 	}
-	return strconv.FormatFloat(threeDigits(f), 'f', -1, 64)
-}
-
-func threeDigits(f float64) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 3, 64), 64)
 	if err != nil {
-		return f
+		rounded = f
 	}
-	return rounded
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
-
-func inSeconds(s float64) string { return figure(s) + " s" }

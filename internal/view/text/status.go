@@ -16,6 +16,11 @@ func Status(w io.Writer, x *inspect.Status, dir string) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
+	some := func(name, words string) {
+		if words != "" {
+			row(name, "%s", words)
+		}
+	}
 	if x.State == inspect.Running || x.State == inspect.Paused {
 		row("now", "%s active, %d waiting, %d backing off", stats.Count(x.Active, "hosts"), x.Idle, x.Backing)
 		if x.SeedsTaken < x.Seeds {
@@ -26,27 +31,19 @@ func Status(w io.Writer, x *inspect.Status, dir string) {
 		row("CUT OFF", "from the web for %s: waiting, and trying a few hosts now and then (%s)", secondsSpan(x.CutOff),
 			x.CutOffWhy)
 	}
-	if x.Forecast != "" {
-		row("ends", "%s", x.Forecast)
-	}
+	some("ends", x.Forecast)
 	if u := x.Uploads; u != nil {
 		row("place", "%s has %s (%s)", u.Place, stats.Count(u.Files, "files"), stats.Bytes(u.Bytes))
-		if words := u.Words(); words != "" {
-			row("", "%s", words)
-		}
+		some("", u.Words())
 		if u.State != nil {
 			row("state", "%s", u.State.Words(time.Now()))
 		}
-		if words := u.State.Lacking(); words != "" {
-			row("", "%s", words)
-		}
+		some("", u.State.Lacking())
 	}
 	for i := range x.Sinks {
 		s := &x.Sinks[i]
 		row("sink", "%s sent to %s (%s)", stats.Count(s.Sent, "records"), s.Sink, stats.Bytes(s.Bytes))
-		if words := s.Words(); words != "" {
-			row("", "%s", words)
-		}
+		some("", s.Words())
 	}
 	if x.StalledBy != "" {
 		row("STALLED", "nothing was answered for %s: %s", secondsSpan(x.Stalled), x.StallWhy)

@@ -4,6 +4,7 @@ package web
 import (
 	"context"
 	"errors"
+	"html/template"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -50,8 +51,8 @@ func Serve(ctx context.Context, l net.Listener, src Source) error {
 
 func handler(src Source) http.Handler {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	register(reg, src)
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		metrics{src})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", front(src))
 	mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
@@ -63,83 +64,34 @@ func handler(src Source) http.Handler {
 	return mux
 }
 
-func register(reg *prometheus.Registry, src Source) {
-	counter := func(name, help string, value func(stats.Snapshot) int64) {
-		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "kumo", Name: name, Help: help},
-			func() float64 { return float64(value(src.Totals())) }))
+// front is the page at /, which says what this is and where the rest lies.
+func front(src Source) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		_ = frontPage.Execute(w, struct { // who asked may have gone
+			Name     string
+			Totals   stats.Snapshot
+			Bytes    string
+			Frontier frontier.Counts
+			Known    int
+		}{src.Name, src.Totals(), stats.Bytes(src.Totals().Bytes), src.Frontier(), src.Known()})
 	}
-	counter("pages_total", "URLs that were answered.", func(s stats.Snapshot) int64 { return s.Pages })
-	counter("bytes_total", "Bytes received over the wire.", func(s stats.Snapshot) int64 { return s.Bytes })
-	counter("failures_total", "URLs that got no answer.", func(s stats.Snapshot) int64 { return s.Failed })
-	counter("retries_total", "Visits that were made again.", func(s stats.Snapshot) int64 { return s.Retries })
-	counter("duplicates_total", "Pages with a payload seen before.", func(s stats.Snapshot) int64 { return s.Duplicates })
-	counter("recrawls_total", "Answers of URLs that were visited before.",
-		func(s stats.Snapshot) int64 { return s.Recrawls })
-	counter("skipped_total", "URLs left out by a rule.", func(s stats.Snapshot) int64 { return s.Skipped })
-	counter("links_total", "Links found.", func(s stats.Snapshot) int64 { return s.Links })
-
-	reg.MustRegister(&answers{src.Answers})
-
-	line := func(name, help string, value func(crawl.Outage) float64) {
-		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "kumo", Name: name, Help: help},
-			func() float64 { return value(src.Outage()) }))
-	}
-	line("outages_total", "Times that none of the hosts that had worked could be reached.",
-		func(o crawl.Outage) float64 { return float64(o.Times) })
-	line("outage_seconds_total", "Time for which that was so.", func(o crawl.Outage) float64 { return o.Total.Seconds() })
-	line("out_of_sockets_total", "Attempts to connect for which this machine had no file descriptor, port or buffer.",
-		func(o crawl.Outage) float64 { return float64(o.Scarce) })
-	gauge := func(name, help string, value func() int) {
-		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "kumo", Name: name, Help: help},
-			func() float64 { return float64(value()) }))
-	}
-	gauge("urls_known", "URLs met within reach.", src.Known)
-	gauge("urls_waiting", "URLs in the frontier.", func() int { return src.Frontier().URLs })
-	gauge("cut_off", "1 while the crawl is cut off from the web, and waits.", func() int {
-		if src.Outage().CutOff {
-			return 1
-		}
-		return 0
-	})
-	gauge("hosts_active", "Hosts with a request under way.", func() int { return src.Frontier().Active })
-	gauge("hosts_waiting", "Hosts whose time has not come.", func() int { return src.Frontier().Waiting })
-	if src.Filters != nil {
-		reg.MustRegister(&filters{src.Filters})
-	}
-	if src.Forecast != nil {
-		reg.MustRegister(&outlook{src.Forecast, src.Stall})
-	}
-	if src.Sinks != nil {
-		reg.MustRegister(&sinks{src.Sinks})
-	}
-	if src.Uploads != nil {
-		gauge("place_files_waiting", "Closed record files that are not in the place yet.",
-			func() int { return int(src.Uploads().Waiting) })
-		gauge("place_bytes_waiting", "Bytes of these files.", func() int { return int(src.Uploads().WaitSize) })
-		gauge("place_files", "Files that are in the place.", func() int { return int(src.Uploads().Files) })
-		gauge("place_bytes", "Bytes of these files.", func() int { return int(src.Uploads().Bytes) })
-		gauge("place_failing", "1 while the place fails, and is tried again.", func() int {
-			if src.Uploads().Why != "" {
-				return 1
-			}
-			return 0
-		})
-	}
-	if src.States != nil {
-		gauge("place_checkpoints", "Checkpoints of the state that this process has brought to the place.",
-			func() int { return src.States().Checkpoints })
-		gauge("place_journal_cut_bytes", "Bytes of the journal that the servers have let go of for them.",
-			func() int { return int(src.States().CutBytes) })
-		gauge("place_journal_kept_bytes", "Bytes of the journal that the servers keep.", func() int {
-			return int(src.States().Kept)
-		})
-		gauge("place_files_lacking", "Record files that are neither in the folder nor in the place.",
-			func() int { return int(src.States().LackAll) })
-	}
-	if src.Again != nil {
-		gauge("pages_fetched_again", "Pages of dead nodes whose records were lost, as this process has found.",
-			func() int { return int(src.Again()) })
-	}
-	gauge("hosts_backing_off", "Hosts left alone after failures or at their wish.",
-		func() int { return src.Frontier().Backing })
 }
+
+var frontPage = template.Must(template.New("front").Parse(`<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><title>kumo {{.Name}}</title>
+<style>body{font:16px sans-serif;margin:2em;max-width:40em}td{padding:.1em 1.5em .1em 0}td:nth-child(2){text-align:right}</style>
+<h1>kumo {{.Name}}</h1>
+<table>
+<tr><td>pages<td>{{.Totals.Pages}}<td>URLs that were answered ({{.Bytes}})
+<tr><td>errors<td>{{.Totals.Failed}}<td>URLs that got no answer
+<tr><td>hosts active<td>{{.Frontier.Active}}<td>with a request under way
+<tr><td>hosts waiting<td>{{.Frontier.Waiting}}<td>whose delay has not passed, or for whom no worker is free
+<tr><td>hosts backing off<td>{{.Frontier.Backing}}<td>left alone for longer, after failures or at their wish
+<tr><td>URLs waiting<td>{{.Frontier.URLs}}<td>in the queues of their hosts
+<tr><td>URLs known<td>{{.Known}}<td>met within reach, fetched or not
+</table>
+<p><a href="/metrics">/metrics</a>: these and more for Prometheus
+<p><a href="/debug/pprof/">/debug/pprof/</a>: profiles for <code>go tool pprof</code>
+`))

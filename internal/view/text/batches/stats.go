@@ -50,10 +50,8 @@ func Stats(w io.Writer, t *inspect.Table, days bool) error {
 			fmt.Fprintf(tab, "%s\t%s\t%s\n", r.Date, stats.Grouped(r.Pages), rest)
 		}
 	}
-	charsets := func(r *inspect.Row) map[string]int64 { return r.Charsets }
-	others := func(r *inspect.Row) map[string]int64 { return r.ApartBy }
-	printShares(tab, "charset", t.Collections, charsets)
-	printShares(tab, "apart, in", t.Collections, others)
+	printShares(tab, "charset", t.Collections, charsetsOf)
+	printShares(tab, "apart, in", t.Collections, apartOf)
 	if err := tab.Flush(); err != nil {
 		return err
 	}
@@ -69,6 +67,9 @@ func Stats(w io.Writer, t *inspect.Table, days bool) error {
 	}
 	return nil
 }
+
+func charsetsOf(r *inspect.Row) map[string]int64 { return r.Charsets }
+func apartOf(r *inspect.Row) map[string]int64    { return r.ApartBy }
 
 // printShares prints the shares of a kind in each collection, largest first.
 func printShares(w io.Writer, head string, rows []*inspect.Row, of func(*inspect.Row) map[string]int64) {
@@ -96,8 +97,7 @@ func printShares(w io.Writer, head string, rows []*inspect.Row, of func(*inspect
 
 // StatsCSV writes a line for each day of each collection.
 func StatsCSV(w io.Writer, t *inspect.Table) error {
-	charsets := inspect.Names(t.Days, func(r *inspect.Row) map[string]int64 { return r.Charsets })
-	others := inspect.Names(t.Days, func(r *inspect.Row) map[string]int64 { return r.ApartBy })
+	charsets, others := inspect.Names(t.Days, charsetsOf), inspect.Names(t.Days, apartOf)
 	head := []string{"day", "collection", "directory", "pages", "sites", "bytes", "apart", "fetched", "unchanged",
 		"redirects", "errors", "failed", "left_out"}
 	for _, name := range charsets {

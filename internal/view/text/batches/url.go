@@ -30,32 +30,33 @@ func (o *Show) URL(ctx context.Context, w io.Writer, c *inspect.Collection, date
 	if u, err := seeds.ParseURL(typed); err == nil {
 		url = u.Canonical().String()
 	}
-	v := &urlView{w: w, c: c, date: date, url: url, visible: o.Terminal}
-	var err error
-	if v.page, err = c.Page(ctx, date, url); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	found, err := c.Find(ctx, date, url)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s was not asked for on %s%s", url, date, notAsked(ctx, c, date, url))
+	case err != nil:
 		return err
+	case found.Trouble != nil && (o.Headers || o.Body):
+		return found.Trouble
 	}
-	if v.doc, err = c.Document(ctx, date, url); errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	if err != nil && (v.page == nil || o.Headers || o.Body) {
-		return err
-	}
-	return errors.Join(o.part(ctx, v), err)
+	v := &urlView{URL: found, w: w, c: c, date: date, visible: o.Terminal}
+	return errors.Join(o.part(ctx, v), found.Trouble)
 }
 
 // part prints the selected part of a URL.
 func (o *Show) part(ctx context.Context, v *urlView) error {
-	if v.page == nil && v.doc == nil {
-		return fmt.Errorf("%s was not asked for on %s%s", v.url, v.date, notAsked(ctx, v.c, v.date, v.url))
-	}
 	switch {
 	case o.JSON:
 		return v.json()
-	case o.XML:
-		return v.xml(ctx)
-	case o.Text:
-		return v.text(ctx)
+	case o.XML, o.Text:
+		pg, err := v.record(ctx)
+		if err != nil {
+			return err
+		}
+		if o.XML {
+			return v.put(pg.Line)
+		}
+		return v.put(append([]byte(pg.Record.Content), '\n'))
 	case o.Headers:
 		return v.headers()
 	case o.Body:
@@ -119,13 +120,11 @@ func linksRefused(d *inspect.Day) string {
 
 // A urlView prints the parts of a URL on a day.
 type urlView struct {
+	*inspect.URL
 	w       io.Writer
 	visible bool // w is a terminal
 	c       *inspect.Collection
 	date    string
-	url     string
-	page    *inspect.Page   // nil: it has no XML record
-	doc     *batch.Document // nil: the day is not merged
 }
 
 // put writes text that comes from the network.
@@ -142,40 +141,24 @@ func (v *urlView) put(part []byte) error {
 
 // record is the XML record, that of an earlier day where the page is unchanged.
 func (v *urlView) record(ctx context.Context) (*inspect.Page, error) {
-	if v.page != nil {
-		return v.page, nil
+	if v.Page != nil {
+		return v.Page, nil
 	}
-	pg, _, err := v.c.Earlier(ctx, v.date, v.found())
+	pg, _, err := v.c.Earlier(ctx, v.date, v.URL)
 	if err == nil && pg == nil {
-		err = fmt.Errorf("%s has no XML record on %s: %s", v.url, v.date, v.became())
+		err = fmt.Errorf("%s has no XML record on %s: %s", v.URL.URL, v.date, v.Became())
 	}
 	return pg, err
 }
 
-func (v *urlView) xml(ctx context.Context) error {
-	pg, err := v.record(ctx)
-	if err != nil {
-		return err
-	}
-	return v.put(pg.Line)
-}
-
-func (v *urlView) text(ctx context.Context) error {
-	pg, err := v.record(ctx)
-	if err != nil {
-		return err
-	}
-	return v.put(append([]byte(pg.Record.Content), '\n'))
-}
-
 // answer is the document's answer.
 func (v *urlView) answer() (*page.Response, error) {
-	if v.doc == nil {
+	if v.Document == nil {
 		return nil, fmt.Errorf("%s of %s is not merged yet", v.date, v.c.Code)
 	}
 	resp := new(page.Response)
-	if err := v.doc.Response(resp); err != nil {
-		return nil, fmt.Errorf("there is no answer: %s", v.became())
+	if err := v.Document.Response(resp); err != nil {
+		return nil, fmt.Errorf("there is no answer: %s", v.Became())
 	}
 	return resp, nil
 }
@@ -202,14 +185,6 @@ func (v *urlView) body() error {
 	return v.put(resp.Body)
 }
 
-// found returns the records of the URL.
-func (v *urlView) found() *inspect.URL {
-	return &inspect.URL{URL: v.url, Page: v.page, Document: v.doc}
-}
-
-// became returns the outcome of the URL in words.
-func (v *urlView) became() string { return v.found().Became() }
-
 // A urlLine is a URL as JSON.
 type urlLine struct {
 	URL      string       `json:"url"`
@@ -226,13 +201,13 @@ type urlLine struct {
 }
 
 func (v *urlView) json() error {
-	l := urlLine{URL: v.url, Became: v.became()}
-	if d := v.doc; d != nil {
+	l := urlLine{URL: v.URL.URL, Became: v.Became()}
+	if d := v.Document; d != nil {
 		l.Status, l.From, l.Depth, l.Time, l.Type = d.Status, d.From, d.Depth, d.Time, d.Type
 	}
-	if v.page != nil {
-		l.Entry, l.Other = &v.page.Entry, v.page.Apart
-		l.Headline, l.Text = v.page.Record.Headline, v.page.Record.Content
+	if v.Page != nil {
+		l.Entry, l.Other = &v.Page.Entry, v.Page.Apart
+		l.Headline, l.Text = v.Page.Record.Headline, v.Page.Record.Content
 	}
 	return text.JSON(v.w, l)
 }
@@ -245,9 +220,9 @@ func (v *urlView) all() error {
 			fmt.Fprintf(tab, "%s\t%s\n", name, inspect.VisibleLine(value))
 		}
 	}
-	row("url", v.url)
-	row("became", v.became())
-	if d := v.doc; d != nil {
+	row("url", v.URL.URL)
+	row("became", v.Became())
+	if d := v.Document; d != nil {
 		row("fetched", text.Time(d.Time)+", in "+d.Took.Round(time.Millisecond).String())
 		row("from", cmp.Or(d.From, map[bool]string{true: "a seed", false: "what was known of earlier days"}[d.Seed]))
 		row("depth", fmt.Sprint(d.Depth))
@@ -258,7 +233,7 @@ func (v *urlView) all() error {
 			row("malformed", d.Malformed)
 		}
 	}
-	if pg := v.page; pg != nil {
+	if pg := v.Page; pg != nil {
 		r := &pg.Record
 		where := pg.Part
 		if pg.Apart {
@@ -276,9 +251,9 @@ func (v *urlView) all() error {
 		}
 		row("headline", r.Headline)
 	}
-	if err := tab.Flush(); err != nil || v.page == nil {
+	if err := tab.Flush(); err != nil || v.Page == nil {
 		return err
 	}
-	_, err := fmt.Fprintf(v.w, "\n%s\n", inspect.Visible(v.page.Record.Content))
+	_, err := fmt.Fprintf(v.w, "\n%s\n", inspect.Visible(v.Page.Record.Content))
 	return err
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -39,30 +40,26 @@ type (
 	}
 )
 
-func (l language) in(q url.Values) {
+func (l language) in(q query) {
 	if l.Other {
 		q.Set("of", "other")
 	}
 }
 
 // askBatch asks something of a place of batch crawls.
-func (s *server) askBatch(ctx context.Context, of ofBatch, path string, q url.Values) (map[string]any, error) {
-	name, err := s.named(ctx, "batches", "place of batch crawls", of.Batch)
-	if err != nil {
-		return nil, err
-	}
-	return s.REST.ask(ctx, "/batches/"+url.PathEscape(name)+path, q)
+func (s *server) askBatch(ctx context.Context, of ofBatch, path string, q query) (map[string]any, error) {
+	return s.askOne(ctx, "batches", "place of batch crawls", of.Batch, path, q)
 }
 
 // askDay asks something of a day.
-func (s *server) askDay(ctx context.Context, of ofDay, path string, q url.Values) (map[string]any, error) {
+func (s *server) askDay(ctx context.Context, of ofDay, path string, q query) (map[string]any, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
 	if of.Collection == "" {
 		return nil, errors.New("which collection? collections lists all")
 	}
-	if of.Day == "" {
-		of.Day = "last"
-	}
-	at := "/collections/" + url.PathEscape(of.Collection) + "/days/" + url.PathEscape(of.Day)
+	at := "/collections/" + url.PathEscape(of.Collection) + "/days/" + url.PathEscape(cmp.Or(of.Day, "last"))
 	return s.askBatch(ctx, of.ofBatch, at+path, q)
 }
 
@@ -73,11 +70,8 @@ type collectionsIn struct {
 }
 
 func (s *server) collections(ctx context.Context, in collectionsIn) (*mcp.CallToolResult, error) {
-	q := params("after", in.After)
-	if err := in.in(q); err != nil {
-		return nil, err
-	}
-	if in.Batch == "" {
+	q := in.params("after", in.After)
+	if in.Batch == "" && q.err == nil {
 		if all, err := s.known(ctx, "batches"); err != nil {
 			return nil, err
 		} else if len(all) != 1 {
@@ -97,12 +91,9 @@ type daysIn struct {
 
 func (s *server) days(ctx context.Context, in daysIn) (*mcp.CallToolResult, error) {
 	if in.Day != "" {
-		return answered(s.askDay(ctx, ofDay{in.ofBatch, in.Collection, in.Day}, "", nil))
+		return answered(s.askDay(ctx, ofDay{in.ofBatch, in.Collection, in.Day}, "", query{}))
 	}
-	q := params("collection", in.Collection, "after", in.After)
-	if err := in.in(q); err != nil {
-		return nil, err
-	}
+	q := in.params("collection", in.Collection, "after", in.After)
 	return answered(s.askBatch(ctx, in.ofBatch, "/days", q))
 }
 
@@ -114,10 +105,7 @@ type recordsIn struct {
 }
 
 func (s *server) records(ctx context.Context, in recordsIn) (*mcp.CallToolResult, error) {
-	q := params("cursor", in.Cursor)
-	if err := in.limited.in(q); err != nil {
-		return nil, err
-	}
+	q := in.params("cursor", in.Cursor)
 	in.language.in(q)
 	return answered(withCursor(s.askDay(ctx, in.ofDay, "/records", q)))
 }
@@ -133,10 +121,7 @@ type searchRecordsIn struct {
 }
 
 func (s *server) searchRecords(ctx context.Context, in searchRecordsIn) (*mcp.CallToolResult, error) {
-	q := params("words", in.Words, "collection", in.Collection, "day", in.Day, "cursor", in.Cursor)
-	if err := in.limited.in(q); err != nil {
-		return nil, err
-	}
+	q := in.params("words", in.Words, "collection", in.Collection, "day", in.Day, "cursor", in.Cursor)
 	in.language.in(q)
 	x, err := s.askBatch(ctx, in.ofBatch, "/search", q)
 	if cut, is := x["cut"].(string); is {
@@ -156,8 +141,5 @@ func (s *server) readRecord(ctx context.Context, in readRecordIn) (*mcp.CallTool
 	q := params("url", in.URL, "as", in.As)
 	in.in(q)
 	x, err := s.askDay(ctx, in.ofDay, "/page", q)
-	if err != nil {
-		return nil, err
-	}
-	return answerText(x, "\"became\" says what came of the URL, as=headers gives the header fields of its answer")
+	return answerText(x, err, "\"became\" says what came of the URL, as=headers gives the header fields of its answer")
 }

@@ -113,7 +113,8 @@ func New(cfg Config) *mcp.Server {
 	if cfg.Crawl != nil {
 		mcp.AddTool(srv, &mcp.Tool{Name: "crawl", Description: "Crawl pages of one public host now, politely and within " +
 			"bounds, into a folder of its own. The answer names the crawl, of which the other tools can then be asked. It " +
-			"takes up to the seconds that are given. " + s.bounds(),
+			"takes up to the seconds that are given. " + fmt.Sprintf("One crawl fetches at most %d pages and receives at most "+
+			"%d bytes; at most %d crawls are made. The answer has the limits that held.", s.MaxPages, s.MaxBytes, maxCrawls),
 			Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, s.crawl)
 	}
 	return srv
@@ -128,11 +129,17 @@ func (s *server) addCrawls(srv *mcp.Server) {
 	add(srv, "read", "Read a page of a crawl: its main text as Markdown or plain, or the header fields of its answer. "+
 		"Long ones are given in parts.", s.read)
 	add(srv, "explain", "Say why a URL was, or was not, crawled: its state, the rules and the line of robots.txt that "+
-		"hold for it, where it waits, and which page's link brought it in.", s.explain)
+		"hold for it, where it waits, and which page's link brought it in.",
+		func(ctx context.Context, in ofURL) (*mcp.CallToolResult, error) {
+			return s.answer(ctx, in.ofCrawl, "/explain", params("url", in.URL))
+		})
 	add(srv, "hosts", "List the hosts of a crawl with what waits there.", s.hosts)
 	add(srv, "stats", "Say how a crawl stands: totals, rates, statuses, errors by kind, what waits, and what is wrong. "+
 		"Without a name, where there are several crawls: list them.", s.stats)
-	add(srv, "links", "List the links of a page of a crawl.", s.links)
+	add(srv, "links", "List the links of a page of a crawl.",
+		func(ctx context.Context, in linksIn) (*mcp.CallToolResult, error) {
+			return s.answer(ctx, in.ofCrawl, "/page/links", in.params("url", in.URL))
+		})
 }
 
 // Handler serves the protocol over HTTP, each request for itself. Who may ask, and by which name, is for others to
@@ -189,20 +196,25 @@ const (
 	maxLimit   = 100
 )
 
-func (l limited) in(q url.Values) error {
+// A query is the parameters of a question, or what is wrong with them.
+type query struct {
+	url.Values
+	err error
+}
+
+// params makes a query of at most so many things.
+func (l limited) params(pairs ...string) query {
+	q := params(pairs...)
 	if l.Limit < 0 || l.Limit > maxLimit {
-		return fmt.Errorf("limit is %d: a number from 1 to %d is wanted", l.Limit, maxLimit)
+		q.err = fmt.Errorf("limit is %d: a number from 1 to %d is wanted", l.Limit, maxLimit)
 	}
-	if l.Limit == 0 {
-		l.Limit = usualLimit
-	}
-	q.Set("limit", strconv.Itoa(l.Limit))
-	return nil
+	q.Set("limit", strconv.Itoa(cmp.Or(l.Limit, usualLimit)))
+	return q
 }
 
 // params makes a query of names and values, without those that are empty.
-func params(pairs ...string) url.Values {
-	q := url.Values{}
+func params(pairs ...string) query {
+	q := query{Values: url.Values{}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
 			q.Set(pairs[i], pairs[i+1])
@@ -229,14 +241,10 @@ var told = []string{"url", "title", "description", "snippet", "in", "status", "t
 	"revisit"}
 
 func (s *server) search(ctx context.Context, in searchIn) (*mcp.CallToolResult, error) {
-	q := params("words", in.Words, "host", in.Host, "type", in.Type, "status", in.Status, "lang", in.Language, "day",
-		in.Day,
-		"cursor", in.Cursor)
+	q := in.params("words", in.Words, "host", in.Host, "type", in.Type, "status", in.Status, "lang", in.Language, "day",
+		in.Day, "cursor", in.Cursor)
 	if in.HeadOnly {
 		q.Set("in", "head")
-	}
-	if err := in.in(q); err != nil {
-		return nil, err
 	}
 	x, err := s.ask(ctx, in.ofCrawl, "/search", q)
 	if err != nil {
@@ -277,7 +285,7 @@ type part struct {
 	Bytes  int `json:"bytes,omitempty" jsonschema:"how many bytes at most: 16384 unless given, 65536 at most"`
 }
 
-func (p part) in(q url.Values) {
+func (p part) in(q query) {
 	if p.Offset != 0 {
 		q.Set("offset", strconv.Itoa(p.Offset))
 	}
@@ -290,28 +298,24 @@ func (s *server) read(ctx context.Context, in readIn) (*mcp.CallToolResult, erro
 	q := params("url", in.URL, "as", in.As)
 	in.in(q)
 	x, err := s.ask(ctx, in.ofCrawl, "/page", q)
-	if err != nil {
-		return nil, err
-	}
-	return answerText(x, "links lists where the page leads, as=headers gives its header fields")
+	return answerText(x, err, "links lists where the page leads, as=headers gives its header fields")
 }
 
 // answerText tells what the REST has answered with a text in a part of its own, or what else can be read.
-func answerText(x map[string]any, otherwise string) (*mcp.CallToolResult, error) {
+func answerText(x map[string]any, err error, otherwise string) (*mcp.CallToolResult, error) {
+	if err != nil {
+		return nil, err
+	}
 	text, _ := x["text"].(string)
 	delete(x, "text")
 	if text == "" {
 		x["says"] = "there is no text to read here: " + otherwise
 	}
-	res, err := answer(x)
+	res, err := answered(x, nil)
 	if err == nil && text != "" {
 		res.Content = append(res.Content, &mcp.TextContent{Text: text})
 	}
 	return res, err
-}
-
-func (s *server) explain(ctx context.Context, in ofURL) (*mcp.CallToolResult, error) {
-	return s.answer(ctx, in.ofCrawl, "/explain", params("url", in.URL))
 }
 
 type hostsIn struct {
@@ -323,12 +327,9 @@ type hostsIn struct {
 }
 
 func (s *server) hosts(ctx context.Context, in hostsIn) (*mcp.CallToolResult, error) {
-	q := params("prefix", in.Prefix, "after", in.After)
+	q := in.params("prefix", in.Prefix, "after", in.After)
 	if in.Busiest {
 		q.Set("by", "waiting")
-	}
-	if err := in.in(q); err != nil {
-		return nil, err
 	}
 	return s.answer(ctx, in.ofCrawl, "/hosts", q)
 }
@@ -343,20 +344,12 @@ func (s *server) stats(ctx context.Context, in ofCrawl) (*mcp.CallToolResult, er
 			return answered(s.REST.ask(ctx, "/crawls", nil))
 		}
 	}
-	return s.answer(ctx, in, "", nil)
+	return s.answer(ctx, in, "", query{})
 }
 
 type linksIn struct {
 	ofURL
 	limited
-}
-
-func (s *server) links(ctx context.Context, in linksIn) (*mcp.CallToolResult, error) {
-	q := params("url", in.URL)
-	if err := in.in(q); err != nil {
-		return nil, err
-	}
-	return s.answer(ctx, in.ofCrawl, "/page/links", q)
 }
 
 func (s *server) crawl(ctx context.Context, _ *mcp.CallToolRequest, in Wanted) (*mcp.CallToolResult, any, error) {
@@ -395,12 +388,6 @@ func (s *server) crawl(ctx context.Context, _ *mcp.CallToolRequest, in Wanted) (
 	}
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: m}, nil,
 		nil
-}
-
-// bounds says within which bounds crawls are made.
-func (s *server) bounds() string {
-	return fmt.Sprintf("One crawl fetches at most %d pages and receives at most %d bytes; at most %d crawls are made. The "+
-		"answer has the limits that held.", s.MaxPages, s.MaxBytes, maxCrawls)
 }
 
 // known are the names of the crawls, or of the batch crawls.
@@ -452,15 +439,23 @@ func (s *server) named(ctx context.Context, kind, one, name string) (string, err
 }
 
 // ask asks something of a crawl.
-func (s *server) ask(ctx context.Context, of ofCrawl, path string, q url.Values) (map[string]any, error) {
-	name, err := s.named(ctx, "crawls", "crawl", of.Crawl)
+func (s *server) ask(ctx context.Context, of ofCrawl, path string, q query) (map[string]any, error) {
+	return s.askOne(ctx, "crawls", "crawl", of.Crawl, path, q)
+}
+
+// askOne asks something of the one of a kind that is asked for by name, or the only one that there is.
+func (s *server) askOne(ctx context.Context, kind, one, name, path string, q query) (map[string]any, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	name, err := s.named(ctx, kind, one, name)
 	if err != nil {
 		return nil, err
 	}
-	return s.REST.ask(ctx, "/crawls/"+url.PathEscape(name)+path, q)
+	return s.REST.ask(ctx, "/"+kind+"/"+url.PathEscape(name)+path, q.Values)
 }
 
-func (s *server) answer(ctx context.Context, of ofCrawl, path string, q url.Values) (*mcp.CallToolResult, error) {
+func (s *server) answer(ctx context.Context, of ofCrawl, path string, q query) (*mcp.CallToolResult, error) {
 	return answered(s.ask(ctx, of, path, q))
 }
 
@@ -469,11 +464,6 @@ func answered(x map[string]any, err error) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(x)
-}
-
-// answer tells what the REST has answered.
-func answer(x map[string]any) (*mcp.CallToolResult, error) {
 	text, err := json.Marshal(x)
 	if err != nil {
 		return nil, err

@@ -121,34 +121,12 @@ func clean(err error) error { return errors.New(short(err.Error())) }
 // A transport has a handler answer, with no network between.
 type transport func() http.Handler
 
-// RoundTrip has the handler answer.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := &kept{head: http.Header{}, status: http.StatusOK}
+	w := &ui.Answer{Head: http.Header{}, Status: http.StatusOK, Most: maxAnswer}
 	t().ServeHTTP(w, r)
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	return &http.Response{Status: fmt.Sprint(w.status, " ", http.StatusText(w.status)), StatusCode: w.status,
-		Header: w.head,
-		Body:   io.NopCloser(&w.body), Request: r}, nil
-}
-
-// A kept answer is one that was not sent.
-type kept struct {
-	head   http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header has the fields.
-func (k *kept) Header() http.Header { return k.head }
-
-// WriteHeader sets the status.
-func (k *kept) WriteHeader(status int) { k.status = status }
-
-func (k *kept) Write(b []byte) (int, error) {
-	if k.body.Len() > maxAnswer {
-		return 0, errors.New("the answer is too long")
-	}
-	return k.body.Write(b)
+	return &http.Response{Status: fmt.Sprint(w.Status, " ", http.StatusText(w.Status)), StatusCode: w.Status,
+		Header: w.Head, Body: io.NopCloser(&w.Body), Request: r}, nil
 }

@@ -2,9 +2,11 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -48,11 +50,7 @@ var errCannot = &problem{http.StatusConflict, "This crawl cannot be changed here
 	"it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
 
 // A target is what has a crawl do something: all nodes of one that has several.
-type target interface {
-	inspect.Steerer
-	// Tune changes settings: those that f returns, which is told those there are and may be called again.
-	Tune(ctx context.Context, f func(now map[string][]string) ([]inspect.Setting, error)) error
-}
+type target = inspect.ClusterSteerer
 
 // A viewTarget is a crawl of one node.
 type viewTarget struct {
@@ -138,15 +136,16 @@ var actions = []action{
 		"answer of the host to the next request; a longer Crawl-delay of its robots.txt holds as ever.",
 		Field: "Delay", Example: "5s", Command: "kumo set -o FOLDER override='{match: {host: HOST}, delay: 5s}'",
 		sure: func(g given) (string, error) {
-			if err := checkDelay(g); err != nil {
-				return "", err
+			if d, err := time.ParseDuration(g.Value); err != nil || d < 0 || d > 24*time.Hour {
+				return "", badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s",
+					cut(g.Value, 40))
+			}
+			if !hostName.MatchString(g.Host) {
+				return "", badRequest("%q is no host", cut(g.Host, 100))
 			}
 			return fmt.Sprintf("Wait %s between requests to %s", g.Value, g.Host), nil
 		},
 		do: func(ctx context.Context, s target, g given) (done, error) {
-			if err := checkDelay(g); err != nil {
-				return done{}, err
-			}
 			return done{}, s.Tune(ctx, func(now map[string][]string) ([]inspect.Setting, error) {
 				return withDelay(now["override"], g)
 			})
@@ -230,7 +229,7 @@ func readURLs(text string) (urls []string, err error) {
 		}
 		u, err := weburl.Parse(line)
 		if err != nil || u.Host() == "" {
-			return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(line, 200))
+			return nil, noURL(line)
 		}
 		urls = append(urls, line)
 	}
@@ -245,16 +244,6 @@ func readURLs(text string) (urls []string, err error) {
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,300}$`)
-
-func checkDelay(g given) error {
-	if d, err := time.ParseDuration(g.Value); err != nil || d < 0 || d > 24*time.Hour {
-		return badRequest("%q: a time of at most a day is wanted, with its unit: 500ms, 2s or 1m30s", cut(g.Value, 40))
-	}
-	if !hostName.MatchString(g.Host) {
-		return badRequest("%q is no host", cut(g.Host, 100))
-	}
-	return nil
-}
 
 // withDelay is what overrides there are, with a host's delay before them, in place of one that was given so before.
 // Those with secrets a crawl's file does not have: they are not written again.
@@ -332,13 +321,13 @@ func (c *crawl) setNow(key string) []string {
 }
 
 // form serves the page on which a person enters an action's value, or confirms an action without one.
-func (h *controls) form(w http.ResponseWriter, r *http.Request) error {
+func (h *controls) form(r *http.Request) (*filled, error) {
 	c, a, err := h.find(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if host := r.FormValue("host"); host != "" && !hostName.MatchString(host) {
-		return badRequest("%q is no host", cut(host, 100))
+		return nil, badRequest("%q is no host", cut(host, 100))
 	}
 	p := actPage{top: h.out.top(c, a.Title, ""), Action: a, Given: given{"", r.FormValue("host")},
 		Token: h.keys.sign("act")}
@@ -348,8 +337,7 @@ func (h *controls) form(w http.ResponseWriter, r *http.Request) error {
 	if a.setting != "" {
 		p.Now = cut(strings.Join(c.setNow(a.setting), ", "), 1000)
 	}
-	h.out.render(w, http.StatusOK, "act", &p)
-	return nil
+	return &filled{"act", &p}, nil
 }
 
 // submit asks for confirmation of a form, and performs its action once that is given.
@@ -442,4 +430,77 @@ func doneWords(r *http.Request) string {
 	n, _ := strconv.Atoi(r.FormValue("n"))
 	of, _ := strconv.Atoi(r.FormValue("of"))
 	return fmt.Sprintf("Done: %s added, %d of them new", stats.Count(of, "URLs"), n)
+}
+
+// actPath is where programs have a crawl do something, below /api/v1.
+const actPath = "/crawls/{crawl}/actions/{do}"
+
+// A wish is what a program wants a crawl to do.
+type wish struct {
+	Value string `json:"value,omitempty"` // of an action that wants one: URLs, a line each; pages; a delay; a pattern
+	Host  string `json:"host,omitempty"`  // of a host's delay
+	Sure  bool   `json:"sure,omitempty"`  // without it is only said what would be done
+}
+
+// A deed is what came of a wish.
+type deed struct {
+	Done bool   `json:"done"`
+	Says string `json:"says"`          // what was done, or would be
+	New  int    `json:"new,omitempty"` // of URLs that were added, those that were new
+}
+
+// serveAPI performs actions for programs. Pages of other sites cannot have a browser send JSON here.
+func (h *controls) serveAPI(w http.ResponseWriter, r *http.Request) {
+	d, err := h.decode(r)
+	if err != nil {
+		h.out.fail(w, r, actProblem(err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(d) // who asked may have gone
+}
+
+func (h *controls) decode(r *http.Request) (*deed, error) {
+	c, a, err := h.find(r)
+	if err != nil {
+		return nil, err
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return nil, &problem{http.StatusUnsupportedMediaType, "Not JSON",
+			"say it in JSON, with Content-Type: application/json"}
+	}
+	var x wish
+	in := json.NewDecoder(r.Body)
+	in.DisallowUnknownFields()
+	if err := in.Decode(&x); err != nil {
+		return nil, badRequest("the wish cannot be read: %v", err)
+	}
+	g := given{strings.TrimSpace(x.Value), x.Host}
+	switch {
+	case a.Field == "" && x.Value != "":
+		return nil, badRequest("%s wants no value", a.Name)
+	case !a.WantsHost && x.Host != "":
+		return nil, badRequest("%s wants no host", a.Name)
+	}
+	d := &deed{Says: a.Says}
+	if a.sure != nil {
+		if d.Says, err = a.sure(g); err != nil {
+			return nil, err
+		}
+	}
+	if !x.Sure {
+		if a.count {
+			d.Says += ". " + c.counted(r.Context(), g)
+		}
+		return d, nil
+	}
+	came, err := h.perform(r, c, a, g, d.Says)
+	if err != nil {
+		return nil, err
+	}
+	d.Done, d.New = true, came.New
+	if a.Name == "add" {
+		d.Says = fmt.Sprintf("%d added, %d of them new", came.Of, came.New)
+	}
+	return d, nil
 }

@@ -132,8 +132,7 @@ func (h *archivedPages) write(w http.ResponseWriter, r *http.Request, c *crawl, 
 		body = given
 	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "font/"), strings.HasPrefix(kind, "audio/"),
 		strings.HasPrefix(kind, "video/"):
-	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "json"), strings.HasSuffix(kind, "javascript"),
-		strings.HasSuffix(kind, "xml"):
+	case lookup.IsText(kind):
 		kind = "text/plain; charset=utf-8"
 		if t, err := lookup.TextOf(resp); err == nil {
 			body = []byte(t.Text)

@@ -63,30 +63,35 @@ type dayOf struct {
 	date string
 }
 
-func getDays(b *batches, r *http.Request, n int) (any, error) {
-	l, err := b.collections(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	all := l.all
+// A batchDay is a day with the batch crawls that it is of.
+type batchDay struct {
+	*batches
+	dayOf
+}
+
+// asked are the collections of which a request asks: all, or the one that it names.
+func (b *batches) asked(r *http.Request) ([]*inspect.Collection, error) {
 	if name := r.FormValue("collection"); name != "" {
 		c, err := b.collection(r.Context(), name)
-		if err != nil {
-			return nil, err
-		}
-		all = []*inspect.Collection{c}
+		return []*inspect.Collection{c}, err
+	}
+	l, err := b.collections(r.Context())
+	return l.all, err
+}
+
+func getDays(b *batches, r *http.Request, n int) (x dayList, err error) {
+	all, err := b.asked(r)
+	if err != nil {
+		return x, err
 	}
 	days := daysFrom(all, r.FormValue("after"), n+1)
-	x := dayList{}
 	if len(days) > n {
 		days = days[:n]
 		x.Next = days[n-1].key()
 	}
-	if x.Days, err = b.briefs(r.Context(), days); err != nil {
-		return nil, err
-	}
+	x.Days, err = b.briefs(r.Context(), days)
 	x.Days = orEmpty(x.Days)
-	return x, nil
+	return x, err
 }
 
 func (d dayOf) key() string { return d.date + "/" + d.c.Directory }
@@ -128,41 +133,25 @@ func datesFrom(all []*inspect.Collection, before string, n int, with bool) (date
 	return dates[:min(len(dates), n)]
 }
 
-func (h *batchAPI) getDay(r *http.Request) (any, error) {
-	b, c, date, err := h.batches.day(r)
-	if err != nil {
-		return nil, err
-	}
-	return b.day(r.Context(), c, date)
-}
-
 const filesNamed = 20 // of a folder
 
 // keptFrom is for how long after its end what there is of a day is read anew: what it needs no more is removed then.
 const keptFrom = time.Minute
 
-// day is all that is told of a day, read anew only if the day has gone on, or the last one, which removes what earlier
-// ones have left.
-func (b *batches) day(ctx context.Context, c *inspect.Collection, date string) (*dayAnswer, error) {
-	key := wholeKey{dayKey{c.Directory, date, c.ChangedOn(date)}, c.Changed}
-	b.mu.Lock()
-	x := b.whole[key]
-	b.mu.Unlock()
-	if x != nil {
+// answer is all that is told of a day, read anew only if the day has gone on, or the last one, which removes what
+// earlier ones have left.
+func (d batchDay) answer(r *http.Request) (*dayAnswer, error) {
+	key := wholeKey{dayKey{d.c.Directory, d.date, d.c.ChangedOn(d.date)}, d.c.Changed}
+	if x := d.whole.get(key); x != nil {
 		return x, nil
 	}
-	if !b.enter(ctx) {
-		return nil, ctx.Err()
+	if !d.enter(r.Context()) {
+		return nil, r.Context().Err()
 	}
-	defer b.leave()
-	x, err := readDay(ctx, c, date)
+	defer d.leave()
+	x, err := readDay(r.Context(), d.c, d.date)
 	if err == nil && x.Done && !x.Ended.IsZero() && time.Since(x.Ended) > keptFrom {
-		b.mu.Lock()
-		if len(b.whole) >= keptWhole {
-			clear(b.whole)
-		}
-		b.whole[key] = x
-		b.mu.Unlock()
+		d.whole.put(key, x)
 	}
 	return x, err
 }

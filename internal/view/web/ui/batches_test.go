@@ -87,7 +87,7 @@ func TestBatches(t *testing.T) {
 	b := &bed{ui: s, Server: httptest.NewServer(s)}
 	t.Cleanup(b.Close)
 	c, asked, page := newChecker(t), map[string]int{}, url.QueryEscape(site+"/")
-	for _, e := range (&batchAPI{}).endpoints() {
+	for _, e := range (&batchSet{}).endpoints() {
 		for _, q := range []string{"", "?limit=1", "?limit=0", "?after=2098-01-01/crawler_en", "?after=crawler_en",
 			"?after=x", "?collection=en", "?collection=none",
 			"?find=LIBRARY", "?find=nowhere", "?of=other", "?of=x", "?cursor=3", "?cursor=0", "?cursor=x", "?cursor=99999999999",
@@ -296,7 +296,7 @@ func TestWhatIsKeptOfADay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := b.day(t.Context(), c, date)
+		x, err := batchDay{b, dayOf{c, date}}.answer(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 		if err != nil || !x.Done {
 			t.Fatalf("%+v, %v", x, err)
 		}

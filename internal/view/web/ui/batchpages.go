@@ -2,15 +2,18 @@ package ui
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
+	"kumo/internal/base/stats"
 	"kumo/internal/batch"
 	"kumo/internal/batch/inspect"
+	"kumo/internal/state/forecast"
 )
 
 const (
@@ -27,10 +30,10 @@ type batchPages struct {
 
 func (h *batchPages) views() map[string]view {
 	return map[string]view{
-		"/batches/{batch}":                          h.collectionsPage,
-		"/batches/{batch}/collections/{collection}": h.collectionPage,
-		aDay:           h.dayPage,
-		aDay + "/page": h.batchRecordPage,
+		"/batches/{batch}":                          found(h.batches.find, h.collectionsPage),
+		"/batches/{batch}/collections/{collection}": found(h.batches.collection, h.collectionPage),
+		aDay:           found(h.batches.day, h.dayPage),
+		aDay + "/page": found(h.batches.day, h.batchRecordPage),
 	}
 }
 
@@ -61,14 +64,10 @@ type collectionRow struct {
 	Cells []*cell
 }
 
-func (h *batchPages) collectionsPage(w http.ResponseWriter, r *http.Request) error {
-	b, err := h.batches.find(r)
-	if err != nil {
-		return err
-	}
+func (h *batchPages) collectionsPage(b *batches, r *http.Request) (*filled, error) {
 	l, err := b.collections(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all := l.all
 	dates := datesFrom(all, r.FormValue("before"), daysAcross+1, false)
@@ -106,7 +105,7 @@ func (h *batchPages) collectionsPage(w http.ResponseWriter, r *http.Request) err
 	}
 	briefs, err := b.briefs(r.Context(), days)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range some {
 		row := collectionRow{Collection: c, Link: b.link(c, "")}
@@ -120,11 +119,8 @@ func (h *batchPages) collectionsPage(w http.ResponseWriter, r *http.Request) err
 		}
 		p.Rows = append(p.Rows, row)
 	}
-	if p.Charts, p.Drawn, err = b.growth(r, all); err != nil {
-		return err
-	}
-	h.out.render(w, http.StatusOK, "collections", p)
-	return nil
+	p.Charts, p.Drawn, err = b.growth(r, all)
+	return &filled{"collections", p}, err
 }
 
 // link is where a collection is, or a day of it.
@@ -136,11 +132,8 @@ func (b *batches) link(c *inspect.Collection, date string) string {
 	return at
 }
 
-func (h *batchPages) collectionPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, err := h.batches.collection(r)
-	if err != nil {
-		return err
-	}
+func (h *batchPages) collectionPage(d batchDay, r *http.Request) (*filled, error) {
+	b, c := d.batches, d.c
 	one := []*inspect.Collection{c}
 	days := daysFrom(one, r.FormValue("after"), daysListed+1)
 	p := struct {
@@ -158,30 +151,23 @@ func (h *batchPages) collectionPage(w http.ResponseWriter, r *http.Request) erro
 	}
 	briefs, err := b.briefs(r.Context(), days)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, x := range briefs {
 		p.Days = append(p.Days, &cell{x, b.link(c, x.Date)})
 	}
-	if p.Charts, p.Drawn, err = b.growth(r, one); err != nil {
-		return err
-	}
-	h.out.render(w, http.StatusOK, "collection", p)
-	return nil
+	p.Charts, p.Drawn, err = b.growth(r, one)
+	return &filled{"collection", p}, err
 }
 
-func (h *batchPages) dayPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, date, err := h.batches.day(r)
+func (h *batchPages) dayPage(of batchDay, r *http.Request) (*filled, error) {
+	d, err := of.answer(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d, err := b.day(r.Context(), c, date)
+	l, err := of.records(r)
 	if err != nil {
-		return err
-	}
-	l, err := b.records(r, c, date)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	p := struct {
 		top
@@ -195,9 +181,9 @@ func (h *batchPages) dayPage(w http.ResponseWriter, r *http.Request) error {
 		Looked  int
 		More    string
 		First   bool
-	}{top: h.topOf(b, c.Code+" "+date, "collections"), D: d, Link: b.link(c, ""), At: b.link(c, date), Records: l.Records,
-		Looked: l.Looked,
-		Find:   r.FormValue("find"), Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
+	}{top: h.topOf(of.batches, of.c.Code+" "+of.date, "collections"), D: d, Link: of.link(of.c, ""),
+		At: of.link(of.c, of.date), Records: l.Records, Looked: l.Looked, Find: r.FormValue("find"),
+		Other: r.FormValue("of") == "other", First: r.FormValue("cursor") == ""}
 	for _, name := range slices.SortedFunc(maps.Keys(d.Counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(d.Counts[b], d.Counts[a]), cmp.Compare(a, b))
 	}) {
@@ -205,23 +191,14 @@ func (h *batchPages) dayPage(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 	}
-	if l.Next != nil {
-		q := r.URL.Query()
-		q.Set("cursor", strconv.FormatInt(*l.Next, 10))
-		p.More = "?" + q.Encode()
-	}
-	h.out.render(w, http.StatusOK, "day", p)
-	return nil
+	p.More = moreLink(r, l.Next)
+	return &filled{"day", p}, nil
 }
 
-func (h *batchPages) batchRecordPage(w http.ResponseWriter, r *http.Request) error {
-	b, c, date, err := h.batches.day(r)
+func (h *batchPages) batchRecordPage(d batchDay, r *http.Request) (*filled, error) {
+	x, err := d.record(r)
 	if err != nil {
-		return err
-	}
-	x, err := b.record(r.Context(), c, date, r.FormValue("url"))
-	if err != nil {
-		return err
+		return nil, err
 	}
 	show := r.FormValue("show")
 	if !slices.Contains([]string{"xml", "headers"}, show) {
@@ -231,16 +208,15 @@ func (h *batchPages) batchRecordPage(w http.ResponseWriter, r *http.Request) err
 		x.XML, x.Cut = cutShown(x.XML, x.Cut)
 	}
 	x.Request, x.Head = strings.ReplaceAll(x.Request, "\r\n", "\n"), strings.ReplaceAll(x.Head, "\r\n", "\n")
-	h.out.render(w, http.StatusOK, "dayrecord", struct {
+	return &filled{"dayrecord", struct {
 		top
 		R        *batchRecord
 		C        *inspect.Collection
 		Date     string
 		Link, At string
 		Show     string
-	}{h.topOf(b, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, c, date, b.link(c, ""),
-		b.link(c, date), show})
-	return nil
+	}{h.topOf(d.batches, cmp.Or(plain(cut(x.Headline, 80)), plain(cut(x.URL, 80))), "collections"), x, d.c, d.date,
+		d.link(d.c, ""), d.link(d.c, d.date), show}}, nil
 }
 
 // pageText is how much of a text a page shows.
@@ -248,4 +224,76 @@ const pageText = 256 << 10
 
 func cutShown(text string, was bool) (string, bool) {
 	return cut(text, pageText), was || len(text) > pageText
+}
+
+const (
+	growthDays  = 366  // that are drawn at most
+	growthReads = 4000 // days of collections that are read to be drawn, at most
+)
+
+// growth draws how collections have grown over their last days, and says how many these are.
+func (b *batches) growth(r *http.Request, all []*inspect.Collection) ([]chart, int, error) {
+	dates := datesFrom(all, "", min(growthDays, max(growthReads/max(len(all), 1), 2)), false)
+	if len(dates) < 2 {
+		return nil, 0, nil
+	}
+	var days []dayOf
+	for _, date := range slices.Backward(dates) {
+		for _, c := range all {
+			if c.Has(date) {
+				days = append(days, dayOf{c, date})
+			}
+		}
+	}
+	briefs, err := b.briefs(r.Context(), days)
+	if err != nil {
+		return nil, 0, err
+	}
+	var sums []*inspect.Brief // of each day that one at least has done
+	for _, x := range briefs {
+		if !x.Done {
+			continue
+		}
+		if len(sums) == 0 || sums[len(sums)-1].Date != x.Date {
+			sums = append(sums, &inspect.Brief{Row: inspect.Row{Date: x.Date}})
+		}
+		sum := sums[len(sums)-1]
+		sum.Pages, sum.Bytes, sum.Sites = sum.Pages+x.Pages, sum.Bytes+x.Bytes, sum.Sites+x.Sites
+		sum.Unchanged, sum.Apart = sum.Unchanged+x.Unchanged, sum.Apart+x.Apart
+	}
+	if len(sums) < 2 {
+		return nil, 0, nil
+	}
+	number := func(v float64) string { return forecast.Grouped(int64(v)) }
+	size := func(v float64) string { return stats.Bytes(int64(v)) }
+	pages, bytes := 0.0, 0.0
+	charts := []chart{
+		drawDays("Pages in all", "good", sums, func(x *inspect.Brief) float64 { pages += float64(x.Pages); return pages },
+			number),
+		drawDays("Bytes in all", "", sums, func(x *inspect.Brief) float64 { bytes += float64(x.Bytes); return bytes }, size),
+		drawDays("Pages of a day", "good", sums, func(x *inspect.Brief) float64 { return float64(x.Pages) }, number)}
+	if len(all) == 1 { // those of several may be the same
+		charts = append(charts, drawDays("Sites of a day", "", sums, func(x *inspect.Brief) float64 {
+			return float64(x.Sites)
+		}, number))
+	}
+	return charts, len(sums), nil
+}
+
+// drawDays makes a chart of days.
+func drawDays(name, class string, days []*inspect.Brief, value func(*inspect.Brief) float64,
+	say func(float64) string) chart {
+	points := make([]stats.Point, len(days))
+	values := map[time.Time]float64{}
+	for i, d := range days {
+		at, err := time.Parse(time.DateOnly, d.Date)
+		if err == nil { // as of every day of a place
+			points[i].Time = at
+		}
+		values[at] = value(d)
+	}
+	c := drawPoints(name, class, points, func(p *stats.Point) float64 { return values[p.Time] }, say)
+	c.From, c.To = days[0].Date, days[len(days)-1].Date
+	c.Says = fmt.Sprintf("%s from %s to %s: at most %s, %s in the end", name, c.From, c.To, c.Most, c.Last)
+	return c
 }

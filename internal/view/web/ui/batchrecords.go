@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"kumo/internal/base/page"
 	"kumo/internal/base/weburl"
 	"kumo/internal/batch"
 	"kumo/internal/batch/inspect"
@@ -60,15 +62,8 @@ type (
 	}
 )
 
-func (h *batchAPI) getDayRecords(r *http.Request) (any, error) {
-	b, c, date, err := h.batches.day(r)
-	if err != nil {
-		return nil, err
-	}
-	return b.records(r, c, date)
-}
-
-func (b *batches) records(r *http.Request, c *inspect.Collection, date string) (*entryPage, error) {
+// records lists the records of a day that a request asks for.
+func (d batchDay) records(r *http.Request) (*entryPage, error) {
 	n, err := limit(r)
 	if err != nil {
 		return nil, err
@@ -82,11 +77,11 @@ func (b *batches) records(r *http.Request, c *inspect.Collection, date string) (
 		return nil, err
 	}
 	q.Find, q.Limit = r.FormValue("find"), n
-	if !b.enter(r.Context()) {
+	if !d.enter(r.Context()) {
 		return nil, r.Context().Err()
 	}
-	defer b.leave()
-	l, err := c.List(r.Context(), date, q, cursor)
+	defer d.leave()
+	l, err := d.c.List(r.Context(), d.date, q, cursor)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // no page of that kind, or not yet
 		return &entryPage{Records: []batch.Entry{}}, nil
@@ -111,14 +106,6 @@ func recordQuery(r *http.Request) (q inspect.Query, err error) {
 	return q, nil
 }
 
-func (h *batchAPI) getDayRecord(r *http.Request) (any, error) {
-	b, c, date, err := h.batches.day(r)
-	if err != nil {
-		return nil, err
-	}
-	return b.record(r.Context(), c, date, r.FormValue("url"))
-}
-
 // maxShown is how much of a record's text, of its XML and of heads is given.
 const maxShown = 1 << 20
 
@@ -129,13 +116,14 @@ type foundURL struct {
 	day  string        // whose record it is
 }
 
-// find finds what a day has of a URL as it was typed. Who calls it has entered.
-func (b *batches) find(ctx context.Context, c *inspect.Collection, date, typed string) (*foundURL, error) {
+// find finds what a day has of the URL that a request names. Who calls it has entered.
+func (d batchDay) find(r *http.Request) (*foundURL, error) {
+	typed := r.FormValue("url")
 	u, err := weburl.Parse(strings.TrimSpace(typed))
 	if err != nil || u.Host() == "" {
-		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(typed, 200))
+		return nil, noURL(typed)
 	}
-	found, err := c.Find(ctx, date, u.Canonical().String())
+	found, err := d.c.Find(r.Context(), d.date, u.Canonical().String())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &problem{http.StatusNotFound, "The day did not ask for this URL",
 			"another day may have; kumo batch show names those"}
@@ -143,21 +131,21 @@ func (b *batches) find(ctx context.Context, c *inspect.Collection, date, typed s
 	if err != nil {
 		return nil, ofDamage(err)
 	}
-	f := &foundURL{found, found.Page, date}
+	f := &foundURL{found, found.Page, d.date}
 	if f.page == nil {
-		if f.page, f.day, err = c.Earlier(ctx, date, found); err != nil {
+		if f.page, f.day, err = d.c.Earlier(r.Context(), d.date, found); err != nil {
 			return nil, ofDamage(err)
 		}
 	}
 	return f, nil
 }
 
-func (b *batches) record(ctx context.Context, c *inspect.Collection, date, typed string) (*batchRecord, error) {
-	if !b.enter(ctx) {
-		return nil, ctx.Err()
+func (d batchDay) record(r *http.Request) (*batchRecord, error) {
+	if !d.enter(r.Context()) {
+		return nil, r.Context().Err()
 	}
-	defer b.leave()
-	found, err := b.find(ctx, c, date, typed)
+	defer d.leave()
+	found, err := d.find(r)
 	if err != nil {
 		return nil, err
 	}
@@ -206,3 +194,92 @@ func (x *batchRecord) setPage(pg *inspect.Page) {
 
 // hundredths is a share as a record has it, without the digits that a float32 has not.
 func hundredths(share float32) float64 { return math.Round(float64(share)*100) / 100 }
+
+// batchForms are those in which a page of a day is given.
+var batchForms = append(slices.Clone(forms), "xml")
+
+// A batchPart is a page of a day, or a part of it, to read.
+type batchPart struct {
+	pagePart
+	Became  string    `json:"became"`
+	Day     string    `json:"day,omitempty"` // whose record it is: an earlier one's where the page is unchanged
+	Fetched time.Time `json:"fetched,omitzero"`
+}
+
+// text is a page of a day in the form that a request asks for.
+func (d batchDay) text(r *http.Request) (*batchPart, error) {
+	wanted, err := partAsked(r)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(batchForms, wanted.as) {
+		return nil, badRequest("as is %q: it is one of %s", cut(wanted.as, 40), strings.Join(batchForms, ", "))
+	}
+	if !d.enter(r.Context()) {
+		return nil, r.Context().Err()
+	}
+	defer d.leave()
+	found, err := d.find(r)
+	if err != nil {
+		return nil, err
+	}
+	p, err := found.in(r.Context(), d.c, wanted.as)
+	if err == nil {
+		err = p.take(wanted)
+	}
+	return p, err
+}
+
+// in is all of a page in a form; without text if it has no record, or asks not to be archived.
+func (f *foundURL) in(ctx context.Context, c *inspect.Collection, as string) (*batchPart, error) {
+	x := &batchPart{pagePart: pagePart{URL: f.URL.URL, As: as}, Became: f.Became(), Day: f.day}
+	d := f.Document
+	if d != nil {
+		x.Status, x.Type, x.Fetched = d.Status, d.Type, d.Time
+	}
+	switch {
+	case f.page == nil:
+		x.Day = ""
+	case as == "xml":
+		x.Text = strings.TrimSuffix(string(f.page.Line), "\n")
+	case as == "text":
+		x.Text, x.Main = f.page.Record.Content, true
+	case as == "markdown":
+		var err error
+		if d, err = f.whole(ctx, c); err != nil {
+			return nil, ofDamage(err)
+		} else if d == nil {
+			return nil, &problem{http.StatusNotFound, "The page's document cannot be had",
+				"as=text gives the text of its record"}
+		}
+	}
+	if f.page != nil {
+		x.Headline, x.Lang, x.Fetched = f.page.Record.Headline, f.page.Record.Language, f.page.Record.Fetched
+	}
+	if as == "text" || as == "xml" || d == nil || as == "markdown" && f.page == nil {
+		return x, nil
+	}
+	var resp page.Response
+	if err := d.Answer(&resp); err != nil {
+		return x, nil //nolint:nilerr // a document without an answer has neither text nor header fields
+	}
+	p, err := partOf(&resp, as)
+	if err != nil {
+		return nil, err
+	}
+	p.Headline, p.Lang, p.Type = x.Headline, x.Lang, x.Type
+	x.pagePart = *p
+	return x, nil
+}
+
+// whole is the document that has the page's body: an earlier day's where the page is unchanged; nil if there is none.
+func (f *foundURL) whole(ctx context.Context, c *inspect.Collection) (*batch.Document, error) {
+	if f.Page != nil {
+		return f.Document, nil
+	}
+	d, err := c.Document(ctx, f.day, f.URL.URL)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	return d, err
+}

@@ -6,11 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"kumo/internal/batch/inspect"
 )
 
-// What programs ask of batch crawls; what they get is in batchcollections.go, batchdays.go and so on.
+// What programs ask of batch crawls; what they get is in batches.go, batchdays.go and so on.
 
 var (
 	batchParam      = param{"path", "batch", "string", "the batch crawls' name, as /batches lists it", true}
@@ -22,18 +20,17 @@ var (
 
 const aDay = "/batches/{batch}/collections/{collection}/days/{day}"
 
-// batchAPI answers programs' requests about batch crawls. Its field does not change.
-type batchAPI struct{ batches *batchSet }
-
-func (h *batchAPI) endpoints() []endpoint {
+// endpoints are those for programs' requests about batch crawls.
+func (set *batchSet) endpoints() []endpoint {
 	return []endpoint{
-		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{}, h.getBatches},
+		{"/batches", "batches", "The places of batch crawls that are shown.", nil, batchList{},
+			func(r *http.Request) (any, error) { return batchList{set.entries(r.Context())}, nil }},
 		{"/batches/{batch}", "collections", "The collections of a place of batch crawls, in the order of their directories.",
-			[]param{batchParam, after, limitParam}, batchAnswer{}, listOf(h.batches.find, getBatch)},
+			[]param{batchParam, after, limitParam}, batchAnswer{}, listOf(set.find, getBatch)},
 		{"/batches/{batch}/days", "days",
 			"What days of collections came to: the newest first, and those of a day in the order of the collections' " +
 				"directories.",
-			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, listOf(h.batches.find, getDays)},
+			[]param{batchParam, ofOneParam, after, limitParam}, dayList{}, listOf(set.find, getDays)},
 		{"/batches/{batch}/search", "batchSearch",
 			"XML records by words, of all days or of some, the newest day first, and those of a day in the order of URLs. " +
 				"A bounded part of them is gone through: \"cut\" says so, and \"next\" goes on.",
@@ -42,25 +39,27 @@ func (h *batchAPI) endpoints() []endpoint {
 					"words that have to be there, all of them, in whatever case: in URL, headline or text", false},
 				{"query", "day", "string", "only of a day such as 2026-11-26, or of a month such as 2026-11", false},
 				{"query", "cursor", "string", "where to go on: \"next\" of the answer before", false},
-				limitParam}, recordsFound{}, listOf(h.batches.find, getBatchSearch)},
+				limitParam}, recordsFound{}, listOf(set.find, getBatchSearch)},
 		{aDay, "day", "A day of a collection: how far it is, what it came to, its jobs, and its files.",
-			[]param{batchParam, collectionParam, dayParam}, dayAnswer{}, h.getDay},
+			[]param{batchParam, collectionParam, dayParam}, dayAnswer{},
+			of(set.day, batchDay.answer)},
 		{aDay + "/records", "dayRecords",
 			"The XML records of a day that is done, in the order of URLs. A page of the list may have few or none, and yet a " +
 				"next one.",
 			[]param{batchParam, collectionParam, dayParam, otherParam,
 				{"query", "find", "string", "only those that have this in URL, headline or text, whatever the case", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false},
-				limitParam}, entryPage{}, h.getDayRecords},
+				limitParam}, entryPage{}, of(set.day, batchDay.records)},
 		{aDay + "/record", "dayRecord",
 			"What came of a URL on a day: its answer, its XML record, and its text. Of a page that is unchanged the record of " +
 				"the day that has it.",
-			[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{}, h.getDayRecord},
+			[]param{batchParam, collectionParam, dayParam, urlParam}, batchRecord{},
+			of(set.day, batchDay.record)},
 		{aDay + "/page", "dayPage", "A page of a day, to read. Of one that is unchanged the text of the day that has it.",
 			[]param{batchParam, collectionParam, dayParam, urlParam,
 				{"query", "as", "string", "markdown (unless given), made of the page anew; text or xml: as the day's record " +
 					"has it; headers: the header fields", false},
-				offsetParam, bytesParam}, batchPart{}, h.getDayPage},
+				offsetParam, bytesParam}, batchPart{}, of(set.day, batchDay.text)},
 	}
 }
 
@@ -96,27 +95,26 @@ func (set *batchSet) find(r *http.Request) (*batches, error) {
 	return nil, &problem{http.StatusNotFound, "There are no such batch crawls here", "/api/v1/batches lists all"}
 }
 
-// collection returns the collection that a path names.
-func (set *batchSet) collection(r *http.Request) (*batches, *inspect.Collection, error) {
-	b, err := set.find(r)
-	if err != nil {
-		return nil, nil, err
+// collection returns the collection that a path names, without a date.
+func (set *batchSet) collection(r *http.Request) (d batchDay, err error) {
+	if d.batches, err = set.find(r); err == nil {
+		d.c, err = d.batches.collection(r.Context(), r.PathValue("collection"))
 	}
-	c, err := b.collection(r.Context(), r.PathValue("collection"))
-	return b, c, err
+	return d, err
 }
 
 // day returns the day that a path names.
-func (set *batchSet) day(r *http.Request) (b *batches, c *inspect.Collection, date string, err error) {
-	if b, c, err = set.collection(r); err != nil {
-		return nil, nil, "", err
+func (set *batchSet) day(r *http.Request) (batchDay, error) {
+	d, err := set.collection(r)
+	if err != nil {
+		return d, err
 	}
-	if date = r.PathValue("day"); date == "last" {
-		date = c.Last()
+	if d.date = r.PathValue("day"); d.date == "last" {
+		d.date = d.c.Last()
 	}
-	if !c.Has(date) {
-		return nil, nil, "", &problem{http.StatusNotFound, "The collection has no such day",
-			fmt.Sprintf("its days are from %s to %s", c.Dates[0], c.Last())}
+	if !d.c.Has(d.date) {
+		err = &problem{http.StatusNotFound, "The collection has no such day",
+			fmt.Sprintf("its days are from %s to %s", d.c.Dates[0], d.c.Last())}
 	}
-	return b, c, date, nil
+	return d, err
 }

@@ -60,26 +60,19 @@ func (p searchPlace) behind() string {
 }
 
 func searchFrom(text string) (p searchPlace, err error) {
-	parts := strings.Split(text, "/")
-	p.cursor = -1
-	switch len(parts) {
-	case 1:
-		if text == "" {
-			return p, nil
-		}
-	case 3:
-		if p.cursor, err = strconv.ParseInt(parts[2], 10, 64); err != nil || p.cursor < 0 {
-			break
-		}
-		fallthrough
-	case 2:
-		p.date, p.dir = parts[0], parts[1]
-		return p, nil
+	date, rest, is := strings.Cut(text, "/")
+	dir, number, within := strings.Cut(rest, "/")
+	p = searchPlace{date, dir, -1}
+	if within {
+		p.cursor, err = strconv.ParseInt(number, 10, 64)
 	}
-	return p, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
+	if text != "" && !is || err != nil || within && p.cursor < 0 {
+		return p, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
+	}
+	return p, nil
 }
 
-func getBatchSearch(b *batches, r *http.Request, n int) (any, error) {
+func getBatchSearch(b *batches, r *http.Request, n int) (*recordsFound, error) {
 	from, err := searchFrom(r.FormValue("cursor"))
 	if err != nil {
 		return nil, err
@@ -92,17 +85,9 @@ func getBatchSearch(b *batches, r *http.Request, n int) (any, error) {
 	if err := (&lookup.Query{Words: q.Words}).Check(); err != nil { // the same bounds
 		return nil, badRequest("%v", err)
 	}
-	l, err := b.collections(r.Context())
+	all, err := b.asked(r)
 	if err != nil {
 		return nil, err
-	}
-	all := l.all
-	if name := r.FormValue("collection"); name != "" {
-		c, err := b.collection(r.Context(), name)
-		if err != nil {
-			return nil, err
-		}
-		all = []*inspect.Collection{c}
 	}
 	days := r.FormValue("day")
 	if !someDays.MatchString(days) {

@@ -27,7 +27,7 @@ const (
 
 // charts are the curves of a crawl.
 func (c *crawl) charts(r *http.Request) ([]chart, error) {
-	x, err := c.curves(r.Context())
+	x, err := c.curves(r)
 	if err != nil {
 		return nil, err
 	}

@@ -98,13 +98,6 @@ func (c *cluster) look(ctx context.Context) (*clusterLook, error) {
 	return c.answer()
 }
 
-// lookSoon is look, for a list of which this is one.
-func (c *cluster) lookSoon(ctx context.Context) (*clusterLook, error) {
-	ctx, cancel := context.WithTimeout(ctx, listPatience)
-	defer cancel()
-	return c.look(ctx)
-}
-
 // find looks, whoever waits for it, and closes found.
 func (c *cluster) find(found chan struct{}) {
 	ctx, cancel := context.WithTimeout(c.done, clusterTime)
@@ -277,33 +270,14 @@ func (set *crawlSet) clustered(r *http.Request) (*crawl, error) {
 	return c, err
 }
 
-// listen streams events of a cluster.
-func (h *clusterViews) listen(w http.ResponseWriter, r *http.Request) {
+// listenCluster streams events of a cluster.
+func (h *crawlPages) listenCluster(w http.ResponseWriter, r *http.Request) {
 	c, err := h.crawls.clustered(r)
 	if err != nil {
 		h.out.fail(w, r, err)
 		return
 	}
 	h.streams.send(w, r, c.queue, &c.cluster.hub, func(context.Context) (string, bool) { return "", true })
-}
-
-// clusterViews serve the state of all nodes of a crawl: a page, its events, and the REST. Its fields do not change.
-type clusterViews struct {
-	crawls  *crawlSet
-	streams *eventStreams
-	out     *responder
-}
-
-func (h *clusterViews) endpoints() []endpoint {
-	return []endpoint{
-		{"/crawls/{crawl}/cluster", "cluster", "A crawl of several nodes: its state, sums of all nodes, nodes by name, what " +
-			"is worth a word, and the last events.",
-			[]param{crawlParam, after, limitParam}, clusterAnswer{}, h.getCluster},
-	}
-}
-
-func (h *clusterViews) views() map[string]view {
-	return map[string]view{"/crawls/{crawl}/cluster": h.page, "/crawls/{crawl}/cluster/part": h.part}
 }
 
 // A clusterAnswer is a cluster, with some of its nodes.
@@ -315,42 +289,17 @@ type clusterAnswer struct {
 	Events []Event        `json:"events"` // the newest first
 }
 
-func (h *clusterViews) getCluster(r *http.Request) (any, error) {
-	c, err := h.crawls.clustered(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getCluster(c *crawl, r *http.Request, n int) (a clusterAnswer, err error) {
 	x, err := c.cluster.look(r.Context())
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	a := clusterAnswer{Cluster: *x.Cluster, Words: x.words, Events: orEmpty(x.events)}
+	a = clusterAnswer{Cluster: *x.Cluster, Words: x.words, Events: orEmpty(x.events)}
 	a.Nodes, a.Next = someNodes(x.Cluster, r.FormValue("after"), n)
 	return a, nil
 }
 
 // someNodes are the first nodes behind one, by name and identity, and the one to go on behind.
 func someNodes(x *inspect.Cluster, after string, n int) (some []inspect.Node, next string) {
-	some = orEmpty(x.Nodes)
-	if after != "" {
-		i, there := slices.BinarySearchFunc(some, after, func(n inspect.Node, after string) int {
-			return cmp.Compare(nodeKey(&n), after)
-		})
-		if there {
-			i++
-		}
-		some = some[i:]
-	}
-	if len(some) > n {
-		some = some[:n]
-		next = nodeKey(&some[n-1])
-	}
-	return some, next
+	return someOf(orEmpty(x.Nodes), func(n inspect.Node) string { return n.Name + " " + n.Node }, after, n)
 }
-
-// nodeKey is by what nodes are in order.
-func nodeKey(n *inspect.Node) string { return n.Name + " " + n.Node }

@@ -59,16 +59,12 @@ type clusterShown struct {
 	Gathered bool // nobody knows all nodes
 }
 
-func (h *clusterViews) page(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.clustered(r)
-	if err != nil {
-		return err
-	}
+func (h *crawlPages) clusterPage(c *crawl, r *http.Request) (*filled, error) {
 	x, err := c.cluster.look(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.out.render(w, http.StatusOK, "cluster", struct {
+	return &filled{"cluster", struct {
 		top
 		clusterShown
 		X       *clusterLook
@@ -77,22 +73,16 @@ func (h *clusterViews) page(w http.ResponseWriter, r *http.Request) error {
 		Done    string
 		Started bool
 	}{h.out.top(c, "Cluster", "cluster"), shownCluster(r, x), x, x.words, clusterLive(x.Cluster), doneWords(r),
-		x.State == "running" || x.State == "paused"})
-	return nil
+		x.State == "running" || x.State == "paused"}}, nil
 }
 
-// part serves the part of the page that a script reloads.
-func (h *clusterViews) part(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.crawls.clustered(r)
-	if err != nil {
-		return err
-	}
+// clusterPart serves the part of the page that a script reloads.
+func (h *crawlPages) clusterPart(c *crawl, r *http.Request) (*filled, error) {
 	x, err := c.cluster.look(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.out.render(w, http.StatusOK, "clusterpart", shownCluster(r, x))
-	return nil
+	return &filled{"clusterpart", shownCluster(r, x)}, nil
 }
 
 // shownEvents is how many a page has; the REST has all.
@@ -233,15 +223,12 @@ func mapsOf(x *inspect.Cluster) []clusterMap {
 		}
 		placed, points = append(placed, at), append(points, point)
 	}
-	if m, some := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots),
-		placed); some {
-		m.From, m.To = "0", strconv.Itoa(slots-1)
-		all = append(all, m)
-	}
-	if m, some := line(x, "The space of ids: a host goes to the nodes whose ids are closest to its own", points); some {
-		m.From, m.To = "0000…", "ffff…"
-		all = append(all, m)
-	}
+	bySlot := line(x, fmt.Sprintf("Slots of the table of nodes, of %d: a host's hash leads to one of them", slots),
+		placed)
+	bySlot.From, bySlot.To = "0", strconv.Itoa(slots-1)
+	byID := line(x, "The space of ids: a host goes to the nodes whose ids are closest to its own", points)
+	byID.From, byID.To = "0000…", "ffff…"
+	all = append(all, bySlot, byID)
 	return slices.DeleteFunc(all, func(m clusterMap) bool { return len(m.Bars)+len(m.Ticks) == 0 })
 }
 
@@ -298,8 +285,8 @@ func someWords(said []string) string {
 }
 
 // line has a tick for each node that has a place, as a part of the whole.
-func line(x *inspect.Cluster, name string, places []float64) (m clusterMap, some bool) {
-	m = clusterMap{Name: name, Height: 24}
+func line(x *inspect.Cluster, name string, places []float64) clusterMap {
+	m := clusterMap{Name: name, Height: 24}
 	var paths [tones]strings.Builder
 	var said []string
 	for i, at := range places {
@@ -315,5 +302,5 @@ func line(x *inspect.Cluster, name string, places []float64) (m clusterMap, some
 		}
 	}
 	m.Says = name + ". " + someWords(said)
-	return m, len(said) > 0
+	return m
 }

@@ -50,7 +50,7 @@ var (
 	bytesParam  = param{"query", "bytes", "integer", "how many at most: 16384 unless given, 65536 at most", false}
 )
 
-func (h *crawlAPI) contentEndpoints() []endpoint {
+func (set *crawlSet) contentEndpoints() []endpoint {
 	return []endpoint{
 		{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, " +
 			"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
@@ -70,19 +70,18 @@ func (h *crawlAPI) contentEndpoints() []endpoint {
 					false},
 				{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, lookup.Found{},
-			listOf(h.crawls.find, getSearch)},
+			listOf(set.find, getSearch)},
 		{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 			[]param{crawlParam, urlParam, {"query", "as", "string",
 				"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},
-				offsetParam, bytesParam}, pagePart{}, of(h.crawls.find, getPage)},
+				offsetParam, bytesParam}, pagePart{}, of(set.find, getPage)},
 		{"/crawls/{crawl}/page/links", "pageLinks", "The links of the newest good answer of a URL.",
-			[]param{crawlParam, urlParam, limitParam}, linkPage{}, listOf(h.crawls.find, getPageLinks)},
+			[]param{crawlParam, urlParam, limitParam}, linkPage{}, listOf(set.find, getPageLinks)},
 	}
 }
 
 func getSearch(c *crawl, r *http.Request, n int) (any, error) {
-	q := lookup.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host"),
-		Lang: r.FormValue("lang")}
+	q := lookup.Query{Filter: filterOf(r), Words: strings.Fields(r.FormValue("words")), Host: r.FormValue("host")}
 	switch in := r.FormValue("in"); in {
 	case "":
 	case "head":
@@ -152,13 +151,20 @@ func (c *crawl) byIndex(r *http.Request, words string, n int) (*lookup.Found, er
 
 // number is a number in a question.
 func number(r *http.Request, name string, otherwise int64) (int64, error) {
+	return numberLike(r, name, otherwise, ", or another number")
+}
+
+// cursorOf is the cursor in a request for a list; lookup.Last if it has none.
+func cursorOf(r *http.Request) (int64, error) { return numberLike(r, "cursor", lookup.Last, "") }
+
+func numberLike(r *http.Request, name string, otherwise int64, orElse string) (int64, error) {
 	text := r.FormValue(name)
 	if text == "" {
 		return otherwise, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, badRequest("%s is %q: \"next\" of an answer is wanted, or another number", name, cut(text, 40))
+		return 0, badRequest("%s is %q: \"next\" of an answer is wanted%s", name, cut(text, 40), orElse)
 	}
 	return n, nil
 }
@@ -213,7 +219,7 @@ func (p *pagePart) take(w wantedPart) error {
 func (c *crawl) pageOf(ctx context.Context, url string) (*page.Response, error) {
 	u, err := weburl.Parse(url)
 	if err != nil || u.Host() == "" {
-		return nil, badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(url, 200))
+		return nil, noURL(url)
 	}
 	return c.archive.AnswerOf(ctx, u.Canonical().String())
 }
@@ -245,11 +251,10 @@ func partOf(resp *page.Response, as string) (*pagePart, error) {
 	return p, nil
 }
 
-func getPageLinks(c *crawl, r *http.Request, n int) (any, error) {
+func getPageLinks(c *crawl, r *http.Request, n int) (links linkPage, err error) {
 	resp, err := c.pageOf(r.Context(), r.FormValue("url"))
 	if err != nil {
-		return nil, err
+		return links, err
 	}
-	links, all, err := lookup.Links(resp, n)
-	return linkPage{orEmpty(links), all}, err
+	return linksOf(resp, n)
 }

@@ -77,23 +77,22 @@ var experimentParam = param{"path", "experiment", "string", "the experiment's na
 func (h *experiments) endpoints() []endpoint {
 	return []endpoint{
 		{"/experiments", "experiments", "The experiments of kumo sim that are shown.", nil, experimentList{},
-			h.getExperiments},
+			func(*http.Request) (any, error) { return experimentList{h.entries()}, nil }},
 		{"/experiments/{experiment}", "experiment",
 			"An experiment: the command that made it, what the paper states against what was measured, its tables and pictures.",
-			[]param{experimentParam}, experimentAnswer{}, h.getExperiment},
+			[]param{experimentParam}, experimentAnswer{}, func(r *http.Request) (any, error) { return h.find(r) }},
 		{"/experiments/{experiment}/tables/{table}", "table", "A table of an experiment, in parts.",
 			[]param{experimentParam, {"path", "table", "string", "the table's file", true},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, tablePart{},
-			h.getTable},
+			listOf(h.find, getTable)},
 	}
 }
 
 func (h *experiments) views() map[string]view {
 	return map[string]view{
 		"/experiments":                             h.listPage,
-		"/experiments/{experiment}":                h.page,
-		"/experiments/{experiment}/tables/{table}": h.tablePage,
-		"/experiments/{experiment}/files/{file}":   h.file,
+		"/experiments/{experiment}":                found(h.find, h.page),
+		"/experiments/{experiment}/tables/{table}": found(h.find, h.tablePage),
 	}
 }
 
@@ -111,10 +110,6 @@ func (h *experiments) find(r *http.Request) (*experimentAnswer, error) {
 		return &experimentAnswer{x.name, x.dir, *e}, nil
 	}
 	return nil, &problem{http.StatusNotFound, "There is no such experiment here", "/api/v1/experiments lists all"}
-}
-
-func (h *experiments) getExperiments(*http.Request) (any, error) {
-	return experimentList{h.entries()}, nil
 }
 
 const mostExperiments = 1000
@@ -143,17 +138,7 @@ func (h *experiments) entries() []experimentEntry {
 	return list
 }
 
-func (h *experiments) getExperiment(r *http.Request) (any, error) { return h.find(r) }
-
-func (h *experiments) getTable(r *http.Request) (any, error) {
-	x, err := h.find(r)
-	if err != nil {
-		return nil, err
-	}
-	n, err := limit(r)
-	if err != nil {
-		return nil, err
-	}
+func getTable(x *experimentAnswer, r *http.Request, n int) (*tablePart, error) {
 	from, err := number(r, "cursor", 0)
 	if err != nil {
 		return nil, err
@@ -182,12 +167,11 @@ func (x *experimentAnswer) table(name string, from int64, n int) (*tablePart, er
 	return p, nil
 }
 
-func (h *experiments) listPage(w http.ResponseWriter, _ *http.Request) error {
-	h.out.render(w, http.StatusOK, "experiments", struct {
+func (h *experiments) listPage(_ *http.Request) (*filled, error) {
+	return &filled{"experiments", struct {
 		top
 		Experiments []experimentEntry
-	}{h.out.top(nil, "Experiments", "experiments"), h.entries()})
-	return nil
+	}{h.out.top(nil, "Experiments", "experiments"), h.entries()}}, nil
 }
 
 // A tableShown is a table as the page of its experiment begins it, or as a page of its own.
@@ -200,11 +184,7 @@ type tableShown struct {
 
 const rowsBegun = 12 // of each table on the page of an experiment
 
-func (h *experiments) page(w http.ResponseWriter, r *http.Request) error {
-	x, err := h.find(r)
-	if err != nil {
-		return err
-	}
+func (h *experiments) page(x *experimentAnswer, _ *http.Request) (*filled, error) {
 	at := "/experiments/" + url.PathEscape(x.Name)
 	p := struct {
 		top
@@ -214,6 +194,7 @@ func (h *experiments) page(w http.ResponseWriter, r *http.Request) error {
 	}{top: h.topOf(x, x.Experiment.Experiment), X: x, At: at}
 	for _, name := range x.Experiment.Tables {
 		t := tableShown{Name: name, Link: at + "/tables/" + url.PathEscape(name)}
+		var err error
 		if t.tablePart, err = x.table(name, 0, rowsBegun); err != nil {
 			t.Error, t.tablePart = problemOf(err).Error(), nil
 		} else if t.Next != nil {
@@ -221,8 +202,7 @@ func (h *experiments) page(w http.ResponseWriter, r *http.Request) error {
 		}
 		p.Tables = append(p.Tables, t)
 	}
-	h.out.render(w, http.StatusOK, "experiment", p)
-	return nil
+	return &filled{"experiment", p}, nil
 }
 
 func (h *experiments) topOf(x *experimentAnswer, title string) top {
@@ -231,32 +211,27 @@ func (h *experiments) topOf(x *experimentAnswer, title string) top {
 	return t
 }
 
-func (h *experiments) tablePage(w http.ResponseWriter, r *http.Request) error {
-	x, err := h.find(r)
-	if err != nil {
-		return err
-	}
+func (h *experiments) tablePage(x *experimentAnswer, r *http.Request) (*filled, error) {
 	name := r.PathValue("table")
 	from, err := number(r, "cursor", 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	part, err := x.table(name, from, 4*usualLimit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t := tableShown{Name: name, tablePart: part}
 	if part.Next != nil {
 		t.More = "?" + url.Values{"cursor": {strconv.FormatInt(*part.Next, 10)}}.Encode()
 	}
-	h.out.render(w, http.StatusOK, "table", struct {
+	return &filled{"table", struct {
 		top
 		X     *experimentAnswer
 		At    string
 		T     tableShown
 		First bool
-	}{h.topOf(x, name), x, "/experiments/" + url.PathEscape(x.Name), t, r.FormValue("cursor") == ""})
-	return nil
+	}{h.topOf(x, name), x, "/experiments/" + url.PathEscape(x.Name), t, r.FormValue("cursor") == ""}}, nil
 }
 
 // fileSandbox has a browser show a file of an experiment, of which nobody knows who wrote it, and nothing else: a
@@ -264,29 +239,37 @@ func (h *experiments) tablePage(w http.ResponseWriter, r *http.Request) error {
 const fileSandbox = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 // file serves a picture or a table of an experiment unchanged.
-func (h *experiments) file(w http.ResponseWriter, r *http.Request) error {
+func (h *experiments) file(w http.ResponseWriter, r *http.Request) {
+	data, kind, err := h.readFile(r)
+	if err != nil {
+		h.out.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", fileSandbox)
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(data) // who asked may have gone
+}
+
+// readFile reads a picture or a table, with its media type.
+func (h *experiments) readFile(r *http.Request) (data []byte, kind string, err error) {
 	x, err := h.find(r)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	name, kind := r.PathValue("file"), ""
+	name := r.PathValue("file")
 	switch ext := strings.ToLower(filepath.Ext(name)); {
 	case ext == ".svg" && slices.ContainsFunc(x.Pictures, func(p results.Picture) bool { return p.File == name }):
 		kind = "image/svg+xml"
 	case slices.Contains(x.Experiment.Tables, name):
 		kind = "text/plain; charset=utf-8"
 	default:
-		return &problem{http.StatusNotFound, "The experiment has no such file", "its page names those that it has"}
+		return nil, "", &problem{http.StatusNotFound, "The experiment has no such file", "its page names those that it has"}
 	}
-	data, err := results.ReadFile(x.Folder, name, results.MaxFile)
+	data, err = results.ReadFile(x.Folder, name, results.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &problem{http.StatusNotFound, "The file is not there", "it has gone: make the experiment again"}
+		err = &problem{http.StatusNotFound, "The file is not there", "it has gone: make the experiment again"}
+	} else if err != nil {
+		err = &problem{http.StatusInternalServerError, "The file cannot be read", err.Error()}
 	}
-	if err != nil {
-		return &problem{http.StatusInternalServerError, "The file cannot be read", err.Error()}
-	}
-	w.Header().Set("Content-Security-Policy", fileSandbox)
-	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(data) // who asked may have gone
-	return nil
+	return data, kind, err
 }

@@ -34,20 +34,12 @@ const (
 // what browsers do with the answers. It knows of the site only which queue a path belongs to. Its fields do not change;
 // the channels bound what runs at once.
 type guard struct {
-	hosts   []string
-	token   string
-	secure  bool
-	only    bool // Config.Only is served
+	cfg     *Config
 	queueOf func(path string) *queue
 	out     *responder
 
 	requests chan struct{} // a slot for each admitted request
 	asks     chan struct{} // a slot for each request that is being answered
-}
-
-func newGuard(cfg *Config, queueOf func(path string) *queue, out *responder) *guard {
-	return &guard{hosts: cfg.Hosts, token: cfg.Token, secure: cfg.Secure, only: cfg.Only != nil, queueOf: queueOf, out: out,
-		requests: make(chan struct{}, maxRequests), asks: make(chan struct{}, maxAsks)}
 }
 
 // wrap returns next behind the guard.
@@ -58,7 +50,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Content-Security-Policy", csp)
 		h.Set("Cache-Control", "no-store")
-		archived := !g.only && strings.HasPrefix(r.URL.Path, "/archived/")
+		archived := g.cfg.Only == nil && strings.HasPrefix(r.URL.Path, "/archived/")
 		if !archived { // whose pages are no part of this origin
 			h.Set("Referrer-Policy", "same-origin") // without any browsers say of a form only that its origin is null
 			h.Set("X-Frame-Options", "DENY")
@@ -84,7 +76,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			g.refuse(w, r, errRequests)
 			return
 		}
-		if g.only {
+		if g.cfg.Only != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -167,7 +159,7 @@ func (g *guard) isCalled(host string) bool {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
 	}
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(g.hosts, name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || slices.Contains(g.cfg.Hosts, name)
 }
 
 // isEvents reports whether a request is for events, which go on for long.
@@ -201,26 +193,26 @@ func (g *guard) fromHere(r *http.Request) bool {
 // hasToken reports whether a request has the token: in a cookie, in a header field as programs have it, or in the URL,
 // as the first request of a browser has it.
 func (g *guard) hasToken(r *http.Request) bool {
-	if g.token == "" {
+	if g.cfg.Token == "" {
 		return true
 	}
 	if given := r.URL.Query().Get(tokenKey); given != "" && r.Method == http.MethodGet {
-		return same(given, g.token)
+		return same(given, g.cfg.Token)
 	}
-	if c, err := r.Cookie(cookieOf(r)); err == nil && same(c.Value, g.token) {
+	if c, err := r.Cookie(cookieOf(r)); err == nil && same(c.Value, g.cfg.Token) {
 		return true
 	}
 	given, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return is && same(given, g.token)
+	return is && same(given, g.cfg.Token)
 }
 
 // setsCookie answers a request that has the token in its URL with a cookie, and leads to the same URL without it.
 func (g *guard) setsCookie(w http.ResponseWriter, r *http.Request) bool {
 	q := r.URL.Query()
-	if g.token == "" || q.Get(tokenKey) == "" || r.Method != http.MethodGet {
+	if g.cfg.Token == "" || q.Get(tokenKey) == "" || r.Method != http.MethodGet {
 		return false
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieOf(r), Value: g.token, Path: "/", HttpOnly: true, Secure: g.secure,
+	http.SetCookie(w, &http.Cookie{Name: cookieOf(r), Value: g.cfg.Token, Path: "/", HttpOnly: true, Secure: g.cfg.Secure,
 		SameSite: http.SameSiteStrictMode})
 	u := *r.URL
 	q.Del(tokenKey)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/app/inspect"
+	"kumo/internal/base/weburl"
 	"kumo/internal/state/statefile"
 )
 
@@ -40,29 +41,15 @@ func getHosts(c *crawl, r *http.Request, n int) (any, error) {
 
 // hostsFrom are the hosts whose names begin with prefix and come after another.
 func (c *crawl) hostsFrom(ctx context.Context, prefix, after string, n int) (p hostPage, err error) {
-	p.Hosts = []inspect.Host{}
-	err = c.view.use(ctx, func(v *inspect.View) error {
-		for h, err := range v.HostsFrom(ctx, prefix, after, n+1) {
-			if p.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
-				return unless(p.Partial, err)
-			}
-			p.Hosts = append(p.Hosts, h)
-		}
-		return nil
+	var more bool
+	err = c.view.use(ctx, func(v *inspect.View) (err error) {
+		p.Hosts, p.Partial, more, err = upTo(n, v.HostsFrom(ctx, prefix, after, n+1))
+		return err
 	})
-	if len(p.Hosts) > n {
-		p.Hosts = p.Hosts[:n]
+	if more {
 		p.Next = p.Hosts[n-1].Key
 	}
 	return p, err
-}
-
-// unless is an error, but for one that is none.
-func unless(none bool, err error) error {
-	if none {
-		return nil
-	}
-	return err
 }
 
 // A hostRanking has the hosts with the most pending URLs, as they were found last. A crawl of millions of hosts reads
@@ -137,15 +124,11 @@ func (l *hostRanking) refresh(n int) (looking chan struct{}, patience time.Durat
 func (l *hostRanking) query(n int) {
 	ctx, cancel := context.WithTimeout(l.done, lookTime)
 	defer cancel()
-	begin, all := time.Now(), []inspect.Host{}
-	err := l.view.use(ctx, func(v *inspect.View) error {
-		for h, err := range v.Hosts(ctx, n) {
-			if err != nil {
-				return err
-			}
-			all = append(all, h)
-		}
-		return nil
+	begin := time.Now()
+	var all []inspect.Host
+	err := l.view.use(ctx, func(v *inspect.View) (err error) {
+		all, _, _, err = upTo(n, v.Hosts(ctx, n))
+		return err
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,31 +138,22 @@ func (l *hostRanking) query(n int) {
 	}
 }
 
-func getHost(c *crawl, r *http.Request, n int) (any, error) {
-	return c.hostAnswer(r.Context(), r.PathValue("host"), n)
-}
-
-func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer, error) {
-	host = inspect.HostOf(host)
-	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}, Queue: []inspect.Item{}}
+// hostAnswer is what is told of the host that a path names, with the first n URLs that wait there.
+func (c *crawl) hostAnswer(r *http.Request, n int) (*hostAnswer, error) {
+	ctx, host := r.Context(), inspect.HostOf(r.PathValue("host"))
+	x := &hostAnswer{Robots: []statefile.RobotsAnswer{}}
 	found := false
 	err := c.view.use(ctx, func(v *inspect.View) error {
-		for h, err := range v.HostsFrom(ctx, host+"/", "", 1) {
-			if x.Partial = errors.Is(err, inspect.ErrBehind); err != nil {
-				if !x.Partial {
-					return err
-				}
-				break
-			}
-			if h.Key == host {
-				x.Host, found = h, true
-			}
+		hosts, partial, _, err := upTo(1, v.HostsFrom(ctx, host+"/", "", 1))
+		if err != nil {
+			return err
 		}
-		for it, err := range v.Queue(ctx, host, n) {
-			if err != nil {
-				return err
-			}
-			x.Queue = append(x.Queue, it)
+		x.Partial = partial
+		if len(hosts) > 0 && hosts[0].Key == host {
+			x.Host, found = hosts[0], true
+		}
+		if x.Queue, _, _, err = upTo(n, v.Queue(ctx, host, n)); err != nil {
+			return err
 		}
 		if !found && len(x.Queue) == 0 && !x.Partial {
 			return &problem{http.StatusNotFound, "The crawl does not know the host",
@@ -203,4 +177,41 @@ func (c *crawl) hostAnswer(ctx context.Context, host string, n int) (*hostAnswer
 		x.Host.Key = host
 	}
 	return x, err
+}
+
+type urlPage struct {
+	URLs    []inspect.Known `json:"urls"`
+	Next    string          `json:"next,omitempty"`
+	Partial bool            `json:"partial,omitempty"` // some are missing for a moment, until they are in order
+}
+
+func getExplanation(c *crawl, r *http.Request) (any, error) {
+	return c.explain(r.Context(), r.FormValue("url"))
+}
+
+func (c *crawl) explain(ctx context.Context, url string) (x *inspect.Explanation, err error) {
+	if u, err := weburl.Parse(url); err != nil || u.Host() == "" {
+		return nil, noURL(url)
+	}
+	err = c.view.use(ctx, func(v *inspect.View) (err error) {
+		x, err = v.Explain(ctx, url)
+		return err
+	})
+	return x, err
+}
+
+func getURLs(c *crawl, r *http.Request, n int) (any, error) {
+	return c.urlsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), n)
+}
+
+func (c *crawl) urlsFrom(ctx context.Context, prefix, after string, n int) (p urlPage, err error) {
+	var more bool
+	err = c.view.use(ctx, func(v *inspect.View) (err error) {
+		p.URLs, p.Partial, more, err = upTo(n, v.SeenFrom(ctx, prefix, after, n+1))
+		return err
+	})
+	if more {
+		p.Next = p.URLs[n-1].URL
+	}
+	return p, err
 }

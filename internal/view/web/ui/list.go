@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -46,12 +47,6 @@ type lister struct {
 
 func newLister(done context.Context, crawls *crawlSet) *lister {
 	return &lister{crawls: crawls, done: done, slots: make(chan struct{}, listPlaces)}
-}
-
-func (h *lister) endpoints() []endpoint {
-	return []endpoint{
-		{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, h.getCrawls},
-	}
 }
 
 // entries are all crawls as far as is known in time. Where there are many, only those are waited for of which nothing
@@ -103,9 +98,6 @@ func (h *lister) refresh(c *crawl, age time.Duration) <-chan struct{} {
 		l.found = make(chan struct{})
 		go h.inspect(c)
 	}
-	if l.found == nil {
-		return nil
-	}
 	return l.found
 }
 
@@ -137,7 +129,15 @@ func (h *lister) inspect(c *crawl) {
 func (c *crawl) entry(ctx context.Context) crawlEntry {
 	e := crawlEntry{Name: c.name, Folder: c.dir, Cluster: c.cluster != nil}
 	if c.dir == "" {
-		e.ofCluster(c.cluster.lookSoon(ctx))
+		ctx, cancel := context.WithTimeout(ctx, listPatience)
+		defer cancel()
+		x, err := c.cluster.look(ctx)
+		if err != nil {
+			e.Error = problemOf(err).Error()
+			return e
+		}
+		e.State, e.Crawl = new(inspect.State(x.State)), x.Crawl
+		e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
 		return e
 	}
 	o, err := soon(ctx, c.queue, listPatience, c.status.overview)
@@ -154,12 +154,31 @@ func (c *crawl) entry(ctx context.Context) crawlEntry {
 	return e
 }
 
-// ofCluster fills in what all nodes say.
-func (e *crawlEntry) ofCluster(x *clusterLook, err error) {
-	if err != nil {
-		e.Error = problemOf(err).Error()
-		return
+// A crawlList is the crawls that are shown.
+type crawlList struct {
+	Crawls []crawlEntry `json:"crawls"`
+}
+
+type crawlEntry struct {
+	Name    string         `json:"name"`              // in URLs
+	Folder  string         `json:"folder"`            // "": only its cluster is shown
+	Cluster bool           `json:"cluster,omitempty"` // it has several nodes, and all of them are shown, too
+	State   *inspect.State `json:"state,omitempty"`   // missing: why it cannot be said is in error
+	Crawl   string         `json:"crawl,omitempty"`   // as its user has called it
+	Ended   string         `json:"ended,omitempty"`
+	Started time.Time      `json:"started,omitzero"`
+	Pages   int64          `json:"pages"`
+	Bytes   int64          `json:"bytes"`
+	Failed  int64          `json:"failed"`
+	Waiting int            `json:"urls_waiting"`
+	Error   string         `json:"error,omitempty"`
+	Looking bool           `json:"looking,omitempty"` // it is being looked at: nothing is known yet
+}
+
+func (h *lister) getCrawls(r *http.Request) (any, error) {
+	patience := listWait
+	if len(h.crawls.all) <= shortList {
+		patience = max(listPatience+listSlack, listWait)
 	}
-	e.State, e.Crawl = new(inspect.State(x.State)), x.Crawl
-	e.Pages, e.Waiting = x.Totals.Pages, x.Totals.Waiting
+	return crawlList{h.entries(r.Context(), patience)}, nil
 }

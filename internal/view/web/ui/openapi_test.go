@@ -42,7 +42,7 @@ type object = map[string]any
 func describe() object {
 	s := schemas{}
 	paths := object{}
-	for _, e := range endpointsOf(nil, &crawlAPI{}, nil, &batchAPI{}, nil) {
+	for _, e := range endpointsOf(nil, &crawlSet{}, &batchSet{}, nil) {
 		params := []object{}
 		for _, p := range e.params {
 			schema := object{"type": p.kind}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -80,6 +81,10 @@ func (s *statusCache) overview(ctx context.Context) (*Overview, error) {
 	o.Words = words(o)
 	s.last = o
 	return o, nil
+}
+
+func getOverview(c *crawl, r *http.Request) (*Overview, error) {
+	return c.status.overview(r.Context())
 }
 
 // forget makes the next request query the crawl anew.
@@ -219,7 +224,8 @@ func growth(v float64) string {
 func gone(err error) bool { return errors.Is(err, inspect.ErrGone) }
 
 // curves are how the crawl went: of one that runs as it has counted, of another what its files give.
-func (c *crawl) curves(ctx context.Context) (x *stats.Curves, err error) {
+func (c *crawl) curves(r *http.Request) (x *stats.Curves, err error) {
+	ctx := r.Context()
 	o, err := c.status.overview(ctx)
 	if err != nil {
 		return nil, err

@@ -20,24 +20,35 @@ import (
 	"kumo/internal/archive/fulltext"
 	"kumo/internal/base/stats"
 	"kumo/internal/state/forecast"
+	"kumo/internal/state/store/jsonl"
 )
 
-// A view serves a page. Its error is answered as a page, too.
-type view = func(http.ResponseWriter, *http.Request) error
+// A view makes a page. Its error is answered as a page, too.
+type view = func(*http.Request) (*filled, error)
+
+// A filled template is a page, or a part of one.
+type filled struct {
+	template string
+	data     any
+}
 
 // route serves views by their paths. head is that of a page that reports a view's error: it has the way back into the
 // views of the crawl or batch crawls that the path names.
 func (out *responder) route(mux *http.ServeMux, views map[string]view, head func(*http.Request) top) {
 	for path, show := range views {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			if err := show(w, r); err != nil {
+			x, err := show(r)
+			if err != nil {
 				out.failUnder(w, r, err, head(r))
+				return
 			}
+			out.render(w, http.StatusOK, x.template, x.data)
 		})
 	}
 }
 
-// crawlPages serve the pages of one crawl, and the events that keep its overview up to date. Its fields do not change.
+// crawlPages serve the pages of one crawl and its cluster, and the events that keep them up to date. Its fields do not
+// change.
 type crawlPages struct {
 	crawls  *crawlSet
 	archive *archivedPages
@@ -45,27 +56,18 @@ type crawlPages struct {
 	out     *responder
 }
 
-// ofCrawl makes a view of a page of the crawl that the path names.
-func (h *crawlPages) ofCrawl(page func(*crawl, http.ResponseWriter, *http.Request) error) view {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		c, err := h.crawls.find(r)
-		if err != nil {
-			return err
-		}
-		return page(c, w, r)
-	}
-}
-
 func (h *crawlPages) views() map[string]view {
 	return map[string]view{
-		"/crawls/{crawl}":              h.ofCrawl(h.overviewPage),
-		"/crawls/{crawl}/curves":       h.ofCrawl(h.curvesPart),
-		"/crawls/{crawl}/hosts":        h.ofCrawl(h.hostsPage),
-		"/crawls/{crawl}/hosts/{host}": h.ofCrawl(h.hostPage),
-		"/crawls/{crawl}/urls":         h.ofCrawl(h.urlsPage),
-		"/crawls/{crawl}/excluded":     h.ofCrawl(h.excludedPage),
-		"/crawls/{crawl}/pages":        h.ofCrawl(h.recordsPage),
+		"/crawls/{crawl}":              found(h.crawls.find, h.overviewPage),
+		"/crawls/{crawl}/curves":       found(h.crawls.find, h.curvesPart),
+		"/crawls/{crawl}/hosts":        found(h.crawls.find, h.hostsPage),
+		"/crawls/{crawl}/hosts/{host}": found(h.crawls.find, h.hostPage),
+		"/crawls/{crawl}/urls":         found(h.crawls.find, h.urlsPage),
+		"/crawls/{crawl}/excluded":     found(h.crawls.find, h.excludedPage),
+		"/crawls/{crawl}/pages":        found(h.crawls.find, h.recordsPage),
 		"/crawls/{crawl}/pages/{id}":   h.recordPage,
+		"/crawls/{crawl}/cluster":      found(h.crawls.clustered, h.clusterPage),
+		"/crawls/{crawl}/cluster/part": found(h.crawls.clustered, h.clusterPart),
 	}
 }
 
@@ -178,14 +180,6 @@ func (out *responder) render(w http.ResponseWriter, status int, name string, dat
 	_, _ = w.Write(b.Bytes()) // who asked may have gone
 }
 
-func (out *responder) failPage(w http.ResponseWriter, p *problem, head top) {
-	head.Title = p.Title
-	out.render(w, p.Status, "problem", struct {
-		top
-		Problem *problem
-	}{head, p})
-}
-
 // frontPages serve the list of everything that is shown. Its fields do not change.
 type frontPages struct {
 	crawls      *crawlSet
@@ -195,12 +189,8 @@ type frontPages struct {
 	out         *responder
 }
 
-func (h *frontPages) views() map[string]view {
-	return map[string]view{"/{$}": h.front, "/crawls": h.listPage}
-}
-
 // front leads to the one crawl that there is, or to the list.
-func (h *frontPages) front(w http.ResponseWriter, r *http.Request) error {
+func (h *frontPages) front(w http.ResponseWriter, r *http.Request) {
 	to := "/crawls"
 	switch {
 	case len(h.crawls.all)+len(h.batches.all)+h.experiments > 1:
@@ -215,10 +205,9 @@ func (h *frontPages) front(w http.ResponseWriter, r *http.Request) error {
 		to = "/experiments"
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
-	return nil
 }
 
-func (h *frontPages) listPage(w http.ResponseWriter, r *http.Request) error {
+func (h *frontPages) listPage(r *http.Request) (*filled, error) {
 	all, looking := h.list.entries(r.Context(), listWait), 0
 	for i := range all {
 		if all[i].Looking {
@@ -227,14 +216,13 @@ func (h *frontPages) listPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	head := h.out.top(nil, "Crawls", "")
 	head.Again = looking > 0
-	h.out.render(w, http.StatusOK, "crawls", struct {
+	return &filled{"crawls", struct {
 		top
 		Crawls      []crawlEntry
 		Batches     []batchEntry
 		Experiments bool
 		Looking     int
-	}{head, all, h.batches.entries(r.Context()), h.experiments > 0, looking})
-	return nil
+	}{head, all, h.batches.entries(r.Context()), h.experiments > 0, looking}}, nil
 }
 
 // A count is a bar of a table.
@@ -281,18 +269,18 @@ func counts[K cmp.Ordered](m map[K]int64, class func(K) string, link func(K) str
 	return all
 }
 
-func (h *crawlPages) overviewPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
+func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 	o, err := c.status.overview(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	charts, err := c.charts(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pages := "/crawls/" + url.PathEscape(c.name) + "/pages?"
 	excluded := "/crawls/" + url.PathEscape(c.name) + "/excluded?rule="
-	h.out.render(w, http.StatusOK, "overview", struct {
+	return &filled{"overview", struct {
 		top
 		*Overview
 		Live                            map[string]string
@@ -306,8 +294,7 @@ func (h *crawlPages) overviewPage(c *crawl, w http.ResponseWriter, r *http.Reque
 		counts(o.Statuses, statusClass, func(k int) string { return pages + "status=" + strconv.Itoa(k) }),
 		counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
 		counts(o.Errors, func(string) string { return "bad" }, nil), counts(o.Skipped, nil, func(k string) string { return excluded + url.QueryEscape(k) }),
-		c.waitsFor(r, o), o.runs(), o.State == inspect.Paused})
-	return nil
+		c.waitsFor(r, o), o.runs(), o.State == inspect.Paused}}, nil
 }
 
 // waitsFor says what the hosts wait for where most waits.
@@ -332,38 +319,26 @@ func (c *crawl) waitsFor(r *http.Request, o *Overview) string {
 }
 
 // forWords is what a host waits for, in a sentence.
-func forWords(why string) string {
-	switch why {
-	case "a place":
-		return "a free worker"
-	case "delay":
-		return "the crawl's delay"
-	case "Crawl-delay":
-		return "the Crawl-delay of their robots.txt"
-	case "robots.txt":
-		return "their robots.txt"
-	case "its answer":
-		return "an answer"
-	case "back-off":
-		return "a while, after failures"
-	case "its wish":
-		return "as long as they asked for"
-	}
-	return why
+func forWords(why string) string { return cmp.Or(reasonWords[why], why) }
+
+var reasonWords = map[string]string{
+	"a place":     "a free worker",
+	"delay":       "the crawl's delay",
+	"Crawl-delay": "the Crawl-delay of their robots.txt",
+	"robots.txt":  "their robots.txt",
+	"its answer":  "an answer",
+	"back-off":    "a while, after failures",
+	"its wish":    "as long as they asked for",
 }
 
-func (h *crawlPages) curvesPart(c *crawl, w http.ResponseWriter, r *http.Request) error {
+func (h *crawlPages) curvesPart(c *crawl, r *http.Request) (*filled, error) {
 	charts, err := c.charts(r)
-	if err != nil {
-		return err
-	}
-	h.out.render(w, http.StatusOK, "charts", charts)
-	return nil
+	return &filled{"charts", charts}, err
 }
 
 const hostsShown = 100 // on a page
 
-func (h *crawlPages) hostsPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
+func (h *crawlPages) hostsPage(c *crawl, r *http.Request) (*filled, error) {
 	prefix, after := strings.TrimSpace(r.FormValue("prefix")), r.FormValue("after")
 	if _, rest, has := strings.Cut(prefix, "://"); has {
 		prefix = strings.TrimSuffix(rest, "/")
@@ -377,42 +352,40 @@ func (h *crawlPages) hostsPage(c *crawl, w http.ResponseWriter, r *http.Request)
 		p, err = c.hostsFrom(r.Context(), strings.ToLower(prefix), after, hostsShown)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	head := h.out.top(c, "Hosts", "hosts")
 	head.Again = p.Partial
-	h.out.render(w, http.StatusOK, "hosts", struct {
+	return &filled{"hosts", struct {
 		top
 		hostPage
 		Prefix string
 		Ranked bool
 		Now    time.Time
-	}{head, p, prefix, ranked, time.Now()})
-	return nil
+	}{head, p, prefix, ranked, time.Now()}}, nil
 }
 
-func (h *crawlPages) hostPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
-	x, err := c.hostAnswer(r.Context(), r.PathValue("host"), 100)
+func (h *crawlPages) hostPage(c *crawl, r *http.Request) (*filled, error) {
+	x, err := c.hostAnswer(r, 100)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o, err := c.status.overview(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	head := h.out.top(c, x.Host.Key, "hosts")
 	head.Again = x.Partial
-	h.out.render(w, http.StatusOK, "host", struct {
+	return &filled{"host", struct {
 		top
 		*hostAnswer
 		Now  time.Time
 		Runs bool
 		For  string
-	}{head, x, time.Now(), o.runs(), forWords(x.Host.For)})
-	return nil
+	}{head, x, time.Now(), o.runs(), forWords(x.Host.For)}}, nil
 }
 
-func (h *crawlPages) urlsPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
+func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
 	asked := strings.TrimSpace(r.FormValue("url"))
 	p := struct {
 		top
@@ -426,7 +399,7 @@ func (h *crawlPages) urlsPage(c *crawl, w http.ResponseWriter, r *http.Request) 
 	var err error
 	if asked != "" {
 		if p.X, err = c.explain(r.Context(), asked); err != nil {
-			return err
+			return nil, err
 		}
 		if p.Fate = fateWords[p.X.Fate]; p.X.Fate == inspect.Unread && p.X.Reading {
 			p.Fate = "Memory does not have it, and not all files are read."
@@ -435,13 +408,12 @@ func (h *crawlPages) urlsPage(c *crawl, w http.ResponseWriter, r *http.Request) 
 	} else {
 		list, err := c.urlsFrom(r.Context(), p.Prefix, r.FormValue("after"), 100)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.List = &list
 		p.Again = list.Partial
 	}
-	h.out.render(w, http.StatusOK, "urls", p)
-	return nil
+	return &filled{"urls", p}, nil
 }
 
 // fateWords say how things stand with a URL.
@@ -464,7 +436,7 @@ var fateWords = map[inspect.Fate]string{
 	inspect.Unread:      "The disk has not answered, and memory does not have it.",
 }
 
-func (h *crawlPages) recordsPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
+func (h *crawlPages) recordsPage(c *crawl, r *http.Request) (*filled, error) {
 	p := struct {
 		top
 		Records []lookup.Record
@@ -475,48 +447,52 @@ func (h *crawlPages) recordsPage(c *crawl, w http.ResponseWriter, r *http.Reques
 	}{top: h.out.top(c, "Pages", "pages"), Filter: filterOf(r), First: r.FormValue("cursor") == ""}
 	var next *int64
 	if err := p.Search.run(c, r); err != nil {
-		return err
+		return nil, err
 	}
 	if p.Search.Found != nil {
 		next = p.Search.Found.Next
 	} else if p.Search.Wrong == "" || p.Search.Index == nil {
 		list, err := c.records(r)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.Records, next = list.Records, list.Next
 	}
-	if next != nil {
-		q := r.URL.Query()
-		q.Set("cursor", strconv.FormatInt(*next, 10))
-		p.More = "?" + q.Encode()
+	p.More = moreLink(r, next)
+	return &filled{"pages", p}, nil
+}
+
+// moreLink leads to what follows on a page, "" if nothing does.
+func moreLink(r *http.Request, next *int64) string {
+	if next == nil {
+		return ""
 	}
-	h.out.render(w, http.StatusOK, "pages", p)
-	return nil
+	q := r.URL.Query()
+	q.Set("cursor", strconv.FormatInt(*next, 10))
+	return "?" + q.Encode()
 }
 
 // excludedPage lists the URLs that a rule has excluded.
-func (h *crawlPages) excludedPage(c *crawl, w http.ResponseWriter, r *http.Request) error {
+func (h *crawlPages) excludedPage(c *crawl, r *http.Request) (*filled, error) {
 	cursor, err := cursorOf(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p := struct {
 		top
 		Rule  string
-		URLs  []lookup.Excluded
+		URLs  []jsonl.SkipLine
 		More  string
 		First bool
 	}{top: h.out.top(c, "Left out", "urls"), Rule: r.FormValue("rule"), First: cursor == lookup.Last}
 	var next int64
 	if p.URLs, next, err = c.archive.Excluded(r.Context(), p.Rule, cursor, usualLimit); err != nil {
-		return err
+		return nil, err
 	}
 	if next != 0 {
 		p.More = "?" + url.Values{"rule": {p.Rule}, "cursor": {strconv.FormatInt(next, 10)}}.Encode()
 	}
-	h.out.render(w, http.StatusOK, "excluded", p)
-	return nil
+	return &filled{"excluded", p}, nil
 }
 
 // A search is what the view of pages has of the full-text index.
@@ -553,10 +529,10 @@ func (x *search) run(c *crawl, r *http.Request) error {
 	return err
 }
 
-func (h *crawlPages) recordPage(w http.ResponseWriter, r *http.Request) error {
+func (h *crawlPages) recordPage(r *http.Request) (*filled, error) {
 	c, rec, err := h.crawls.record(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p := struct {
 		top
@@ -577,8 +553,7 @@ func (h *crawlPages) recordPage(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 	case p.Show == "headers":
-		h := headersOf(resp)
-		p.Headers = &h
+		p.Headers = new(headersOf(resp))
 	case p.Show == "text":
 		p.Text, err = lookup.TextOf(resp)
 	case p.Show == "links":
@@ -589,6 +564,5 @@ func (h *crawlPages) recordPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		p.None = problemOf(err)
 	}
-	h.out.render(w, http.StatusOK, "record", p)
-	return nil
+	return &filled{"record", p}, nil
 }

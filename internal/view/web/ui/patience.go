@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -29,8 +30,8 @@ type queue struct {
 	places chan struct{} // whoever asks has one until there is an answer, even if nobody waits for it any more
 	events *slots        // of event streams
 
-	mu    sync.Mutex // guards below
-	begun map[*answer]time.Time
+	mu    sync.Mutex          // guards below
+	begun map[*time.Time]bool // when each question was begun that is not answered yet
 }
 
 // newQueue makes the queue of one of several things that are shown.
@@ -40,26 +41,21 @@ func newQueue(what, where string, several bool) *queue {
 		asks, listeners = maxOwnAsks, maxListening
 	}
 	return &queue{what: what, where: where, places: make(chan struct{}, asks), events: newSlots(listeners, listeners),
-		begun: map[*answer]time.Time{}}
-}
-
-// overdue says how many wait for an answer, and for how long one of them does.
-func (q *queue) overdue() (n int, longest time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, begun := range q.begun {
-		longest = max(longest, time.Since(begun))
-	}
-	return len(q.begun), longest
+		begun: map[*time.Time]bool{}}
 }
 
 // hangs is the problem of what does not answer; nil if it may do so yet.
 func (q *queue) hangs() error {
-	n, since := q.overdue()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	since := time.Duration(0)
+	for begun := range q.begun {
+		since = max(since, time.Since(*begun))
+	}
 	if since < longest {
 		return nil
 	}
-	return q.hung(n, since)
+	return q.hung(len(q.begun), since)
 }
 
 // hung is the problem of a number of questions, one of which has waited for so long.
@@ -89,15 +85,16 @@ func (q *queue) enter(ctx context.Context, all ...chan struct{}) error {
 }
 
 // do has f done by a goroutine of its own, for who has entered, and waits until it is or the context ends.
-func (q *queue) do(ctx context.Context, a *answer, f func()) error {
+func (q *queue) do(ctx context.Context, f func()) error {
+	begun := time.Now()
 	q.mu.Lock()
-	q.begun[a] = time.Now()
+	q.begun[&begun] = true
 	q.mu.Unlock()
 	done := make(chan any, 1)
 	go func() {
 		defer func() {
 			q.mu.Lock()
-			delete(q.begun, a)
+			delete(q.begun, &begun)
 			q.mu.Unlock()
 			<-q.places
 			done <- recover()
@@ -123,16 +120,26 @@ func (q *queue) late(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// An answer is one that is written when it is whole.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+// An Answer is one that is kept, and not sent.
+type Answer struct {
+	Head   http.Header
+	Status int
+	Body   bytes.Buffer
+	Most   int // bytes of Body, about; 0: any number
 }
 
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(status int)      { a.status = status }
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+// Header is ResponseWriter's.
+func (a *Answer) Header() http.Header { return a.Head }
+
+// WriteHeader is ResponseWriter's.
+func (a *Answer) WriteHeader(status int) { a.Status = status }
+
+func (a *Answer) Write(b []byte) (int, error) {
+	if a.Most > 0 && a.Body.Len() > a.Most {
+		return 0, errors.New("the answer is too long")
+	}
+	return a.Body.Write(b)
+}
 
 // answerQueued answers a request about something that has a queue. A slow one returns its slot of the shared ones after
 // listPatience and continues: otherwise a few hanging disks would hold all of them.
@@ -145,40 +152,35 @@ func (g *guard) answerQueued(q *queue, next http.Handler, w http.ResponseWriter,
 	defer leave()
 	defer time.AfterFunc(listPatience, leave).Stop()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
-	a := &answer{header: w.Header().Clone(), status: http.StatusOK}
-	if err := q.do(r.Context(), a, func() { next.ServeHTTP(a, r) }); err != nil {
+	a := &Answer{Head: w.Header().Clone(), Status: http.StatusOK}
+	if err := q.do(r.Context(), func() { next.ServeHTTP(a, r) }); err != nil {
 		g.out.fail(w, r, err)
 		return
 	}
 	clear(w.Header())
-	maps.Copy(w.Header(), a.header)
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes()) // who asked may have gone
+	maps.Copy(w.Header(), a.Head)
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body.Bytes()) // who asked may have gone
 }
 
-// queues are those of everything that is shown, for the guard. Its fields do not change.
-type queues struct {
-	crawls      *crawlSet
-	batches     *batchSet
-	experiments *queue // of all experiments
-}
-
-// of returns the queue of the crawl, batch crawls or experiments that a path names; nil if it names none.
-func (q *queues) of(path string) *queue {
-	parts := append(strings.Split(strings.TrimPrefix(path, "/api/v1"), "/"), "", "", "")
-	switch parts[1] {
-	case "crawls":
-		return q.crawls.queue(parts[2])
-	case "archived":
-		return q.crawls.queue(parts[3])
-	case "batches":
-		if b := q.batches.named(parts[2]); b != nil {
-			return b.queue
+// queuesOf finds the queue of the crawl, batch crawls or experiments that a path names; nil if it names none.
+func queuesOf(crawls *crawlSet, batches *batchSet, experiments *queue) func(path string) *queue {
+	return func(path string) *queue {
+		parts := append(strings.Split(strings.TrimPrefix(path, "/api/v1"), "/"), "", "", "")
+		switch parts[1] {
+		case "crawls":
+			return crawls.queue(parts[2])
+		case "archived":
+			return crawls.queue(parts[3])
+		case "batches":
+			if b := batches.named(parts[2]); b != nil {
+				return b.queue
+			}
+		case "experiments":
+			return experiments
 		}
-	case "experiments":
-		return q.experiments
+		return nil
 	}
-	return nil
 }
 
 func (set *crawlSet) queue(name string) *queue {
@@ -196,17 +198,10 @@ func soon[T any](ctx context.Context, q *queue, patience time.Duration, f func(c
 	if err := q.enter(ctx, q.places); err != nil {
 		return found, err
 	}
-	type result struct {
-		found T
-		err   error
-	}
-	got := make(chan result, 1)
-	if err := q.do(ctx, &answer{}, func() {
-		found, err := f(ctx)
-		got <- result{found, err}
-	}); err != nil {
+	var late T // which is written once nobody reads it, if it does not come in time
+	var failed error
+	if err := q.do(ctx, func() { late, failed = f(ctx) }); err != nil {
 		return found, err
 	}
-	x := <-got
-	return x.found, x.err
+	return late, failed
 }

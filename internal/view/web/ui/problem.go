@@ -27,6 +27,11 @@ func badRequest(format string, args ...any) error {
 	return &problem{http.StatusBadRequest, "The question is not right", fmt.Sprintf(format, args...)}
 }
 
+// noURL is the error of a text that is no URL of a page.
+func noURL(text string) error {
+	return badRequest("%q is no URL: it begins with http:// or https:// and a host", cut(text, 200))
+}
+
 // problemOf says how an error is told.
 func problemOf(err error) *problem {
 	var p *problem
@@ -69,7 +74,11 @@ func (out *responder) failUnder(w http.ResponseWriter, r *http.Request, err erro
 		w.Header().Set("Retry-After", "2")
 	}
 	if !out.json && !strings.HasPrefix(r.URL.Path, "/api/") {
-		out.failPage(w, p, head)
+		head.Title = p.Title
+		out.render(w, p.Status, "problem", struct {
+			top
+			Problem *problem
+		}{head, p})
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")

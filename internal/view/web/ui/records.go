@@ -33,10 +33,6 @@ type linkPage struct {
 	All   int           `json:"all"` // how many there are
 }
 
-func getRecords(c *crawl, r *http.Request) (any, error) {
-	return c.records(r)
-}
-
 func filterOf(r *http.Request) lookup.Filter {
 	return lookup.Filter{Status: r.FormValue("status"), Type: r.FormValue("type"), Prefix: r.FormValue("prefix"),
 		Lang: r.FormValue("lang"), Day: r.FormValue("day")}
@@ -63,19 +59,6 @@ func (c *crawl) records(r *http.Request) (p recordPage, err error) {
 	return p, err
 }
 
-// cursorOf is the cursor in a request for a list; lookup.Last if it has none.
-func cursorOf(r *http.Request) (int64, error) {
-	text := r.FormValue("cursor")
-	if text == "" {
-		return lookup.Last, nil
-	}
-	cursor, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || cursor < 0 {
-		return 0, badRequest("cursor is %q: \"next\" of an answer is wanted", cut(text, 40))
-	}
-	return cursor, nil
-}
-
 // record returns the record that a path names.
 func (set *crawlSet) record(r *http.Request) (*crawl, *lookup.Record, error) {
 	c, err := set.find(r)
@@ -91,27 +74,20 @@ func (set *crawlSet) record(r *http.Request) (*crawl, *lookup.Record, error) {
 }
 
 // answer returns the answer of the record that a path names.
-func (set *crawlSet) answer(r *http.Request) (*lookup.Record, *page.Response, error) {
+func (set *crawlSet) answer(r *http.Request) (*page.Response, error) {
 	c, rec, err := set.record(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	resp, err := c.archive.Answer(r.Context(), rec)
-	return rec, resp, err
-}
-
-func (h *crawlAPI) getRecord(r *http.Request) (any, error) {
-	_, rec, err := h.crawls.record(r)
-	return rec, err
-}
-
-func (h *crawlAPI) getHeaders(r *http.Request) (any, error) {
-	_, resp, err := h.crawls.answer(r)
 	if err != nil {
 		return nil, err
 	}
-	return headersOf(resp), nil
+	return c.archive.Answer(r.Context(), rec)
 }
+
+func (set *crawlSet) getRecord(r *http.Request) (any, error) {
+	_, rec, err := set.record(r)
+	return rec, err
+}
+
+func getHeaders(resp *page.Response, _ *http.Request) (headers, error) { return headersOf(resp), nil }
 
 func headersOf(resp *page.Response) headers {
 	h := headers{Status: resp.Status, Headers: []header{}, BodyBytes: len(resp.Body), Truncated: string(resp.Truncated),
@@ -125,23 +101,21 @@ func headersOf(resp *page.Response) headers {
 	return h
 }
 
-func (h *crawlAPI) getText(r *http.Request) (any, error) {
-	_, resp, err := h.crawls.answer(r)
-	if err != nil {
-		return nil, err
-	}
-	return lookup.TextOf(resp)
-}
+func getText(resp *page.Response, _ *http.Request) (*lookup.Text, error) { return lookup.TextOf(resp) }
 
-func (h *crawlAPI) getLinks(r *http.Request) (any, error) {
+func (set *crawlSet) getLinks(r *http.Request) (any, error) {
 	n, err := limit(r)
 	if err != nil {
 		return nil, err
 	}
-	_, resp, err := h.crawls.answer(r)
+	resp, err := set.answer(r)
 	if err != nil {
 		return nil, err
 	}
+	return linksOf(resp, n)
+}
+
+func linksOf(resp *page.Response, n int) (linkPage, error) {
 	links, all, err := lookup.Links(resp, n)
 	return linkPage{orEmpty(links), all}, err
 }

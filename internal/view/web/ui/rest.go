@@ -1,7 +1,10 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -38,29 +41,27 @@ var (
 	idParam = param{"path", "id", "integer", "the record's id", true}
 )
 
-// crawlAPI answers programs' requests about one crawl. Its field does not change.
-type crawlAPI struct{ crawls *crawlSet }
-
-func (h *crawlAPI) endpoints() []endpoint {
+// endpoints are those for programs' requests about one crawl.
+func (set *crawlSet) endpoints() []endpoint {
 	return append([]endpoint{
 		{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
 			"ends, and what is wrong, in words.",
-			[]param{crawlParam}, Overview{}, of(h.crawls.find, getOverview)},
+			[]param{crawlParam}, Overview{}, of(set.find, getOverview)},
 		{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl " +
 			"that does not run only the whole, by visits.",
-			[]param{crawlParam}, stats.Curves{}, of(h.crawls.find, getCurves)},
+			[]param{crawlParam}, stats.Curves{}, of(set.find, (*crawl).curves)},
 		{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
 			[]param{crawlParam, prefix("hosts"), after, limitParam,
 				{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},
-			listOf(h.crawls.find, getHosts)},
+			listOf(set.find, getHosts)},
 		{"/crawls/{crawl}/hosts/{host}", "host", "One host: how it stands, what its robots.txt said, and what waits there.",
 			[]param{crawlParam, {"path", "host", "string", "the host, with its port if it has one", true}, limitParam},
-			hostAnswer{}, listOf(h.crawls.find, getHost)},
+			hostAnswer{}, listOf(set.find, (*crawl).hostAnswer)},
 		{"/crawls/{crawl}/explain", "explain", "What became of a URL, and why.",
 			[]param{crawlParam, {"query", "url", "string", "the URL", true}}, inspect.Explanation{},
-			of(h.crawls.find, getExplanation)},
+			of(set.find, getExplanation)},
 		{"/crawls/{crawl}/urls", "urls", "Known URLs, in order.", []param{crawlParam, prefix("URLs"), after, limitParam},
-			urlPage{}, listOf(h.crawls.find, getURLs)},
+			urlPage{}, listOf(set.find, getURLs)},
 		{"/crawls/{crawl}/records", "records", "What was fetched, the newest first. A page of the list may have few " +
 			"or none, and yet a next one: it goes through a bounded part of the records.",
 			[]param{crawlParam, {"query", "status", "string", "404; 4xx for a class; 0 for what was not answered", false},
@@ -69,17 +70,19 @@ func (h *crawlAPI) endpoints() []endpoint {
 				{"query", "lang", "string", "a language, or how its tag begins: en", false},
 				{"query", "day", "string", "a day: 2026-11-21; or a month: 2026-11", false},
 				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, recordPage{},
-			of(h.crawls.find, getRecords)},
+			of(set.find, (*crawl).records)},
 		{"/crawls/{crawl}/records/{id}", "record", "One record.", []param{crawlParam, idParam}, lookup.Record{},
-			h.getRecord},
+			set.getRecord},
 		{"/crawls/{crawl}/records/{id}/headers", "headers", "The header fields of a record's answer.",
-			[]param{crawlParam, idParam}, headers{}, h.getHeaders},
+			[]param{crawlParam, idParam}, headers{}, of(set.answer, getHeaders)},
 		{"/crawls/{crawl}/records/{id}/text", "text",
 			"What a record's answer says: the main text of HTML, other text as it is.",
-			[]param{crawlParam, idParam}, lookup.Text{}, h.getText},
+			[]param{crawlParam, idParam}, lookup.Text{}, of(set.answer, getText)},
 		{"/crawls/{crawl}/records/{id}/links", "links", "The links of a record's answer.",
-			[]param{crawlParam, idParam, limitParam}, linkPage{}, h.getLinks},
-	}, h.contentEndpoints()...)
+			[]param{crawlParam, idParam, limitParam}, linkPage{}, set.getLinks},
+	}, append(set.contentEndpoints(), endpoint{"/crawls/{crawl}/cluster", "cluster",
+		"A crawl of several nodes: its state, sums of all nodes, nodes by name, what is worth a word, and the last events.",
+		[]param{crawlParam, after, limitParam}, clusterAnswer{}, listOf(set.clustered, getCluster)})...)
 }
 
 // An api routes programs' requests: /api/v1. Its fields do not change.
@@ -152,20 +155,26 @@ const (
 	maxLimit   = 500
 )
 
-// of makes an endpoint's function of one that is given what the path names.
-func of[T any](find func(*http.Request) (T, error), get func(T, *http.Request) (any, error),
-) func(*http.Request) (any, error) {
-	return func(r *http.Request) (any, error) {
+// found makes a function of a request of one that is given what the path names as well.
+func found[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request) (A, error),
+) func(*http.Request) (A, error) {
+	return func(r *http.Request) (answer A, err error) {
 		it, err := find(r)
 		if err != nil {
-			return nil, err
+			return answer, err
 		}
 		return get(it, r)
 	}
 }
 
+// of makes an endpoint's function of one that is given what the path names.
+func of[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request) (A, error),
+) func(*http.Request) (any, error) {
+	return found(find, func(it T, r *http.Request) (any, error) { return get(it, r) })
+}
+
 // listOf is of for a list, of at most n entries.
-func listOf[T any](find func(*http.Request) (T, error), get func(T, *http.Request, int) (any, error),
+func listOf[T, A any](find func(*http.Request) (T, error), get func(T, *http.Request, int) (A, error),
 ) func(*http.Request) (any, error) {
 	return of(find, func(it T, r *http.Request) (any, error) {
 		n, err := limit(r)
@@ -186,6 +195,34 @@ func limit(r *http.Request) (int, error) {
 		return 0, badRequest("limit is %q: a number from 1 to %d is wanted", text, maxLimit)
 	}
 	return n, nil
+}
+
+// someOf are up to n of what is in the order of its keys, behind one, and the key to go on behind.
+func someOf[T any](all []T, key func(T) string, after string, n int) (some []T, next string) {
+	at, has := slices.BinarySearchFunc(all, after, func(x T, after string) int { return cmp.Compare(key(x), after) })
+	if has {
+		at++
+	}
+	if some = all[at:]; len(some) > n {
+		some = some[:n]
+		next = key(some[n-1])
+	}
+	return some, next
+}
+
+// upTo collects values, and reports whether some are missing for a moment, and whether there are more than n.
+func upTo[T any](n int, values iter.Seq2[T, error]) (some []T, partial, more bool, err error) {
+	some = []T{}
+	for v, err := range values {
+		if partial = errors.Is(err, inspect.ErrBehind); partial {
+			break
+		}
+		if err != nil {
+			return some, false, false, err
+		}
+		some = append(some, v)
+	}
+	return some[:min(n, len(some))], partial, len(some) > n, nil
 }
 
 // A crawlSet is the crawls that are shown, by name and in their order. It does not change; each crawl guards its own

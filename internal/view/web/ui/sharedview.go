@@ -26,10 +26,6 @@ type sharedView struct {
 	sought time.Time      // when a view that is closed last used them
 }
 
-func newSharedView(done context.Context, c *Crawl, idle *idleList) *sharedView {
-	return &sharedView{open: c.Open, wanted: c.Wanted, done: done, idleList: idle, opening: make(chan struct{}, 1)}
-}
-
 // idleFor is how long a view is kept that nobody uses: as long as one of a crawl that does not run is open, the crawl
 // cannot begin.
 const idleFor = 3 * time.Second

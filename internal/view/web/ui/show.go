@@ -36,20 +36,8 @@ func typed(s string) string {
 func showLines(s string) template.HTML { return shown(s, true) }
 
 func shown(s string, lines bool) template.HTML {
-	var b strings.Builder
-	b.WriteString("<bdi>")
-	from := 0
-	for i, r := range s {
-		if !hidden(r) || lines && (r == '\n' || r == '\t') {
-			continue
-		}
-		b.WriteString(template.HTMLEscapeString(s[from:i]))
-		fmt.Fprintf(&b, `<span class="hidden">%s</span>`, codeOf(s[i:], r))
-		from = i + width(s[i:], r)
-	}
-	b.WriteString(template.HTMLEscapeString(s[from:]))
-	b.WriteString("</bdi>")
-	return template.HTML(b.String()) //nolint:gosec // all of it was escaped
+	text := visible(s, lines, `<span class="hidden">`, "</span>", template.HTMLEscapeString)
+	return template.HTML("<bdi>" + text + "</bdi>") //nolint:gosec // all of it was escaped
 }
 
 // plain is show for places where no markup can be: what is not seen stands there by its number.
@@ -58,8 +46,13 @@ func plain(s string) string { return Plain(s, false) }
 // Plain is a stranger's text in which all can be seen: what is not stands there by its number. Lines are kept if it may
 // have several.
 func Plain(s string, lines bool) string {
+	return visible(s, lines, "[", "]", func(seen string) string { return seen })
+}
+
+// visible puts between two marks the numbers of characters that are not seen, and has the rest written by write.
+func visible(s string, lines bool, before, behind string, write func(string) string) string {
 	if strings.IndexFunc(s, hidden) < 0 {
-		return s
+		return write(s)
 	}
 	var b strings.Builder
 	from := 0
@@ -67,11 +60,10 @@ func Plain(s string, lines bool) string {
 		if !hidden(r) || lines && (r == '\n' || r == '\t') {
 			continue
 		}
-		b.WriteString(s[from:i])
-		b.WriteString("[" + codeOf(s[i:], r) + "]")
+		b.WriteString(write(s[from:i]) + before + codeOf(s[i:], r) + behind)
 		from = i + width(s[i:], r)
 	}
-	b.WriteString(s[from:])
+	b.WriteString(write(s[from:]))
 	return b.String()
 }
 

@@ -82,8 +82,9 @@ func New(cfg Config) *Server {
 	if handler == nil {
 		handler = routes(done, &cfg, crawls, batches, results, keys, out)
 	}
-	queues := &queues{crawls, batches, results.queue}
-	return &Server{crawls: crawls, handler: newGuard(&cfg, queues.of, out).wrap(handler), keys: keys, end: end,
+	guard := &guard{cfg: &cfg, queueOf: queuesOf(crawls, batches, results.queue), out: out,
+		requests: make(chan struct{}, maxRequests), asks: make(chan struct{}, maxAsks)}
+	return &Server{crawls: crawls, handler: guard.wrap(handler), keys: keys, end: end,
 		log: cfg.Log}
 }
 
@@ -91,7 +92,8 @@ func newCrawlSet(done context.Context, all []Crawl, several bool) *crawlSet {
 	set, views := &crawlSet{byName: map[string]*crawl{}}, &idleList{}
 	for _, c := range all {
 		name := freeName(cmp.Or(c.Dir, c.Name), func(name string) bool { return set.byName[name] != nil })
-		view, q := newSharedView(done, &c, views), newQueue("The crawl "+name, "its folder "+c.Dir, several)
+		view := &sharedView{open: c.Open, wanted: c.Wanted, done: done, idleList: views, opening: make(chan struct{}, 1)}
+		q := newQueue("The crawl "+name, "its folder "+c.Dir, several)
 		x := &crawl{name: name, dir: c.Dir, archive: lookup.New(vfs.OS, c.Dir), queue: q, view: view,
 			status: &statusCache{name: name, view: view}, hosts: &hostRanking{view: view, queue: q, done: done}}
 		x.hub.beat, x.hub.done, x.hub.look = every, done, x.news
@@ -173,9 +175,9 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	list := newLister(done, crawls)
 	archive := &archivedPages{crawls, keys, out, cfg.Secure, cfg.Log}
 	front := &frontPages{crawls, batches, len(cfg.Experiments), list, out}
-	pages, nodes := &crawlPages{crawls, archive, streams, out}, &clusterViews{crawls, streams, out}
+	pages := &crawlPages{crawls, archive, streams, out}
 	days, control := &batchPages{batches, out}, &controls{crawls, keys, out, cfg.Log}
-	rest := &api{endpointsOf(list, &crawlAPI{crawls}, nodes, &batchAPI{batches}, results), control, out}
+	rest := &api{endpointsOf(list, crawls, batches, results), control, out}
 
 	mux := http.NewServeMux()
 	static, err := fs.Sub(files, "static")
@@ -186,16 +188,17 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 	rest.route(mux)
 	none := func(*http.Request) top { return out.top(nil, "", "") }
 	ofCrawl := func(r *http.Request) top { return out.top(crawls.byName[r.PathValue("crawl")], "", "") }
-	out.route(mux, front.views(), none)
+	mux.HandleFunc("GET /{$}", front.front)
+	out.route(mux, map[string]view{"/crawls": front.listPage}, none)
 	out.route(mux, pages.views(), ofCrawl)
-	out.route(mux, nodes.views(), ofCrawl)
 	out.route(mux, days.views(), days.head)
 	out.route(mux, results.views(), none)
 	out.route(mux, map[string]view{"/crawls/{crawl}/act/{do}": control.form}, ofCrawl)
+	mux.HandleFunc("GET /experiments/{experiment}/files/{file}", results.file)
 	mux.HandleFunc("POST /crawls/{crawl}/act/{do}", control.submit)
 	mux.HandleFunc("GET /archived/{key}/{crawl}", archive.serve)
 	mux.HandleFunc("GET /crawls/{crawl}/events", pages.listen)
-	mux.HandleFunc("GET /crawls/{crawl}/cluster/events", nodes.listen)
+	mux.HandleFunc("GET /crawls/{crawl}/cluster/events", pages.listenCluster)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		out.fail(w, r, &problem{http.StatusNotFound, "There is no such page", ""})
 	})
@@ -203,9 +206,9 @@ func routes(done context.Context, cfg *Config, crawls *crawlSet, batches *batchS
 }
 
 // endpointsOf are those of all parts, as openapi.json describes them.
-func endpointsOf(list *lister, crawls *crawlAPI, nodes *clusterViews, batches *batchAPI,
-	results *experiments) []endpoint {
-	return slices.Concat(list.endpoints(), crawls.endpoints(), nodes.endpoints(), batches.endpoints(), results.endpoints())
+func endpointsOf(list *lister, crawls *crawlSet, batches *batchSet, results *experiments) []endpoint {
+	return slices.Concat([]endpoint{{"/crawls", "crawls", "The crawls that are shown.", nil, crawlList{}, list.getCrawls}},
+		crawls.endpoints(), batches.endpoints(), results.endpoints())
 }
 
 // cached has files kept by browsers for a while: they change with the program alone.

@@ -254,7 +254,7 @@ func TestAllRoutes(t *testing.T) {
 
 // ofCrawls are the endpoints that answer for crawls; that of clusters is asked in TestCluster.
 func ofCrawls() (all []endpoint) {
-	for _, e := range endpointsOf(nil, &crawlAPI{}, nil, &batchAPI{}, nil) {
+	for _, e := range endpointsOf(nil, &crawlSet{}, &batchSet{}, nil) {
 		if strings.HasPrefix(e.path, "/crawls") && e.name != "cluster" {
 			all = append(all, e)
 		}
