@@ -202,29 +202,12 @@ func (e *Exporter) join(ctx context.Context) (err error) {
 }
 
 // writeEdges writes each pair once.
-func (e *Exporter) writeEdges(ctx context.Context) (err error) {
-	sorted, err := e.pairs.Sorted(0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sorted.Close()) }()
+func (e *Exporter) writeEdges(ctx context.Context) error {
 	var line []byte
-	for last := ""; ; {
-		pair, _, err := sorted.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
-		if string(pair) == last {
-			continue
-		}
-		last = string(pair)
+	return e.pairs.EachKey(ctx, func(pair, _ []byte) error {
 		line = append(strconv.AppendUint(line[:0], binary.BigEndian.Uint64(pair), 10), '\t')
 		line = append(strconv.AppendUint(line, binary.BigEndian.Uint64(pair[8:]), 10), '\n')
-		if _, err := e.edges.Write(line); err != nil {
-			return err
-		}
-	}
+		_, err := e.edges.Write(line)
+		return err
+	})
 }
