@@ -57,7 +57,7 @@ func (e *Exporter) records(ctx context.Context) (err error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		c := copier{e: e, from: name, to: stem(name), entries: entries, after: after}
+		c := copier{e: e, from: name, to: inGzip(name), entries: entries, after: after}
 		if err := c.file(ctx); err != nil {
 			return fmt.Errorf("warc/%s: %w", name, err)
 		}
