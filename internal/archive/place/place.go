@@ -207,7 +207,7 @@ func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int
 	}
 	defer w.Abort()
 	digest := sha256.New()
-	in := &stoppable{ctx, io.NewSectionReader(src, 0, size)}
+	in := Stoppable(ctx, io.NewSectionReader(src, 0, size))
 	n, err := io.Copy(io.MultiWriter(w, digest), in)
 	if err == nil && n < size {
 		err = fmt.Errorf("it ends at byte %d: %w", n, io.ErrUnexpectedEOF)
@@ -221,7 +221,9 @@ func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int
 	return w.Close()
 }
 
-// stoppable is a reader that ends with its context.
+// Stoppable is a reader whose reads fail once the context has ended.
+func Stoppable(ctx context.Context, r io.Reader) io.Reader { return &stoppable{ctx, r} }
+
 type stoppable struct {
 	ctx context.Context
 	io.Reader

@@ -291,17 +291,6 @@ func (j *job) tell(s status) {
 // pollEvery is how often a job is asked for that this process has not submitted: each time a JVM starts.
 const pollEvery = 3 * time.Second
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // removeOutput makes room for a job.
 func (j *job) removeOutput(ctx context.Context) error {
 	if err := j.cfg.Place.Remove(ctx, j.Output); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -259,7 +259,7 @@ func (j *job) wait(ctx context.Context, s *status) error {
 			j.tell(*s)
 		}
 		if !s.ended {
-			if err := sleep(ctx, pollEvery); err != nil {
+			if err := place.Sleep(ctx, pollEvery); err != nil {
 				return errors.Join(err, j.kill(ctx, s.id))
 			}
 		}

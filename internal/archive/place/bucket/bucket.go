@@ -13,6 +13,7 @@ package bucket
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash"
@@ -190,6 +191,19 @@ func (p *Place) key(name string) (string, error) {
 		return "", err
 	}
 	return p.prefix + name, validKey(name)
+}
+
+// Create begins a file. The context is that of Close, too, which brings it to the store.
+func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
+	key, err := p.key(name)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.New()
+	return place.NewSpool(p.spool.New(), digest, func(data *vfs.Stretch) error {
+		f := file{key, data, data.Len(), [sha256.Size]byte(digest.Sum(nil))}
+		return p.explain("write", name, p.store.upload(ctx, f, false))
+	}), nil
 }
 
 // validKey reports why a name can be no key: servers do not accept it, or proxies before them change it. "__0x" is how
