@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"container/heap"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,8 +65,8 @@ func (e *Entry) appendLine(b []byte) []byte {
 
 // ParseEntry reads a line of an index.
 func ParseEntry(line []byte) (e Entry, err error) {
-	if err := json.Unmarshal(line, &e); err != nil {
-		return e, fmt.Errorf("a line of an index: %w: %w", ErrDamaged, err)
+	if err := parseLine(line, &e); err != nil {
+		return e, fmt.Errorf("a line of an index: %w", err)
 	}
 	if e.URL == "" || e.Part == "" || strings.ContainsAny(e.Part, "/\\") || e.Offset < 0 || e.Length <= 0 {
 		return e, fmt.Errorf("a line of an index: %w", ErrDamaged)
@@ -90,6 +89,12 @@ func entryOf(line []byte) (e Entry, err error) {
 type Site struct {
 	Site  string `json:"site"`
 	Pages int    `json:"pages"`
+}
+
+// ParseSite reads a line of sites.
+func ParseSite(line []byte) (s Site, err error) {
+	err = parseLine(line, &s)
+	return s, err
 }
 
 // siteOf is the site of a URL.

@@ -218,13 +218,9 @@ func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 	}
 	result := &batch.Result{Counters: &batch.Counters{}, Failed: j.failed}
 	for _, info := range files {
-		text, err := place.ReadFile(ctx, j.cfg.Place, path.Join(dir, info.Name))
-		if err != nil {
-			return nil, err
-		}
 		var tasks []left
-		if err := json.Unmarshal(text, &tasks); err != nil {
-			return nil, fmt.Errorf("%s: %w", info.Name, err)
+		if err := batch.ReadJSON(ctx, j.cfg.Place, path.Join(dir, info.Name), &tasks); err != nil {
+			return nil, err
 		}
 		for _, t := range tasks {
 			result.Tasks += t.Tasks
