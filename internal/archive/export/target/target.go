@@ -184,37 +184,46 @@ func (f *Folder) Claim(ctx context.Context, names func(add func(name string) err
 	if err := f.eachListed(func(name []byte) error { return sorter.Add(0, name, []byte{listed}) }); err != nil {
 		return err
 	}
-	kept, gone := filepath.Join(temp, "kept"), filepath.Join(temp, "gone")
-	if err := f.divide(ctx, sorter, kept, gone); err != nil { // from here on both are listed
+	marked := filepath.Join(temp, "marked")
+	if err := f.mark(ctx, sorter, marked); err != nil { // from here on all are listed
 		return err
 	}
-	_, err = store.EachLineOf(vfs.OS, gone, func(name []byte, _ int64) error { return f.Forget(string(name)) })
+	_, err = store.EachLineOf(vfs.OS, marked, func(line []byte, _ int64) error {
+		if line[0] == wanted {
+			return nil
+		}
+		return f.Forget(string(line[1:]))
+	})
 	if err != nil {
 		return err
 	}
-	return f.rewrite(listName, func(w io.Writer) error { return copyFile(w, kept) })
+	return f.rewrite(listName, func(w io.Writer) error {
+		_, err := store.EachLineOf(vfs.OS, marked, func(line []byte, _ int64) error {
+			if line[0] != wanted {
+				return nil
+			}
+			_, err := fmt.Fprintf(w, "%s\n", line[1:])
+			return err
+		})
+		return err
+	})
 }
 
 // Where a name is from.
 const (
-	listed = 'l' // an earlier export's list
-	wanted = 'w' // the files of this one
+	listed = 'l' // an earlier export's list alone
+	wanted = 'w' // the files of this one; it comes last where both have the name
 )
 
-// divide lists all names that were given, and writes which of them are wanted, and which are not.
-func (f *Folder) divide(ctx context.Context, sorter *extsort.Sorter, kept, gone string) error {
+// mark lists all names that were given, and writes them to the file marked, each behind where it is from.
+func (f *Folder) mark(ctx context.Context, sorter *extsort.Sorter, marked string) error {
 	return f.rewrite(listName, func(all io.Writer) (err error) {
-		keep, err := os.Create(kept)
+		out, err := os.Create(marked)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, keep.Close()) }()
-		drop, err := os.Create(gone)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, drop.Close()) }()
-		toKeep, toDrop := bufio.NewWriter(keep), bufio.NewWriter(drop)
+		defer func() { err = errors.Join(err, out.Close()) }()
+		w := bufio.NewWriter(out)
 		sorted, err := sorter.Sorted(0)
 		if err != nil {
 			return err
@@ -222,22 +231,21 @@ func (f *Folder) divide(ctx context.Context, sorter *extsort.Sorter, kept, gone 
 		defer func() { err = errors.Join(err, sorted.Close()) }()
 		groups, failed := sorted.Groups()
 		for name, froms := range groups {
-			to := toDrop
+			var last byte
 			for from := range froms {
-				if from[0] == wanted {
-					to = toKeep
-				}
+				last = from[0]
 			}
-			for _, w := range []io.Writer{all, to} {
-				if _, err := fmt.Fprintf(w, "%s\n", name); err != nil {
-					return err
-				}
+			if _, err := fmt.Fprintf(all, "%s\n", name); err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(w, "%c%s\n", last, name); err != nil {
+				return err
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
-		return errors.Join(failed(), toKeep.Flush(), toDrop.Flush())
+		return errors.Join(failed(), w.Flush())
 	})
 }
 
@@ -254,16 +262,6 @@ func (f *Folder) rewrite(name string, fill func(io.Writer) error) error {
 		return errors.Join(err, w.Abort())
 	}
 	return w.Close()
-}
-
-func copyFile(w io.Writer, name string) error {
-	in, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = io.Copy(w, in)
-	return err
 }
 
 // eachListed calls f with the names of files that are an export's.
