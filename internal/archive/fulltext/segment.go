@@ -197,17 +197,15 @@ func (w *segmentWriter) endDict() error {
 // close ends the segment, and makes it durable.
 func (w *segmentWriter) close() (segmentInfo, error) {
 	err := w.endDict()
-	if err == nil {
-		w.foot.Docs, err = w.writeTable(w.docs, docsRecord)
-	}
-	if err == nil {
-		w.foot.Dict, err = w.writeTable(w.dicts, dictRecord)
-	}
-	if err == nil {
-		w.foot.Columns, err = w.writeTable(w.col, columnRecord)
-	}
-	if err == nil {
-		w.foot.Hashes, err = w.writeTable(sortedHashes(w.hsh), hashRecord)
+	for _, t := range []struct {
+		to      *table
+		records []byte
+		size    int
+	}{{&w.foot.Docs, w.docs, docsRecord}, {&w.foot.Dict, w.dicts, dictRecord}, {&w.foot.Columns, w.col, columnRecord},
+		{&w.foot.Hashes, sortedHashes(w.hsh), hashRecord}} {
+		if err == nil {
+			*t.to, err = w.writeTable(t.records, t.size)
+		}
 	}
 	var data []byte
 	if err == nil {

@@ -66,6 +66,15 @@ type Info struct {
 	IsDir    bool
 }
 
+// InfoOf is what a place says of a file of a file system.
+func InfoOf(info fs.FileInfo) Info {
+	i := Info{Name: info.Name(), Modified: info.ModTime(), IsDir: info.IsDir()}
+	if !i.IsDir {
+		i.Size = info.Size()
+	}
+	return i
+}
+
 // ValidName reports why a name cannot be that of a file: an error that is fs.ErrInvalid. Elements do not begin with a
 // dot: such names are a place's own, for files that are being written.
 func ValidName(name string) error {

@@ -108,21 +108,13 @@ func newRow(code string) *Row {
 func (d *Day) row(c *Collection) *Row {
 	r := newRow(c.Code)
 	r.Date, r.Directory, r.Days, r.Sites = d.Date, c.Directory, 1, d.Counts.Sites
+	plain := map[string]*int64{"kept": &r.Pages, "kept bytes": &r.Bytes, "pages": &r.Fetched, "unchanged": &r.Unchanged,
+		"redirects": &r.Redirects, "errors": &r.Errors}
 	for name, n := range d.Counts.Counts {
 		kind, what, _ := strings.Cut(name, " ")
 		switch {
-		case name == "kept":
-			r.Pages = n
-		case name == "kept bytes":
-			r.Bytes = n
-		case name == "pages":
-			r.Fetched = n
-		case name == "unchanged":
-			r.Unchanged = n
-		case name == "redirects":
-			r.Redirects = n
-		case name == "errors":
-			r.Errors = n
+		case plain[name] != nil:
+			*plain[name] = n
 		case kind == "failed:":
 			r.Failed += n
 		case strings.HasPrefix(name, "left out: "):

@@ -292,10 +292,7 @@ func (p *Place) Rename(ctx context.Context, from, to string) error {
 	if err := p.store.copy(ctx, name, old); err != nil {
 		return p.explain("rename", from, err)
 	}
-	if err := p.store.removeAll(ctx, []string{old}); err != nil {
-		return p.explain("remove what was copied", from, err)
-	}
-	return nil
+	return p.explain("remove what was copied", from, p.store.removeAll(ctx, []string{old}))
 }
 
 // Remove removes a file, and a folder with all that is in it; so it does with uploads that are not at their end.
