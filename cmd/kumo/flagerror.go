@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"kumo/internal/base/advice"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+	if near := advice.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 		err = fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
 	return usageError(cmd, err)

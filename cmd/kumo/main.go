@@ -158,7 +158,7 @@ func usageError(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := nearest(typed, names); near != "" {
+	if near := advice.Nearest(typed, names); near != "" {
 		return usagef("%w; did you mean --%s?", err, near)
 	}
 	return &usage{err}

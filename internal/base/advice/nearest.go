@@ -1,9 +1,9 @@
-package main
+package advice
 
 import "strings"
 
-// nearest returns the name that is most like what was typed, "" if none is near.
-func nearest(typed string, names []string) string {
+// Nearest returns the name that is most like what was typed, "" if none is near.
+func Nearest(typed string, names []string) string {
 	best, least := "", len(typed)/2+1
 	for _, n := range names {
 		if d := distance(strings.ToLower(typed), n); d < least {
