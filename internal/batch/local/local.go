@@ -86,7 +86,7 @@ func (r *Runner) Run(ctx context.Context, run batch.Run) (_ *batch.Result, err e
 	if err := j.run(ctx); err != nil {
 		return nil, fmt.Errorf("job %s: %w", run.Job.Name, err)
 	}
-	return j.watch.result(), nil
+	return &j.watch.outcome, nil
 }
 
 // A split is the stretch of a file that a map task reads.

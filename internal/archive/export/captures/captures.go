@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -85,9 +86,7 @@ type Reader struct {
 // NewReader returns a reader of the crawl in dir, for who knows where records lie. Of a body it gives no more than most
 // bytes, and a record that is longer still is an [ErrRecord].
 func NewReader(disk vfs.FS, dir string, most int64) *Reader {
-	r := &Reader{files: newFiles(disk, filepath.Join(dir, "warc")), most: most}
-	r.files.most = most + maxHeads
-	return r
+	return &Reader{files: newFiles(disk, dir, most+maxHeads), most: most}
 }
 
 const maxHeads = 1 << 20 // bytes of an answer's head, or of several
@@ -116,7 +115,7 @@ func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 
 // NewReader returns a reader for another goroutine.
 func (a *Archive) NewReader() *Reader {
-	return &Reader{files: newFiles(a.cfg.Disk, filepath.Join(a.cfg.Dir, "warc")), most: MaxBody,
+	return &Reader{files: newFiles(a.cfg.Disk, a.cfg.Dir, math.MaxInt64), most: MaxBody,
 		texts: textReader{disk: a.cfg.Texts, dir: a.cfg.Dir}}
 }
 
