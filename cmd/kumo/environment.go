@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"kumo/internal/base/advice"
 	"os"
 	"slices"
 	"strings"
@@ -100,7 +101,7 @@ func nearestVariable(name string, known []string) string {
 	for i, k := range known {
 		flags[i] = strings.ToLower(strings.TrimPrefix(k, variablePrefix))
 	}
-	near := nearest(strings.TrimPrefix(name, variablePrefix), flags)
+	near := advice.Nearest(strings.TrimPrefix(name, variablePrefix), flags)
 	if near == "" {
 		return ""
 	}

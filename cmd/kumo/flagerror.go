@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"kumo/internal/base/advice"
 )
 
 func flagError(cmd *cobra.Command, err error) error {
@@ -21,7 +22,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+	if near := advice.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 		err = fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
 	return &usage{err}
@@ -48,36 +49,4 @@ func plainly(err error) error {
 		wanted += " that is not as large"
 	}
 	return fmt.Errorf("--%s is %q: %s is wanted", invalid.GetFlag().Name, invalid.GetValue(), wanted)
-}
-
-// nearest returns the name that is most like what was typed, "" if none is near.
-func nearest(typed string, names []string) string {
-	best, least := "", len(typed)/2+1
-	for _, n := range names {
-		if d := distance(strings.ToLower(typed), n); d < least {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// distance is the number of insertions, deletions and replacements between two words (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

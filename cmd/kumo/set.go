@@ -128,7 +128,7 @@ func checkKey(all *pflag.FlagSet, key string) error {
 			strings.Join(setting.LiveKeys(), ", "))
 	}
 	text := fmt.Sprintf("there is no setting %q", key)
-	if near := nearest(key, known); near != "" {
+	if near := advice.Nearest(key, known); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return usagef("%s; these may change while a crawl runs: %s", text, strings.Join(setting.LiveKeys(), ", "))

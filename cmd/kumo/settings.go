@@ -12,6 +12,7 @@ import (
 	"kumo/internal/app/job"
 	"kumo/internal/app/setting"
 	"kumo/internal/app/wire/sinks"
+	"kumo/internal/base/advice"
 	"kumo/internal/base/settings"
 	"kumo/internal/content/fetch"
 	"kumo/internal/engine/seeds"
@@ -90,7 +91,7 @@ func (o *options) apply(f *pflag.FlagSet, settings []settings.Setting, source st
 func unknownKey(f *pflag.FlagSet, key, source string) error {
 	names := []string{setting.SeedsKey}
 	f.VisitAll(func(fl *pflag.Flag) { names = append(names, fl.Name) })
-	if near := nearest(key, names); near != "" {
+	if near := advice.Nearest(key, names); near != "" {
 		return usagef("%s: there is no setting %q; did you mean %q?", source, key, near)
 	}
 	return usagef("%s: there is no setting %q", source, key)

@@ -2,10 +2,7 @@ package batch
 
 import (
 	"context"
-	"encoding/json"
 	"path"
-
-	"kumo/internal/archive/place"
 )
 
 // Counts are what a day of a collection came to, in counts.json beside its XML.
@@ -30,10 +27,5 @@ func (p *Pipeline) writeCounts(ctx context.Context, pt *part) error {
 			}
 		}
 	}
-	data, err := json.MarshalIndent(&c, "", " ")
-	if err != nil {
-		return err
-	}
-	return place.WriteFile(ctx, p.Place, path.Join(DayFolder(pt.Collection, "xml", p.Date), CountsName),
-		append(data, '\n'))
+	return writeJSON(ctx, p.Place, path.Join(DayFolder(pt.Collection, "xml", p.Date), CountsName), &c)
 }

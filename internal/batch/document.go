@@ -101,10 +101,7 @@ func (d *Document) Append(b []byte) []byte {
 
 // ReadDocument reads a record. Request and Raw are parts of value.
 func ReadDocument(key, value []byte) (d Document, err error) {
-	if d.Collection, d.URL, err = SplitKey(key); err != nil {
-		return d, err
-	}
-	r, err := open(value, KindDocument)
+	r, err := openOf(key, value, KindDocument, &d.Collection, &d.URL)
 	if err != nil {
 		return d, err
 	}

@@ -1,13 +1,10 @@
 package batch
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -174,16 +171,10 @@ type FieldsReport struct {
 // ReadFieldsReport reads a day's report; nil if it has none.
 func ReadFieldsReport(ctx context.Context, p place.Place, c *collection.Collection, date string) (*FieldsReport,
 	error) {
-	name := path.Join(DayFolder(c, FieldsFolder, date), FieldsReportName)
-	data, err := place.ReadFile(ctx, p, name)
+	r := &FieldsReport{}
+	err := ReadJSON(ctx, p, path.Join(DayFolder(c, FieldsFolder, date), FieldsReportName), r)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	r := &FieldsReport{}
-	if err == nil {
-		if err = json.Unmarshal(data, r); err != nil {
-			err = fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
-		}
 	}
 	return r, err
 }
@@ -217,44 +208,20 @@ func (p *Pipeline) writeFields(ctx context.Context, pt *part) error {
 		return err
 	}
 	for _, name := range names {
-		if err := eachTally(ctx, p.Place, name, func(t *tally) {
-			res := t.result()
-			day.Add(t.Host, res)
-			all.Add(t.Host, res)
-		}); err != nil {
+		err := EachLine(ctx, p.Place, name, func(line []byte) error {
+			var t tally
+			err := parseLine(line, &t)
+			if err == nil {
+				res := t.result()
+				day.Add(t.Host, res)
+				all.Add(t.Host, res)
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	r.Day, r.SoFar = day.Counts(), all.Counts()
-	data, err := json.MarshalIndent(&r, "", " ")
-	if err != nil {
-		return err
-	}
-	return place.WriteFile(ctx, p.Place, path.Join(DayFolder(pt.Collection, FieldsFolder, p.Date), FieldsReportName),
-		append(data, '\n'))
-}
-
-// eachTally reads what a task has tallied.
-func eachTally(ctx context.Context, p place.Place, name string, f func(*tally)) error {
-	src, err := p.Open(ctx, name, 0, -1)
-	if err != nil {
-		return err
-	}
-	defer src.Close() // it is only read
-	for in := bufio.NewReaderSize(src, 64<<10); ; {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0 {
-			return ctx.Err()
-		}
-		var t tally
-		if err == nil || errors.Is(err, io.EOF) {
-			if err = json.Unmarshal(line, &t); err != nil {
-				err = fmt.Errorf("%w: %w", ErrDamaged, err)
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		f(&t)
-	}
+	return writeJSON(ctx, p.Place, path.Join(DayFolder(pt.Collection, FieldsFolder, p.Date), FieldsReportName), &r)
 }

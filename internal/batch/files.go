@@ -2,7 +2,9 @@ package batch
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -77,4 +79,58 @@ func FilesIn(ctx context.Context, p place.Place, dir string) (all []string, err 
 		return nil
 	})
 	return all, err
+}
+
+// ReadJSON reads a file of a place. One that is not as it was written is [ErrDamaged].
+func ReadJSON(ctx context.Context, p place.Place, name string, to any) error {
+	data, err := place.ReadFile(ctx, p, name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
+	}
+	return nil
+}
+
+// writeJSON writes a file of a place, for people, too.
+func writeJSON(ctx context.Context, p place.Place, name string, v any) error {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	return place.WriteFile(ctx, p, name, append(data, '\n'))
+}
+
+// EachLine calls do with the lines of a file of a place, each with its end and valid until the next. Errors name the
+// file.
+func EachLine(ctx context.Context, p place.Place, name string, do func(line []byte) error) error {
+	src, err := p.Open(ctx, name, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer src.Close() // it is only read
+	for in := bufio.NewReaderSize(src, 64<<10); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0 {
+			return ctx.Err()
+		}
+		if err == nil || errors.Is(err, io.EOF) { // a line that was cut cannot be parsed
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = do(line)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+// parseLine reads a line of JSON.
+func parseLine(line []byte, to any) error {
+	if err := json.Unmarshal(line, to); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
 }

@@ -2,9 +2,7 @@ package batch
 
 import (
 	"bufio"
-	"container/heap"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,7 @@ import (
 	"time"
 
 	"kumo/internal/archive/place"
+	"kumo/internal/base/extsort"
 	"kumo/internal/base/field"
 	"kumo/internal/base/weburl"
 	"kumo/internal/state/store/xml"
@@ -66,8 +65,8 @@ func (e *Entry) appendLine(b []byte) []byte {
 
 // ParseEntry reads a line of an index.
 func ParseEntry(line []byte) (e Entry, err error) {
-	if err := json.Unmarshal(line, &e); err != nil {
-		return e, fmt.Errorf("a line of an index: %w: %w", ErrDamaged, err)
+	if err := parseLine(line, &e); err != nil {
+		return e, fmt.Errorf("a line of an index: %w", err)
 	}
 	if e.URL == "" || e.Part == "" || strings.ContainsAny(e.Part, "/\\") || e.Offset < 0 || e.Length <= 0 {
 		return e, fmt.Errorf("a line of an index: %w", ErrDamaged)
@@ -90,6 +89,12 @@ func entryOf(line []byte) (e Entry, err error) {
 type Site struct {
 	Site  string `json:"site"`
 	Pages int    `json:"pages"`
+}
+
+// ParseSite reads a line of sites.
+func ParseSite(line []byte) (s Site, err error) {
+	err = parseLine(line, &s)
+	return s, err
 }
 
 // siteOf is the site of a URL.
@@ -179,24 +184,15 @@ func writeSites(ctx context.Context, p place.Place, name string, pages map[strin
 
 // mergeIndex makes one index of several, each of which is in order, and returns how many pages sites have.
 func mergeIndex(ctx context.Context, p place.Place, parts []string, name string) (pages map[string]int, err error) {
-	var all indexHeap
-	defer func() {
-		for _, in := range all {
-			err = errors.Join(err, in.src.Close())
-		}
-	}()
+	var all []extsort.Records
 	for _, part := range parts {
 		src, err := p.Open(ctx, part, 0, -1)
 		if err != nil {
 			return nil, err
 		}
-		in := &indexReader{name: part, src: src, in: bufio.NewReaderSize(src, 64<<10)}
-		all = append(all, in)
-		if err := in.next(); err != nil {
-			return nil, err
-		}
+		defer src.Close() // it is only read
+		all = append(all, &indexReader{name: part, in: bufio.NewReaderSize(src, 64<<10)})
 	}
-	heap.Init(&all)
 	w, err := p.Create(ctx, name)
 	if err != nil {
 		return nil, err
@@ -204,66 +200,41 @@ func mergeIndex(ctx context.Context, p place.Place, parts []string, name string)
 	defer w.Abort()
 	out := bufio.NewWriterSize(w, 64<<10)
 	pages = map[string]int{}
-	for len(all) > 0 && all[0].line != nil {
-		in := all[0]
-		if _, err := out.Write(in.line); err != nil {
-			return nil, err
-		}
-		pages[siteOf(in.url)]++
-		if err := in.next(); err != nil {
-			return nil, err
-		}
-		heap.Fix(&all, 0)
-	}
-	if err := out.Flush(); err != nil {
+	err = extsort.MergeSorted(all).Each(ctx, func(url, line []byte) error {
+		pages[siteOf(string(url))]++
+		_, err := out.Write(line)
+		return err
+	})
+	if err = errors.Join(err, out.Flush()); err != nil {
 		return nil, err
 	}
 	return pages, w.Close()
 }
 
-// An indexReader reads the index of a part.
+// An indexReader reads the index of a part, by URLs.
 type indexReader struct {
 	name string
-	src  io.ReadCloser
 	in   *bufio.Reader
-	line []byte // nil behind the last
-	url  string
+	last string // URL
 }
 
-// next reads the next line.
-func (r *indexReader) next() error {
-	line, err := r.in.ReadBytes('\n')
-	if errors.Is(err, io.EOF) && len(line) == 0 {
-		r.line = nil
-		return nil
+func (r *indexReader) Next() (url, line []byte, err error) {
+	if line, err = r.in.ReadBytes('\n'); errors.Is(err, io.EOF) && len(line) == 0 {
+		return nil, nil, err
+	}
+	var e Entry
+	if err == nil {
+		e, err = ParseEntry(line)
+	}
+	if err == nil && e.URL < r.last {
+		err = fmt.Errorf("%q behind %q: %w", e.URL, r.last, ErrDamaged)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.name, err)
+		return nil, nil, fmt.Errorf("%s: %w", r.name, err)
 	}
-	e, err := ParseEntry(line)
-	if err == nil && e.URL < r.url {
-		err = fmt.Errorf("%q behind %q: %w", e.URL, r.url, ErrDamaged)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.name, err)
-	}
-	r.line, r.url = line, e.URL
-	return nil
+	r.last = e.URL
+	return []byte(e.URL), line, nil
 }
-
-// An indexHeap has the reader with the least URL first, those that are read last.
-type indexHeap []*indexReader
-
-func (h indexHeap) Len() int { return len(h) }
-func (h indexHeap) Less(i, j int) bool {
-	if done := h[i].line == nil; done != (h[j].line == nil) {
-		return !done
-	}
-	return h[i].url < h[j].url
-}
-func (h indexHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *indexHeap) Push(x any)   { *h = append(*h, x.(*indexReader)) }
-func (h *indexHeap) Pop() any     { panic("never called: readers stay until all are read") }
 
 // probe is how many bytes of an index are read at once to find a line.
 const probe = 16 << 10

@@ -48,10 +48,7 @@ func (in *InURL) Append(b []byte) []byte {
 
 // ReadInURL reads a record.
 func ReadInURL(key, value []byte) (in InURL, err error) {
-	if in.Collection, in.URL, err = SplitKey(key); err != nil {
-		return in, err
-	}
-	r, err := open(value, KindInURL)
+	r, err := openOf(key, value, KindInURL, &in.Collection, &in.URL)
 	if err != nil {
 		return in, err
 	}

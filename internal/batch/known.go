@@ -50,10 +50,7 @@ func (k *Known) Append(b []byte) []byte {
 
 // ReadKnown reads a record.
 func ReadKnown(key, value []byte) (k Known, err error) {
-	if k.Collection, k.URL, err = SplitKey(key); err != nil {
-		return k, err
-	}
-	r, err := open(value, KindKnown)
+	r, err := openOf(key, value, KindKnown, &k.Collection, &k.URL)
 	if err != nil {
 		return k, err
 	}

@@ -24,10 +24,7 @@ func (m *Move) Append(b []byte) []byte {
 
 // ReadMove reads a record.
 func ReadMove(key, value []byte) (m Move, err error) {
-	if m.Collection, m.URL, err = SplitKey(key); err != nil {
-		return m, err
-	}
-	r, err := open(value, KindMove)
+	r, err := openOf(key, value, KindMove, &m.Collection, &m.URL)
 	if err != nil {
 		return m, err
 	}

@@ -45,10 +45,7 @@ func (o *OutLinks) Append(b []byte) []byte {
 
 // ReadOutLinks reads a record.
 func ReadOutLinks(key, value []byte) (o OutLinks, err error) {
-	if o.Collection, o.URL, err = SplitKey(key); err != nil {
-		return o, err
-	}
-	r, err := open(value, KindOutLinks)
+	r, err := openOf(key, value, KindOutLinks, &o.Collection, &o.URL)
 	if err != nil {
 		return o, err
 	}

@@ -79,6 +79,14 @@ func open(value []byte, k Kind) (*varint.Reader, error) {
 	return &varint.Reader{Rest: value[2:]}, nil
 }
 
+// openOf opens the value of a URL's record, and takes its key apart.
+func openOf(key, value []byte, k Kind, code, url *string) (r *varint.Reader, err error) {
+	if *code, *url, err = SplitKey(key); err != nil {
+		return nil, err
+	}
+	return open(value, k)
+}
+
 // whole is the error of a value that was read to its end, or should have been.
 func whole(r *varint.Reader, k Kind) error {
 	if !r.Whole() {

@@ -35,14 +35,9 @@ func writeSettings(ctx context.Context, p place.Place, c *collection.Collection,
 // record it is fs.ErrNotExist.
 func ReadSettings(ctx context.Context, p place.Place, c *collection.Collection,
 	date string) (*collection.Collection, error) {
-	name := settingsName(c, date)
-	data, err := place.ReadFile(ctx, p, name)
-	if err != nil {
-		return nil, err
-	}
 	settings := &collection.Collection{}
-	if err := json.Unmarshal(data, settings); err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
+	if err := ReadJSON(ctx, p, settingsName(c, date), settings); err != nil {
+		return nil, err
 	}
 	return settings, nil
 }

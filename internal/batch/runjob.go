@@ -100,16 +100,13 @@ func (p *Pipeline) settle(ctx context.Context, pt *part) error {
 	if s.Work == "" {
 		return nil
 	}
-	data, err := place.ReadFile(ctx, p.Place, path.Join(s.Work, finishedName))
+	var done finished
+	err := ReadJSON(ctx, p.Place, path.Join(s.Work, finishedName), &done)
 	if errors.Is(err, fs.ErrNotExist) { // the job did not end: it is run again, or gone on with
 		return nil
 	}
 	if err != nil {
 		return err
-	}
-	var done finished
-	if err := json.Unmarshal(data, &done); err != nil {
-		return fmt.Errorf("%s: %w", s.Work, err)
 	}
 	if err := p.publish(ctx, pt, s.Work); err != nil {
 		return err

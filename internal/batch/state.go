@@ -3,7 +3,6 @@ package batch
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -125,18 +124,15 @@ func stateName(c *collection.Collection, date string) string {
 
 // ReadState reads how far a collection is with a day; nil if the day was not begun.
 func ReadState(ctx context.Context, p place.Place, c *collection.Collection, date string) (*State, error) {
-	name := stateName(c, date)
-	data, err := place.ReadFile(ctx, p, name)
-	if errors.Is(err, fs.ErrNotExist) {
+	name, s := stateName(c, date), &State{}
+	err := ReadJSON(ctx, p, name, s)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
+	case errors.Is(err, ErrDamaged):
+		return nil, advice.With(err, "put back a copy of the file, or remove it: then the day is begun again when it is run")
+	case err != nil:
 		return nil, err
-	}
-	s := &State{}
-	if err := json.Unmarshal(data, s); err != nil {
-		return nil, advice.With(fmt.Errorf("%s: %w: %w", name, ErrDamaged, err),
-			"put back a copy of the file, or remove it: then the day is begun again when it is run")
 	}
 	if s.Version != stateVersion {
 		return nil, fmt.Errorf("%s: %w", name, ErrVersion)
@@ -149,9 +145,5 @@ func ReadState(ctx context.Context, p place.Place, c *collection.Collection, dat
 }
 
 func (s *State) write(ctx context.Context, p place.Place, c *collection.Collection) error {
-	data, err := json.MarshalIndent(s, "", " ")
-	if err != nil {
-		return err
-	}
-	return place.WriteFile(ctx, p, stateName(c, s.Date), append(data, '\n'))
+	return writeJSON(ctx, p, stateName(c, s.Date), s)
 }

@@ -2,13 +2,11 @@ package batch
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
 	"strings"
 
-	"kumo/internal/archive/place"
 	"kumo/internal/batch/collection"
 )
 
@@ -66,13 +64,10 @@ func (p *Pipeline) sweep(ctx context.Context) error {
 	}
 	for _, i := range infos {
 		work := path.Join(WorkFolder, i.Name)
-		data, err := place.ReadFile(ctx, p.Place, path.Join(work, finishedName))
+		var done finished
+		err := ReadJSON(ctx, p.Place, path.Join(work, finishedName), &done)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // under way, or its collections remove it when they are run
-		}
-		var done finished
-		if err == nil {
-			err = json.Unmarshal(data, &done)
 		}
 		if err == nil {
 			err = p.drop(ctx, work, &done)

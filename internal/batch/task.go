@@ -2,7 +2,9 @@ package batch
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"sync"
 )
@@ -35,6 +37,18 @@ func (t *Task) Status(text string) {
 
 // Counters are what the task has counted.
 func (t *Task) Counters() *Counters { return &t.counters }
+
+// Guarded calls f and makes an error of a panic: one page is not to end a crawl of days without a word of which job it
+// was.
+func Guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			buf := make([]byte, 16<<10)
+			err = fmt.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
+		}
+	}()
+	return f()
+}
 
 // A Counter names what is counted.
 type Counter struct{ Group, Name string }

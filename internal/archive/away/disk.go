@@ -226,12 +226,3 @@ func (r *reader) Close() error {
 	defer r.mu.Unlock()
 	return r.drop()
 }
-
-func readAll(disk vfs.FS, name string) ([]byte, error) {
-	f, err := disk.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxManifest))
-	return data, errors.Join(err, f.Close())
-}

@@ -135,7 +135,7 @@ func WriteSmall(ctx context.Context, p place.Place, name string, data []byte) er
 // its end; negative: there is none.
 func ReadLog(disk vfs.FS, dir string) (m *Manifest, torn int64, err error) {
 	name := filepath.Join(dir, LogName)
-	data, err := readAll(disk, name)
+	data, err := vfs.ReadFile(disk, name, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return NewManifest(), -1, nil
 	}
@@ -146,8 +146,8 @@ func ReadLog(disk vfs.FS, dir string) (m *Manifest, torn int64, err error) {
 	if err != nil {
 		return nil, -1, fmt.Errorf("%s: %w", name, err)
 	}
-	if whole < len(data) {
-		return m, int64(whole), nil
+	if torn = int64(whole); whole == len(data) {
+		torn = -1
 	}
-	return m, -1, nil
+	return m, torn, nil
 }

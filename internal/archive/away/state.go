@@ -320,17 +320,18 @@ func (s *State) DropOthers(ctx context.Context, p place.Place) error {
 	if err != nil {
 		return err
 	}
-	// those that name files first: none is to name what is gone
-	slices.SortStableFunc(all, func(a, b place.Info) int { return boolInt(a.IsDir) - boolInt(b.IsDir) })
-	for _, info := range all {
-		name := StateDir + "/" + info.Name
-		if !info.IsDir && !keep[name] {
-			err = p.Remove(ctx, name)
-		} else if info.IsDir {
-			err = dropFiles(ctx, p, name, keep)
+	for _, info := range all { // those that name files first: none is to name what is gone
+		if name := StateDir + "/" + info.Name; !info.IsDir && !keep[name] {
+			if err := p.Remove(ctx, name); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
+	}
+	for _, info := range all {
+		if info.IsDir {
+			if err := dropFiles(ctx, p, StateDir+"/"+info.Name, keep); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -355,11 +356,4 @@ func dropFiles(ctx context.Context, p place.Place, dir string, keep map[string]b
 		}
 	}
 	return err
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

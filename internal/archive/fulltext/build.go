@@ -1,6 +1,7 @@
 package fulltext
 
 import (
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -13,13 +14,12 @@ import (
 	"kumo/internal/base/varint"
 )
 
-// A gathered word is what a batch's documents have of it, as it is written.
+// A gathered word is what a batch's documents have of it.
 type gathered struct {
-	list, pos []byte
-	df        int
-	doc, last int // the document under way, and the one before
-	at        []uint32
-	inHead    bool
+	wordWriter
+	doc    int // under way
+	at     []uint32
+	inHead bool
 }
 
 // A builder gathers the words of a batch.
@@ -34,6 +34,15 @@ func (x *Index) build(name string, docs []Doc) (info segmentInfo, err error) {
 	if err != nil {
 		return info, err
 	}
+	if err := x.fill(w, docs); err != nil {
+		w.drop()
+		return info, err
+	}
+	return w.close()
+}
+
+// fill writes documents and their words.
+func (x *Index) fill(w *segmentWriter, docs []Doc) error {
 	b := builder{&x.words, map[string]*gathered{}}
 	var buf varint.Writer
 	for i := range docs {
@@ -41,30 +50,22 @@ func (x *Index) build(name string, docs []Doc) (info segmentInfo, err error) {
 		n := b.add(i, d)
 		buf = appendDoc(buf[:0], d)
 		if err := w.addDoc(buf, hashOf(d.URL), unix(d.Time), lengthByte(n), n); err != nil {
-			w.drop()
-			return info, err
+			return err
 		}
 	}
 	if err := w.endBlock(); err != nil {
-		w.drop()
-		return info, err
+		return err
 	}
-	terms := make([]string, 0, len(b.terms))
-	for term := range b.terms {
-		terms = append(terms, term)
-	}
-	slices.Sort(terms)
-	for _, term := range terms {
+	for _, term := range slices.Sorted(maps.Keys(b.terms)) {
 		g := b.terms[term]
 		g.finish()
 		w.begin(term)
-		w.df, w.list, w.pos = g.df, append(w.list, g.list...), append(w.pos, g.pos...)
+		w.word = g.wordWriter
 		if err := w.end(); err != nil {
-			w.drop()
-			return info, err
+			return err
 		}
 	}
-	return w.close()
+	return nil
 }
 
 // lengthByte is a number of words, nearly.
@@ -98,7 +99,7 @@ func (b *builder) add(doc int, d *Doc) int {
 func (b *builder) token(doc int, term string, at uint32, head bool) {
 	g := b.terms[term]
 	if g == nil {
-		g = &gathered{doc: doc, last: -1}
+		g = &gathered{doc: doc, wordWriter: wordWriter{last: -1}}
 		b.terms[strings.Clone(term)] = g
 	}
 	if g.doc != doc {
@@ -111,20 +112,8 @@ func (b *builder) token(doc int, term string, at uint32, head bool) {
 
 // finish ends a document.
 func (g *gathered) finish() {
-	w := varint.Writer(g.list)
-	w.Uint(entryOf(g.doc-g.last, len(g.at), g.inHead))
-	if len(g.at) != 1 {
-		w.Uint(uint64(len(g.at)))
-	}
-	g.list, w = w, varint.Writer(g.pos)
-	last := uint32(0)
-	for _, p := range g.at {
-		w.Uint(uint64(p - last))
-		last = p
-	}
-	g.pos = w
-	g.last, g.at, g.inHead = g.doc, g.at[:0], false
-	g.df++
+	g.add(g.doc, g.inHead, g.at)
+	g.at, g.inHead = g.at[:0], false
 }
 
 // urlWords is what a URL has for readers: all behind its scheme, as it was before it was encoded.

@@ -91,28 +91,13 @@ func (s *segment) blockOf(term string) (int, error) {
 // each calls f with the words from one on, until f has enough.
 func (s *segment) each(from string, f func(e entry) bool) error {
 	first, err := s.blockOf(from)
-	if err != nil {
-		return err
-	}
-	for block := first; block < s.dict.t.N; block++ {
-		w, err := s.walk(block)
-		if err != nil {
-			return err
-		}
-		for {
-			e, more, err := w.next()
-			if err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
-			if e.term >= from && !f(e) {
-				return nil
-			}
+	c := &cursor{s: s, block: first}
+	for err == nil {
+		if err = c.next(); err != nil || c.over || c.term >= from && !f(c.entry) {
+			break
 		}
 	}
-	return nil
+	return err
 }
 
 // A stream reads numbers of a part of a file.

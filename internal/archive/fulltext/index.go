@@ -27,7 +27,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -99,15 +98,11 @@ func (s *segmentInfo) live() int { return s.Docs - s.Dead }
 
 // readManifest reads what counts; ErrNone if there is none.
 func readManifest(disk vfs.FS, dir string) (m manifest, err error) {
-	f, err := disk.Open(filepath.Join(dir, manifestName))
+	data, err := vfs.ReadFile(disk, filepath.Join(dir, manifestName), 16<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, ErrNone
 	}
 	if err != nil {
-		return m, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, 16<<20))
-	if err = errors.Join(err, f.Close()); err != nil {
 		return m, err
 	}
 	text, check, _ := bytes.Cut(data, []byte("\n"))

@@ -155,7 +155,7 @@ func TestLongWordsOfFilters(t *testing.T) {
 	}
 	defer w.drop()
 	w.begin(strings.Repeat("a", maxTerm+1))
-	if err := errors.Join(w.add(0, 1, false, []uint32{1}), w.end()); err == nil || IsDamaged(err) {
+	if err := errors.Join(w.add(0, false, []uint32{1}), w.end()); err == nil || IsDamaged(err) {
 		t.Error(err)
 	}
 }

@@ -224,7 +224,7 @@ func (w *segmentWriter) mergeWords(ctx context.Context, from []*segment, numbers
 				return err
 			}
 		}
-		if w.df > 0 {
+		if w.word.df > 0 {
 			if err := w.end(); err != nil {
 				return err
 			}
@@ -246,7 +246,7 @@ func (w *segmentWriter) mergeWord(c *cursor) error {
 			return err
 		}
 		if now := c.now[p.cur]; now != gone {
-			if err := w.add(int(now), p.n, p.inHead, at); err != nil {
+			if err := w.add(int(now), p.inHead, at); err != nil {
 				return err
 			}
 		}

@@ -308,19 +308,9 @@ func (s *search) look(nth int) error {
 		}
 	}
 	for doc := 0; ; doc++ {
-		if err := s.pace.step(); err != nil {
+		var err error
+		if doc, err = meet(s.pace, must, doc); err != nil || doc == ended {
 			return err
-		}
-		for i := 0; i < len(must); i++ { // until all are at one
-			if err := must[i].next(doc); err != nil {
-				return err
-			}
-			if at := must[i].doc(); at > doc {
-				if doc = at; doc == ended {
-					return nil
-				}
-				i = -1
-			}
 		}
 		if seg.deleted.has(doc) {
 			continue
@@ -474,21 +464,13 @@ func (p *phrase) positions() ([]uint32, error) { return p.at, nil }
 
 func (p *phrase) next(target int) error {
 	for p.cur < target {
-		doc := target
-		for i := 0; i < len(p.row); i++ {
-			if err := p.pace.step(); err != nil {
-				return err
-			}
-			if err := p.row[i].next(doc); err != nil {
-				return err
-			}
-			if at := p.row[i].doc(); at > doc {
-				if doc = at; doc == ended {
-					p.cur = ended
-					return nil
-				}
-				i = -1
-			}
+		doc, err := meet(p.pace, p.row, target)
+		if err != nil {
+			return err
+		}
+		if doc == ended {
+			p.cur = ended
+			return nil
 		}
 		if err := p.align(); err != nil {
 			return err
@@ -499,6 +481,25 @@ func (p *phrase) next(target int) error {
 		}
 	}
 	return nil
+}
+
+// meet moves iterators to the first document from one on that all of them have.
+func meet(pace *pace, all []iterator, doc int) (int, error) {
+	for i := 0; i < len(all); i++ {
+		if err := pace.step(); err != nil {
+			return 0, err
+		}
+		if err := all[i].next(doc); err != nil {
+			return 0, err
+		}
+		if at := all[i].doc(); at > doc {
+			if doc = at; doc == ended {
+				break
+			}
+			i = -1
+		}
+	}
+	return doc, nil
 }
 
 // align finds where the words follow each other.

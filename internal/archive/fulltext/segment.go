@@ -51,10 +51,7 @@ type segmentWriter struct {
 	dict       varint.Writer
 	last       string // word of the block
 	term       string
-	df         int
-	lastDoc    int
-	list       varint.Writer // of the word: documents,
-	pos        varint.Writer // and positions that are not written yet
+	word       wordWriter
 	posAt      int64
 	posWritten int
 	posSum     uint32
@@ -98,14 +95,32 @@ func (w *segmentWriter) endBlock() error {
 
 // begin begins a word.
 func (w *segmentWriter) begin(term string) {
-	w.term, w.df, w.lastDoc, w.list, w.pos, w.posWritten, w.posSum = term, 0, -1, w.list[:0], w.pos[:0], 0, 0
+	w.term, w.posWritten, w.posSum = term, 0, 0
+	w.word = wordWriter{list: w.word.list[:0], pos: w.word.pos[:0], last: -1}
 }
 
 // add adds a document that has the word, and where.
-func (w *segmentWriter) add(doc, tf int, head bool, positions []uint32) error {
-	w.list.Uint(entryOf(doc-w.lastDoc, tf, head))
-	if tf != 1 {
-		w.list.Uint(uint64(tf)) //nolint:gosec // it counts
+func (w *segmentWriter) add(doc int, head bool, positions []uint32) error {
+	w.word.add(doc, head, positions)
+	if len(w.word.pos) > heldPositions {
+		return w.flushPositions()
+	}
+	return nil
+}
+
+// A wordWriter writes which documents have a word, and where.
+type wordWriter struct {
+	list varint.Writer // documents
+	pos  varint.Writer // positions that are not written yet
+	df   int           // documents
+	last int           // document; -1 before the first
+}
+
+// add adds a document.
+func (w *wordWriter) add(doc int, head bool, positions []uint32) {
+	w.list.Uint(entryOf(doc-w.last, len(positions), head))
+	if len(positions) != 1 {
+		w.list.Uint(uint64(len(positions)))
 	}
 	last := uint32(0)
 	for _, p := range positions {
@@ -113,11 +128,7 @@ func (w *segmentWriter) add(doc, tf int, head bool, positions []uint32) error {
 		last = p
 	}
 	w.df++
-	w.lastDoc = doc
-	if len(w.pos) > heldPositions {
-		return w.flushPositions()
-	}
-	return nil
+	w.last = doc
 }
 
 func entryOf(delta, tf int, head bool) uint64 {
@@ -135,10 +146,10 @@ func (w *segmentWriter) flushPositions() error {
 	if w.posWritten == 0 {
 		w.posAt = w.at
 	}
-	w.posWritten += len(w.pos)
-	w.posSum = crcMore(w.posSum, w.pos)
-	err := w.write(w.pos)
-	w.pos = w.pos[:0]
+	w.posWritten += len(w.word.pos)
+	w.posSum = crcMore(w.posSum, w.word.pos)
+	err := w.write(w.word.pos)
+	w.word.pos = w.word.pos[:0]
 	return err
 }
 
@@ -149,19 +160,19 @@ func (w *segmentWriter) end() error {
 	}
 	w.dict.Suffix(w.term, w.last)
 	w.last = w.term
-	w.dict.Uint(uint64(w.df)) //nolint:gosec // it counts
-	w.dict.Uint(uint64(len(w.list)))
-	w.dict.Uint(uint64(w.posWritten + len(w.pos))) //nolint:gosec // it counts
-	if w.posWritten+len(w.pos)+len(w.list) <= inlined {
-		w.dict = append(append(w.dict, w.list...), w.pos...)
+	w.dict.Uint(uint64(w.word.df)) //nolint:gosec // it counts
+	w.dict.Uint(uint64(len(w.word.list)))
+	w.dict.Uint(uint64(w.posWritten + len(w.word.pos))) //nolint:gosec // it counts
+	if w.posWritten+len(w.word.pos)+len(w.word.list) <= inlined {
+		w.dict = append(append(w.dict, w.word.list...), w.word.pos...)
 	} else {
 		if err := w.flushPositions(); err != nil {
 			return err
 		}
 		w.dict.Uint(uint64(w.posAt)) //nolint:gosec // a place
-		w.dict = binary.LittleEndian.AppendUint32(w.dict, sum(w.list))
+		w.dict = binary.LittleEndian.AppendUint32(w.dict, sum(w.word.list))
 		w.dict = binary.LittleEndian.AppendUint32(w.dict, w.posSum)
-		if err := w.write(w.list); err != nil {
+		if err := w.write(w.word.list); err != nil {
 			return err
 		}
 	}
@@ -186,17 +197,15 @@ func (w *segmentWriter) endDict() error {
 // close ends the segment, and makes it durable.
 func (w *segmentWriter) close() (segmentInfo, error) {
 	err := w.endDict()
-	if err == nil {
-		w.foot.Docs, err = w.writeTable(w.docs, docsRecord)
-	}
-	if err == nil {
-		w.foot.Dict, err = w.writeTable(w.dicts, dictRecord)
-	}
-	if err == nil {
-		w.foot.Columns, err = w.writeTable(w.col, columnRecord)
-	}
-	if err == nil {
-		w.foot.Hashes, err = w.writeTable(sortedHashes(w.hsh), hashRecord)
+	for _, t := range []struct {
+		to      *table
+		records []byte
+		size    int
+	}{{&w.foot.Docs, w.docs, docsRecord}, {&w.foot.Dict, w.dicts, dictRecord}, {&w.foot.Columns, w.col, columnRecord},
+		{&w.foot.Hashes, sortedHashes(w.hsh), hashRecord}} {
+		if err == nil {
+			*t.to, err = w.writeTable(t.records, t.size)
+		}
 	}
 	var data []byte
 	if err == nil {

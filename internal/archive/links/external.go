@@ -147,7 +147,7 @@ func (f *Finder) external(ctx context.Context, most int) (byHost [][]string, lef
 		return nil, 0, err
 	}
 	n, last := 0, ""
-	err = each(ctx, found, func(key, _ []byte) error {
+	err = found.EachKey(ctx, func(key, _ []byte) error {
 		host, url, _ := strings.Cut(string(key), " ")
 		switch u, err := weburl.Parse(url); {
 		case err != nil || !u.Web(), f.known.checks[f.known.hash(url)]:

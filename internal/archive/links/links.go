@@ -11,7 +11,6 @@
 package links
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,6 +19,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kumo/internal/base/extsort"
@@ -97,12 +97,9 @@ func (f *Finder) Close() error { return os.RemoveAll(f.temp) }
 func (f *Finder) Notes() []string { return f.notes }
 
 func (f *Finder) note(text string) {
-	for _, n := range f.notes {
-		if n == text {
-			return
-		}
+	if !slices.Contains(f.notes, text) {
+		f.notes = append(f.notes, text)
 	}
-	f.notes = append(f.notes, text)
 }
 
 func (f *Finder) path(name string) string { return filepath.Join(f.cfg.Dir, filepath.FromSlash(name)) }
@@ -192,37 +189,12 @@ func (f *Finder) find(ctx context.Context, wanted func(*outlink) bool, tell func
 	if err != nil {
 		return err
 	}
-	return each(ctx, found, func(key, text []byte) error {
+	return found.EachKey(ctx, func(key, text []byte) error { // once, though several visits or places have it
 		part := strings.SplitN(string(key), "\x00", 3)
 		l := &Link{URL: part[0], From: part[1], Kind: part[2], Text: string(text)}
 		f.known.end(l.URL).fill(l)
 		return tell(l)
 	})
-}
-
-// each calls f with each key of a sorter once, in order.
-func each(ctx context.Context, s *extsort.Sorter, f func(key, value []byte) error) (err error) {
-	sorted, err := s.Sorted(0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sorted.Close()) }()
-	var last []byte
-	for first := true; ; first = false {
-		key, value, err := sorted.Next()
-		switch err = errors.Join(err, ctx.Err()); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case !first && bytes.Equal(key, last):
-			continue // of an earlier visit, or in several places of the page
-		}
-		last = append(last[:0], key...)
-		if err := f(key, value); err != nil {
-			return err
-		}
-	}
 }
 
 // canonical is where a link led the crawl: its URL as the crawl's rules have it, but that of a redirect.

@@ -2,6 +2,7 @@ package links
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -175,18 +176,10 @@ func (f *Finder) readLog(ctx context.Context) error {
 				delete(f.known.of, f.known.hash(e.URL))
 			}
 		case !known || was.why == "":
-			why := reasons[e.Status]
-			f.known.set(e.URL, outcome{why: orWord(why, "failed")})
+			f.known.set(e.URL, outcome{why: cmp.Or(reasons[e.Status], "failed")})
 		}
 		return nil
 	})
-}
-
-func orWord(word, other string) string {
-	if word == "" {
-		return other
-	}
-	return word
 }
 
 // readPages reads where URLs redirect to, and when pages were visited again.

@@ -66,6 +66,15 @@ type Info struct {
 	IsDir    bool
 }
 
+// InfoOf is what a place says of a file of a file system.
+func InfoOf(info fs.FileInfo) Info {
+	i := Info{Name: info.Name(), Modified: info.ModTime(), IsDir: info.IsDir()}
+	if !i.IsDir {
+		i.Size = info.Size()
+	}
+	return i
+}
+
 // ValidName reports why a name cannot be that of a file: an error that is fs.ErrInvalid. Elements do not begin with a
 // dot: such names are a place's own, for files that are being written.
 func ValidName(name string) error {
@@ -207,7 +216,7 @@ func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int
 	}
 	defer w.Abort()
 	digest := sha256.New()
-	in := &stoppable{ctx, io.NewSectionReader(src, 0, size)}
+	in := Stoppable(ctx, io.NewSectionReader(src, 0, size))
 	n, err := io.Copy(io.MultiWriter(w, digest), in)
 	if err == nil && n < size {
 		err = fmt.Errorf("it ends at byte %d: %w", n, io.ErrUnexpectedEOF)
@@ -221,7 +230,9 @@ func Upload(ctx context.Context, p Place, name string, src io.ReaderAt, size int
 	return w.Close()
 }
 
-// stoppable is a reader that ends with its context.
+// Stoppable is a reader whose reads fail once the context has ended.
+func Stoppable(ctx context.Context, r io.Reader) io.Reader { return &stoppable{ctx, r} }
+
 type stoppable struct {
 	ctx context.Context
 	io.Reader

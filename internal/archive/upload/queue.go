@@ -52,13 +52,13 @@ func (q *queue) look(ending bool) (todo []waiting, err error) {
 		case !isIndex && !here[indexOf(name)]:
 			continue // it is of no use without
 		}
-		if todo, err = q.add(todo, "warc/"+name); err != nil {
+		if todo, err = q.add(todo, "warc/"+name, false); err != nil {
 			return nil, err
 		}
 	}
 	if first := q.cfg.First; !ending && first != "" {
 		if _, is := q.there.Get(first); !is {
-			if todo, err = q.addGrown(todo, first); err != nil {
+			if todo, err = q.add(todo, first, true); err != nil {
 				return nil, err
 			}
 		}
@@ -66,7 +66,7 @@ func (q *queue) look(ending bool) (todo []waiting, err error) {
 	if ending {
 		var grown []waiting // which go first: a process that is interrupted may not have time for all
 		for _, name := range q.cfg.Grow {
-			if grown, err = q.addGrown(grown, name); err != nil {
+			if grown, err = q.add(grown, name, true); err != nil {
 				return nil, err
 			}
 		}
@@ -96,47 +96,34 @@ func (q *queue) closed(here map[string]bool, stem string) bool {
 	})
 }
 
-// add adds a file that is not in the place with the size that it has here.
-func (q *queue) add(todo []waiting, name string) ([]waiting, error) {
-	if q.done[name] {
+// add adds a file that is not in the place: with the size that it has here, and of one that grows, the same bytes.
+func (q *queue) add(todo []waiting, name string, grows bool) ([]waiting, error) {
+	there := q.done
+	if grows {
+		there = q.grown
+	}
+	if there[name] {
 		return todo, nil
 	}
 	size, err := q.cfg.Disk.Size(q.cfg.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return todo, nil // somebody has moved it away
-	}
-	if err != nil {
-		return nil, err
-	}
-	if e, is := q.there.Get(name); is && e.Size == size {
-		q.done[name] = true
-		return todo, nil
-	}
-	return append(todo, waiting{name, size}), nil
-}
-
-// addGrown adds a file that is not in the place as it is here.
-func (q *queue) addGrown(todo []waiting, name string) ([]waiting, error) {
-	if q.grown[name] {
-		return todo, nil
-	}
-	size, err := q.cfg.Disk.Size(q.cfg.path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		q.grown[name] = true
+	if errors.Is(err, fs.ErrNotExist) { // somebody has moved it away
+		there[name] = grows
 		return todo, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if e, is := q.there.Get(name); is && e.Size == size {
-		sum, err := q.cfg.digest(name)
+	e, is := q.there.Get(name)
+	if is = is && e.Size == size; is && grows {
+		sum, err := digestAll(q.cfg.Disk.Open(q.cfg.path(name)))
 		if err != nil {
 			return nil, err
 		}
-		if hex.EncodeToString(sum[:]) == e.SHA256 {
-			q.grown[name] = true
-			return todo, nil
-		}
+		is = hex.EncodeToString(sum[:]) == e.SHA256
+	}
+	if is {
+		there[name] = true
+		return todo, nil
 	}
 	return append(todo, waiting{name, size}), nil
 }

@@ -46,7 +46,7 @@ func (s *sender) put(ctx context.Context, name string, src io.ReaderAt, size int
 	if _, checks := s.cfg.Place.(place.Uploader); err != nil || checks {
 		return err
 	}
-	there, err := s.digestThere(ctx, name)
+	there, err := digestAll(s.cfg.Place.Open(ctx, name, 0, -1))
 	if err == nil && there != sum {
 		err = fmt.Errorf("the place has kept other bytes: their SHA-256 is %x, not %x", there, sum)
 	}
@@ -65,28 +65,18 @@ func (s *sender) has(ctx context.Context, f waiting, sum digest) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	there, err := s.digestThere(ctx, f.name)
+	there, err := digestAll(s.cfg.Place.Open(ctx, f.name, 0, -1))
 	return there == sum, err
 }
 
 type digest = [sha256.Size]byte
 
-// digest returns the digest of a file in the folder.
-func (c *Config) digest(name string) (sum digest, err error) {
-	src, err := c.Disk.Open(c.path(name))
+// digestAll returns the digest of a file that was opened, and closes it.
+func digestAll(src io.ReadCloser, err error) (digest, error) {
 	if err != nil {
-		return sum, err
+		return digest{}, err
 	}
-	sum, err = digestOf(src)
-	return sum, errors.Join(err, src.Close())
-}
-
-func (s *sender) digestThere(ctx context.Context, name string) (sum digest, err error) {
-	src, err := s.cfg.Place.Open(ctx, name, 0, -1)
-	if err != nil {
-		return sum, err
-	}
-	sum, err = digestOf(src)
+	sum, err := digestOf(src)
 	return sum, errors.Join(err, src.Close())
 }
 

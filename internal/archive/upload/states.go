@@ -90,7 +90,7 @@ func (u *Uploader) States(cfg StatesConfig) *States {
 	if cfg.Warn == nil {
 		cfg.Warn = func(error) {}
 	}
-	s := &States{up: u, cfg: cfg, poke: make(chan struct{}, 1), sound: map[string]bool{}}
+	s := &States{up: u, cfg: cfg, poke: make(chan struct{}, 1), sound: map[string]bool{}, told: map[string]bool{}}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.states = s
@@ -325,9 +325,6 @@ func (s *States) seek() error {
 		return nil
 	}
 	for _, name := range lacks {
-		if s.told == nil {
-			s.told = map[string]bool{}
-		}
 		s.told[name] = true
 	}
 	s.cfg.Warn(fmt.Errorf("the place %s: %s", s.up.cfg.Place.URL(), s.status().Lacking()))

@@ -272,29 +272,18 @@ func (s *Sorter) Sorted(part int) (*Merge, error) {
 			return nil, err
 		}
 	}
-	m := &Merge{}
-	for i := range s.runs {
-		if err := m.open(&s.cfg, &s.runs[i], part); err != nil {
-			return nil, errors.Join(err, m.Close())
-		}
+	m, err := openAll(&s.cfg, s.runs, part)
+	if err == nil {
+		m.add(s.inMemory(part))
 	}
-	m.add(s.inMemory(part))
-	return m, nil
+	return m, err
 }
 
 // join makes one run of the smallest, of as many as must be so that the rest can be merged at once.
 func (s *Sorter) join() error {
 	slices.SortStableFunc(s.runs, func(a, b Run) int { return cmp.Compare(a.size(), b.size()) })
 	few := s.runs[:min(fanIn, len(s.runs)-fanIn+2)]
-	run, err := s.write(func(part int) (source, error) {
-		m := &Merge{}
-		for i := range few {
-			if err := m.open(&s.cfg, &few[i], part); err != nil {
-				return nil, errors.Join(err, m.Close())
-			}
-		}
-		return m, nil
-	})
+	run, err := s.write(func(part int) (source, error) { return openAll(&s.cfg, few, part) })
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,14 @@
 package archive
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"kumo/internal/state/store"
 	"kumo/internal/state/store/warc"
 )
 
@@ -81,25 +80,25 @@ func verifyIndex(name string, answers map[location]string) error {
 		return err
 	}
 	defer f.Close()
-	in, before := bufio.NewReader(f), ""
-	for {
-		line, err := in.ReadString('\n')
-		if errors.Is(err, io.EOF) && line == "" {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		x, err := warc.ParseIndexLine([]byte(strings.TrimSuffix(line, "\n")))
+	before := ""
+	torn, err := store.EachLine(f, func(text []byte, _ int64) error {
+		x, err := warc.ParseIndexLine(text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		at := location{x.File, x.Offset, x.Length}
+		at, line := location{x.File, x.Offset, x.Length}, string(text)
 		if url, there := answers[at]; !there || url != x.URL || line < before {
 			return fmt.Errorf("%s: %w: the line of %s", name, errIndex, x.URL)
 		}
 		delete(answers, at)
 		before = line
+		return nil
+	})
+	if err == nil && torn > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
 	}
 	for at, url := range answers {
 		return fmt.Errorf("%s: %w: no line for %s, in %s at byte %d", name, errIndex, url, at.file, at.offset)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -271,13 +272,7 @@ func (l *loader) duration(key string, n yaml.Node, into *Duration) {
 	*into = Duration(d)
 }
 
-func sorted(m map[string]any) (all []string) {
-	for k := range m {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
-}
+func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
 var codes = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 

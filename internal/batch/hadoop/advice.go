@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/base/advice"
 	"kumo/internal/batch"
 )
@@ -60,7 +61,7 @@ func (j *job) watchQueue(ctx context.Context, queued <-chan string) *queueWatch 
 			return
 		case id = <-queued:
 		}
-		for pause := queuePatience; sleep(ctx, pause) == nil; pause = queueEvery {
+		for pause := queuePatience; place.Sleep(ctx, pause) == nil; pause = queueEvery {
 			out, err := j.cfg.Client.output(ctx, "yarn", "application", "-status", applicationOf(id))
 			if why := whyQueued(out); err == nil && why != "" && j.Progress != nil {
 				p := batch.Progress{Status: why}

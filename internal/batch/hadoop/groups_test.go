@@ -2,9 +2,12 @@ package hadoop
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
+	"kumo/internal/base/extsort"
 	"kumo/internal/batch/stream"
 )
 
@@ -37,27 +40,28 @@ func TestCountersAreNoRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	g := &groupReader{in: stream.NewReader(&b), countersCode: code([]byte("cnt"))}
-	g.counters = func(text []byte) error {
-		told = append(told, string(g.full)+"="+string(text))
-		return nil
-	}
+	groups, failed := extsort.Groups(&codedReader{in: stream.NewReader(&b), countersCode: code([]byte("cnt")),
+		counters: func(key, text []byte) error {
+			told = append(told, string(key)+"="+string(text))
+			return nil
+		}})
 	n := 0
-	for _, values := range g.groups() {
+	for _, values := range groups {
 		for range values {
 			n++
 		}
 	}
-	if err := g.drain(); err != nil || n != 2 || strings.Join(told, " ") != "cntm-00000=first cntm-00001=last" {
+	if err := drain(groups, failed); err != nil || n != 2 || strings.Join(told, " ") != "cntm-00000=first cntm-00001=last" {
 		t.Errorf("%d records, counters %q: %v", n, told, err)
 	}
 }
 
 func TestGroups(t *testing.T) {
 	for _, take := range []int{0, 1, 2, 9} {
-		g := &groupReader{in: stream.NewReader(piped(t, "a=1", "a=2", "a=3", "b=", "c=4", "c=5"))}
+		in := stream.NewReader(piped(t, "a=1", "a=2", "a=3", "b=", "c=4", "c=5"))
+		groups, failed := extsort.Groups(&codedReader{in: in, strip: codeLen})
 		var got []string
-		for key, values := range g.groups() {
+		for key, values := range groups {
 			text := string(key) + ":"
 			n := 0
 			for v := range values {
@@ -68,20 +72,21 @@ func TestGroups(t *testing.T) {
 				text += string(v)
 			}
 			got = append(got, text)
-			if string(g.code[:]) != "abc" {
-				t.Errorf("the code is %q", g.code)
-			}
 		}
 		want := map[int]string{0: "a: b: c:", 1: "a:1 b: c:4", 2: "a:12 b: c:45", 9: "a:123 b: c:45"}[take]
-		if strings.Join(got, " ") != want || g.drain() != nil {
+		if strings.Join(got, " ") != want || drain(groups, failed) != nil {
 			t.Errorf("%d values each: %q", take, got)
 		}
 	}
-	g := &groupReader{in: stream.NewReader(piped(t, "a=1", "b=2", "c=3"))}
-	for range g.groups() {
+	in := &codedReader{in: stream.NewReader(piped(t, "a=1", "b=2", "c=3"))}
+	groups, failed := extsort.Groups(in)
+	for range groups {
 		break
 	}
-	if err := g.drain(); err != nil || g.read() {
+	if err := drain(groups, failed); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := in.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("something is left after all was drained: %v", err)
 	}
 }

@@ -218,13 +218,9 @@ func (j *job) counters(ctx context.Context, s *status) (*batch.Result, error) {
 	}
 	result := &batch.Result{Counters: &batch.Counters{}, Failed: j.failed}
 	for _, info := range files {
-		text, err := place.ReadFile(ctx, j.cfg.Place, path.Join(dir, info.Name))
-		if err != nil {
-			return nil, err
-		}
 		var tasks []left
-		if err := json.Unmarshal(text, &tasks); err != nil {
-			return nil, fmt.Errorf("%s: %w", info.Name, err)
+		if err := batch.ReadJSON(ctx, j.cfg.Place, path.Join(dir, info.Name), &tasks); err != nil {
+			return nil, err
 		}
 		for _, t := range tasks {
 			result.Tasks += t.Tasks
@@ -290,17 +286,6 @@ func (j *job) tell(s status) {
 
 // pollEvery is how often a job is asked for that this process has not submitted: each time a JVM starts.
 const pollEvery = 3 * time.Second
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // removeOutput makes room for a job.
 func (j *job) removeOutput(ctx context.Context) error {

@@ -79,7 +79,7 @@ func held(p place.Place, reduce reduceFunc) reduceFunc {
 			if !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			if err := place.Sleep(ctx, 100*time.Millisecond); err != nil {
 				return err
 			}
 		}

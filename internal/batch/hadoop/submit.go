@@ -106,13 +106,10 @@ func (j *job) find(ctx context.Context, mine note) (*status, error) {
 
 // readNote reads the note that an earlier process has left in the output, nil if there is none.
 func (j *job) readNote(ctx context.Context) (*note, error) {
-	text, err := place.ReadFile(ctx, j.cfg.Place, path.Join(j.work, noteName))
+	theirs := &note{}
+	err := batch.ReadJSON(ctx, j.cfg.Place, path.Join(j.work, noteName), theirs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	theirs := &note{}
-	if err == nil {
-		err = json.Unmarshal(text, theirs)
 	}
 	return theirs, err
 }
@@ -259,7 +256,7 @@ func (j *job) wait(ctx context.Context, s *status) error {
 			j.tell(*s)
 		}
 		if !s.ended {
-			if err := sleep(ctx, pollEvery); err != nil {
+			if err := place.Sleep(ctx, pollEvery); err != nil {
 				return errors.Join(err, j.kill(ctx, s.id))
 			}
 		}

@@ -1,22 +1,20 @@
 package hadoop
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"path"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"kumo/internal/archive/place"
 	"kumo/internal/archive/place/hdfs"
+	"kumo/internal/base/extsort"
 	"kumo/internal/batch"
 	"kumo/internal/batch/stream"
 	"kumo/internal/content/hadoopconf"
@@ -68,7 +66,7 @@ func Task(ctx context.Context, role, file string, jobs Jobs, pipes Pipes) error 
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	t.reporter = stream.NewReporter(pipes.Err, t.Conf)
-	if err = t.guarded(ctx, jobs); err == nil {
+	if err = batch.Guarded(func() error { return t.do(ctx, jobs) }); err == nil {
 		return nil
 	}
 	t.confess(ctx, err)
@@ -86,14 +84,8 @@ type task struct {
 	mappers  []left // what they have left, as far as it came to this reducer
 }
 
-// guarded makes an error of a panic.
-func (t *task) guarded(ctx context.Context, jobs Jobs) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			buf := make([]byte, 16<<10)
-			err = fmt.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
-		}
-	}()
+// do does what the task's role asks for.
+func (t *task) do(ctx context.Context, jobs Jobs) (err error) {
 	var home place.Place
 	if t.role != roleCombine {
 		p, err := t.open(ctx, t.Place)
@@ -196,109 +188,61 @@ func (t *task) toFiles(ctx context.Context, self *batch.Task, out place.Place, f
 }
 
 func (t *task) reduceAll(ctx context.Context, self *batch.Task, emit batch.Emit) error {
-	in := t.groups()
-	in.counters = func(text []byte) error {
-		var l left
-		err := json.Unmarshal(text, &l)
-		t.mappers = append(t.mappers, l)
-		return err
-	}
-	err := t.job.Reduce(ctx, self, in.groups(), emit)
-	return errors.Join(err, in.drain())
-}
-
-func (t *task) groups() *groupReader {
-	return &groupReader{in: stream.NewReader(t.pipes.In), countersCode: t.codes.counters}
+	groups, failed := extsort.Groups(&codedReader{in: stream.NewReader(t.pipes.In), strip: codeLen,
+		countersCode: t.codes.counters, counters: func(_, text []byte) error {
+			var l left
+			err := json.Unmarshal(text, &l)
+			t.mappers = append(t.mappers, l)
+			return err
+		}})
+	err := t.job.Reduce(ctx, self, groups, emit)
+	return errors.Join(err, drain(groups, failed))
 }
 
 // combine combines what a mapper has sorted so far. Its keys have the codes of their partitions, and keep them.
 func (t *task) combine() error {
-	in, out := t.groups(), &coder{Writer: stream.NewWriter(t.pipes.Out)}
-	in.counters = func(text []byte) error { return out.Write(in.full, text) }
-	for key, values := range in.groups() {
-		if err := t.job.Combine(key, values, func(value []byte) error {
-			return out.write(in.code, key,
-				value)
-		}); err != nil {
+	out := stream.NewWriter(t.pipes.Out)
+	groups, failed := extsort.Groups(&codedReader{in: stream.NewReader(t.pipes.In), countersCode: t.codes.counters,
+		counters: out.Write})
+	for key, values := range groups {
+		err := t.job.Combine(key[codeLen:], values, func(value []byte) error { return out.Write(key, value) })
+		if err != nil {
 			return err
 		}
 	}
-	return errors.Join(in.drain(), out.Flush())
-}
-
-// A groupReader reads records whose keys are in order, and takes their codes off.
-type groupReader struct {
-	in           *stream.Reader
-	countersCode code
-	counters     func(text []byte) error // is told mappers' counters, whose key is full
-
-	code  code   // of the group's key
-	key   []byte // the group's, without code
-	full  []byte // the same with it
-	next  []byte // a value that was read and not asked for
-	more  bool   // next and full are of a record that was not handed out
-	ended bool   // nothing is left, or err
-	err   error
-}
-
-// read reads a record; false at the end. It may be of the group's key, or the first of another.
-func (g *groupReader) read() bool {
-	for !g.ended {
-		full, value, err := g.in.Next()
-		if err == nil && len(full) < codeLen {
-			err = errors.New("read from Hadoop: a key without the code of its partition")
-		}
-		if err != nil {
-			if g.ended = true; !errors.Is(err, io.EOF) {
-				g.err = err
-			}
-			return false
-		}
-		g.full = full
-		if code(full) != g.countersCode {
-			g.next, g.more = value, true
-			return true
-		}
-		if err := g.counters(value); err != nil {
-			g.ended, g.err = true, err
-		}
-	}
-	return false
-}
-
-func (g *groupReader) groups() batch.Groups {
-	return func(yield func([]byte, iter.Seq[[]byte]) bool) {
-		for g.more || g.read() {
-			g.code, g.key = code(g.full), append(g.key[:0], g.full[codeLen:]...)
-			if !yield(g.key, g.values) {
-				return
-			}
-			for g.same() { // what was not asked for
-				g.more = false
-			}
-		}
-	}
-}
-
-// same reports whether there is another record of the group.
-func (g *groupReader) same() bool {
-	return (g.more || g.read()) && bytes.Equal(g.full[codeLen:], g.key)
-}
-
-func (g *groupReader) values(yield func([]byte) bool) {
-	for g.same() {
-		g.more = false
-		if !yield(g.next) {
-			return
-		}
-	}
+	return errors.Join(failed(), out.Flush())
 }
 
 // drain reads what is left: Hadoop fails a task that does not take all of its input.
-func (g *groupReader) drain() error {
-	for g.read() { // all there is
+func drain(groups batch.Groups, failed func() error) error {
+	for range groups { // all there is
 	}
-	return g.err
+	return failed()
+}
+
+// A codedReader reads records whose keys begin with codes, and keeps mappers' counters apart.
+type codedReader struct {
+	in           *stream.Reader
+	strip        int // bytes that are taken off keys
+	countersCode code
+	counters     func(key, text []byte) error // is told mappers' counters
+}
+
+func (r *codedReader) Next() (key, value []byte, err error) {
+	for {
+		key, value, err := r.in.Next()
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(key) < codeLen:
+			return nil, nil, errors.New("read from Hadoop: a key without the code of its partition")
+		case code(key) != r.countersCode:
+			return key[r.strip:], value, nil
+		}
+		if err := r.counters(key, value); err != nil {
+			return nil, nil, err
+		}
+	}
 }
 
 // name is the task's in files that it leaves: m-00003.

@@ -5,7 +5,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,18 +85,12 @@ func open(ctx context.Context, p place.Place, dir string) (*Collection, error) {
 
 // codeOf is the code of the collection that a state is of.
 func codeOf(ctx context.Context, p place.Place, name string) (string, error) {
-	data, err := place.ReadFile(ctx, p, name)
-	if err != nil {
-		return "", err
-	}
 	var s batch.State
-	if err = json.Unmarshal(data, &s); err == nil && s.Collection == "" {
-		err = errors.New("it names no collection")
+	err := batch.ReadJSON(ctx, p, name, &s)
+	if err == nil && s.Collection == "" {
+		err = fmt.Errorf("%s: %w: it names no collection", name, batch.ErrDamaged)
 	}
-	if err != nil {
-		return "", fmt.Errorf("%s: %w: %w", name, batch.ErrDamaged, err)
-	}
-	return s.Collection, nil
+	return s.Collection, err
 }
 
 // Last is the last day's date.
@@ -166,19 +159,12 @@ func (c *Collection) Day(ctx context.Context, date string) (*Day, error) {
 
 // counts are what a day came to; nil as long as it is not done.
 func (c *Collection) counts(ctx context.Context, date string) (*batch.Counts, error) {
-	name := path.Join(c.folder(pages, date), batch.CountsName)
-	data, err := place.ReadFile(ctx, c.place, name)
+	n := &batch.Counts{}
+	err := batch.ReadJSON(ctx, c.place, path.Join(c.folder(pages, date), batch.CountsName), n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	n := &batch.Counts{}
-	if err := json.Unmarshal(data, n); err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, batch.ErrDamaged, err)
-	}
-	return n, nil
+	return n, err
 }
 
 // The folders of XML.

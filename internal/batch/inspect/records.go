@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -49,65 +48,37 @@ func (c *Collection) Records(ctx context.Context, date string, q Query) iter.Seq
 		dir := c.folder(folderOf(q.Apart), date)
 		f := finder{ctx: ctx, place: c.place, dir: dir, want: q.wanted(), parts: map[string]*part{}}
 		defer f.close()
-		for e, err := range entries(ctx, c.place, path.Join(dir, batch.IndexName)) {
-			found := true
+		err := batch.EachLine(ctx, c.place, path.Join(dir, batch.IndexName), func(line []byte) error {
+			e, err := batch.ParseEntry(line)
+			found := false
 			if err == nil {
 				found, _, err = f.has(&e)
 			}
 			switch {
-			case err != nil:
-				yield(e, err)
-				return
-			case !found:
+			case err != nil || !found:
+				return err
 			case skip > 0:
 				skip--
-			case !yield(e, nil):
-				return
-			default:
-				if left--; left == 0 {
-					return
-				}
+				return nil
 			}
+			if left--; !yield(e, nil) || left == 0 {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(batch.Entry{}, err)
 		}
 	}
 }
+
+var errEnough = errors.New("no more are wanted")
 
 func folderOf(isApart bool) string {
 	if isApart {
 		return apart
 	}
 	return pages
-}
-
-// entries reads an index.
-func entries(ctx context.Context, p place.Place, name string) iter.Seq2[batch.Entry, error] {
-	return func(yield func(batch.Entry, error) bool) {
-		src, err := p.Open(ctx, name, 0, -1)
-		if err != nil {
-			yield(batch.Entry{}, err)
-			return
-		}
-		defer src.Close() // it is only read
-		for in := bufio.NewReaderSize(src, 64<<10); ; {
-			line, err := in.ReadBytes('\n')
-			if errors.Is(err, io.EOF) && len(line) == 0 {
-				return
-			}
-			var e batch.Entry
-			if err == nil || errors.Is(err, io.EOF) { // a line that was cut cannot be parsed
-				e, err = batch.ParseEntry(line)
-			}
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				err = fmt.Errorf("%s: %w", name, err)
-			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // A finder looks into the records of entries. Those of a part come in the order in which they lie there, so that each

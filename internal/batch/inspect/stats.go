@@ -1,14 +1,9 @@
 package inspect
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -113,21 +108,13 @@ func newRow(code string) *Row {
 func (d *Day) row(c *Collection) *Row {
 	r := newRow(c.Code)
 	r.Date, r.Directory, r.Days, r.Sites = d.Date, c.Directory, 1, d.Counts.Sites
+	plain := map[string]*int64{"kept": &r.Pages, "kept bytes": &r.Bytes, "pages": &r.Fetched, "unchanged": &r.Unchanged,
+		"redirects": &r.Redirects, "errors": &r.Errors}
 	for name, n := range d.Counts.Counts {
 		kind, what, _ := strings.Cut(name, " ")
 		switch {
-		case name == "kept":
-			r.Pages = n
-		case name == "kept bytes":
-			r.Bytes = n
-		case name == "pages":
-			r.Fetched = n
-		case name == "unchanged":
-			r.Unchanged = n
-		case name == "redirects":
-			r.Redirects = n
-		case name == "errors":
-			r.Errors = n
+		case plain[name] != nil:
+			*plain[name] = n
 		case kind == "failed:":
 			r.Failed += n
 		case strings.HasPrefix(name, "left out: "):
@@ -183,29 +170,13 @@ func Names(rows []*Row, of func(*Row) map[string]int64) []string {
 
 // sites adds a day's sites.
 func (c *Collection) sites(ctx context.Context, date string, all map[string]bool) error {
-	name := path.Join(c.folder(pages, date), batch.SitesName)
-	src, err := c.place.Open(ctx, name, 0, -1)
+	err := batch.EachLine(ctx, c.place, path.Join(c.folder(pages, date), batch.SitesName), func(line []byte) error {
+		s, err := batch.ParseSite(line)
+		all[s.Site] = true
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer src.Close() // it is only read
-	for in := bufio.NewReader(src); ; {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(bytes.TrimSpace(line)) == 0 {
-			return nil
-		}
-		var s batch.Site
-		if err == nil || errors.Is(err, io.EOF) {
-			if err = json.Unmarshal(line, &s); err != nil {
-				err = fmt.Errorf("%w: %w", batch.ErrDamaged, err)
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		all[s.Site] = true
-	}
+	return err
 }

@@ -86,7 +86,7 @@ func (r *Runner) Run(ctx context.Context, run batch.Run) (_ *batch.Result, err e
 	if err := j.run(ctx); err != nil {
 		return nil, fmt.Errorf("job %s: %w", run.Job.Name, err)
 	}
-	return j.watch.result(), nil
+	return &j.watch.outcome, nil
 }
 
 // A split is the stretch of a file that a map task reads.
@@ -204,7 +204,7 @@ func (j *job) all(outer context.Context, n, atOnce int, run func(context.Context
 		g.Go(func() error {
 			for attempt := 0; ; attempt++ {
 				t := j.watch.begin(index, n, attempt)
-				err := guarded(func() error { return run(ctx, t) })
+				err := batch.Guarded(func() error { return run(ctx, t) })
 				j.watch.end(t, err)
 				switch {
 				case err == nil:
@@ -226,17 +226,6 @@ func times(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" %d times, the last time", n)
-}
-
-// guarded makes an error of a panic: one page is not to end a crawl of days without a word of which job it was.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			buf := make([]byte, 16<<10)
-			err = fmt.Errorf("panic: %v\n%s", p, buf[:runtime.Stack(buf, false)])
-		}
-	}()
-	return f()
 }
 
 func (j *job) mapTask(ctx context.Context, t *batch.Task) (err error) {

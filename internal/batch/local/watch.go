@@ -88,5 +88,3 @@ func (w *watch) tell(always bool) {
 	w.mu.Unlock()
 	w.told(p)
 }
-
-func (w *watch) result() *batch.Result { return &w.outcome }

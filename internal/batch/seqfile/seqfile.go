@@ -57,12 +57,15 @@ const (
 func NewWriter(w io.Writer) (*Writer, error) {
 	s := &Writer{w: w}
 	_, _ = rand.Read(s.mark[:]) // never fails
-	h := []byte(magic)
-	h = appendText(appendText(h, class), class)
-	h = appendText(append(h, 1, 1), codec) // compressed, in blocks
-	h = append(h, 0, 0, 0, 0)              // no metadata
-	_, err := w.Write(append(h, s.mark[:]...))
+	_, err := w.Write(append(fileHead(), s.mark[:]...))
 	return s, err
+}
+
+// fileHead is what a file begins with, before its mark.
+func fileHead() []byte {
+	h := appendText(appendText([]byte(magic), class), class)
+	h = appendText(append(h, 1, 1), codec) // compressed, in blocks
+	return append(h, 0, 0, 0, 0)           // no metadata
 }
 
 func appendText(b []byte, s string) []byte { return append(appendVInt(b, len(s)), s...) }
@@ -146,8 +149,8 @@ type Reader struct {
 	close   func() error
 	mark    [markLen]byte
 	at, end int64 // where in reads, and from where on blocks are somebody else's
-	packed  []byte
-	buffers [numBuffers][]byte
+	packed  bytes.Buffer
+	buffers [numBuffers]bytes.Buffer
 	rest    [numBuffers][]byte // of what was not read
 	records int
 	unpack  io.ReadCloser
@@ -195,10 +198,7 @@ func NewReader(src io.Reader) (*Reader, error) {
 }
 
 func (r *Reader) header() error {
-	want := []byte(magic)
-	want = appendText(appendText(want, class), class)
-	want = appendText(append(want, 1, 1), codec)
-	want = append(want, 0, 0, 0, 0)
+	want := fileHead()
 	got := make([]byte, len(want)+markLen)
 	if err := r.full(got); err != nil || !bytes.Equal(got[:len(want)], want) {
 		if err == nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
@@ -288,7 +288,7 @@ func (r *Reader) block() error {
 		if err := r.buffer(i); err != nil {
 			return err
 		}
-		r.rest[i] = r.buffers[i]
+		r.rest[i] = r.buffers[i].Bytes()
 	}
 	return nil
 }
@@ -301,21 +301,21 @@ func (r *Reader) buffer(i int) error {
 	if n < 0 {
 		return ErrDamaged
 	}
-	if r.packed, err = readInto(r.packed[:0], io.LimitReader(r.in, int64(n))); err != nil {
+	if err = fill(&r.packed, io.LimitReader(r.in, int64(n))); err != nil {
 		return err
 	}
-	r.at += int64(len(r.packed))
-	if len(r.packed) != n {
+	r.at += int64(r.packed.Len())
+	if r.packed.Len() != n {
 		return io.ErrUnexpectedEOF
 	}
-	src := bytes.NewReader(r.packed)
+	src := bytes.NewReader(r.packed.Bytes())
 	if r.unpack == nil {
 		r.unpack, err = zlib.NewReader(src)
 	} else {
 		err = r.unpack.(zlib.Resetter).Reset(src, nil)
 	}
 	if err == nil {
-		r.buffers[i], err = readInto(r.buffers[i][:0], r.unpack)
+		err = fill(&r.buffers[i], r.unpack)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -323,26 +323,13 @@ func (r *Reader) buffer(i int) error {
 	return nil
 }
 
-// readInto reads all that src has. Room grows with what comes, whatever a damaged file says of its length.
-func readInto(b []byte, src io.Reader) ([]byte, error) {
-	if cap(b) > 8*block {
-		b = nil // of a record that was unusually long
+// fill reads all that src has. Room grows with what comes, whatever a damaged file says of its length.
+func fill(b *bytes.Buffer, src io.Reader) error {
+	if b.Reset(); b.Cap() > 8*block {
+		*b = bytes.Buffer{} // of a record that was unusually long
 	}
-	for {
-		if len(b) == cap(b) {
-			more := make([]byte, len(b), max(4<<10, 2*cap(b)))
-			copy(more, b)
-			b = more
-		}
-		n, err := src.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if errors.Is(err, io.EOF) {
-			return b, nil
-		}
-		if err != nil {
-			return b, err
-		}
-	}
+	_, err := b.ReadFrom(src)
+	return err
 }
 
 // Close closes the file.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
+	"kumo/internal/base/page"
 	"kumo/internal/base/vfs"
 )
 
@@ -86,3 +88,34 @@ func (l *Logs) Close() error {
 	}
 	return failed
 }
+
+// Lines is a store of one file that has lines of records.
+type Lines struct {
+	*Logs
+	room  sync.Pool // of *[]byte
+	lines func(b []byte, rec *page.Record) []byte
+}
+
+// OpenLines opens the file called name in the crawl's folder dir, cut back to its mark. lines appends those of a record,
+// which may have none.
+func OpenLines(disk vfs.FS, dir string, marks []Mark, name string,
+	lines func(b []byte, rec *page.Record) []byte) (*Lines, error) {
+	logs, err := OpenLogs(disk, dir, marks, name)
+	if err != nil {
+		return nil, err
+	}
+	return &Lines{Logs: logs, room: sync.Pool{New: func() any { return new([]byte) }}, lines: lines}, nil
+}
+
+// Put writes a record's lines.
+func (l *Lines) Put(rec *page.Record) error {
+	b := l.room.Get().(*[]byte)
+	defer l.room.Put(b)
+	if *b = l.lines((*b)[:0], rec); len(*b) == 0 {
+		return nil
+	}
+	return l.Append(0, *b)
+}
+
+// PutSkip does nothing: the file has records only.
+func (l *Lines) PutSkip(*page.Skip) error { return nil }

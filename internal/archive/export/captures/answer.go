@@ -94,7 +94,7 @@ type files struct {
 	dir  string
 	open map[string]*file
 	turn int64
-	most int64 // bytes of a record; 0: as many as there are
+	most int64 // bytes of a record
 }
 
 type file struct {
@@ -105,8 +105,8 @@ type file struct {
 
 const mostOpen = 16 // files, each with two buffers
 
-func newFiles(disk vfs.FS, dir string) *files {
-	return &files{disk: disk, dir: dir, open: map[string]*file{}}
+func newFiles(disk vfs.FS, dir string, most int64) *files {
+	return &files{disk: disk, dir: filepath.Join(dir, "warc"), open: map[string]*file{}, most: most}
 }
 
 // record reads a record. It is valid until the next.
@@ -145,9 +145,7 @@ func (f *files) reader(name string) (*warc.Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	if f.most > 0 {
-		in.Limit(f.most)
-	}
+	in.Limit(f.most)
 	f.open[name] = &file{src, in, f.turn}
 	return in, nil
 }

@@ -16,10 +16,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,9 +86,7 @@ type Reader struct {
 // NewReader returns a reader of the crawl in dir, for who knows where records lie. Of a body it gives no more than most
 // bytes, and a record that is longer still is an [ErrRecord].
 func NewReader(disk vfs.FS, dir string, most int64) *Reader {
-	r := &Reader{files: newFiles(disk, filepath.Join(dir, "warc")), most: most}
-	r.files.most = most + maxHeads
-	return r
+	return &Reader{files: newFiles(disk, dir, most+maxHeads), most: most}
 }
 
 const maxHeads = 1 << 20 // bytes of an answer's head, or of several
@@ -116,7 +115,7 @@ func Open(ctx context.Context, cfg Config) (a *Archive, err error) {
 
 // NewReader returns a reader for another goroutine.
 func (a *Archive) NewReader() *Reader {
-	return &Reader{files: newFiles(a.cfg.Disk, filepath.Join(a.cfg.Dir, "warc")), most: MaxBody,
+	return &Reader{files: newFiles(a.cfg.Disk, a.cfg.Dir, math.MaxInt64), most: MaxBody,
 		texts: textReader{disk: a.cfg.Texts, dir: a.cfg.Dir}}
 }
 
@@ -296,12 +295,7 @@ func (a *Archive) write(name string, fill func(*bufio.Writer) error) (err error)
 
 // choose writes each URL's capture. Digests whose records are to be found elsewhere are put into wanted.
 func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map[string]*Place,
-	w *bufio.Writer) (err error) {
-	sorted, err := sorter.Sorted(0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sorted.Close()) }()
+	w *bufio.Writer) error {
 	var of group
 	out := json.NewEncoder(w)
 	end := func() error {
@@ -315,14 +309,7 @@ func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map
 		a.count++
 		return out.Encode(c)
 	}
-	for {
-		key, line, err := sorted.Next()
-		if err = errors.Join(err, ctx.Err()); errors.Is(err, io.EOF) {
-			return end()
-		}
-		if err != nil {
-			return err
-		}
+	err := sorter.Each(ctx, func(key, line []byte) error {
 		url, _, _ := bytes.Cut(key, []byte{0})
 		if string(url) != of.url {
 			if err := end(); err != nil {
@@ -331,17 +318,16 @@ func (a *Archive) choose(ctx context.Context, sorter *extsort.Sorter, wanted map
 			of = group{url: string(url), depth: -1}
 		}
 		if line[0] == pageMark || line[0] == textMark {
-			if err := of.addLine(line); err != nil {
-				return err
-			}
-			continue
+			return of.addLine(line)
 		}
 		x, err := warc.ParseIndexLine(line)
-		if err != nil {
-			return err
-		}
 		of.add(x)
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	return end()
 }
 
 // A group is what there is of a URL, by time.
@@ -358,12 +344,7 @@ type group struct {
 
 func (g *group) add(x warc.IndexLine) {
 	if x.MIME != revisit {
-		for i := range g.answers {
-			if g.answers[i].Digest == x.Digest {
-				g.answers = append(g.answers[:i], g.answers[i+1:]...)
-				break
-			}
-		}
+		g.answers = slices.DeleteFunc(g.answers, func(a warc.IndexLine) bool { return a.Digest == x.Digest })
 		if g.answers = append(g.answers, x); len(g.answers) > mostAnswers {
 			g.answers = g.answers[1:]
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -75,32 +74,13 @@ func (a *Archive) EachEntry(ctx context.Context, f func(x *warc.IndexLine, line 
 	if err != nil {
 		return err
 	}
-	sorted, err := sorter.Sorted(0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sorted.Close()) }()
-	last := ""
-	for {
-		line, _, err := sorted.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
-		if string(line) == last {
-			continue
-		}
-		last = string(line)
+	return sorter.EachKey(ctx, func(line, _ []byte) error {
 		x, err := warc.ParseIndexLine(line)
-		if err == nil {
-			err = f(&x, line)
-		}
 		if err != nil {
 			return err
 		}
-	}
+		return f(&x, line)
+	})
 }
 
 // WARCs are the names of the WARC files, as they are called when they are closed.

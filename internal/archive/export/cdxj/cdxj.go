@@ -23,7 +23,7 @@ var _ export.Archivist = (*Exporter)(nil)
 // An Exporter writes the index.
 type Exporter struct {
 	archive *captures.Archive
-	out     *target.File // nil once it is there, or given up
+	out     *target.File
 	report  export.Report
 }
 
@@ -38,12 +38,7 @@ func New(ctx context.Context, to *target.Folder) (_ *Exporter, err error) {
 }
 
 // Close gives up what is not finished.
-func (e *Exporter) Close() error {
-	if e == nil || e.out == nil {
-		return nil
-	}
-	return e.out.Abort()
-}
+func (e *Exporter) Close() error { return e.out.Abort() }
 
 // Take takes the crawl's records.
 func (e *Exporter) Take(a *captures.Archive) { e.archive = a }
@@ -67,7 +62,5 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	}
 	r.Take(&e.report)
 	r.Open = name
-	out := e.out
-	e.out = nil
-	return out.Commit()
+	return e.out.Commit()
 }

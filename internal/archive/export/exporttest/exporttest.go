@@ -204,12 +204,19 @@ func must(t testing.TB, crawl, dir string, maker Maker) *export.Report {
 	return r
 }
 
+// exported exports a crawl into a new folder, and returns the files.
+func exported(t testing.TB, crawl *recordtest.Files, maker Maker) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, crawl.Dir, dir, maker)
+	return Tree(t, dir)
+}
+
 func repeats(t *testing.T, maker Maker) {
 	c := Crawl(t, slices.Concat(visits, hostile)...)
-	one, two := t.TempDir(), t.TempDir()
+	one := t.TempDir()
 	must(t, c.Dir, one, maker)
-	must(t, c.Dir, two, maker)
-	if a, b := Tree(t, one), Tree(t, two); len(a) == 0 || !maps.Equal(a, b) {
+	if a, b := Tree(t, one), exported(t, c, maker); len(a) == 0 || !maps.Equal(a, b) {
 		t.Errorf("%d files, then %d, or others", len(a), len(b))
 	}
 	if r := must(t, c.Dir, one, maker); r.Written != 0 || r.Removed != 0 || r.Same == 0 {
@@ -259,9 +266,7 @@ func (e *preparingEnder) Prepare() export.Prepare { return e.Exporter.(export.Pr
 
 func ends(t *testing.T, maker Maker) {
 	c := Crawl(t, visits...)
-	whole, dir := t.TempDir(), t.TempDir()
-	must(t, c.Dir, whole, maker)
-	want := Tree(t, whole)
+	dir, want := t.TempDir(), exported(t, c, maker)
 	for n := range visits {
 		_, err := run(t, c.Dir, dir, func(t testing.TB, to *target.Folder) (export.Exporter, error) {
 			e, err := maker(t, to)
@@ -317,9 +322,7 @@ func goes(t *testing.T, maker Maker) {
 	must(t, Crawl(t, visits...).Dir, dir, maker)
 	few := Crawl(t, visits[0])
 	must(t, few.Dir, dir, maker)
-	fresh := t.TempDir()
-	must(t, few.Dir, fresh, maker)
-	if got, want := Tree(t, dir), Tree(t, fresh); !maps.Equal(got, want) {
+	if got, want := Tree(t, dir), exported(t, few, maker); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", slices.Collect(maps.Keys(got)), slices.Collect(maps.Keys(want)))
 	}
 }
@@ -373,10 +376,7 @@ func revisits(t *testing.T, maker Maker) {
 		Visit{URL: "http://a.test/1", Status: 304, Of: 1}, Visit{URL: "http://a.test/2", Status: 304, Of: 1})
 	plain := Crawl(t, Visit{URL: "http://a.test/1", Body: "other"}, Visit{URL: "http://a.test/2", Body: "other"},
 		Visit{URL: "http://a.test/1", Body: text}, Visit{URL: "http://a.test/2", Body: text})
-	one, two := t.TempDir(), t.TempDir()
-	must(t, c.Dir, one, maker)
-	must(t, plain.Dir, two, maker)
-	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+	if a, b := exported(t, c, maker), exported(t, plain, maker); !maps.Equal(a, b) {
 		t.Errorf("%q\nas records of their own: %q", a, b)
 	}
 }
@@ -384,12 +384,11 @@ func revisits(t *testing.T, maker Maker) {
 // A crawl of no good answers has an export, too.
 func empty(t *testing.T, maker Maker) {
 	c := Crawl(t, Visit{URL: "http://a.test/", Status: 503, Body: "busy"})
-	one, two := t.TempDir(), t.TempDir()
+	one := t.TempDir()
 	if r := must(t, c.Dir, one, maker); r.URLs != 0 {
 		t.Errorf("%+v", r)
 	}
-	must(t, c.Dir, two, maker)
-	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+	if a, b := Tree(t, one), exported(t, c, maker); !maps.Equal(a, b) {
 		t.Errorf("%q, then %q", a, b)
 	}
 }
@@ -413,9 +412,7 @@ func (s *small) Write(p []byte) (int, error) {
 // What a full disk leaves is whole, and is gone on from.
 func full(t *testing.T, maker Maker) {
 	c := Crawl(t, visits...)
-	whole, dir := t.TempDir(), t.TempDir()
-	must(t, c.Dir, whole, maker)
-	want := Tree(t, whole)
+	dir, want := t.TempDir(), exported(t, c, maker)
 	sum := 0
 	for _, text := range want {
 		sum += len(text)
@@ -461,12 +458,11 @@ func titles(t *testing.T, maker Maker) {
 				title + "</a>"})
 	}
 	c := Crawl(t, all...)
-	one, two := t.TempDir(), t.TempDir()
+	one := t.TempDir()
 	if r := must(t, c.Dir, one, maker); r.URLs < int64(len(all)-1) {
 		t.Errorf("of %d: %+v", len(all), r)
 	}
-	must(t, c.Dir, two, maker)
-	if a, b := Tree(t, one), Tree(t, two); !maps.Equal(a, b) {
+	if !maps.Equal(Tree(t, one), exported(t, c, maker)) {
 		t.Error("other bytes the second time")
 	}
 }

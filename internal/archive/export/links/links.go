@@ -46,7 +46,7 @@ type Exporter struct {
 	canon   weburl.Rules
 	temp    string
 	archive *captures.Archive
-	nodes   *target.File // nil once it is there, or given up
+	nodes   *target.File
 	edges   *target.File
 	links   *extsort.Sorter // where they lead, and from which page
 	pairs   *extsort.Sorter
@@ -78,13 +78,8 @@ func New(ctx context.Context, to *target.Folder, canon weburl.Rules, temp string
 }
 
 // Close gives up what is not finished.
-func (e *Exporter) Close() (err error) {
-	for _, f := range []*target.File{e.nodes, e.edges} {
-		if f != nil {
-			err = errors.Join(err, f.Abort())
-		}
-	}
-	return errors.Join(err, e.links.Close(), e.pairs.Close(), os.RemoveAll(e.temp))
+func (e *Exporter) Close() error {
+	return errors.Join(e.nodes.Abort(), e.edges.Abort(), e.links.Close(), e.pairs.Close(), os.RemoveAll(e.temp))
 }
 
 // Take takes the crawl's records.
@@ -154,13 +149,11 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	if err := e.writeEdges(ctx); err != nil {
 		return err
 	}
-	nodes, edges := e.nodes, e.edges
-	e.nodes, e.edges = nil, nil
 	r.Take(&e.report)
 	if e.outside > 0 {
 		r.Notes = append(r.Notes, stats.Count(e.outside, "links")+" left out: they lead to what is not exported")
 	}
-	return errors.Join(nodes.Commit(), edges.Commit())
+	return errors.Join(e.nodes.Commit(), e.edges.Commit())
 }
 
 // join gives links the numbers of where they lead: both are in the order of URLs.
@@ -202,29 +195,12 @@ func (e *Exporter) join(ctx context.Context) (err error) {
 }
 
 // writeEdges writes each pair once.
-func (e *Exporter) writeEdges(ctx context.Context) (err error) {
-	sorted, err := e.pairs.Sorted(0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sorted.Close()) }()
+func (e *Exporter) writeEdges(ctx context.Context) error {
 	var line []byte
-	for last := ""; ; {
-		pair, _, err := sorted.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
-		if string(pair) == last {
-			continue
-		}
-		last = string(pair)
+	return e.pairs.EachKey(ctx, func(pair, _ []byte) error {
 		line = append(strconv.AppendUint(line[:0], binary.BigEndian.Uint64(pair), 10), '\t')
 		line = append(strconv.AppendUint(line, binary.BigEndian.Uint64(pair[8:]), 10), '\n')
-		if _, err := e.edges.Write(line); err != nil {
-			return err
-		}
-	}
+		_, err := e.edges.Write(line)
+		return err
+	})
 }

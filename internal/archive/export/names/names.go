@@ -8,6 +8,7 @@ package names
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/hex"
 	"path"
 	"regexp"
 	"strings"
@@ -123,9 +124,8 @@ func decode(in string) string {
 	var out []byte
 	for i := 0; i < len(in); i++ {
 		if in[i] == '%' && i+2 < len(in) {
-			high, low := hexDigit(in[i+1]), hexDigit(in[i+2])
-			if high < 16 && low < 16 {
-				out = append(out, high<<4|low)
+			if b, err := hex.DecodeString(in[i+1 : i+3]); err == nil {
+				out = append(out, b...)
 				i += 2
 				continue
 			}
@@ -133,18 +133,6 @@ func decode(in string) string {
 		out = append(out, in[i])
 	}
 	return string(out)
-}
-
-func hexDigit(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 16
 }
 
 // escaped is text with all bytes percent-encoded.

@@ -1,11 +1,8 @@
 package names
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"hash/maphash"
-	"io"
 	"strings"
 
 	"kumo/internal/base/extsort"
@@ -29,52 +26,46 @@ func (t *Table) Close() error { return t.sorter.Close() }
 
 // Add notes that a URL wants a name.
 func (t *Table) Add(name, url string) error {
-	key := []byte(strings.ReplaceAll(Folded(name), "/", "\x01")) // a folder's files are to be next to its name
-	return t.sorter.Add(0, append(append(key, 0), url...), []byte(name))
+	return t.sorter.Add(0, WishKey(name, url), []byte(name))
 }
 
 // Give calls add with all names, told apart. Of those that want the same, the first in the order of URLs has it.
-func (t *Table) Give(ctx context.Context, add func(name string) error) (err error) {
-	sorted, err := t.sorter.Sorted(0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sorted.Close()) }()
-	var first, next wish
-	for {
-		key, name, err := sorted.Next()
-		if errors.Is(err, io.EOF) {
-			return t.give(&first, false, add)
+func (t *Table) Give(ctx context.Context, add func(name string) error) error {
+	return EachWish(ctx, t.sorter, func(url, name string, apart bool) error {
+		if apart {
+			t.apart[maphash.String(t.seed, url)] = struct{}{}
 		}
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
-		folded, url, _ := bytes.Cut(key, []byte{0})
-		next = wish{string(folded), string(name), string(url)}
-		if next.folded == first.folded {
-			if err := t.give(&next, true, add); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := t.give(&first, strings.HasPrefix(next.folded, first.folded+"\x01"), add); err != nil {
-			return err
-		}
-		first = next
-	}
+		return add(t.Name(name, url))
+	})
 }
 
-// A wish is for a name.
-type wish struct{ folded, name, url string }
+// WishKey is the key in a sorter of a wish for a name, which is who's. A folder's files are next to its name.
+func WishKey(name, who string) []byte {
+	return []byte(strings.ReplaceAll(Folded(name), "/", "\x01") + "\x00" + who)
+}
 
-func (t *Table) give(w *wish, apart bool, add func(string) error) error {
-	if w.url == "" {
-		return nil
+// EachWish calls give with the wishes in a sorter, in the order of their keys, and whether each has to be told apart: of
+// those for names that are the same to some file system, the first has the name, unless that is a folder's.
+func EachWish(ctx context.Context, wishes *extsort.Sorter, give func(who, value string, apart bool) error) error {
+	type wish struct{ folded, who, value string }
+	var first wish
+	err := wishes.Each(ctx, func(key, value []byte) error {
+		folded, who, _ := strings.Cut(string(key), "\x00")
+		next := wish{folded, who, string(value)}
+		if next.folded == first.folded {
+			return give(next.who, next.value, true)
+		}
+		before := first
+		first = next
+		if before.who == "" {
+			return nil
+		}
+		return give(before.who, before.value, strings.HasPrefix(next.folded, before.folded+"\x01"))
+	})
+	if err != nil || first.who == "" {
+		return err
 	}
-	if apart {
-		t.apart[maphash.String(t.seed, w.url)] = struct{}{}
-	}
-	return add(t.Name(w.name, w.url))
+	return give(first.who, first.value, false)
 }
 
 // Name is the name that a URL has got which wanted one.

@@ -91,7 +91,7 @@ const (
 
 // A table is a file that is being written.
 type table[T any] struct {
-	out   *target.File // nil once it is there, or given up
+	out   *target.File
 	w     *parquet.GenericWriter[T]
 	rows  int
 	bytes int
@@ -124,13 +124,11 @@ func (t *table[T]) finish() error {
 	if err := t.w.Close(); err != nil {
 		return err
 	}
-	out := t.out
-	t.out = nil
-	return out.Commit()
+	return t.out.Commit()
 }
 
 func (t *table[T]) abort() error {
-	if t == nil || t.out == nil {
+	if t == nil {
 		return nil
 	}
 	return t.out.Abort()

@@ -11,13 +11,11 @@
 package site
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"html"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -121,9 +119,7 @@ const (
 
 // name notes what a URL's file would be called.
 func (e *Exporter) name(u weburl.URL, rank byte, mediaType string) error {
-	// A folder's files are to be next to its name.
-	key := []byte(strings.ReplaceAll(names.Folded(names.Of(u, mediaType)), "/", "\x01"))
-	key = append(append(key, 0, rank), u.String()...)
+	key := names.WishKey(names.Of(u, mediaType), string(rank)+u.String())
 	return e.names.Add(0, key, []byte{names.TypeNumbers[mediaType]})
 }
 
@@ -149,71 +145,33 @@ func (e *Exporter) typeOf(p *export.Page) (string, error) {
 
 // Planned gives each file its name.
 func (e *Exporter) Planned(ctx context.Context) error {
-	return e.to.Claim(ctx, func(add func(string) error) (err error) {
-		sorted, err := e.names.Sorted(0)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, sorted.Close()) }()
+	return e.to.Claim(ctx, func(add func(string) error) error {
 		if err := add(names.Start); err != nil {
 			return err
 		}
-		var first, next file // first has the name if that is no folder's
-		for {
-			key, value, err := sorted.Next()
-			if errors.Is(err, io.EOF) {
-				return e.give(first, false, add)
-			}
-			if err = errors.Join(err, ctx.Err()); err != nil {
-				return err
-			}
-			next.read(key, value)
-			if next.name == first.name {
-				if err := e.give(next, true, add); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := e.give(first, strings.HasPrefix(next.name, first.name+"\x01"), add); err != nil {
-				return err
-			}
-			first = next
-		}
+		return names.EachWish(ctx, e.names, func(who, mediaType string, apart bool) error {
+			return e.give(who[0], who[1:], mediaType[0], apart, add)
+		})
 	})
 }
 
-// A file is one that is to get its name.
-type file struct {
-	name, url string // name folded
-	rank      byte
-	mediaType uint8
-}
-
-func (f *file) read(key, value []byte) {
-	name, rest, _ := bytes.Cut(key, []byte{0})
-	*f = file{string(name), string(rest[1:]), rest[0], value[0]}
-}
-
 // give gives a file its name, or another where it has to be told apart. Of what only leads on there is none then.
-func (e *Exporter) give(f file, others bool, add func(string) error) error {
-	if f.url == "" {
-		return nil
-	}
-	h := e.hash(f.url)
-	if f.rank == moves {
+func (e *Exporter) give(rank byte, url string, mediaType uint8, apart bool, add func(string) error) error {
+	h := e.hash(url)
+	if rank == moves {
 		m := e.moved[h]
-		if m.named = !others; others {
+		if m.named = !apart; apart {
 			return nil
 		}
 		e.moved[h] = m
-		return add(e.moveName(f.url))
+		return add(e.moveName(url))
 	}
-	entry := f.mediaType << 1
-	if others {
+	entry := mediaType << 1
+	if apart {
 		entry |= 1
 	}
 	e.files[h] = entry
-	return add(e.fileName(f.url, entry))
+	return add(e.fileName(url, entry))
 }
 
 // fileName is the name of a URL's file.

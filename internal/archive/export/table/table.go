@@ -86,7 +86,7 @@ var _ export.Preparer = (*Exporter)(nil)
 // An Exporter writes a table.
 type Exporter struct {
 	name   string
-	out    *target.File // nil once it is there, or given up
+	out    *target.File
 	row    func(*row.Row) error
 	flush  func() error
 	report export.Report
@@ -116,12 +116,7 @@ func New(ctx context.Context, to *target.Folder, form Form) (*Exporter, error) {
 }
 
 // Close gives up what is not finished.
-func (e *Exporter) Close() error {
-	if e.out == nil {
-		return nil
-	}
-	return e.out.Abort()
-}
+func (e *Exporter) Close() error { return e.out.Abort() }
 
 // Prepare makes rows.
 func (e *Exporter) Prepare() export.Prepare {
@@ -146,7 +141,5 @@ func (e *Exporter) Finish(_ context.Context, r *export.Report) error {
 	}
 	r.Take(&e.report)
 	r.Open = e.name
-	out := e.out
-	e.out = nil
-	return out.Commit()
+	return e.out.Commit()
 }

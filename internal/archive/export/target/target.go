@@ -26,6 +26,8 @@ import (
 
 	"kumo/internal/base/advice"
 	"kumo/internal/base/extsort"
+	"kumo/internal/base/vfs"
+	"kumo/internal/state/store"
 )
 
 // Own is the folder in a target that is kumo's.
@@ -182,37 +184,46 @@ func (f *Folder) Claim(ctx context.Context, names func(add func(name string) err
 	if err := f.eachListed(func(name []byte) error { return sorter.Add(0, name, []byte{listed}) }); err != nil {
 		return err
 	}
-	kept, gone := filepath.Join(temp, "kept"), filepath.Join(temp, "gone")
-	if err := f.divide(ctx, sorter, kept, gone); err != nil { // from here on both are listed
+	marked := filepath.Join(temp, "marked")
+	if err := f.mark(ctx, sorter, marked); err != nil { // from here on all are listed
 		return err
 	}
-	err = eachLineOf(gone, func(name []byte) error { return f.remove(string(name)) })
+	_, err = store.EachLineOf(vfs.OS, marked, func(line []byte, _ int64) error {
+		if line[0] == wanted {
+			return nil
+		}
+		return f.Forget(string(line[1:]))
+	})
 	if err != nil {
 		return err
 	}
-	return f.rewrite(listName, func(w io.Writer) error { return copyFile(w, kept) })
+	return f.rewrite(listName, func(w io.Writer) error {
+		_, err := store.EachLineOf(vfs.OS, marked, func(line []byte, _ int64) error {
+			if line[0] != wanted {
+				return nil
+			}
+			_, err := fmt.Fprintf(w, "%s\n", line[1:])
+			return err
+		})
+		return err
+	})
 }
 
 // Where a name is from.
 const (
-	listed = 'l' // an earlier export's list
-	wanted = 'w' // the files of this one
+	listed = 'l' // an earlier export's list alone
+	wanted = 'w' // the files of this one; it comes last where both have the name
 )
 
-// divide lists all names that were given, and writes which of them are wanted, and which are not.
-func (f *Folder) divide(ctx context.Context, sorter *extsort.Sorter, kept, gone string) error {
+// mark lists all names that were given, and writes them to the file marked, each behind where it is from.
+func (f *Folder) mark(ctx context.Context, sorter *extsort.Sorter, marked string) error {
 	return f.rewrite(listName, func(all io.Writer) (err error) {
-		keep, err := os.Create(kept)
+		out, err := os.Create(marked)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, keep.Close()) }()
-		drop, err := os.Create(gone)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, drop.Close()) }()
-		toKeep, toDrop := bufio.NewWriter(keep), bufio.NewWriter(drop)
+		defer func() { err = errors.Join(err, out.Close()) }()
+		w := bufio.NewWriter(out)
 		sorted, err := sorter.Sorted(0)
 		if err != nil {
 			return err
@@ -220,22 +231,21 @@ func (f *Folder) divide(ctx context.Context, sorter *extsort.Sorter, kept, gone 
 		defer func() { err = errors.Join(err, sorted.Close()) }()
 		groups, failed := sorted.Groups()
 		for name, froms := range groups {
-			to := toDrop
+			var last byte
 			for from := range froms {
-				if from[0] == wanted {
-					to = toKeep
-				}
+				last = from[0]
 			}
-			for _, w := range []io.Writer{all, to} {
-				if _, err := fmt.Fprintf(w, "%s\n", name); err != nil {
-					return err
-				}
+			if _, err := fmt.Fprintf(all, "%s\n", name); err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(w, "%c%s\n", last, name); err != nil {
+				return err
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
-		return errors.Join(failed(), toKeep.Flush(), toDrop.Flush())
+		return errors.Join(failed(), w.Flush())
 	})
 }
 
@@ -254,35 +264,6 @@ func (f *Folder) rewrite(name string, fill func(io.Writer) error) error {
 	return w.Close()
 }
 
-func copyFile(w io.Writer, name string) error {
-	in, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = io.Copy(w, in)
-	return err
-}
-
-func eachLineOf(name string, call func(line []byte) error) error {
-	in, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return eachLine(in, call)
-}
-
-func eachLine(in io.Reader, call func(line []byte) error) error {
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		if err := call(lines.Bytes()); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
-}
-
 // eachListed calls f with the names of files that are an export's.
 func (f *Folder) eachListed(call func(name []byte) error) error {
 	in, err := f.root.Open(listName)
@@ -290,16 +271,17 @@ func (f *Folder) eachListed(call func(name []byte) error) error {
 		return err
 	}
 	defer in.Close()
-	return eachLine(in, func(name []byte) error {
+	_, err = store.EachLine(in, func(name []byte, _ int64) error {
 		if len(name) == 0 || !filepath.IsLocal(string(name)) {
 			return nil // nothing that an export has written
 		}
 		return call(name)
 	})
+	return err
 }
 
-// remove removes a file, and the folders that are empty then.
-func (f *Folder) remove(name string) error {
+// Forget removes a file that was claimed, if an earlier export has left it, and the folders that are empty then.
+func (f *Folder) Forget(name string) error {
 	info, err := f.root.Lstat(name)
 	switch {
 	case isAbsent(err) || err == nil && info.IsDir():
@@ -320,16 +302,13 @@ func (f *Folder) remove(name string) error {
 	return nil
 }
 
-// Forget removes a file that was claimed, if an earlier export has left it.
-func (f *Folder) Forget(name string) error { return f.remove(name) }
-
 // isAbsent reports whether a file is not there; a file may lie where its folder would.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) || isNotDir(err) }
 
 // Put makes a file, whole, unless it is there with the same contents.
 func (f *Folder) Put(name string, data []byte) error {
 	f.Bytes += int64(len(data))
-	if f.has(name, data) {
+	if f.has(name, bytes.NewReader(data), int64(len(data))) {
 		f.Same++
 		return nil
 	}
@@ -347,10 +326,10 @@ func (f *Folder) Put(name string, data []byte) error {
 	return nil
 }
 
-// has reports whether a file has just these contents.
-func (f *Folder) has(name string, data []byte) bool {
+// has reports whether a file has just these contents, of so many bytes.
+func (f *Folder) has(name string, contents io.Reader, size int64) bool {
 	info, err := f.root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
+	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
 		return false
 	}
 	in, err := f.root.Open(name)
@@ -358,37 +337,11 @@ func (f *Folder) has(name string, data []byte) bool {
 		return false
 	}
 	defer in.Close()
-	buf := make([]byte, min(len(data), 64<<10))
-	for len(data) > 0 {
-		n, err := io.ReadFull(in, buf[:min(len(data), len(buf))])
-		if err != nil || !bytes.Equal(buf[:n], data[:n]) {
-			return false
-		}
-		data = data[n:]
-	}
-	return true
-}
-
-// isSame reports whether two files have the same contents.
-func (f *Folder) isSame(a, b string) bool {
-	info, err := f.root.Lstat(a)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	one, err := f.root.Open(a)
-	if err != nil {
-		return false
-	}
-	defer one.Close()
-	two, err := f.root.Open(b)
-	if err != nil {
-		return false
-	}
-	defer two.Close()
-	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
+	room := int(min(size+1, 64<<10)) // 1 more: the end is seen
+	x, y := make([]byte, room), make([]byte, room)
 	for {
-		n, errX := io.ReadFull(one, x)
-		m, errY := io.ReadFull(two, y)
+		n, errX := io.ReadFull(in, x)
+		m, errY := io.ReadFull(contents, y)
 		if n != m || !bytes.Equal(x[:n], y[:m]) {
 			return false
 		}
@@ -404,7 +357,7 @@ func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.
 type File struct {
 	*bufio.Writer
 	of   *Folder
-	file *os.File
+	file *os.File // nil once it is closed or given up
 	name string
 	slot int
 }
@@ -429,7 +382,7 @@ func (f *Folder) Create(name string) (*File, error) {
 		return nil, err
 	}
 	var err error
-	if w.file, err = f.root.OpenFile(w.part(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644); err != nil {
+	if w.file, err = f.root.OpenFile(w.part(), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644); err != nil {
 		return nil, err
 	}
 	f.open[slot] = true
@@ -446,8 +399,9 @@ func (w *File) part() string { return partName + strconv.Itoa(w.slot) }
 
 // end closes the file, which is a part then.
 func (w *File) end() error {
-	w.of.open[w.slot] = false
-	return w.file.Close()
+	file := w.file
+	w.file, w.of.open[w.slot] = nil, false
+	return file.Close()
 }
 
 // Close makes the file appear under its name.
@@ -469,12 +423,15 @@ func (w *File) Commit() error {
 	if err := w.Flush(); err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	info, err := w.file.Stat()
+	size, err := w.file.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = w.file.Seek(0, io.SeekStart)
+	}
 	if err != nil {
 		return errors.Join(err, w.Abort())
 	}
-	w.of.Bytes += info.Size()
-	if w.of.isSame(w.name, w.part()) {
+	w.of.Bytes += size
+	if w.of.has(w.name, w.file, size) {
 		w.of.Same++
 		return w.Abort()
 	}
@@ -482,5 +439,10 @@ func (w *File) Commit() error {
 	return w.Close()
 }
 
-// Abort gives the file up.
-func (w *File) Abort() error { return errors.Join(w.end(), w.of.root.Remove(w.part())) }
+// Abort gives the file up. Once it was closed, committed or given up, and for nil, it does nothing.
+func (w *File) Abort() error {
+	if w == nil || w.file == nil {
+		return nil
+	}
+	return errors.Join(w.end(), w.of.root.Remove(w.part()))
+}

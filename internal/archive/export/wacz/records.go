@@ -57,12 +57,12 @@ func (e *Exporter) records(ctx context.Context) (err error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		c := copier{e: e, from: name, to: stem(name), entries: entries, after: after}
+		c := copier{e: e, from: name, to: inGzip(name), entries: entries, after: after}
 		if err := c.file(ctx); err != nil {
 			return fmt.Errorf("warc/%s: %w", name, err)
 		}
 	}
-	return e.index(after)
+	return e.index(ctx, after)
 }
 
 // placeKey orders places.
@@ -230,13 +230,8 @@ func (c *copier) pass(at int64, moved func(*warc.IndexLine)) error {
 const blockLines = 3000 // lines of the index that are compressed together
 
 // index writes the index, compressed in blocks, and where these begin.
-func (e *Exporter) index(lines *extsort.Sorter) (err error) {
+func (e *Exporter) index(ctx context.Context, lines *extsort.Sorter) error {
 	const name = "index.cdx.gz"
-	sorted, err := lines.Sorted(0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sorted.Close()) }()
 	out, err := e.create("indexes/"+name, zip.Store)
 	if err != nil {
 		return err
@@ -260,14 +255,7 @@ func (e *Exporter) index(lines *extsort.Sorter) (err error) {
 		_, err = out.Write(packed.Bytes())
 		return err
 	}
-	for {
-		line, _, err := sorted.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err = lines.Each(ctx, func(line, _ []byte) error {
 		if n == 0 {
 			key, rest, _ := strings.Cut(string(line), " ")
 			stamp, _, _ := strings.Cut(rest, " ")
@@ -275,11 +263,13 @@ func (e *Exporter) index(lines *extsort.Sorter) (err error) {
 		}
 		block.Write(line)
 		block.WriteByte('\n')
-		if n++; n == blockLines {
-			if err := flush(); err != nil {
-				return err
-			}
+		if n++; n < blockLines {
+			return nil
 		}
+		return flush()
+	})
+	if err != nil {
+		return err
 	}
 	if n > 0 || out.n == 0 {
 		if err := flush(); err != nil {

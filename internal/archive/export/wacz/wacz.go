@@ -19,7 +19,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
+	"hash"
 	"io"
 	"path"
 	"strings"
@@ -51,7 +51,7 @@ var (
 // An Exporter writes the file.
 type Exporter struct {
 	cfg       Config
-	out       *target.File // nil once it is there, or given up
+	out       *target.File
 	zip       *zip.Writer
 	entry     *entry
 	archive   *captures.Archive
@@ -90,12 +90,7 @@ func New(ctx context.Context, to *target.Folder, cfg Config) (*Exporter, error) 
 }
 
 // Close gives up what is not finished.
-func (e *Exporter) Close() error {
-	if e.out == nil {
-		return nil
-	}
-	return e.out.Abort()
-}
+func (e *Exporter) Close() error { return e.out.Abort() }
 
 // Take takes the crawl's records, of which the newest says when the file was made.
 func (e *Exporter) Take(a *captures.Archive) { e.archive = a }
@@ -105,16 +100,13 @@ type entry struct {
 	io.Writer
 	of   *Exporter
 	name string
-	sum  interface {
-		io.Writer
-		Sum([]byte) []byte
-	}
-	n int64
+	sum  hash.Hash
+	n    int64
 }
 
 // create begins a file in the file: those that are compressed already are stored.
 func (e *Exporter) create(name string, method uint16) (*entry, error) {
-	w, err := e.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: e.modified()})
+	w, err := e.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: modified})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +114,7 @@ func (e *Exporter) create(name string, method uint16) (*entry, error) {
 }
 
 // modified is a time that every ZIP can say. What is in the file has times of its own.
-func (e *Exporter) modified() time.Time { return time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) }
+var modified = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (x *entry) Write(p []byte) (int, error) {
 	n, err := x.Writer.Write(p)
@@ -216,9 +208,7 @@ func (e *Exporter) Finish(ctx context.Context, r *export.Report) error {
 	}
 	r.Take(&e.report)
 	r.Open = Name
-	out := e.out
-	e.out = nil
-	return out.Commit()
+	return e.out.Commit()
 }
 
 // A description is datapackage.json.
@@ -282,7 +272,8 @@ func IsOurs(name string) bool {
 	return err == nil && json.NewDecoder(bytes.NewReader(text)).Decode(&d) == nil && d.Software == Software
 }
 
-func stem(warc string) string {
+// inGzip is the name of a WARC file once it is compressed by gzip.
+func inGzip(warc string) string {
 	name, _, _ := strings.Cut(warc, ".warc.")
-	return fmt.Sprintf("%s.warc.gz", name)
+	return name + ".warc.gz"
 }

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 
 	"kumo/internal/archive/export"
 	"kumo/internal/archive/export/row"
+	"kumo/internal/base/advice"
 )
 
 // A Condition says of pages whether they are wanted. It serves any number of goroutines.
@@ -112,48 +114,19 @@ func Columns() (names []string) {
 
 func columnNamed(name string) *column {
 	all := columns()
-	for i := range all {
-		if all[i].name == name {
-			return &all[i]
-		}
+	if i := slices.IndexFunc(all, func(c column) bool { return c.name == name }); i >= 0 {
+		return &all[i]
 	}
 	return nil
 }
 
 // unknown says which columns there are; the nearest comes first.
 func unknown(name string) string {
-	best, least := "", len(name)/2+1
-	for _, c := range Columns() {
-		if d := distance(strings.ToLower(name), c); d < least {
-			best, least = c, d
-		}
-	}
 	text := fmt.Sprintf("there is no column %q", name)
-	if best != "" {
+	if best := advice.Nearest(name, Columns()); best != "" {
 		text += fmt.Sprintf("; did you mean %s?", best)
 	}
 	return text + " Columns are " + strings.Join(Columns(), ", ")
-}
-
-// distance is the number of insertions, deletions and replacements between two words (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // compare makes a test of a column, an operator and a value.

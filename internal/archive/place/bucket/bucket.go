@@ -13,6 +13,7 @@ package bucket
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash"
@@ -192,6 +193,19 @@ func (p *Place) key(name string) (string, error) {
 	return p.prefix + name, validKey(name)
 }
 
+// Create begins a file. The context is that of Close, too, which brings it to the store.
+func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
+	key, err := p.key(name)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.New()
+	return place.NewSpool(p.spool.New(), digest, func(data *vfs.Stretch) error {
+		f := file{key, data, data.Len(), [sha256.Size]byte(digest.Sum(nil))}
+		return p.explain("write", name, p.store.upload(ctx, f, false))
+	}), nil
+}
+
 // validKey reports why a name can be no key: servers do not accept it, or proxies before them change it. "__0x" is how
 // earlier versions would have escaped such characters.
 func validKey(name string) error {
@@ -278,10 +292,7 @@ func (p *Place) Rename(ctx context.Context, from, to string) error {
 	if err := p.store.copy(ctx, name, old); err != nil {
 		return p.explain("rename", from, err)
 	}
-	if err := p.store.removeAll(ctx, []string{old}); err != nil {
-		return p.explain("remove what was copied", from, err)
-	}
-	return nil
+	return p.explain("remove what was copied", from, p.store.removeAll(ctx, []string{old}))
 }
 
 // Remove removes a file, and a folder with all that is in it; so it does with uploads that are not at their end.

@@ -228,12 +228,7 @@ func (c *gcsClient) retry(ctx context.Context, f func() error) error {
 // rest waits before the next try: between half and all of a time that doubles.
 func (c *gcsClient) rest(ctx context.Context, try int) error {
 	pause := c.pause << (try - 1)
-	select {
-	case <-time.After(pause/2 + rand.N(pause/2+1)):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return place.Sleep(ctx, pause/2+rand.N(pause/2+1))
 }
 
 // call sends a request whose answer is JSON; to may be nil.
@@ -375,7 +370,7 @@ func (c *gcsClient) abortBelow(context.Context, string) error { return nil }
 // upload uploads a file with its MD5, so that the store refuses other bytes; then it compares what the store has.
 func (c *gcsClient) upload(ctx context.Context, f file, resume bool) error {
 	long, short := sha256.New(), md5.New()
-	if err := copyAll(io.MultiWriter(long, short), &stoppable{ctx, f.data}, 0, f.size); err != nil {
+	if err := copyAll(ctx, io.MultiWriter(long, short), f.data, 0, f.size); err != nil {
 		return err
 	}
 	if err := place.CheckDigest(long, f.sum); err != nil {
@@ -587,17 +582,4 @@ func arrived(answer *http.Response, size int64) (int64, error) {
 		return 0, fmt.Errorf("the server says that it has the bytes %q of an upload of %d bytes", span, size)
 	}
 	return n + 1, nil
-}
-
-// stoppable is a file whose reads fail when its context has ended.
-type stoppable struct {
-	ctx context.Context
-	src io.ReaderAt
-}
-
-func (s *stoppable) ReadAt(b []byte, off int64) (int, error) {
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return s.src.ReadAt(b, off)
 }

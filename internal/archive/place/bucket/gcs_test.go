@@ -278,8 +278,8 @@ func TestGoogleReadsContinue(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := r.(*reader)
-	_ = in.body.Close() // as if the line had been cut
-	in.body = nil
+	_ = in.Body.Close() // as if the line had been cut
+	in.Body = nil
 	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, errReplaced) {
 		t.Errorf("another file is read on: %v", err)
 	}

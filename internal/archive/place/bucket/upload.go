@@ -48,9 +48,9 @@ func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size i
 	return p.explain("upload", name, p.store.upload(ctx, file{key, src, size, sum}, true))
 }
 
-// copyAll copies length bytes, which must be there.
-func copyAll(w io.Writer, src io.ReaderAt, at, length int64) error {
-	n, err := io.Copy(w, io.NewSectionReader(src, at, length))
+// copyAll copies length bytes, which must be there, unless the context ends.
+func copyAll(ctx context.Context, w io.Writer, src io.ReaderAt, at, length int64) error {
+	n, err := io.Copy(w, place.Stoppable(ctx, io.NewSectionReader(src, at, length)))
 	if err == nil && n < length {
 		err = fmt.Errorf("it ends at byte %d: %w", at+n, io.ErrUnexpectedEOF)
 	}
@@ -92,7 +92,7 @@ func (c *s3Client) put(ctx context.Context, f file, goOn bool) error {
 		}
 	}
 	digest := sha256.New()
-	if err := copyAll(digest, f.data, 0, f.size); err != nil {
+	if err := copyAll(ctx, digest, f.data, 0, f.size); err != nil {
 		return err
 	}
 	if err := place.CheckDigest(digest, f.sum); err != nil {
@@ -229,10 +229,7 @@ func (c *s3Client) sendParts(ctx context.Context, f file, id string, have map[in
 
 // digests reads a part for its own digest and for that of the whole.
 func digests(ctx context.Context, whole hash.Hash, src io.ReaderAt, at, length int64) (*string, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	part := sha256.New()
-	err := copyAll(io.MultiWriter(whole, part), src, at, length)
+	err := copyAll(ctx, io.MultiWriter(whole, part), src, at, length)
 	return inBase64(part.Sum(nil)), err
 }

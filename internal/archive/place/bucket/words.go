@@ -59,9 +59,10 @@ func (p *Place) inWords(where string, err error) error {
 		return noBucket(where, "correct its name; or make it: gcloud storage buckets create "+p.name)
 	}
 	status := status(err)
+	inner, isNet := netError(err)
 	var missing *aws.MissingRegionError
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && status == 0 && !isNet(err):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && status == 0 && !isNet:
 		return fmt.Errorf("%s: %w", where, err)
 	case isNotFound(err):
 		return fmt.Errorf("%s: %w", where, fs.ErrNotExist)
@@ -83,8 +84,8 @@ func (p *Place) inWords(where string, err error) error {
 	case status == http.StatusMovedPermanently, status == http.StatusTemporaryRedirect:
 		return advice.With(fmt.Errorf("%s: the bucket is in another region, or the endpoint is another", where),
 			"name its region: ?region=..., or its server: ?endpoint=https://...")
-	case isNet(err):
-		return advice.With(fmt.Errorf("%s: the store cannot be reached: %w", where, root(err)),
+	case isNet:
+		return advice.With(fmt.Errorf("%s: the store cannot be reached: %w", where, inner),
 			"is the endpoint= right, and does its server run?")
 	}
 	return fmt.Errorf("%s: %w", where, &brief{short(err), err})
@@ -206,23 +207,16 @@ func noCredentials(err error) bool {
 		strings.Contains(text, "failed to retrieve credentials")
 }
 
-func isNet(err error) bool {
-	_, isOp := errors.AsType[*net.OpError](err)
-	_, isDNS := errors.AsType[*net.DNSError](err)
-	_, isURL := errors.AsType[*url.Error](err)
-	return isOp || isDNS || isURL
-}
-
-// root is an error of the network without what stands around it.
-func root(err error) error {
+// netError is an error of the network without what stands around it, if there is one in an error.
+func netError(err error) (inner error, is bool) {
 	if op, is := errors.AsType[*net.OpError](err); is {
-		return op
+		return op, true
 	}
 	if dns, is := errors.AsType[*net.DNSError](err); is {
-		return dns
+		return dns, true
 	}
 	if u, is := errors.AsType[*url.Error](err); is {
-		return u.Err
+		return u.Err, true
 	}
-	return err
+	return err, false
 }

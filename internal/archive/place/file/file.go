@@ -181,17 +181,9 @@ func (p *Place) List(_ context.Context, dir string) ([]place.Info, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, infoOf(info))
+		all = append(all, place.InfoOf(info))
 	}
 	return all, nil
-}
-
-func infoOf(info fs.FileInfo) place.Info {
-	i := place.Info{Name: info.Name(), Modified: info.ModTime(), IsDir: info.IsDir()}
-	if !i.IsDir {
-		i.Size = info.Size()
-	}
-	return i
 }
 
 // Stat says what a name stands for.
@@ -204,7 +196,7 @@ func (p *Place) Stat(_ context.Context, name string) (place.Info, error) {
 	if err != nil {
 		return place.Info{}, err
 	}
-	return infoOf(info), nil
+	return place.InfoOf(info), nil
 }
 
 // Rename renames a file.

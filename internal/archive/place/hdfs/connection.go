@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 	krb "github.com/jcmturner/gokrb5/v8/client"
 
+	"kumo/internal/archive/place"
 	"kumo/internal/content/hadoopconf"
 )
 
@@ -163,20 +165,9 @@ func (p *Place) do(ctx context.Context, ask func(*hdfs.Client) error) error {
 		if time.Since(begin)+pause > p.outage {
 			return unreachable(p.conn.options.Addresses, err)
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := place.Sleep(ctx, pause); err != nil {
 			return err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -189,10 +180,6 @@ func answered(err error) bool {
 		}
 		return true
 	}
-	for _, is := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid, syscall.ENOTEMPTY} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid, syscall.ENOTEMPTY},
+		func(is error) bool { return errors.Is(err, is) })
 }

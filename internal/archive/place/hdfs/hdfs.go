@@ -150,28 +150,13 @@ var (
 )
 
 // List lists a folder.
-func (p *Place) List(ctx context.Context, dir string) ([]place.Info, error) {
+func (p *Place) List(ctx context.Context, dir string) (all []place.Info, err error) {
 	full := p.root
 	if dir != "" {
-		var err error
 		if full, err = p.path(dir); err != nil {
 			return nil, err
 		}
 	}
-	found, err := p.readDir(ctx, full)
-	if err != nil {
-		return nil, err
-	}
-	var all []place.Info
-	for _, info := range found {
-		all = append(all, infoOf(info))
-	}
-	slices.SortFunc(all, func(a, b place.Info) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
-}
-
-// readDir is what is in a folder, without files that are being written; nothing if there is no such folder.
-func (p *Place) readDir(ctx context.Context, full string) (all []fs.FileInfo, err error) {
 	err = p.do(ctx, func(client *hdfs.Client) error {
 		all = nil
 		f, err := client.Open(full)
@@ -181,22 +166,24 @@ func (p *Place) readDir(ctx context.Context, full string) (all []fs.FileInfo, er
 		found, err := f.Readdir(0)
 		for _, info := range found {
 			if !strings.HasPrefix(info.Name(), ".") {
-				all = append(all, info)
+				all = append(all, infoOf(info))
 			}
 		}
 		return err
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, p.explain(ctx, "list", full, err)
 	}
-	return all, p.explain(ctx, "list", full, err)
+	slices.SortFunc(all, func(a, b place.Info) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
 }
 
 func infoOf(info fs.FileInfo) place.Info {
-	i := place.Info{Name: unescape.Replace(info.Name()), Modified: info.ModTime(), IsDir: info.IsDir()}
-	if !i.IsDir {
-		i.Size = info.Size()
-	}
+	i := place.InfoOf(info)
+	i.Name = unescape.Replace(i.Name)
 	return i
 }
 

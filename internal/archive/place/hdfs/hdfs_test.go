@@ -187,8 +187,8 @@ func TestAFileThatAnotherReplacesIsNotReadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := r.(*reader)
-	_ = in.file.Close() // as if its DataNode had died
-	in.file = nil
+	_ = in.Body.Close() // as if its DataNode had died
+	in.Body = nil
 	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, errReplaced) {
 		t.Errorf("read on: %v", err)
 	}

@@ -21,10 +21,6 @@ func (p *Place) Lock(ctx context.Context, name string) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.lock(ctx, full)
-}
-
-func (p *Place) lock(ctx context.Context, full string) (func() error, error) {
 	dir, base := path.Split(full)
 	full = path.Join(dir, "."+base+".lock")
 	if err := ctx.Err(); err != nil {
@@ -61,7 +57,7 @@ func lease(ctx context.Context, client *hdfs.Client, name string) (*hdfs.FileWri
 		recovers := strings.HasSuffix(remote.Exception(), ".RecoveryInProgressException") // of a lease that has run out
 		switch {
 		case recovers && try < 20:
-			if err := sleep(ctx, 500*time.Millisecond); err != nil {
+			if err := place.Sleep(ctx, 500*time.Millisecond); err != nil {
 				return nil, err
 			}
 		case recovers || strings.HasSuffix(remote.Exception(), ".AlreadyBeingCreatedException"):

@@ -25,12 +25,11 @@ func (p *Place) Upload(ctx context.Context, name string, src io.ReaderAt, size i
 	}
 	digest := hex.EncodeToString(sum[:])
 	if info, err := p.Stat(ctx, name); err == nil && !info.IsDir && info.Size == size {
-		if kept, err := p.getAttributes(ctx, full); err == nil && kept.Digest == digest {
+		if kept, err := p.digest(ctx, full); err == nil && kept == digest {
 			return nil
 		}
 	}
-	err = p.store(ctx, full, content{src, size, &sum, &attributes{Digest: digest}})
-	return p.explain(ctx, "upload", full, err)
+	return p.explain(ctx, "upload", full, p.store(ctx, full, content{src, size, &sum}))
 }
 
 // attributes are what is kept of a file beside its bytes, as JSON in an extended attribute.
@@ -40,12 +39,9 @@ type attributes struct {
 
 const attributesKey = "user.kumo"
 
-// setAttributes keeps attributes with a file. A cluster that has extended attributes switched off keeps none.
-func (p *Place) setAttributes(ctx context.Context, full string, a *attributes) error {
-	if a == nil {
-		return nil
-	}
-	data, err := json.Marshal(a)
+// setDigest keeps its digest with a file. A cluster that has extended attributes switched off keeps none.
+func (p *Place) setDigest(ctx context.Context, full, digest string) error {
+	data, err := json.Marshal(attributes{digest})
 	if err != nil {
 		return err
 	}
@@ -56,22 +52,20 @@ func (p *Place) setAttributes(ctx context.Context, full string, a *attributes) e
 	return err
 }
 
-// getAttributes are those of a file; none if it was written without.
-func (p *Place) getAttributes(ctx context.Context, full string) (*attributes, error) {
-	a := &attributes{}
+// digest is what a file was written with; "" without.
+func (p *Place) digest(ctx context.Context, full string) (string, error) {
 	var text string
 	err := p.do(ctx, func(client *hdfs.Client) error {
 		all, err := client.ListXAttrs(full)
 		text = all[attributesKey]
 		return err
 	})
-	if noAttributes(err) {
-		return a, nil
+	if err != nil || text == "" {
+		return "", err
 	}
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), a)
-	}
-	return a, err
+	var a attributes
+	err = json.Unmarshal([]byte(text), &a)
+	return a.Digest, err
 }
 
 func noAttributes(err error) bool {

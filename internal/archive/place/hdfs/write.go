@@ -3,6 +3,7 @@ package hdfs
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,52 +24,16 @@ func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &writer{place: p, ctx: ctx, name: full, data: p.spool.New()}, nil
-}
-
-type writer struct {
-	place *Place
-	ctx   context.Context
-	name  string
-	data  *vfs.Stretch // nil once closed or aborted
-	err   error        // the first of Write
-}
-
-func (w *writer) Write(b []byte) (int, error) {
-	if w.data == nil {
-		return 0, fs.ErrClosed
-	}
-	n, err := w.data.Write(b)
-	if w.err == nil {
-		w.err = err
-	}
-	return n, err
-}
-
-func (w *writer) Close() error {
-	if w.data == nil {
-		return fs.ErrClosed
-	}
-	defer w.Abort()
-	if w.err != nil {
-		return w.err
-	}
-	return w.place.explain(w.ctx, "write", w.name, w.place.store(w.ctx, w.name, content{data: w.data, size: w.data.Len()}))
-}
-
-func (w *writer) Abort() {
-	if w.data != nil {
-		w.data.Free()
-		w.data = nil
-	}
+	return place.NewSpool(p.spool.New(), io.Discard, func(data *vfs.Stretch) error {
+		return p.explain(ctx, "write", full, p.store(ctx, full, content{data: data, size: data.Len()}))
+	}), nil
 }
 
 // A content is what becomes a file.
 type content struct {
-	data       io.ReaderAt
-	size       int64
-	sum        *[sha256.Size]byte // that it must have; nil: whatever it has
-	attributes *attributes        // that are kept with it; may be nil
+	data io.ReaderAt
+	size int64
+	sum  *[sha256.Size]byte // that it must have, and that is kept with it; nil: whatever it has
 }
 
 // store writes a file until it is there, or until that is hopeless.
@@ -82,7 +47,7 @@ func (p *Place) store(ctx context.Context, name string, data content) error {
 		if time.Since(begin)+pause > p.patience {
 			return fmt.Errorf("given up after %v: %w", p.patience, err)
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := place.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -99,8 +64,8 @@ func (p *Place) attempt(ctx context.Context, name string, data content) error {
 	} else {
 		_ = f.Close() // its beats would go on; there is nothing to finish
 	}
-	if err == nil {
-		err = p.setAttributes(ctx, aside, data.attributes)
+	if err == nil && data.sum != nil {
+		err = p.setDigest(ctx, aside, hex.EncodeToString(data.sum[:]))
 	}
 	if err == nil {
 		err = p.rename(ctx, aside, name)
@@ -175,7 +140,7 @@ func finish(ctx context.Context, f *hdfs.FileWriter) error {
 		if err == nil || !hdfs.IsErrReplicating(err) || time.Since(begin) > silence {
 			return err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := place.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@
 package follow
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -447,16 +446,11 @@ func (f *Follower) anew() error {
 func (f *Follower) begin() error {
 	f.reader = newReader(f.cfg.Disk, f.cfg.Dir)
 	follows := false
-	src, err := f.cfg.Disk.Open(f.noteName())
-	if err == nil {
-		var data []byte
-		data, err = io.ReadAll(io.LimitReader(src, 1<<20))
-		err = errors.Join(err, src.Close())
-		was := position{}
-		if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
-			if follows, err = f.isTheSink(was); follows {
-				f.reader.from(was)
-			}
+	data, err := vfs.ReadFile(f.cfg.Disk, f.noteName(), 1<<20)
+	was := position{}
+	if err == nil && json.Unmarshal(data, &was) == nil && f.isOf(was) && !f.hasMore(was) {
+		if follows, err = f.isTheSink(was); follows {
+			f.reader.from(was)
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -568,14 +562,9 @@ func (f *Follower) countLines() (n int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	buf := make([]byte, 256<<10)
-	for {
-		k, err := src.Read(buf)
-		if n += int64(bytes.Count(buf[:k], []byte{'\n'})); errors.Is(err, io.EOF) {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-	}
+	_, err = store.EachLine(src, func([]byte, int64) error {
+		n++
+		return nil
+	})
+	return n, err
 }

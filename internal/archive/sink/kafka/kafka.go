@@ -122,13 +122,18 @@ func saslOf(kind string, user *url.Userinfo) (kgo.Opt, error) {
 	return nil, fmt.Errorf("sasl is plain, scram-sha-256 or scram-sha-512, not %q", kind)
 }
 
-// create makes the topic if it is missing.
-func (s *Sink) create(ctx context.Context) error {
+// metadata is what the broker says of the topic.
+func (s *Sink) metadata(ctx context.Context) (*kmsg.MetadataResponse, error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	topic := kmsg.NewMetadataRequestTopic()
 	topic.Topic = &s.topic
 	ask.Topics = append(ask.Topics, topic)
-	answer, err := ask.RequestWith(ctx, s.client)
+	return ask.RequestWith(ctx, s.client)
+}
+
+// create makes the topic if it is missing.
+func (s *Sink) create(ctx context.Context) error {
+	answer, err := s.metadata(ctx)
 	if err != nil {
 		return err
 	}
@@ -241,11 +246,7 @@ func versionOf(m *kgo.Record) (at time.Time) {
 
 // offsets are where the topic's partitions end (-1), or begin (-2).
 func (s *Sink) offsets(ctx context.Context, which int64) (map[int32]int64, error) {
-	ask := kmsg.NewPtrMetadataRequest()
-	topic := kmsg.NewMetadataRequestTopic()
-	topic.Topic = &s.topic
-	ask.Topics = append(ask.Topics, topic)
-	answer, err := ask.RequestWith(ctx, s.client)
+	answer, err := s.metadata(ctx)
 	if err != nil {
 		return nil, err
 	}

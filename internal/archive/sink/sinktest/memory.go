@@ -3,6 +3,7 @@ package sinktest
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -66,11 +67,7 @@ func (m *Memory) Put(_ context.Context, batch []sink.Record) error {
 func (m *Memory) Records() map[string]sink.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := map[string]sink.Record{}
-	for url, r := range m.records {
-		all[url] = r
-	}
-	return all
+	return maps.Clone(m.records)
 }
 
 // Each is Lister's.

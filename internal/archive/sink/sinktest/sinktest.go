@@ -107,12 +107,17 @@ func same(t testing.TB, s sink.Sink, want []sink.Record, once bool) {
 
 // Run runs the contract.
 func Run(t *testing.T, m Member) {
-	open := func(t *testing.T, addr string) sink.Sink {
+	openAt := func(t *testing.T, place string) sink.Sink {
 		t.Helper()
-		s, err := m.Open(t.Context(), addr, place(t))
+		s, err := m.Open(t.Context(), m.Addr, place)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return s
+	}
+	open := func(t *testing.T) sink.Sink {
+		t.Helper()
+		s := openAt(t, place(t))
 		t.Cleanup(func() {
 			if err := s.Close(); err != nil {
 				t.Error(err)
@@ -127,7 +132,7 @@ func Run(t *testing.T, m Member) {
 		}
 	}
 	t.Run("repeats", func(t *testing.T) {
-		s := open(t, m.Addr)
+		s := open(t)
 		put(t, s, nil)
 		put(t, s, records(0, 120))
 		put(t, s, records(0, 120))
@@ -136,10 +141,7 @@ func Run(t *testing.T, m Member) {
 	})
 	t.Run("fields", func(t *testing.T) {
 		at := place(t)
-		s, err := m.Open(t.Context(), m.Addr, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := openAt(t, at)
 		batch := records(0, 3)
 		batch[1].Fields = append(batch[1].Fields, sink.Fields{Rule: "person",
 			Values: json.RawMessage(`{"name":"Ä \"B\"","born":null}`)})
@@ -157,7 +159,7 @@ func Run(t *testing.T, m Member) {
 		}
 	})
 	t.Run("versions", func(t *testing.T) {
-		s := open(t, m.Addr)
+		s := open(t)
 		old, now := records(0, 40), records(0, 40)
 		for i := range now {
 			now[i].Time, now[i].Title = now[i].Time.Add(time.Hour), ""
@@ -170,10 +172,7 @@ func Run(t *testing.T, m Member) {
 	t.Run("opened again", func(t *testing.T) {
 		at := place(t)
 		for i := range 2 {
-			s, err := m.Open(t.Context(), m.Addr, at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := openAt(t, at)
 			put(t, s, records(i*10, i*10+15))
 			if same(t, s, records(0, i*10+15), false); s.Close() != nil {
 				t.Error("it does not close")
@@ -181,7 +180,7 @@ func Run(t *testing.T, m Member) {
 		}
 	})
 	t.Run("odd records", func(t *testing.T) {
-		s := open(t, m.Addr)
+		s := open(t)
 		var odd []sink.Record
 		for i, change := range []func(*sink.Record){
 			func(r *sink.Record) { r.URL += "/" + strings.Repeat("x%2F", 500) },
@@ -208,18 +207,15 @@ func Run(t *testing.T, m Member) {
 		t.Logf("seed %d", seed)
 		way, cuts := Unreliable(t, m.Addr, seed)
 		at := place(t)
-		direct, err := m.Open(t.Context(), m.Addr, at) // makes the place, and looks at it
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer direct.Close() //nolint:errcheck // it is only asked
+		direct := openAt(t, at) // makes the place, and looks at it
+		defer direct.Close()    //nolint:errcheck // it is only asked
 		retry := &sink.Retry{Now: time.Now, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 		retry.Failed = func(err error, _ time.Duration) {
 			if m.Secret != "" && strings.Contains(err.Error(), m.Secret) {
 				t.Errorf("the error has the password: %v", err)
 			}
 		}
-		err = retry.Do(t.Context(), func() (err error) { retry.Sink, err = m.Open(t.Context(), way, at); return err })
+		err := retry.Do(t.Context(), func() (err error) { retry.Sink, err = m.Open(t.Context(), way, at); return err })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"kumo/internal/base/vfs"
 	"os"
 	"path"
 	"path/filepath"
@@ -74,25 +75,15 @@ func Write(set fs.FS, dir string, force bool, told func(name string, o Outcome))
 
 func write(name string, data []byte, force bool) (Outcome, error) {
 	there, err := os.ReadFile(name)
-	o := Written
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		return Written, vfs.Replace(vfs.OS, name, data)
 	case err != nil:
 		return "", err
 	case bytes.Equal(there, data):
 		return Same, nil
 	case !force:
 		return Edited, nil
-	default:
-		o = Overwrote
 	}
-	part := name + ".part"
-	err = os.WriteFile(part, data, 0o644)
-	if err == nil {
-		err = os.Rename(part, name)
-	}
-	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(part))
-	}
-	return o, nil
+	return Overwrote, vfs.Replace(vfs.OS, name, data)
 }

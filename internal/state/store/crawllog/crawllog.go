@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"kumo/internal/base/field"
@@ -29,30 +28,13 @@ type Config struct {
 var _ store.Store = (*Store)(nil)
 
 // A Store writes crawl.log.
-type Store struct {
-	*store.Logs
-	lines sync.Pool // of *[]byte
-}
+type Store struct{ *store.Lines }
 
-// Open opens the log, cut back to its mark.
+// Open opens the log, cut back to its mark. It gets a line of each visit, answered or not.
 func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
-	logs, err := store.OpenLogs(disk, cfg.Dir, marks, "crawl.log")
-	if err != nil {
-		return nil, err
-	}
-	return &Store{Logs: logs, lines: sync.Pool{New: func() any { return new([]byte) }}}, nil
+	lines, err := store.OpenLines(disk, cfg.Dir, marks, "crawl.log", appendRecord)
+	return &Store{lines}, err
 }
-
-// Put writes a visit's line, answered or not.
-func (s *Store) Put(rec *page.Record) error {
-	line := s.lines.Get().(*[]byte)
-	defer s.lines.Put(line)
-	*line = appendRecord((*line)[:0], rec)
-	return s.Append(0, *line)
-}
-
-// PutSkip does nothing: the log has visits only.
-func (s *Store) PutSkip(*page.Skip) error { return nil }
 
 func appendRecord(b []byte, rec *page.Record) []byte {
 	b = rec.Time.Add(rec.Took).UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")

@@ -2,6 +2,7 @@ package crawllog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,14 +24,7 @@ type Entry struct {
 }
 
 // Has reports whether the line has an annotation.
-func (e *Entry) Has(annotation string) bool {
-	for _, a := range e.Annotations {
-		if a == annotation {
-			return true
-		}
-	}
-	return false
-}
+func (e *Entry) Has(annotation string) bool { return slices.Contains(e.Annotations, annotation) }
 
 const thread = "#000"
 

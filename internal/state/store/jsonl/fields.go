@@ -3,7 +3,6 @@ package jsonl
 import (
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
 	"kumo/internal/base/page"
@@ -15,33 +14,20 @@ var _ store.Store = (*Fields)(nil)
 
 // Fields writes fields.jsonl: a line for each record that a rule has made of a page. It has url, rule, time (of the
 // visit), warc and offset when the page lies in a WARC file, and fields, which is as the rule has it.
-type Fields struct {
-	*store.Logs
-	lines sync.Pool // of *line
-}
+type Fields struct{ *store.Lines }
 
 // FieldsName is the file's.
 const FieldsName = "fields.jsonl"
 
 // OpenFields opens the file, cut back to marks.
 func OpenFields(disk vfs.FS, cfg Config, marks []store.Mark) (*Fields, error) {
-	logs, err := store.OpenLogs(disk, cfg.Dir, marks, FieldsName)
-	if err != nil {
-		return nil, err
-	}
-	return &Fields{Logs: logs, lines: sync.Pool{New: func() any { return new(line) }}}, nil
+	lines, err := store.OpenLines(disk, cfg.Dir, marks, FieldsName, appendFields)
+	return &Fields{lines}, err
 }
 
-// Put writes the lines of a page's records.
-func (s *Fields) Put(rec *page.Record) error {
-	if len(rec.Fields) == 0 {
-		return nil
-	}
-	l := s.lines.Get().(*line)
-	defer s.lines.Put(l)
-	l.b = l.b[:0]
+func appendFields(b []byte, rec *page.Record) []byte {
 	for _, f := range rec.Fields {
-		o := object{b: l.b, begin: len(l.b)}
+		o := object{b: b, begin: len(b)}
 		o.text("url", rec.URL)
 		o.text("rule", f.Rule)
 		o.time("time", rec.Time)
@@ -51,13 +37,10 @@ func (s *Fields) Put(rec *page.Record) error {
 		}
 		o.key("fields")
 		o.b = append(o.b, f.Values...)
-		l.b = o.end()
+		b = o.end()
 	}
-	return s.Append(0, l.b)
+	return b
 }
-
-// PutSkip does nothing: of what was not fetched there are no records.
-func (s *Fields) PutSkip(*page.Skip) error { return nil }
 
 // A FieldsLine is a line of fields.jsonl.
 type FieldsLine struct {

@@ -91,13 +91,19 @@ func put(t *testing.T, s store.Store, a, b int) {
 	}
 }
 
-// commit does what the engine does: mark, sync, journal, settle.
-func commit(t *testing.T, s store.Store) []store.Mark {
+func mark(t *testing.T, s store.Store) []store.Mark {
 	t.Helper()
 	marks, err := s.Mark()
 	if err != nil {
 		t.Fatalf("mark: %v", err)
 	}
+	return marks
+}
+
+// commit does what the engine does: mark, sync, journal, settle.
+func commit(t *testing.T, s store.Store) []store.Mark {
+	t.Helper()
+	marks := mark(t, s)
 	if err := s.Sync(); err != nil {
 		t.Fatalf("sync: %v", err)
 	}

@@ -88,9 +88,7 @@ func testCrash(t *testing.T, open Opener) {
 			journalled, marked = commit(t, s), n+1
 		}
 		if rnd.IntN(5) == 0 {
-			if _, err := s.Mark(); err != nil { // a mark that the journal never gets to see
-				t.Fatal(err)
-			}
+			mark(t, s) // which the journal never gets to see
 		}
 		if rnd.IntN(6) > 0 {
 			continue
@@ -114,9 +112,7 @@ func testUnmarked(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := mustOpen(t, open, vfs.OS, dir, nil)
 	put(t, s, 0, 20)
-	if _, err := s.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	mark(t, s)
 	finish(t, mustOpen(t, open, vfs.OS, crash(t, dir, nil, nil), nil))
 	crashed := crash(t, dir, nil, nil)
 	finish(t, mustOpen(t, open, vfs.OS, crashed, nil))
@@ -131,9 +127,7 @@ func testSettled(t *testing.T, open Opener) {
 	put(t, s, 0, 40)
 	marks := commit(t, s)
 	put(t, s, 40, 60)
-	if _, err := s.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	mark(t, s)
 	crashed := crash(t, dir, marks, nil)
 	survivor := mustOpen(t, open, vfs.OS, crashed, marks)
 	put(t, survivor, 1000, 1010)
@@ -149,9 +143,7 @@ func testUnsettled(t *testing.T, open Opener) {
 	put(t, s, 0, 10)
 	marks := commit(t, s)
 	put(t, s, 10, 50)
-	if _, err := s.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	mark(t, s)
 	put(t, s, 50, 60)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -114,15 +114,19 @@ func (d *draft) digest(name string, sum [sha1.Size]byte) {
 // end completes the record with its block, packs it to out and returns its length there. A block of up to small bytes
 // is packed in the cheap way, whatever it is.
 func (d *draft) end(contentType string, block []byte, small int) (length int64) {
-	d.digest("WARC-Block-Digest", sha1.Sum(block))
-	d.field("Content-Type", contentType)
-	d.head = append(d.head, "Content-Length: "...)
-	d.head = strconv.AppendInt(d.head, int64(len(block)), 10)
-	d.head = append(d.head, "\r\n\r\n"...)
-
+	d.endHead(contentType, sha1.Sum(block), int64(len(block)))
 	start := len(d.out)
 	d.out = d.pack(d.out, d.head, block, len(block) > small && isText(block))
 	return int64(len(d.out) - start)
+}
+
+// endHead completes a record's head with what is known of its block.
+func (d *draft) endHead(contentType string, sum [sha1.Size]byte, length int64) {
+	d.digest("WARC-Block-Digest", sum)
+	d.field("Content-Type", contentType)
+	d.head = append(d.head, "Content-Length: "...)
+	d.head = strconv.AppendInt(d.head, length, 10)
+	d.head = append(d.head, "\r\n\r\n"...)
 }
 
 func appendDigest(dst []byte, sum [sha1.Size]byte) []byte {

@@ -2,11 +2,11 @@ package warc
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha1"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -25,34 +25,13 @@ const (
 	piece    = 256 << 10 // bytes that are read at once
 )
 
-// A longBlock is a block that can be read more than once.
-type longBlock interface {
-	io.ReaderAt
-	Len() int64
-}
-
-// near is a block in memory.
-type near []byte
-
-func (n near) Len() int64 { return int64(len(n)) }
-
-func (n near) ReadAt(p []byte, off int64) (int, error) {
-	if off >= int64(len(n)) {
-		return 0, io.EOF
-	}
-	c := copy(p, n[off:])
-	if c < len(p) {
-		return c, io.EOF
-	}
-	return c, nil
-}
-
-// answerOf is the block of an answer.
-func answerOf(res *page.Response) longBlock {
+// answerOf is what an answer has from a place on.
+func answerOf(res *page.Response, from int64) *io.SectionReader {
+	var src io.ReaderAt = bytes.NewReader(res.Raw)
 	if res.Far != nil {
-		return res.Far.Raw
+		src = res.Far.Raw
 	}
-	return near(res.Raw)
+	return io.NewSectionReader(src, from, res.RawLen()-from)
 }
 
 // headOf is the head of an answer.
@@ -84,22 +63,18 @@ func (d *draft) fail(err error) {
 }
 
 // endLong is end for a long block.
-func (d *draft) endLong(contentType string, block longBlock) (length int64) {
+func (d *draft) endLong(contentType string, block *io.SectionReader) (length int64) {
 	d.flush()
 	sum := sha1.New()
-	d.copy(sum, block, 0)
-	d.digest("WARC-Block-Digest", [sha1.Size]byte(sum.Sum(nil)))
-	d.field("Content-Type", contentType)
-	d.head = append(d.head, "Content-Length: "...)
-	d.head = strconv.AppendInt(d.head, block.Len(), 10)
-	d.head = append(d.head, "\r\n\r\n"...)
+	d.copy(sum, block)
+	d.endHead(contentType, [sha1.Size]byte(sum.Sum(nil)), block.Size())
 
 	start := d.far.Len()
 	out := bufio.NewWriterSize(d.far, 64<<10)
 	z := d.compressor(out)
 	_, err := z.Write(d.head)
 	d.fail(err)
-	d.copy(z, block, 0)
+	d.copy(z, block)
 	_, err = z.Write(recordEnd)
 	d.fail(errors.Join(err, z.Close(), out.Flush()))
 	return d.far.Len() - start
@@ -124,14 +99,13 @@ type plainWriter struct{ io.Writer }
 
 func (plainWriter) Close() error { return nil }
 
-// copy writes a block from some place on, piece by piece. A piece is the draft's: at most one block is copied at a
-// time.
-func (d *draft) copy(to io.Writer, block longBlock, from int64) {
+// copy writes a block, piece by piece. A piece is the draft's: at most one block is copied at a time.
+func (d *draft) copy(to io.Writer, block *io.SectionReader) {
 	if d.piece == nil {
 		d.piece = make([]byte, piece)
 	}
-	for off := from; off < block.Len() && d.err == nil; {
-		part := d.piece[:min(piece, block.Len()-off)]
+	for off := int64(0); off < block.Size() && d.err == nil; {
+		part := d.piece[:min(piece, block.Size()-off)]
 		if n, err := block.ReadAt(part, off); n < len(part) {
 			d.fail(err)
 			return
@@ -165,7 +139,7 @@ func (d *draft) longMetadata(rec *page.Record) {
 		err = errors.Join(err, e)
 	}
 	d.fail(errors.Join(err, out.Flush()))
-	d.endLong(fieldsType, text)
+	d.endLong(fieldsType, io.NewSectionReader(text, 0, text.Len()))
 }
 
 // linksAreLong reports whether a page's links are a long block.

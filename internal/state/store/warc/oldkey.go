@@ -11,23 +11,15 @@ import (
 func OldKey(url string) string { return string(appendOldKey(nil, url)) }
 
 func appendOldKey(dst []byte, url string) []byte {
-	scheme, rest, ok := strings.Cut(url, "://")
+	host, port, path, query, ok := cutURL(url)
 	if !ok {
 		return field.Token(dst, strings.ToLower(url))
 	}
-	rest, _, _ = strings.Cut(rest, "#")
-	end := strings.IndexAny(rest, "/?")
-	if end < 0 {
-		end = len(rest)
-	}
-	host, port := splitPort(rest[:end])
 	dst = appendOldHost(dst, strings.ToLower(host))
-	if port != "" && port != defaultPorts[strings.ToLower(scheme)] {
+	if port != "" {
 		dst = field.Token(append(dst, ':'), port)
 	}
-	path, query, _ := strings.Cut(rest[end:], "?")
-	dst = append(dst, ')')
-	dst = appendOldPath(dst, strings.ToLower(path))
+	dst = appendOldPath(append(dst, ')'), strings.ToLower(path))
 	if query == "" {
 		return dst
 	}

@@ -106,7 +106,7 @@ func (d *draft) response(rec *page.Record, id string) int64 {
 	d.field("WARC-Truncated", string(res.Truncated))
 	d.digest("WARC-Payload-Digest", d.payload)
 	if res.RawLen() > maxShort {
-		return d.endLong(responseType, answerOf(res))
+		return d.endLong(responseType, answerOf(res, 0))
 	}
 	if res.Far != nil {
 		d.block = append(d.block[:0], make([]byte, res.RawLen())...)
@@ -131,7 +131,7 @@ func (d *draft) payloadDigest(rec *page.Record) [sha1.Size]byte {
 		return rec.Digest
 	case res.Far != nil:
 		sum := sha1.New()
-		d.copy(sum, res.Far.Raw, int64(res.HeadLen))
+		d.copy(sum, answerOf(res, int64(res.HeadLen)))
 		return [sha1.Size]byte(sum.Sum(nil))
 	}
 	return sha1.Sum(res.Raw[res.HeadLen:])

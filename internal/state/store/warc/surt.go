@@ -25,26 +25,34 @@ func appendSURT(dst []byte, url string) []byte {
 	if !utf8.ValidString(url) {
 		url = string([]rune(url)) // as the line's JSON has it
 	}
-	scheme, rest, ok := strings.Cut(url, "://")
+	host, port, path, query, ok := cutURL(url)
 	if !ok {
 		return field.Token(dst, strings.ToLower(url))
 	}
-	rest, _, _ = strings.Cut(rest, "#")
-	end := strings.IndexAny(rest, "/?")
-	if end < 0 {
-		end = len(rest)
-	}
-	host, port := splitPort(rest[:end])
 	dst = appendHost(dst, host)
-	if port != "" && port != defaultPorts[strings.ToLower(scheme)] {
+	if port != "" {
 		dst = field.Token(append(dst, ':'), port)
 	}
-	path, query, _ := strings.Cut(rest[end:], "?")
 	dst = append(append(dst, ')'), keyPath(path)...)
 	if query = keyQuery(query); query != "" {
 		dst = append(append(dst, '?'), query...)
 	}
 	return dst
+}
+
+// cutURL takes a URL apart, but for its fragment. port is "" where it is the scheme's own.
+func cutURL(url string) (host, port, path, query string, ok bool) {
+	scheme, rest, ok := strings.Cut(url, "://")
+	rest, _, _ = strings.Cut(rest, "#")
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	if host, port = splitPort(rest[:end]); port == defaultPorts[strings.ToLower(scheme)] {
+		port = ""
+	}
+	path, query, _ = strings.Cut(rest[end:], "?")
+	return host, port, path, query, ok
 }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}

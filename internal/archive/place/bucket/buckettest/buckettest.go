@@ -63,10 +63,15 @@ func NewFake() (*httptest.Server, error) {
 	if err := backend.CreateBucket(Bucket); err != nil {
 		return nil, err
 	}
-	s := httptest.NewUnstartedServer(gofakes3.New(backend).Server())
+	return serve(gofakes3.New(backend).Server()), nil
+}
+
+// serve starts a server that logs nothing.
+func serve(h http.Handler) *httptest.Server {
+	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	s.Start()
-	return s, nil
+	return s
 }
 
 // Fake starts a server in this process, and returns its endpoint.
@@ -189,7 +194,7 @@ func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
 		r.Out.Host = r.In.Host // which is signed
 	}, ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0), FlushInterval: -1}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = &counted{r.Body, f}
 		switch f.roll() {
 		case Busy:
@@ -218,8 +223,6 @@ func Proxy(t testing.TB, endpoint string, seed uint64) *Faults {
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	s.Start()
 	t.Cleanup(s.Close)
 	f.Endpoint = s.URL
 	return f

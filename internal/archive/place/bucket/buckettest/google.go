@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"log/slog"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
@@ -60,9 +59,7 @@ type googleSession struct {
 // Google starts a server.
 func Google(t testing.TB) *GoogleServer {
 	g := &GoogleServer{objects: map[string]*googleObject{}, sessions: map[string]*googleSession{}}
-	s := httptest.NewUnstartedServer(g)
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	s.Start()
+	s := serve(g)
 	t.Cleanup(s.Close)
 	g.URL = s.URL
 	return g
@@ -184,11 +181,6 @@ func (g *GoogleServer) list(w http.ResponseWriter, query url.Values) {
 		refuse(w, http.StatusBadRequest, "Invalid maxResults")
 		return
 	}
-	var names []string
-	for name := range g.objects {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	prefix, delimiter, token := query.Get("prefix"), query.Get("delimiter"), query.Get("pageToken")
 	answer := struct {
 		Items    []*googleObject `json:"items,omitempty"`
@@ -196,7 +188,7 @@ func (g *GoogleServer) list(w http.ResponseWriter, query url.Values) {
 		Next     string          `json:"nextPageToken,omitempty"`
 	}{}
 	last := ""
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(g.objects)) {
 		rest, is := strings.CutPrefix(name, prefix)
 		if !is || name <= token && token != "" {
 			continue

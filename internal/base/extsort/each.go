@@ -1,0 +1,72 @@
+package extsort
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+)
+
+// Each calls f with the records of the first part in order. Nothing may be added any more. Key and value are valid
+// until f returns.
+func (s *Sorter) Each(ctx context.Context, f func(key, value []byte) error) error {
+	sorted, err := s.Sorted(0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(sorted.Each(ctx, f), sorted.Close())
+}
+
+// Each calls f with the records that are left. Key and value are valid until f returns.
+func (m *Merge) Each(ctx context.Context, f func(key, value []byte) error) error {
+	for {
+		key, value, err := m.Next()
+		if err = errors.Join(err, ctx.Err()); errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = f(key, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// EachKey is Each for the first record of each key.
+func (s *Sorter) EachKey(ctx context.Context, f func(key, value []byte) error) error {
+	var last []byte
+	begun := false
+	return s.Each(ctx, func(key, value []byte) error {
+		if begun && bytes.Equal(key, last) {
+			return nil
+		}
+		begun, last = true, append(last[:0], key...)
+		return f(key, value)
+	})
+}
+
+// MergeSorted merges records that are sorted by key and value. Their Next is called again only when the merge is done
+// with the record before.
+func MergeSorted(all []Records) *Merge {
+	m := &Merge{}
+	for _, src := range all {
+		m.add(&given{src: src})
+	}
+	return m
+}
+
+// A given is a sequence of records that is sorted by others.
+type given struct {
+	src      Records
+	key, val []byte
+}
+
+func (g *given) advance() (err error) {
+	g.key, g.val, err = g.src.Next()
+	return err
+}
+
+func (g *given) record() (key, head []byte)    { return g.key, g.val[:min(len(g.val), compared)] }
+func (g *given) value(*[]byte) ([]byte, error) { return g.val, nil }
+func (g *given) close() error                  { return nil }
