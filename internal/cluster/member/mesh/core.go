@@ -105,6 +105,12 @@ type poster interface {
 	post(to strategy.Node, it item, done func(to strategy.Node, r *reply))
 }
 
+// A sender sends all that is known of a host to nodes, or its open URLs: see transfers.
+type sender interface {
+	sendAll(host string, to []strategy.Node, over func(stored []strategy.Node))
+	sendOpen(host string, to []strategy.Node, over func(stored []strategy.Node))
+}
+
 // A finder finds the live nodes closest to an id: see lookups.
 type finder interface {
 	find(id xor.ID, again bool, f func([]strategy.Node))

@@ -274,10 +274,9 @@ func compareGathers(a, b gatherKey) int {
 
 // append encodes a tally.
 func (t *Tally) append(w *varint.Writer) {
-	w.Uint(uint64(t.Nodes))
-	w.Uint(uint64(t.Missing))
-	w.Uint(uint64(t.Idle))
-	w.Uint(uint64(t.Bereft))
+	for _, n := range []int{t.Nodes, t.Missing, t.Idle, t.Bereft} {
+		w.Uint(uint64(n))
+	}
 	w.Uint(t.Print)
 	w.Uint(uint64(t.Gone))
 	w.Uint(uint64(t.GonePages))

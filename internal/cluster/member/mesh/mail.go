@@ -103,6 +103,11 @@ type mail struct {
 // An itemHandler does an item, and calls answer once, at once or later.
 type itemHandler func(from strategy.Node, it item, answer func(reply))
 
+// atOnce returns the handler of items that f answers at once.
+func atOnce(f func(from strategy.Node, it item) reply) itemHandler {
+	return func(from strategy.Node, it item, answer func(reply)) { answer(f(from, it)) }
+}
+
 // A delivery is an item on its way.
 type delivery struct {
 	item
