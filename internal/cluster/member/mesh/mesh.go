@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"kumo/internal/base/splitmix"
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/strategy"
 )
@@ -44,7 +45,7 @@ type Machine struct {
 // New makes a machine. Its caller passes events to the overlay, which contains this node, too.
 func New(cfg Config) *Machine {
 	cfg.setDefaults()
-	c := &core{self: cfg.Self, log: cfg.Log, last: mix(cfg.Process) >> 24}
+	c := &core{self: cfg.Self, log: cfg.Log, last: splitmix.Next(cfg.Process) >> 24}
 	m := &Machine{core: c, place: newPlace(c, cfg.Overlay, cfg.Width, cfg.Backups), mail: newMail(c),
 		inbox: newInbox(c), history: newHistory(c)}
 	m.place.alone = solitude{core: c, wait: cfg.Alone, resume: m.resumeAlone}

@@ -66,12 +66,11 @@ func (a *arrivals) chunk(from strategy.Node, c chunkMsg) {
 	in := a.coming[t.From]
 	if in == nil || in.t.Attempt < t.Attempt {
 		if in != nil {
-			a.discard(in)
-		}
-		if in != nil && in.issued > 0 {
-			a.retire(in)
-			delete(a.coming, t.From)
-			return // the new attempt begins when the old one is undone
+			if a.discard(in); in.issued > 0 {
+				a.retire(in)
+				delete(a.coming, t.From)
+				return // the new attempt begins when the old one is undone
+			}
 		}
 		in = &arrival{t: t}
 		a.coming[t.From] = in

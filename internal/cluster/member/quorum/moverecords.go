@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"kumo/internal/base/varint"
@@ -61,11 +62,7 @@ func (r *moveRecords) known(from strategy.Node) bool {
 
 // settled drops the records of other nodes.
 func (r *moveRecords) settled() {
-	for n := range r.read {
-		if n != r.env.self {
-			delete(r.read, n)
-		}
-	}
+	maps.DeleteFunc(r.read, func(n strategy.Node, _ record) bool { return n != r.env.self })
 }
 
 // A record's value is a version byte, then for each target node its name, the number of its hosts, and their names.

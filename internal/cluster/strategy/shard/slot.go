@@ -5,6 +5,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"kumo/internal/base/splitmix"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -20,7 +21,7 @@ func (c Config) FreeSlot(members []strategy.Member, node strategy.Node) int {
 		}
 	}
 	slots := uint64(c.Slots)
-	first := mix(xxhash.Sum64String(string(node))^newHashes(c.Seed).first) % slots
+	first := splitmix.Mix(xxhash.Sum64String(string(node))^newHashes(c.Seed).first) % slots
 	for i := range slots {
 		if slot := int((first + i) % slots); !taken[slot] {
 			return slot
