@@ -90,7 +90,6 @@ func (v *liveness) answered(q question, from Contact) *peer {
 	return p
 }
 
-// failed applies that a question was not answered.
 func (v *liveness) failed(q question) {
 	p := v.table.known(q.to.Node)
 	switch {

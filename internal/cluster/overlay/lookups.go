@@ -221,7 +221,6 @@ func (s *lookUps) missed(l *lookUp, to Contact) {
 	s.advance(l)
 }
 
-// found returns the result of a look-up.
 func (s *lookUps) found(l *lookUp) Found {
 	if l.told != nil {
 		return Found{Tag: l.tag, Closest: l.told, Exact: true}

@@ -70,7 +70,6 @@ func (r *risks) watch() {
 	})
 }
 
-// acknowledged processes a messageHaveRisks.
 func (r *risks) acknowledged(from strategy.Node, m *varint.Reader) error {
 	number, of, over, n := m.Uint(), strategy.Node(m.String()), m.Bool(), m.Uint()
 	if n > maxRisks {
@@ -119,7 +118,6 @@ type riskWait struct {
 
 func (s *riskLists) isEmpty() bool { return len(s.sizes)+len(s.keepers)+len(s.waits) == 0 }
 
-// grown processes an AtRisk.
 func (s *riskLists) grown(e AtRisk) {
 	for _, l := range e.Lists {
 		s.sizes[l.Name] = l.Size

@@ -188,7 +188,6 @@ func (b *balancer) answerLevel(_ strategy.Node, _ item) reply {
 	return reply{code: replyYes, number: int64(b.load.Level + b.reservedBlocks())}
 }
 
-// reserve processes an itemReserve.
 func (b *balancer) reserve(from strategy.Node, it item) reply {
 	n := min(it.number, int64(-b.load.Level-b.reservedBlocks()))
 	if !b.known || n <= 0 || b.place.leaving {
@@ -255,7 +254,6 @@ func (b *balancer) returnGuests() {
 	}
 }
 
-// returned processes an itemReturn.
 func (b *balancer) returned(from strategy.Node, it item) reply {
 	if b.lent[it.host] == from {
 		delete(b.lent, it.host)
@@ -283,7 +281,6 @@ func (b *balancer) checkLent() {
 	}
 }
 
-// answerGuest replies to an itemGuest.
 func (b *balancer) answerGuest(_ strategy.Node, it item) reply {
 	if b.place.view.in[it.host] {
 		return reply{code: replyYes}

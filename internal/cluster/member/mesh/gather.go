@@ -242,7 +242,6 @@ func (s *gatherings) asked(from strategy.Node, r *varint.Reader) error {
 	return nil
 }
 
-// answered processes a messageTally.
 func (s *gatherings) answered(from strategy.Node, r *varint.Reader) error {
 	id, over := r.Uint(), r.Bool()
 	var t Tally
@@ -272,7 +271,6 @@ func compareGathers(a, b gatherKey) int {
 	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.id, b.id))
 }
 
-// append encodes a tally.
 func (t *Tally) append(w *varint.Writer) {
 	for _, n := range []int{t.Nodes, t.Missing, t.Idle, t.Bereft} {
 		w.Uint(uint64(n))

@@ -73,7 +73,6 @@ func (s *holdings) fetches(g *holding) bool {
 	return s.place.closest(g.id) && !v.out[g.host] || v.in[g.host] && !s.place.leaving
 }
 
-// dispatched processes an itemDispatch.
 func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
 	g := s.byHost[it.host]
 	if g != nil && g.handover.stopping {
@@ -132,7 +131,6 @@ func (s *holdings) take(from strategy.Node, g *holding, it item, answer func(rep
 	s.core.do(Take{ID: id, Host: it.host, Links: it.links, Timing: g.handover.timing.now(s.core.now)})
 }
 
-// check replies to an itemCheck.
 func (s *holdings) check(from strategy.Node, it item) reply {
 	g := s.byHost[it.host]
 	if g == nil {
@@ -213,7 +211,6 @@ func (s *holdings) releaseAll() {
 	}
 }
 
-// stop has the engine release a host.
 func (s *holdings) stop(g *holding) {
 	g.handover.stopping = true
 	s.place.setStopped(g.host, true)

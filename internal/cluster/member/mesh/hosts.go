@@ -95,7 +95,6 @@ func (s *openHosts) opened(host string, open, recent int) {
 	}
 }
 
-// names returns the hosts, sorted.
 func (s *openHosts) names() []string { return sortedKeys(s.byHost) }
 
 // updateAll checks of which hosts this node is the first backup.
@@ -243,7 +242,6 @@ func (s *openHosts) read(h *openHost) {
 	})
 }
 
-// send sends links to a host's target.
 func (s *openHosts) send(h *openHost, links []Link) {
 	h.sending = true
 	to := h.target

@@ -19,7 +19,6 @@ type keeper struct {
 	over   bool             // it need not have them for now, as it has answered
 }
 
-// hasAll reports whether a keeper has all of some lists.
 func (k *keeper) hasAll(sizes map[string]int64) bool {
 	for name, size := range sizes {
 		if k.has[name] < size {

@@ -161,7 +161,6 @@ func newMail(c *core) *mail {
 		ofNode: map[strategy.Node]int{}, arrivals: bounded.NewRecent[packetKey, time.Time](maxArrived)}
 }
 
-// post sends an item to a node, which may be this one.
 func (m *mail) post(to strategy.Node, it item, done func(to strategy.Node, r *reply)) {
 	l := m.lanes[to]
 	if l == nil {
@@ -176,7 +175,6 @@ func (m *mail) post(to strategy.Node, it item, done func(to strategy.Node, r *re
 	m.wake(l)
 }
 
-// finish ends a delivery.
 func (m *mail) finish(d *delivery, to strategy.Node, r *reply) {
 	if d.works {
 		m.posted--
@@ -370,7 +368,6 @@ func (m *mail) end(key packetKey, works bool) {
 	}
 }
 
-// handle does an item.
 func (m *mail) handle(from strategy.Node, it item, answer func(reply)) {
 	if f := m.handlers[it.kind]; f != nil {
 		f(from, it, answer)

@@ -80,7 +80,6 @@ func (v *reviews) review() {
 	}
 }
 
-// count replies to an itemOpen.
 func (v *reviews) count(_ strategy.Node, it item) reply {
 	if _, is := v.place.peers(it.host); !is {
 		return reply{code: replyNo}

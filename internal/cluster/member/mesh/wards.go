@@ -244,11 +244,7 @@ func (s *wards) check() {
 	if !s.place.isFresh() && !s.place.leaving {
 		return
 	}
-	for n, at := range s.offered {
-		if s.core.now.Sub(at) > lostFor {
-			delete(s.offered, n)
-		}
-	}
+	maps.DeleteFunc(s.offered, func(_ strategy.Node, at time.Time) bool { return s.core.now.Sub(at) > lostFor })
 	for _, n := range slices.Sorted(maps.Keys(s.byNode)) {
 		w := s.byNode[n]
 		if w.missed > 0 && (!w.lost || s.place.leaving) {
@@ -297,7 +293,6 @@ func (s *wards) lookedUp(n strategy.Node, w *ward, near []strategy.Node) {
 	}
 }
 
-// drop drops all copies of a node's lists.
 func (s *wards) drop(n strategy.Node) {
 	if s.byNode[n] != nil {
 		delete(s.byNode, n)

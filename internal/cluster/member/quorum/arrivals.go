@@ -105,7 +105,6 @@ func (a *arrivals) buffer(in *arrival, c chunkMsg) {
 	a.early += len(c.data)
 }
 
-// discard drops the buffered chunks.
 func (a *arrivals) discard(in *arrival) {
 	for _, c := range in.early {
 		a.early -= len(c.data)
@@ -113,7 +112,6 @@ func (a *arrivals) discard(in *arrival) {
 	in.early = nil
 }
 
-// issue passes the next chunk to the holder.
 func (a *arrivals) issue(in *arrival, c chunkMsg) {
 	in.issued++
 	in.ending = c.last
@@ -201,14 +199,12 @@ func (a *arrivals) findUndone(t member.Transfer) int {
 	return slices.IndexFunc(a.undone, func(in *arrival) bool { return in.t == t })
 }
 
-// dropped applies that the holder has undone a transfer.
 func (a *arrivals) dropped(t member.Transfer) {
 	if i := a.findUndone(t); i >= 0 {
 		a.undone = slices.Delete(a.undone, i, i+1)
 	}
 }
 
-// undoing reports whether any transfer is being undone.
 func (a *arrivals) undoing() bool { return len(a.undone) > 0 }
 
 // receivedFrom returns the complete transfers to this node since the last settled epoch; not known while one from the

@@ -38,10 +38,8 @@ func (r *moveRecords) entry(n strategy.Node, e member.Entry) error {
 	return err
 }
 
-// setOwn stores the record that this node has written.
 func (r *moveRecords) setOwn(own record) { r.read[r.env.self] = own }
 
-// own returns the hosts in this node's record.
 func (r *moveRecords) own() map[string]strategy.Node { return r.read[r.env.self].moves }
 
 // under returns the hosts that move from a node under an epoch, as far as this node knows.

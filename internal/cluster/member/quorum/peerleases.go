@@ -109,7 +109,6 @@ func (l *peerLeases) entry(n strategy.Node, e member.Entry) *peer {
 	return p
 }
 
-// wrote applies the result of a revocation.
 func (l *peerLeases) wrote(n strategy.Node, w member.Wrote) {
 	p := l.leases[n]
 	if p == nil {
