@@ -44,6 +44,17 @@ func isWord(word string) bool {
 	return word != ""
 }
 
+// CheckMessage says why a message cannot be sent to a node.
+func CheckMessage(to strategy.Node, data []byte) error {
+	if err := CheckNode(to); err != nil {
+		return err
+	}
+	if err := CheckSize(data); err != nil {
+		return fmt.Errorf("a message to %s: %w", to, err)
+	}
+	return nil
+}
+
 // CheckSize returns ErrTooLarge for what is beyond MaxData.
 func CheckSize(data []byte) error {
 	if len(data) > MaxData {

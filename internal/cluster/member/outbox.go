@@ -341,7 +341,6 @@ func addTo(all []Range, n uint64) []Range {
 	return append(all, Range{n, n})
 }
 
-// lane is the lane of a node.
 func (o *Outbox) lane(to strategy.Node) *lane {
 	i, found := slices.BinarySearchFunc(o.lanes, to, func(l *lane, to strategy.Node) int { return cmp.Compare(l.to, to) })
 	if !found {

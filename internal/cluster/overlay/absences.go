@@ -11,8 +11,7 @@ import (
 // Invariant: a node that has moved to other addresses is not absent, unless it has said farewell.
 type absences struct {
 	env    *env
-	recent []absence // a ring
-	at     int
+	recent ring[absence]
 }
 
 // mostAbsent bounds the absences.
@@ -27,18 +26,12 @@ type absence struct {
 }
 
 func (a *absences) mark(c Contact, left bool) {
-	one := absence{short(c.ID), places(c.Addrs), left, a.env.now + 2*a.env.cfg.Notice}
-	if len(a.recent) < mostAbsent {
-		a.recent = append(a.recent, one)
-		return
-	}
-	a.recent[a.at] = one
-	a.at = (a.at + 1) % mostAbsent
+	a.recent.add(absence{short(c.ID), places(c.Addrs), left, a.env.now + 2*a.env.cfg.Notice}, mostAbsent)
 }
 
 // has reports whether a node did not answer lately at the addresses that are known now.
 func (a *absences) has(c Contact) bool {
-	return slices.ContainsFunc(a.recent, func(one absence) bool {
+	return slices.ContainsFunc(a.recent.all, func(one absence) bool {
 		return one.id == short(c.ID) && one.until > a.env.now && (one.left || one.places == places(c.Addrs))
 	})
 }
@@ -46,6 +39,21 @@ func (a *absences) has(c Contact) bool {
 // forget drops the nodes that did not answer while this one had no contact: it was offline itself. Those that have said
 // farewell stay.
 func (a *absences) forget() {
-	a.recent = slices.DeleteFunc(a.recent, func(one absence) bool { return !one.left })
-	a.at = 0
+	a.recent = ring[absence]{all: slices.DeleteFunc(a.recent.all, func(one absence) bool { return !one.left })}
+}
+
+// A ring has the last elements that were added.
+type ring[E any] struct {
+	all []E
+	at  int // the oldest, once it is full
+}
+
+// add adds an element, in place of the oldest if there are as many as may be.
+func (r *ring[E]) add(e E, most int) {
+	if len(r.all) < most {
+		r.all = append(r.all, e)
+		return
+	}
+	r.all[r.at] = e
+	r.at = (r.at + 1) % most
 }

@@ -7,6 +7,14 @@ import (
 	"kumo/internal/base/xor"
 )
 
+// questions are what other parts ask by way of an exchange.
+type questions interface {
+	ask(question) bool
+	ping(*peer)
+	try(c Contact, kind byte, teller uint64) bool
+	awaitsNeighbour() bool
+}
+
 // An exchange guards the questions to other nodes: it sends them, matches answers to them, and lets those fail that are
 // not answered in time.
 //
@@ -16,10 +24,9 @@ import (
 type exchange struct {
 	env    *env
 	table  *table
-	open   []question // under way
-	late   []question // the last ones that have failed: a ring
-	lateAt int
-	number uint32 // of the last question
+	open   []question     // under way
+	late   ring[question] // the last ones that have failed
+	number uint32         // of the last question
 }
 
 // mostLate bounds the failed questions of which an answer still counts.
@@ -91,12 +98,7 @@ func (x *exchange) ping(p *peer) {
 	}
 }
 
-// tryNear asks a node that would be a neighbour for its own ones. It returns false if too many questions are under way.
-func (x *exchange) tryNear(c Contact, teller uint64) bool {
-	return x.try(c, nearQuestion, teller)
-}
-
-// try asks a node that is not in the table for a sign of life. It returns false if too many such questions are under
+// try asks a node that is not in the table for a sign of life, or one that would be a neighbour for its own ones. It returns false if too many such questions are under
 // way, or too many about nodes that the same teller has reported.
 func (x *exchange) try(c Contact, kind byte, teller uint64) bool {
 	all, same := 0, 0
@@ -129,9 +131,9 @@ func (x *exchange) take(node string, m *note) (q question, asked bool) {
 			return q, true
 		}
 	}
-	for i := range x.late {
-		if x.late[i].isAnswered(node, m) {
-			q, x.late[i] = x.late[i], question{}
+	for i := range x.late.all {
+		if late := &x.late.all[i]; late.isAnswered(node, m) {
+			q, *late = *late, question{}
 			return q, true
 		}
 	}
@@ -156,20 +158,10 @@ func (x *exchange) expire(failed func(question)) {
 		x.drop(i)
 		failed(q)
 		if !q.vain {
-			x.awaitLate(q)
+			q.late = true
+			x.late.add(q, mostLate)
 		}
 	}
-}
-
-// awaitLate retains a question that has failed.
-func (x *exchange) awaitLate(q question) {
-	q.late = true
-	if len(x.late) < mostLate {
-		x.late = append(x.late, q)
-		return
-	}
-	x.late[x.lateAt] = q
-	x.lateAt = (x.lateAt + 1) % mostLate
 }
 
 // lost lets all questions to a node fail. If there is none, it pings the node if that is in the table.
@@ -192,9 +184,9 @@ func (x *exchange) forgo(c Contact) {
 			q.until, q.vain = x.env.now, true
 		}
 	}
-	for i := range x.late {
-		if x.late[i].to.ID == c.ID {
-			x.late[i] = question{}
+	for i := range x.late.all {
+		if late := &x.late.all[i]; late.to.ID == c.ID {
+			*late = question{}
 		}
 	}
 }

@@ -1,8 +1,8 @@
 package overlay
 
 import (
+	"cmp"
 	"slices"
-	"time"
 )
 
 // A liveness guards which nodes are in the table: those that have answered, until they fail to answer or leave.
@@ -14,18 +14,8 @@ type liveness struct {
 	table     *table
 	absences  *absences
 	buried    func(c Contact, near bool) // is called for each contact that died or left
-	questions interface {
-		ask(question) bool
-		ping(*peer)
-		try(c Contact, kind byte, teller uint64) bool
-		tryNear(c Contact, teller uint64) bool
-	}
-	watch interface {
-		interval() time.Duration
-		askAt(*peer, time.Duration)
-		unsettle()
-		knowsPlace() bool
-	}
+	questions questions
+	watch     *watch
 }
 
 // deaf is the number of intervals between exchanges in which a contact must have answered once.
@@ -52,7 +42,7 @@ func (v *liveness) hear(from Contact) {
 	}
 	switch {
 	case v.table.isNear(from.ID):
-		v.questions.tryNear(from, 0)
+		v.questions.try(from, nearQuestion, 0)
 	case v.table.wants(v.table.bucket(from.ID)):
 		v.questions.try(from, pingQuestion, 0)
 	default:
@@ -100,7 +90,6 @@ func (v *liveness) answered(q question, from Contact) *peer {
 	return p
 }
 
-// failed applies that a question was not answered.
 func (v *liveness) failed(q question) {
 	p := v.table.known(q.to.Node)
 	switch {
@@ -155,7 +144,7 @@ func (v *liveness) admit(c Contact, p *peer) *peer {
 	if p.near && depth(v.table.id, p.ID) == v.table.guards() {
 		next /= 2
 	}
-	if p.near && p.version == 0 && !v.watch.knowsPlace() { // its list of neighbours is not here
+	if p.near && p.version == 0 && !v.watch.placed { // its list of neighbours is not here
 		next = 0
 	}
 	v.watch.askAt(p, v.env.now+next)
@@ -172,7 +161,8 @@ func (v *liveness) bury(p *peer, left bool) {
 	v.absences.mark(p.Contact, left)
 	v.buried(p.Contact, near)
 	v.env.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left, Near: near})
-	if spare := freshest(v.table.bucket(p.ID).spare); spare != nil {
-		v.questions.try(spare.Contact, pingQuestion, 0)
+	if spares := v.table.bucket(p.ID).spare; len(spares) > 0 {
+		freshest := slices.MaxFunc(spares, func(p, q *peer) int { return cmp.Compare(p.heard, q.heard) })
+		v.questions.try(freshest.Contact, pingQuestion, 0)
 	}
 }

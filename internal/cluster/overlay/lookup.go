@@ -85,11 +85,8 @@ func (l *lookUp) add(c Contact, teller uint64, cfg *Config) {
 		return
 	}
 	hops := uint8(1)
-	if teller != 0 {
-		i := slices.IndexFunc(l.list, func(t candidate) bool { return short(t.ID) == teller })
-		if i >= 0 {
-			hops += l.list[i].hops
-		}
+	if t := l.teller(teller); t != nil {
+		hops += t.hops
 	}
 	l.list = slices.Insert(l.list, at, candidate{Contact: c, teller: teller, hops: hops})
 	if l.crowded(cfg) {
@@ -183,11 +180,9 @@ func (l *lookUp) atOnce(cfg *Config) int {
 	return cfg.Alpha
 }
 
-func (l *lookUp) teller(c *candidate) *candidate {
-	if c.teller == 0 {
-		return nil
-	}
-	i := slices.IndexFunc(l.list, func(t candidate) bool { return short(t.ID) == c.teller })
+// teller returns the candidate with a short id; nil: none.
+func (l *lookUp) teller(id uint64) *candidate {
+	i := slices.IndexFunc(l.list, func(t candidate) bool { return short(t.ID) == id })
 	if i < 0 {
 		return nil
 	}

@@ -124,7 +124,7 @@ func (s *lookUps) advanceWith(l *lookUp, from Contact, m note) {
 	}
 	c.state = there
 	c.Contact = from
-	if t := l.teller(c); t != nil {
+	if t := l.teller(c.teller); t != nil {
 		t.good++
 	}
 	ids, met := s.ids[:0], s.met[:0]
@@ -213,7 +213,7 @@ func (s *lookUps) missed(l *lookUp, to Contact) {
 			s.absences.mark(to, false)
 		}
 	}
-	if t := l.teller(c); t != nil {
+	if t := l.teller(c.teller); t != nil {
 		if t.vain++; int(t.vain) > s.env.cfg.Alpha && t.vain > 2*t.good {
 			l.distrust(short(t.ID))
 		}
@@ -221,7 +221,6 @@ func (s *lookUps) missed(l *lookUp, to Contact) {
 	s.advance(l)
 }
 
-// found returns the result of a look-up.
 func (s *lookUps) found(l *lookUp) Found {
 	if l.told != nil {
 		return Found{Tag: l.tag, Closest: l.told, Exact: true}

@@ -57,11 +57,7 @@ func parse(data []byte) (m note, err error) {
 	switch m.kind {
 	case pingQuestion, pingAnswer, farewell:
 	case findQuestion:
-		if len(r.Rest) < len(m.id) {
-			return m, ErrMessage
-		}
-		copy(m.id[:], r.Rest)
-		r.Rest = r.Rest[len(m.id):]
+		copy(m.id[:], r.Take(xor.Size))
 		m.want = int(min(r.Uint(), mostContacts))
 	case findAnswer:
 		exact := r.Uint()

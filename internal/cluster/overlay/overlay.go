@@ -179,7 +179,6 @@ func (o *Overlay) apply(e Event) {
 	}
 }
 
-// message applies another node's message.
 func (o *Overlay) message(e Message) {
 	m, err := parse(e.Data)
 	if err != nil || e.From.Node == "" || len(e.From.Node) > MaxName {
@@ -224,7 +223,6 @@ func (o *Overlay) message(e Message) {
 	}
 }
 
-// answered applies an answer.
 func (o *Overlay) answered(q question, from Contact, m note) {
 	from.ID = q.to.ID
 	if len(from.Addrs) == 0 {
@@ -244,7 +242,6 @@ func (o *Overlay) answered(q question, from Contact, m note) {
 	}
 }
 
-// failed applies that a question was not answered.
 func (o *Overlay) failed(q question) {
 	if q.lookUp != nil && !q.lookUp.over {
 		o.lookUps.missed(q.lookUp, q.to)

@@ -81,8 +81,8 @@ func TestANodeThatMovedIsNotAbsent(t *testing.T) {
 	for i := range 3 * mostAbsent {
 		a.mark(contact(i), false)
 	}
-	if len(a.recent) > mostAbsent || !a.has(contact(3*mostAbsent-1)) {
-		t.Errorf("%d absences are retained", len(a.recent))
+	if len(a.recent.all) > mostAbsent || !a.has(contact(3*mostAbsent-1)) {
+		t.Errorf("%d absences are retained", len(a.recent.all))
 	}
 }
 
@@ -152,8 +152,7 @@ func (a *asks) try(c Contact, _ byte, _ uint64) bool {
 	a.tries = append(a.tries, c.Node)
 	return true
 }
-func (a *asks) tryNear(c Contact, _ uint64) bool { return a.try(c, nearQuestion, 0) }
-func (a *asks) awaitsNeighbour() bool            { return false }
+func (a *asks) awaitsNeighbour() bool { return false }
 
 // TestOnlyAnswersAdmit hears of a node, gets its answer, and then none for some questions.
 func TestOnlyAnswersAdmit(t *testing.T) {
@@ -196,14 +195,14 @@ func TestAPlaceIsKnownWhenAllListsAreHere(t *testing.T) {
 	w.unsettle()
 	for i := range 3 {
 		w.settle()
-		if w.freshen(); w.settled || w.knowsPlace() || len(env.out) > 0 {
+		if w.freshen(); w.settled || w.placed || len(env.out) > 0 {
 			t.Fatalf("the place is known by %d lists of 3", i)
 		}
 		w.applyList(table.known(contact(i).Node), note{listed: true, version: 5})
 	}
 	w.settle()
 	w.freshen()
-	if !w.knowsPlace() || table.prefix != 0 || len(env.out) != 1 {
+	if !w.placed || table.prefix != 0 || len(env.out) != 1 {
 		t.Fatalf("placed %v, prefix %d, %+v", w.placed, table.prefix, env.out)
 	}
 	if f, is := env.out[0].(Fresh); !is || !f.Until.Equal(env.began.Add(env.now+w.margin())) {

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -224,23 +225,11 @@ func (t *table) dropSpare(id xor.ID) {
 }
 
 // stalest is the one that was not heard of for longest.
-func stalest(peers []*peer) (p *peer) {
-	for _, q := range peers {
-		if p == nil || q.heard < p.heard {
-			p = q
-		}
+func stalest(peers []*peer) *peer {
+	if len(peers) == 0 {
+		return nil
 	}
-	return p
-}
-
-// freshest is the one that was heard of last.
-func freshest(peers []*peer) (p *peer) {
-	for _, q := range peers {
-		if p == nil || q.heard > p.heard {
-			p = q
-		}
-	}
-	return p
+	return slices.MinFunc(peers, func(p, q *peer) int { return cmp.Compare(p.heard, q.heard) })
 }
 
 // guards is the depth of the nearest bucket that has contacts, -1 if none has. Of the ids to which no node is closer

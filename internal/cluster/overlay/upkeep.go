@@ -15,15 +15,8 @@ type upkeep struct {
 	env       *env
 	table     *table
 	absences  *absences
-	questions interface {
-		ask(question) bool
-		ping(*peer)
-	}
-	lookUps interface {
-		looking(purpose) int
-		newLookUp(id xor.ID, want int, p purpose) *lookUp
-		advance(*lookUp)
-	}
+	questions questions
+	lookUps   *lookUps
 
 	chores    time.Duration // next periodic work
 	selfAt    time.Duration // next look-up of this node's own id
@@ -31,8 +24,7 @@ type upkeep struct {
 	pause     time.Duration // between two look-ups of the own id; it grows fourfold
 	losses    int           // neighbours that died since the last of those
 	bootstrap []Contact     // the last ones that Join named
-	departed  []Contact     // that were in the table and died; a ring
-	departAt  int
+	departed  ring[Contact] // that were in the table and died
 }
 
 const (
@@ -75,7 +67,7 @@ func (u *upkeep) doChores() {
 // lookUpSelf finds the neighbours, or others in place of those that died. It does so again soon after the node has
 // joined, then ever less often: the nodes that answered may have been about to join themselves.
 func (u *upkeep) lookUpSelf() {
-	known := len(u.bootstrap)+len(u.departed)+u.table.live > 0
+	known := len(u.bootstrap)+len(u.departed.all)+u.table.live > 0
 	if u.losses > u.env.cfg.Neighbours/4 {
 		u.selfAt, u.pause = u.env.now, 0
 	}
@@ -96,7 +88,7 @@ func (u *upkeep) lookUpSelf() {
 		u.askFar()
 	}
 	l := u.lookUps.newLookUp(u.table.id, want, forSelf)
-	for _, all := range [][]Contact{u.bootstrap, u.departed} {
+	for _, all := range [][]Contact{u.bootstrap, u.departed.all} {
 		for _, c := range all {
 			if u.table.known(c.Node) == nil {
 				l.add(c, 0, &u.env.cfg)
@@ -122,7 +114,7 @@ func (u *upkeep) lookedUp(p purpose) {
 	switch {
 	case p == forBucket:
 		u.chores = min(u.chores, u.env.now)
-	case p == forSelf && (u.table.live > 0 || len(u.bootstrap) == 0 && len(u.departed) == 0):
+	case p == forSelf && (u.table.live > 0 || len(u.bootstrap) == 0 && len(u.departed.all) == 0):
 		u.table.joined, u.chores = true, u.env.now
 	}
 }
@@ -194,7 +186,7 @@ func (u *upkeep) check() {
 // heal asks one of the nodes that died, or by which this one joined, for nodes that would be neighbours: those of
 // another part of the network, if it was partitioned.
 func (u *upkeep) heal() {
-	n := len(u.bootstrap) + len(u.departed)
+	n := len(u.bootstrap) + len(u.departed.all)
 	if n == 0 || u.healAt > u.env.now && u.table.live > n { // in a large network other nodes do so, too
 		return
 	}
@@ -203,7 +195,7 @@ func (u *upkeep) heal() {
 	if i := u.env.rng.IntN(n); i < len(u.bootstrap) {
 		c = u.bootstrap[i]
 	} else {
-		c = u.departed[i-len(u.bootstrap)]
+		c = u.departed.all[i-len(u.bootstrap)]
 	}
 	if u.table.known(c.Node) == nil && !u.absences.has(c) {
 		u.questions.ask(question{kind: findQuestion, to: c, healed: true})
@@ -215,10 +207,5 @@ func (u *upkeep) lost(c Contact, near bool) {
 	if near {
 		u.losses++
 	}
-	if len(u.departed) < mostDeparted {
-		u.departed = append(u.departed, c)
-		return
-	}
-	u.departed[u.departAt] = c
-	u.departAt = (u.departAt + 1) % mostDeparted
+	u.departed.add(c, mostDeparted)
 }

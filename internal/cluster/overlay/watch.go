@@ -17,11 +17,7 @@ type watch struct {
 	env       *env
 	table     *table
 	absences  *absences
-	questions interface {
-		ping(*peer)
-		tryNear(c Contact, teller uint64) bool
-		awaitsNeighbour() bool
-	}
+	questions questions
 
 	settled bool          // all neighbours have sent their lists since one died
 	placed  bool          // they did so once, and each empty bucket was looked up
@@ -95,7 +91,7 @@ func (w *watch) tryListed(teller xor.ID, m note) bool {
 			continue
 		}
 		if known := c.contact(id); !w.absences.has(known) {
-			all = w.questions.tryNear(known, short(teller)) && all
+			all = w.questions.try(known, nearQuestion, short(teller)) && all
 		}
 	}
 	return all
@@ -138,9 +134,6 @@ func (w *watch) isPlaced() bool {
 	}
 	return true
 }
-
-// knowsPlace reports whether the neighbours have sent their lists once, and each farther empty bucket was looked up.
-func (w *watch) knowsPlace() bool { return w.placed }
 
 // margin returns for how long at least a neighbour that has heard of this node does not take it for dead: until it asks
 // again, and for all its questions.

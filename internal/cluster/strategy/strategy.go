@@ -6,6 +6,7 @@
 package strategy
 
 import (
+	"strings"
 	"time"
 )
 
@@ -16,10 +17,8 @@ type Node string
 
 // Name is the name that a person gave the node.
 func (n Node) Name() string {
-	for i := len(n) - 1; i >= 0; i-- {
-		if n[i] == '~' {
-			return string(n[:i])
-		}
+	if i := strings.LastIndexByte(string(n), '~'); i >= 0 {
+		return string(n[:i])
 	}
 	return string(n)
 }

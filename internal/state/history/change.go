@@ -101,10 +101,9 @@ func (d *DB) apply(r *Record, before []State) error {
 func (d *DB) inMemory(r *Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	layers := [2]*table{d.active, d.frozen}
 	d.asked = d.asked[:0]
 	var at [2]refs
-	for i, t := range layers {
+	for i, t := range [2]*table{d.active, d.frozen} {
 		if t != nil {
 			at[i] = refs{t, t.Find(string(d.room.host))}
 		}

@@ -85,10 +85,7 @@ func readRecord(b []byte) (r Record, err error) {
 	r.URLs = make([]URL, n)
 	for i := range r.URLs {
 		u := &r.URLs[i]
-		if len(in.Rest) < HashSize {
-			return Record{}, ErrRecord
-		}
-		in.Rest = in.Rest[copy(u.Hash[:], in.Rest):]
+		copy(u.Hash[:], in.Take(HashSize))
 		if u.Done = in.Bool(); !u.Done {
 			u.Data = in.Bytes()
 		}

@@ -121,22 +121,6 @@ func (d *DB) scanSome(host, from []byte, yield func(place, value) bool) (next []
 	return next, all.Err()
 }
 
-// An entry is a record of memory as the disk would have it.
-type entry struct{ key, value []byte }
-
-// entries are a source of what they are.
-type entries struct {
-	all []entry
-	at  int
-}
-
-func (e *entries) Next() bool    { e.at++; return e.at <= len(e.all) }
-func (e *entries) Key() []byte   { return e.all[e.at-1].key }
-func (e *entries) Value() []byte { return e.all[e.at-1].value }
-func (e *entries) Err() error    { return nil }
-
-var _ run.Source = (*entries)(nil)
-
 // copyOf copies from memory from a key on, a host alone unless that is nil. If that is much, it ends before the key
 // next.
 func (d *DB) copyOf(host, from []byte) (tables []run.Source, next []byte) {
@@ -147,7 +131,7 @@ func (d *DB) copyOf(host, from []byte) (tables []run.Source, next []byte) {
 			continue
 		}
 		some, end := t.copyOf(host, from)
-		tables = append(tables, &entries{all: some})
+		tables = append(tables, &run.Pairs{All: some})
 		if end != nil && (next == nil || bytes.Compare(end, next) < 0) {
 			next = end
 		}
@@ -156,7 +140,7 @@ func (d *DB) copyOf(host, from []byte) (tables []run.Source, next []byte) {
 }
 
 // copyOf copies whole hosts, until it has enough.
-func (t *table) copyOf(only, from []byte) (all []entry, next []byte) {
+func (t *table) copyOf(only, from []byte) (all []run.Pair, next []byte) {
 	var urls []mem.Ref
 	for _, host := range t.sorted(only, from) {
 		if len(all) >= scanURLs {
@@ -166,7 +150,7 @@ func (t *table) copyOf(only, from []byte) (all []entry, next []byte) {
 		for _, ref := range urls {
 			v, _ := t.get(ref)
 			if key := t.appendKey(nil, host, ref); bytes.Compare(key, from) >= 0 {
-				all = append(all, entry{key, v.append(nil)})
+				all = append(all, run.Pair{Key: key, Value: v.append(nil)})
 			}
 		}
 	}

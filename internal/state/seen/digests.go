@@ -33,13 +33,14 @@ type Digests struct {
 
 // OpenDigests opens the index in dir, which it makes when there is none. Depths and Now of cfg say nothing here.
 func OpenDigests(disk vfs.FS, dir string, cfg Config) (*Digests, error) {
-	newest := func(newer, _ []byte) []byte { return newer }
 	tiers, err := tier.Open(disk, dir, tier.Config{Fold: newest, Ratio: cfg.Ratio, Rate: cfg.Rate})
 	if err != nil {
 		return nil, fmt.Errorf("open index of digests %s: %w", dir, err)
 	}
 	return &Digests{newStore(tiers, cfg.Memory)}, nil
 }
+
+func newest(newer, _ []byte) []byte { return newer }
 
 // Put enters a body.
 func (d *Digests) Put(digest [20]byte, r Ref) {
@@ -67,10 +68,7 @@ func (d *Digests) Get(digest [20]byte) (Ref, bool, error) {
 	b, view := d.lookUp(key)
 	var err error
 	for value, readErr := range view.Get(key) {
-		if b == nil && readErr == nil {
-			b = slices.Clone(value)
-		}
-		err = readErr
+		b, err = slices.Clone(value), readErr
 		break
 	}
 	if err = errors.Join(err, view.Release()); b == nil || err != nil {

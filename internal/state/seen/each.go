@@ -9,20 +9,20 @@ import (
 
 // Each calls f with every body and its record, in the order of digests. It reads the disk as it goes; nothing may be
 // put meanwhile.
-func (d *Digests) Each(f func(digest [20]byte, r Ref) error) error {
+func (d *Digests) Each(f func(digest [20]byte, r Ref) error) (err error) {
 	view := d.tiers.Pin()
-	newest := func(newer, _ []byte) []byte { return newer }
+	defer func() { err = errors.Join(err, view.Release()) }()
 	all := run.Merge(newest, append(d.inMemory(), view.Scan(nil)...)...)
 	for all.Next() {
 		r, ok := readRef(all.Value())
 		if !ok || len(all.Key()) != 20 {
-			return errors.Join(damaged(all.Key()), view.Release())
+			return damaged(all.Key())
 		}
 		if err := f([20]byte(all.Key()), r); err != nil {
-			return errors.Join(err, view.Release())
+			return err
 		}
 	}
-	return errors.Join(all.Err(), view.Release())
+	return all.Err()
 }
 
 func (d *Digests) inMemory() (sources []run.Source) {

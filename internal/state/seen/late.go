@@ -44,12 +44,9 @@ func appendLate(b, payload []byte, r *record) []byte {
 // readLate reads what appendLate wrote; payload and record point into b.
 func readLate(b []byte) (payload []byte, r record, ok bool) {
 	in := varint.Reader{Rest: b}
-	n := in.Uint()
-	if in.Bad || n > uint64(len(in.Rest)) {
-		return nil, r, false
-	}
-	r, ok = readRecord(in.Rest[n:])
-	return in.Rest[:n], r, ok
+	payload = in.Bytes()
+	r, ok = readRecord(in.Rest)
+	return payload, r, ok && !in.Bad
 }
 
 // A bare source gives waiting offers without their payload. What cannot be read comes as it is.

@@ -150,12 +150,8 @@ func AppendMeta(b []byte, m *Meta, base int64) []byte {
 // ReadMeta reads what AppendMeta wrote, and returns what follows it; false if it is nothing that AppendMeta writes.
 func ReadMeta(b []byte, base int64) (m Meta, rest []byte, ok bool) {
 	in := varint.Reader{Rest: b}
-	n := in.Uint()
-	if in.Bad || n > uint64(len(in.Rest)) {
-		return m, nil, false
-	}
-	m, ok = readMeta(in.Rest[:n], base)
-	return m, in.Rest[n:], ok
+	m, ok = readMeta(in.Bytes(), base)
+	return m, in.Rest, ok && !in.Bad
 }
 
 // joinMeta is newer, with what only older has. It returns one of the two or a new slice.

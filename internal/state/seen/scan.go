@@ -2,7 +2,6 @@ package seen
 
 import (
 	"bytes"
-	"cmp"
 	"container/heap"
 	"iter"
 	"slices"
@@ -95,14 +94,14 @@ func (q *queries) collect(s *scan, from string, size int) (sources []run.Source,
 		if s.whole {
 			q.arranger.arrange(t)
 		}
-		var p *pairs
+		var p *run.Pairs
 		if s.want == nil {
 			p = q.next(t, s.prefix, from, size)
 		} else {
 			p, size = q.wanted(t, s.want, from), scanPage
 		}
-		if n := len(p.all); n == size && (last == "" || p.all[n-1].key < last) {
-			last = p.all[n-1].key
+		if n := len(p.All); n == size && (last == "" || string(p.All[n-1].Key) < last) {
+			last = string(p.All[n-1].Key)
 		}
 		sources = append(sources, p)
 	}
@@ -110,12 +109,12 @@ func (q *queries) collect(s *scan, from string, size int) (sources []run.Source,
 }
 
 // next copies a number of records from a URL on, in their order. The lock is held for some at a time.
-func (q *queries) next(t *mem.Table, prefix, from string, size int) *pairs {
+func (q *queries) next(t *mem.Table, prefix, from string, size int) *run.Pairs {
 	const step = 256
-	w, p, refs := q.arranger.order(t).From([]byte(from)), &pairs{}, []mem.Ref(nil)
+	w, p, refs := q.arranger.order(t).From([]byte(from)), &run.Pairs{}, []mem.Ref(nil)
 	for more := true; more; {
 		refs = refs[:0]
-		for len(refs) < min(step, size-len(p.all)) {
+		for len(refs) < min(step, size-len(p.All)) {
 			if more = w.Next() && bytes.HasPrefix(w.Key(), []byte(prefix)); !more {
 				break
 			}
@@ -124,70 +123,50 @@ func (q *queries) next(t *mem.Table, prefix, from string, size int) *pairs {
 		q.mu.Lock()
 		for _, ref := range refs {
 			r := load(t, ref)
-			p.all = append(p.all, pair{string(t.Key(ref)), r.append(nil)})
+			p.All = append(p.All, run.Pair{Key: bytes.Clone(t.Key(ref)), Value: r.append(nil)})
 		}
 		q.mu.Unlock()
-		more = more && len(p.all) < size
+		more = more && len(p.All) < size
 	}
 	return p
 }
 
 // wanted copies the first records from a URL on that are wanted: a page of them. For who asks once it is not worth
 // while to have all in order. It holds the lock for one group of records at a time.
-func (q *queries) wanted(t *mem.Table, want func([]byte) bool, from string) *pairs {
+func (q *queries) wanted(t *mem.Table, want func([]byte) bool, from string) *run.Pairs {
 	p := &least{}
 	for i := range mem.Groups {
 		q.mu.Lock()
 		for ref := range t.Group(i) {
 			if key := t.Key(ref); string(key) >= from && p.wants(key) && want(key) {
 				r := load(t, ref)
-				p.add(pair{string(key), r.append(nil)})
+				p.add(run.Pair{Key: bytes.Clone(key), Value: r.append(nil)})
 			}
 		}
 		q.mu.Unlock()
 	}
-	slices.SortFunc(p.all, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
-	return &p.pairs
+	slices.SortFunc(p.All, func(a, b run.Pair) int { return bytes.Compare(a.Key, b.Key) })
+	return &p.Pairs
 }
 
 // least keeps the first pairs of all that it is given, as a heap with the last on top.
-type least struct{ pairs }
+type least struct{ run.Pairs }
 
-func (l *least) wants(key []byte) bool { return len(l.all) < scanPage || string(key) < l.all[0].key }
+func (l *least) wants(key []byte) bool {
+	return len(l.All) < scanPage || bytes.Compare(key, l.All[0].Key) < 0
+}
 
-func (l *least) add(p pair) {
-	if len(l.all) < scanPage {
+func (l *least) add(p run.Pair) {
+	if len(l.All) < scanPage {
 		heap.Push(l, p)
 		return
 	}
-	l.all[0] = p
+	l.All[0] = p
 	heap.Fix(l, 0)
 }
 
-func (l *least) Len() int           { return len(l.all) }
-func (l *least) Less(i, j int) bool { return l.all[i].key > l.all[j].key }
-func (l *least) Swap(i, j int)      { l.all[i], l.all[j] = l.all[j], l.all[i] }
-func (l *least) Push(x any)         { l.all = append(l.all, x.(pair)) }
+func (l *least) Len() int           { return len(l.All) }
+func (l *least) Less(i, j int) bool { return bytes.Compare(l.All[i].Key, l.All[j].Key) > 0 }
+func (l *least) Swap(i, j int)      { l.All[i], l.All[j] = l.All[j], l.All[i] }
+func (l *least) Push(x any)         { l.All = append(l.All, x.(run.Pair)) }
 func (l *least) Pop() any           { panic("nobody takes") }
-
-type pairs struct {
-	all []pair
-	now pair
-}
-
-type pair struct {
-	key   string
-	value []byte
-}
-
-func (p *pairs) Next() bool {
-	if len(p.all) == 0 {
-		return false
-	}
-	p.now, p.all = p.all[0], p.all[1:]
-	return true
-}
-
-func (p *pairs) Key() []byte   { return []byte(p.now.key) }
-func (p *pairs) Value() []byte { return p.now.value }
-func (p *pairs) Err() error    { return nil }

@@ -277,11 +277,17 @@ func (r *Endpoint) countArrived(t member.Transfer, l *HostKnown, m *mergePlan) {
 
 // Drop undoes what was taken of a transfer that did not come whole, durably.
 func (r *Endpoint) Drop(ctx context.Context, t member.Transfer) error {
+	what := fmt.Sprint("drop what has come from ", t.From)
+	return r.durably(ctx, what, func() (uint64, error) { return r.drop(t) })
+}
+
+// durably does something by itself, and waits until the journal has it.
+func (r *Endpoint) durably(ctx context.Context, what string, f func() (sequence uint64, err error)) error {
 	r.one.Lock()
-	sequence, err := r.drop(t)
+	sequence, err := f()
 	r.one.Unlock()
 	if err != nil {
-		return fmt.Errorf("drop what has come from %s: %w", t.From, err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return r.sure(ctx, sequence)
 }
@@ -339,16 +345,12 @@ func (r *Endpoint) DropPart(hosts []string) error {
 
 // Settled forgets, durably, which transfers came whole under epochs up to one.
 func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
-	r.one.Lock()
-	sequence, err := r.change(r.Ledger.Within, func(enc *entry.Encoder) {
-		enc.EpochSettled(epoch)
-		r.Unsettled.Settle(epoch)
+	return r.durably(ctx, "forget what is settled", func() (uint64, error) {
+		return r.change(r.Ledger.Within, func(enc *entry.Encoder) {
+			enc.EpochSettled(epoch)
+			r.Unsettled.Settle(epoch)
+		})
 	})
-	r.one.Unlock()
-	if err != nil {
-		return err
-	}
-	return r.sure(ctx, sequence)
 }
 
 // New makes a node's end of transfers, with those that are not settled.

@@ -3,7 +3,6 @@ package transfer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -43,13 +42,7 @@ func (r *Endpoint) ForgetHosts(ctx context.Context, gone member.Gone) error {
 	if r.DB == nil {
 		return ErrNoDB
 	}
-	r.one.Lock()
-	sequence, err := r.forgetAll(ctx, gone)
-	r.one.Unlock()
-	if err != nil {
-		return fmt.Errorf("forget hosts: %w", err)
-	}
-	return r.sure(ctx, sequence)
+	return r.durably(ctx, "forget hosts", func() (uint64, error) { return r.forgetAll(ctx, gone) })
 }
 
 // Release forgets hosts, durably, whoever has them now, and what was known of what waits there: it is new if it comes
@@ -58,13 +51,7 @@ func (r *Endpoint) Release(ctx context.Context, hosts []string, within func(host
 	if r.DB == nil {
 		return ErrNoDB
 	}
-	r.one.Lock()
-	sequence, err := r.release(ctx, hosts, within)
-	r.one.Unlock()
-	if err != nil {
-		return fmt.Errorf("give up hosts: %w", err)
-	}
-	return r.sure(ctx, sequence)
+	return r.durably(ctx, "give up hosts", func() (uint64, error) { return r.release(ctx, hosts, within) })
 }
 
 func (r *Endpoint) release(ctx context.Context, hosts []string, within func(hosts []string)) (uint64, error) {
@@ -72,62 +59,60 @@ func (r *Endpoint) release(ctx context.Context, hosts []string, within func(host
 	for _, host := range hosts {
 		named[host] = true
 	}
-	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence(), gone: func(host string) bool {
-		return named[host]
-	},
-		also: func(hosts []string) {
-			var enc entry.Encoder
-			enc.HostsReleased(hosts)
-			r.Ledger.Enqueue(enc.Writer)
-			within(hosts)
-		}}
-	if err := f.abandonedHosts(); err != nil {
-		return 0, err
+	f := newForgetting(ctx, r, func(host string) bool { return named[host] })
+	f.also = func(hosts []string) {
+		var enc entry.Encoder
+		enc.HostsReleased(hosts)
+		r.Ledger.Enqueue(enc.Writer)
+		within(hosts)
 	}
-	for _, host := range hosts {
-		if f.abandoned[host] {
-			continue // it is among them
+	others := func() error {
+		for _, host := range hosts {
+			if f.abandoned[host] {
+				continue // it is among them
+			}
+			if err := f.add(host); err != nil {
+				return err
+			}
 		}
-		if err := f.add(host); err != nil {
-			return 0, err
-		}
+		return nil
 	}
-	err := f.flush()
-	return f.sequence, err
+	return f.run(f.abandonedHosts, others)
 }
 
 func (r *Endpoint) forgetAll(ctx context.Context, gone member.Gone) (sequence uint64, err error) {
-	f := forgetting{Endpoint: r, ctx: ctx, sequence: r.Ledger.Sequence()}
 	r.mu.Lock()
 	unsettled := r.Unsettled.Copy()
 	r.mu.Unlock()
 	stays := unsettled.staying(gone)
-	f.gone = func(host string) bool { return !stays[host] && gone(host, 0) }
-	known := func() error { return r.knownOf(ctx, f.gone, f.add) }
-	for _, step := range []func() error{f.abandonedHosts, f.waiting, known, f.flush} {
-		if err := step(); err != nil {
-			return 0, err
-		}
-	}
-	return f.sequence, nil
+	f := newForgetting(ctx, r, func(host string) bool { return !stays[host] && gone(host, 0) })
+	return f.run(f.abandonedHosts, f.waiting, func() error { return r.knownOf(ctx, f.gone, f.add) })
 }
 
 // A forgetting finds hosts and forgets them, some at a time.
 type forgetting struct {
 	*Endpoint
-	ctx       context.Context
+	batch
 	gone      func(host string) bool
-	hosts     []string
 	abandoned map[string]bool      // hosts that have something on the abandoned queue
 	also      func(hosts []string) // done as they are forgotten; may be nil
 	sequence  uint64
 }
 
-func (f *forgetting) add(host string) error {
-	if f.hosts = append(f.hosts, host); len(f.hosts) < ForgetStep {
-		return nil
+func newForgetting(ctx context.Context, r *Endpoint, gone func(host string) bool) *forgetting {
+	f := &forgetting{Endpoint: r, gone: gone, sequence: r.Ledger.Sequence()}
+	f.batch = batch{ctx: ctx, size: ForgetStep, done: f.forget}
+	return f
+}
+
+// run forgets what some steps find. It returns where the journal has that.
+func (f *forgetting) run(steps ...func() error) (sequence uint64, err error) {
+	for _, step := range append(steps, f.flush) {
+		if err := step(); err != nil {
+			return 0, err
+		}
 	}
-	return f.flush()
+	return f.sequence, nil
 }
 
 func (f *forgetting) abandonedHosts() (err error) {
@@ -188,15 +173,12 @@ func (r *Endpoint) IsAway(host string) bool {
 	return i.Away
 }
 
-func (f *forgetting) flush() error {
-	if len(f.hosts) == 0 {
-		return f.ctx.Err()
-	}
-	slices.Sort(f.hosts)
-	f.hosts = slices.Compact(f.hosts)
-	err := f.remove(func() ([]string, error) {
+func (f *forgetting) forget(hosts []string) error {
+	slices.Sort(hosts)
+	hosts = slices.Compact(hosts)
+	return f.remove(func() ([]string, error) {
 		f.sequence = f.Ledger.Sequence()
-		for _, host := range f.hosts {
+		for _, host := range hosts {
 			if f.abandoned[host] {
 				if err := f.Abandoned.Void(host); err != nil {
 					return nil, err
@@ -204,15 +186,10 @@ func (f *forgetting) flush() error {
 			}
 		}
 		if f.also != nil {
-			f.also(f.hosts)
+			f.also(hosts)
 		}
-		return f.hosts, nil
+		return hosts, nil
 	})
-	if err != nil {
-		return err
-	}
-	f.hosts = f.hosts[:0]
-	return f.ctx.Err()
 }
 
 // An originFilter asks once for each slice of an origin's host in an order of URLs.

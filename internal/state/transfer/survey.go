@@ -16,7 +16,8 @@ func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) err
 	r.mu.Lock()
 	came := r.Unsettled.Hosts()
 	r.mu.Unlock()
-	s := survey{ctx: ctx, tell: f, strange: func(host string) bool { return !came[host] && !r.Ours(host) }}
+	s := survey{batch: batch{ctx: ctx, size: SurveyStep, done: f},
+		strange: func(host string) bool { return !came[host] && !r.Ours(host) }}
 	var err error
 	if s.abandoned, err = r.abandonedOf(ctx, s.strange); err == nil {
 		err = s.waiting(r.Frontier)
@@ -36,11 +37,9 @@ func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) err
 }
 
 type survey struct {
-	ctx       context.Context
-	tell      func(hosts []string) error
+	batch
 	strange   func(host string) bool
 	abandoned map[string]bool // hosts of which something was given up, and nobody has been told
-	hosts     []string
 }
 
 // waiting finds hosts where something waits, not only the robots.txt of another.
@@ -63,20 +62,26 @@ func (s *survey) waiting(f *frontier.Frontier) error {
 	}
 }
 
-func (s *survey) add(host string) error {
-	if s.hosts = append(s.hosts, host); len(s.hosts) < SurveyStep {
-		return s.ctx.Err()
-	}
-	return s.flush()
+// A batch gathers hosts, and calls done with so many at a time, which may keep the slice.
+type batch struct {
+	ctx   context.Context
+	size  int
+	done  func(hosts []string) error
+	hosts []string
 }
 
-func (s *survey) flush() error {
-	hosts := s.hosts
-	if s.hosts = nil; len(hosts) == 0 {
-		return s.ctx.Err()
+func (b *batch) add(host string) error {
+	if b.hosts = append(b.hosts, host); len(b.hosts) < b.size {
+		return b.ctx.Err()
 	}
-	if err := s.ctx.Err(); err != nil {
+	return b.flush()
+}
+
+func (b *batch) flush() error {
+	hosts := b.hosts
+	b.hosts = nil
+	if err := b.ctx.Err(); err != nil || len(hosts) == 0 {
 		return err
 	}
-	return s.tell(hosts)
+	return b.done(hosts)
 }

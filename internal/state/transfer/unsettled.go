@@ -130,18 +130,21 @@ func (a *Incoming) keep(hosts []string) {
 	if len(hosts) == 0 {
 		return
 	}
-	var rest []byte
-	var kept []string
+	if kept, rest := a.split(hosts); len(kept) > 0 {
+		a.Hosts, a.Kept = rest, union(a.Kept, kept)
+	}
+}
+
+// split is which of some hosts go if the transfer is dropped, and the names of the others that do.
+func (a *Incoming) split(hosts []string) (in []string, rest []byte) {
 	for host := range a.each {
 		if isIn(hosts, host) {
-			kept = append(kept, host)
+			in = append(in, host)
 		} else {
 			rest = appendName(rest, host)
 		}
 	}
-	if len(kept) > 0 {
-		a.Hosts, a.Kept = rest, union(a.Kept, kept)
-	}
+	return in, rest
 }
 
 // Keep keeps those of some hosts, sorted, that came with transfers under way, if these are dropped.
@@ -215,13 +218,7 @@ func (a *Unsettled) Leaving(t member.Transfer) []string {
 func (a *Unsettled) Without(hosts []string) []Incoming {
 	coming := slices.Clone(a.Coming)
 	for i := range coming {
-		var rest []byte
-		for host := range a.Coming[i].each {
-			if !isIn(hosts, host) {
-				rest = appendName(rest, host)
-			}
-		}
-		coming[i].Hosts = rest
+		_, coming[i].Hosts = a.Coming[i].split(hosts)
 	}
 	return coming
 }
@@ -233,17 +230,9 @@ func (a *Incoming) each(yield func(host string) bool) {
 	}
 }
 
-func (a *Incoming) names() []string {
-	all := slices.Sorted(a.each)
-	return slices.Compact(all)
-}
+func (a *Incoming) names() []string { return slices.Compact(slices.Sorted(a.each)) }
 
-func (a *Incoming) all() []string {
-	if len(a.Kept) == 0 {
-		return a.names()
-	}
-	return union(a.names(), a.Kept)
-}
+func (a *Incoming) all() []string { return union(a.names(), a.Kept) }
 
 // Settle forgets transfers that came or went whole, under epochs up to one.
 func (a *Unsettled) Settle(epoch uint64) {
@@ -266,21 +255,18 @@ func (a *Unsettled) Partial() (all []member.Transfer) {
 	return all
 }
 
-// Hosts are those of transfers under way that are not held yet; nil if there are none.
+// Hosts are those of transfers under way that are not held yet.
 func (a *Unsettled) Hosts() map[string]bool {
-	var all map[string]bool
+	all := map[string]bool{}
 	for i := range a.Coming {
 		for host := range a.Coming[i].each {
-			if all == nil {
-				all = map[string]bool{}
-			}
 			all[host] = true
 		}
 	}
 	return all
 }
 
-// staying are the hosts that have come and do not go with what else is gone; nil if there are none.
+// staying are the hosts that have come and do not go with what else is gone.
 func (a *Unsettled) staying(gone member.Gone) map[string]bool {
 	all := a.Hosts()
 	for _, came := range [][]Incoming{a.Coming, a.Came} {
@@ -288,9 +274,6 @@ func (a *Unsettled) staying(gone member.Gone) map[string]bool {
 			c := &came[i]
 			note := func(host string) bool {
 				if gone(host, 0) && !gone(host, c.Transfer.Epoch) {
-					if all == nil {
-						all = map[string]bool{}
-					}
 					all[host] = true
 				}
 				return true

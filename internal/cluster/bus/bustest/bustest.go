@@ -168,11 +168,7 @@ func large(t *testing.T, join Join) {
 	more := append(most, 'x')
 	_, putting := a.Put(ctx, "large/more", more, 0)
 	_, appending := a.Append(ctx, "large/more", more, 0)
-	for what, err := range map[string]error{"Put": putting, "Append": appending} {
-		if !errors.Is(err, bus.ErrTooLarge) {
-			t.Errorf("%s of a byte too much: %v", what, err)
-		}
-	}
+	wantErrors(t, "of a byte too much", bus.ErrTooLarge, map[string]error{"Put": putting, "Append": appending})
 }
 
 func badKeys(t *testing.T, join Join) {
@@ -191,38 +187,43 @@ func badKeys(t *testing.T, join Join) {
 func ended(t *testing.T, join Join) {
 	b := join(t, "ended~1")
 	ctx, cancel := context.WithCancel(t.Context())
-	synced := make(chan struct{})
-	watching := make(chan error, 1)
-	go func() { watching <- b.Watch(ctx, "ended", func(bus.Entry) { close(synced) }) }()
-	wait(t, synced, "the present values")
+	watching := watchNothing(ctx, t, b, "ended")
 	cancel()
 	if err := wait(t, watching, "the watch's end"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Watch ended with %v", err)
 	}
 	_, getting := b.Get(ctx, "ended")
 	_, appending := b.Append(ctx, "ended", nil, 0)
-	for what, err := range map[string]error{"Put": put(ctx, b, "ended", "x", 0), "Get": getting, "Append": appending} {
-		if !errors.Is(err, bus.ErrUnavailable) {
-			t.Errorf("%s under a context that has ended: %v", what, err)
-		}
-	}
+	wantErrors(t, "under a context that has ended", bus.ErrUnavailable,
+		map[string]error{"Put": put(ctx, b, "ended", "x", 0), "Get": getting, "Append": appending})
 }
 
 func closed(t *testing.T, join Join) {
 	ctx, b := limit(t), join(t, "closed~1")
-	synced := make(chan struct{})
-	watching := make(chan error, 1)
-	go func() { watching <- b.Watch(ctx, "closed", func(bus.Entry) { close(synced) }) }()
-	wait(t, synced, "the present values")
+	watching := watchNothing(ctx, t, b, "closed")
 	check(t, b.Close())
 	_, getting := b.Get(ctx, "closed")
 	_, appending := b.Append(ctx, "closed", nil, 0)
-	for what, err := range map[string]error{
+	wantErrors(t, "of a closed bus", bus.ErrClosed, map[string]error{
 		"Watch": wait(t, watching, "the watch's end"),
 		"Put":   put(ctx, b, "closed", "x", 0), "Get": getting, "Append": appending, "Trim": b.Trim(ctx, "closed", 1),
-	} {
-		if !errors.Is(err, bus.ErrClosed) {
-			t.Errorf("%s of a closed bus: %v", what, err)
+	})
+}
+
+// watchNothing begins to watch where nothing is. It returns what the watch ends with.
+func watchNothing(ctx context.Context, t *testing.T, b bus.Bus, prefix string) <-chan error {
+	synced, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- b.Watch(ctx, prefix, func(bus.Entry) { close(synced) }) }()
+	wait(t, synced, "the present values")
+	return ended
+}
+
+// wantErrors wants one error of several calls.
+func wantErrors(t *testing.T, when string, want error, got map[string]error) {
+	t.Helper()
+	for call, err := range got {
+		if !errors.Is(err, want) {
+			t.Errorf("%s %s: %v", call, when, err)
 		}
 	}
 }
@@ -232,7 +233,6 @@ func put(ctx context.Context, b bus.Bus, key, value string, rev uint64) error {
 	return err
 }
 
-// limit is a context for calls that must come back.
 func limit(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)

@@ -18,9 +18,7 @@ func appended(t *testing.T, join Join) {
 	const entries = 300
 	ctx := limit(t)
 	a, b := join(t, "log~1"), join(t, "log~2")
-	if n, data, err := a.Last(ctx, "log"); n != 0 || data != nil || err != nil {
-		t.Errorf("the last entry of an empty log is %d %q, %v", n, data, err)
-	}
+	wantLast(t, a, "log", 0, "")
 	wantLog(t, b, "log", 0)
 	numbers := []uint64{0}
 	var want []string
@@ -138,9 +136,7 @@ func dropped(t *testing.T, join Join) {
 	check(t, b.Drop(ctx, "drop/0"))
 	check(t, b.Drop(ctx, "drop/never"))
 	wantLog(t, b, "drop/0", 0)
-	if n, _, err := b.Last(ctx, "drop/0"); n != 0 || err != nil {
-		t.Errorf("a dropped log has the last entry %d, %v", n, err)
-	}
+	wantLast(t, b, "drop/0", 0, "")
 	_, err := b.Append(ctx, "drop/0", []byte("x"), last[0])
 	stale(t, "an entry after one that was dropped", err)
 	n, err := b.Append(ctx, "drop/0", []byte("new"), 0)
@@ -149,7 +145,5 @@ func dropped(t *testing.T, join Join) {
 		t.Errorf("number %d in a log that had %d before it was dropped", n, last[0])
 	}
 	wantLog(t, b, "drop/0", 0, "new")
-	if n, _, err := b.Last(ctx, "drop/1"); n != last[1] || err != nil {
-		t.Errorf("the other log has the last entry %d, %v, want %d", n, err, last[1])
-	}
+	wantLast(t, b, "drop/1", last[1], "1 9")
 }

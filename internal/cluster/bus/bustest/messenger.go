@@ -38,34 +38,28 @@ func messages(t *testing.T, join JoinMessenger) {
 	b, nodeB := join(t, "listener")
 	ctx, cancel := context.WithCancel(t.Context())
 	got := make(chan string, 1000)
-	var wg sync.WaitGroup
-	listen := func(b bus.Messenger) {
-		wg.Go(func() {
-			var one sync.Mutex
-			err := b.Receive(ctx, func(from strategy.Node, data []byte) {
-				if !one.TryLock() {
-					t.Error("two messages at a time")
-					return
-				}
-				defer one.Unlock()
-				select {
-				case got <- string(from) + " " + string(data):
-				default: // repetitions that nobody waits for
-				}
-			})
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("Receive ended with %v", err)
+	listen := func(b bus.Messenger) <-chan error {
+		var one sync.Mutex
+		return receive(ctx, b, func(from strategy.Node, data []byte) {
+			if !one.TryLock() {
+				t.Error("two messages at a time")
+				return
+			}
+			defer one.Unlock()
+			select {
+			case got <- string(from) + " " + string(data):
+			default: // repetitions that nobody waits for
 			}
 		})
 	}
-	listen(a)
-	listen(b)
+	endA, endB := listen(a), listen(b)
 	saying(t, a, nodeB, "hello", got, string(nodeA)+" hello")
 	saying(t, b, nodeA, "", got, string(nodeB)+" ")
 	saying(t, a, nodeA, "to myself", got, string(nodeA)+" to myself")
 	check(t, a.Send("talk~nobody", []byte("x")))
 	cancel()
-	wg.Wait()
+	wantEnd(t, endA)
+	wantEnd(t, endB)
 }
 
 // saying sends a message until it comes: it may be lost.
@@ -93,21 +87,30 @@ func largeMessage(t *testing.T, join JoinMessenger) {
 	most := bytes.Repeat([]byte("0123456789abcdef"), bus.MaxData/16)
 	got := make(chan string, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- b.Receive(ctx, func(_ strategy.Node, data []byte) {
-			select {
-			case got <- fmt.Sprint(bytes.Equal(data, most)):
-			default:
-			}
-		})
-	}()
+	done := receive(ctx, b, func(_ strategy.Node, data []byte) {
+		select {
+		case got <- fmt.Sprint(bytes.Equal(data, most)):
+		default:
+		}
+	})
 	saying(t, a, to, string(most), got, "true")
 	if err := a.Send(to, append(most, 'x')); !errors.Is(err, bus.ErrTooLarge) {
 		t.Errorf("a message of a byte too much: %v", err)
 	}
 	cancel()
-	if err := wait(t, done, "the end of Receive"); !errors.Is(err, context.Canceled) {
+	wantEnd(t, done)
+}
+
+// receive begins to receive. It returns what that ends with.
+func receive(ctx context.Context, b bus.Messenger, f func(strategy.Node, []byte)) <-chan error {
+	ended := make(chan error, 1)
+	go func() { ended <- b.Receive(ctx, f) }()
+	return ended
+}
+
+func wantEnd(t *testing.T, receiving <-chan error) {
+	t.Helper()
+	if err := wait(t, receiving, "the end of Receive"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Receive ended with %v", err)
 	}
 }
@@ -124,25 +127,16 @@ func badNodes(t *testing.T, join JoinMessenger) {
 func receiveEnded(t *testing.T, join JoinMessenger) {
 	b, _ := join(t, "ended")
 	ctx, cancel := context.WithCancel(t.Context())
-	receiving := make(chan error, 1)
-	go func() { receiving <- b.Receive(ctx, func(strategy.Node, []byte) {}) }()
+	receiving := receive(ctx, b, func(strategy.Node, []byte) {})
 	cancel()
-	if err := wait(t, receiving, "the end of Receive"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Receive ended with %v", err)
-	}
+	wantEnd(t, receiving)
 }
 
 func closedMessenger(t *testing.T, join JoinMessenger) {
 	b, node := join(t, "closed")
-	receiving := make(chan error, 1)
-	go func() { receiving <- b.Receive(t.Context(), func(strategy.Node, []byte) {}) }()
+	receiving := receive(t.Context(), b, func(strategy.Node, []byte) {})
 	check(t, b.Close())
-	for what, err := range map[string]error{
-		"Receive": wait(t, receiving, "the end of Receive"), "Send": b.Send(node, nil),
-	} {
-		if !errors.Is(err, bus.ErrClosed) {
-			t.Errorf("%s of a closed messenger: %v", what, err)
-		}
-	}
+	wantErrors(t, "of a closed messenger", bus.ErrClosed, map[string]error{
+		"Receive": wait(t, receiving, "the end of Receive"), "Send": b.Send(node, nil)})
 	check(t, b.Close())
 }

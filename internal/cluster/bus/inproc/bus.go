@@ -19,8 +19,8 @@ type Bus struct {
 	hub       *Hub
 	node      strategy.Node
 	inbox     chan message
-	closing   sync.Once
-	closed    chan struct{}
+	ctx       context.Context // ends with Close
+	end       context.CancelFunc
 	receiving sync.Mutex // held by the one who receives, so that a second call waits instead of sharing messages
 }
 
@@ -31,11 +31,8 @@ type message struct {
 
 // Send sends a message to a node.
 func (b *Bus) Send(to strategy.Node, data []byte) error {
-	if err := bus.CheckNode(to); err != nil {
+	if err := bus.CheckMessage(to, data); err != nil {
 		return err
-	}
-	if err := bus.CheckSize(data); err != nil {
-		return fmt.Errorf("a message to %s: %w", to, err)
 	}
 	if b.isClosed() {
 		return bus.ErrClosed
@@ -52,7 +49,7 @@ func (b *Bus) Receive(ctx context.Context, f func(from strategy.Node, data []byt
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-b.closed:
+		case <-b.ctx.Done():
 			return bus.ErrClosed
 		case m := <-b.inbox:
 			f(m.from, m.data)
@@ -62,25 +59,16 @@ func (b *Bus) Receive(ctx context.Context, f func(from strategy.Node, data []byt
 
 // Close ends what waits, and takes the node from the hub.
 func (b *Bus) Close() error {
-	b.closing.Do(func() {
-		close(b.closed)
-		b.hub.mu.Lock()
-		defer b.hub.mu.Unlock()
-		if b.hub.nodes[b.node] == b {
-			delete(b.hub.nodes, b.node)
-		}
-	})
+	b.end()
+	b.hub.mu.Lock()
+	defer b.hub.mu.Unlock()
+	if b.hub.nodes[b.node] == b {
+		delete(b.hub.nodes, b.node)
+	}
 	return nil
 }
 
-func (b *Bus) isClosed() bool {
-	select {
-	case <-b.closed:
-		return true
-	default:
-		return false
-	}
-}
+func (b *Bus) isClosed() bool { return b.ctx.Err() != nil }
 
 // ready says why the registry and the logs cannot be asked. hub.mu is held.
 func (b *Bus) ready(ctx context.Context) error {

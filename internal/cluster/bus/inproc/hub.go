@@ -6,6 +6,7 @@ package inproc
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -63,7 +64,8 @@ func (h *Hub) Join(node strategy.Node) (*Bus, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := &Bus{hub: h, node: node, inbox: make(chan message, inboxSize), closed: make(chan struct{})}
+	b := &Bus{hub: h, node: node, inbox: make(chan message, inboxSize)}
+	b.ctx, b.end = context.WithCancel(context.Background())
 	h.nodes[node] = b
 	return b, nil
 }

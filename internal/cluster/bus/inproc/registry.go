@@ -84,7 +84,7 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-b.closed:
+		case <-b.ctx.Done():
 			return bus.ErrClosed
 		case <-now.changed:
 		}

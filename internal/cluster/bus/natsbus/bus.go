@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 
@@ -18,17 +17,14 @@ var _ bus.Bus = (*Bus)(nil)
 type Bus struct {
 	cluster *Cluster
 	node    strategy.Node
-	closing sync.Once
-	closed  chan struct{}
+	ctx     context.Context // ends with Close, or the cluster's
+	end     context.CancelFunc
 }
 
 // Send sends a message to a node.
 func (b *Bus) Send(to strategy.Node, data []byte) error {
-	if err := bus.CheckNode(to); err != nil {
+	if err := bus.CheckMessage(to, data); err != nil {
 		return err
-	}
-	if err := bus.CheckSize(data); err != nil {
-		return fmt.Errorf("a message to %s: %w", to, err)
 	}
 	if b.isClosed() {
 		return bus.ErrClosed
@@ -58,9 +54,7 @@ func (b *Bus) Receive(ctx context.Context, f func(from strategy.Node, data []byt
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-b.closed:
-			return bus.ErrClosed
-		case <-b.cluster.closed:
+		case <-b.ctx.Done():
 			return bus.ErrClosed
 		case m := <-come:
 			f(sender(m.Subject), m.Data)
@@ -77,17 +71,8 @@ func asClosed(err error) error {
 
 // Close ends what waits. The process's connection stays.
 func (b *Bus) Close() error {
-	b.closing.Do(func() { close(b.closed) })
+	b.end()
 	return nil
 }
 
-func (b *Bus) isClosed() bool {
-	select {
-	case <-b.closed:
-		return true
-	case <-b.cluster.closed:
-		return true
-	default:
-		return false
-	}
-}
+func (b *Bus) isClosed() bool { return b.ctx.Err() != nil }

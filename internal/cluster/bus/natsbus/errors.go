@@ -14,8 +14,8 @@ import (
 // isStale reports that a server refused a write because the last message of its subject is not the one expected, or
 // because another write to it is under way.
 func isStale(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+	api, is := errors.AsType[*jetstream.APIError](err)
+	return is && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
@@ -32,15 +32,15 @@ const pause = 100 * time.Millisecond
 
 // attempt calls f until it is done, refused or in doubt, or until time is up, which is bus.ErrUnavailable. f's context
 // ends in time.
-func (c *Cluster) attempt(ctx context.Context, done <-chan struct{}, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)
+func (b *Bus) attempt(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, b.cluster.cfg.Timings.Request)
 	defer cancel()
 	for {
 		err := f(ctx)
 		if err == nil || isStale(err) || errors.Is(err, bus.ErrStale) {
 			return err
 		}
-		if c.conn.IsClosed() {
+		if b.cluster.conn.IsClosed() {
 			return bus.ErrClosed
 		}
 		if ctx.Err() != nil || !isUndone(err) {
@@ -49,7 +49,7 @@ func (c *Cluster) attempt(ctx context.Context, done <-chan struct{}, f func(cont
 		select {
 		case <-ctx.Done():
 			return unavailable(err)
-		case <-done:
+		case <-b.ctx.Done():
 			return bus.ErrClosed
 		case <-time.After(pause):
 		}

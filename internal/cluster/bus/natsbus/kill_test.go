@@ -28,10 +28,10 @@ func TestServersDie(t *testing.T) {
 	w := newWriter(t, client)
 	w.goOn(t, 50)
 
-	first := leader(t, servers, client.names.logs())
+	first := leader(t, servers, client.names.logs().name)
 	first.Close()
 	w.goOn(t, 50)
-	second := leader(t, servers, client.names.registry(), first)
+	second := leader(t, servers, client.names.registry().name, first)
 	second.Close()
 	w.stopped(t)
 	reopen(t, first.cfg)

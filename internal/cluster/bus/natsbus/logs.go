@@ -24,17 +24,12 @@ func (b *Bus) Append(ctx context.Context, log string, data []byte, after uint64)
 	if err := bus.CheckKey(log); err != nil {
 		return 0, err
 	}
-	latest := func(ctx context.Context) (stored, error) { return b.last(ctx, log) }
-	number, err := b.write(ctx, &nats.Msg{Subject: b.cluster.names.log(log), Data: data}, after, latest)
+	n := b.cluster.names
+	number, err := b.write(ctx, n.logs(), &nats.Msg{Subject: n.log(log), Data: data}, after)
 	if err != nil {
 		return 0, fmt.Errorf("append to %s after %d: %w", log, after, err)
 	}
 	return number, nil
-}
-
-func (b *Bus) last(ctx context.Context, log string) (stored, error) {
-	n := b.cluster.names
-	return b.latest(ctx, n.logs(), n.logMark(), n.log(log))
 }
 
 // Last returns the log's last entry.
@@ -45,7 +40,7 @@ func (b *Bus) Last(ctx context.Context, log string) (uint64, []byte, error) {
 	if b.isClosed() {
 		return 0, nil, bus.ErrClosed
 	}
-	m, err := b.last(ctx, log)
+	m, err := b.latest(ctx, b.cluster.names.logs(), b.cluster.names.log(log))
 	if err != nil {
 		return 0, nil, fmt.Errorf("last of %s: %w", log, err)
 	}
@@ -114,7 +109,7 @@ func (b *Bus) readTo(ctx context.Context, log string, after, end uint64, f func(
 func (b *Bus) piece(ctx context.Context, log string, after, end uint64) (all []stored, err error) {
 	c := b.cluster
 	q := query{From: after + 1, Next: c.names.log(log), Batch: 1024, MaxBytes: readBytes}
-	err = c.attempt(ctx, b.closed, func(ctx context.Context) error {
+	err = b.attempt(ctx, func(ctx context.Context) error {
 		last := after
 		all = all[:0]
 		return c.ask(ctx, c.names.logs(), q, func(m stored) error {
@@ -147,8 +142,8 @@ func (b *Bus) Drop(ctx context.Context, log string) error {
 	}
 	// A server that lags behind may carry the purge out when it has later entries already: these are not meant.
 	var upTo uint64
-	err := b.cluster.attempt(ctx, b.closed, func(ctx context.Context) (err error) {
-		upTo, err = b.cluster.mark(ctx, b.cluster.names.logMark())
+	err := b.attempt(ctx, func(ctx context.Context) (err error) {
+		upTo, err = b.cluster.mark(ctx, b.cluster.names.logs())
 		return err
 	})
 	for _, subject := range []string{b.cluster.names.log(log), b.cluster.names.trim(log)} {
@@ -165,8 +160,8 @@ func (b *Bus) Drop(ctx context.Context, log string) error {
 // purge removes stored entries from the logs.
 func (b *Bus) purge(ctx context.Context, which ...jetstream.StreamPurgeOpt) error {
 	c := b.cluster
-	return c.attempt(ctx, b.closed, func(ctx context.Context) error {
-		stream, err := c.js.Stream(ctx, c.names.logs())
+	return b.attempt(ctx, func(ctx context.Context) error {
+		stream, err := c.js.Stream(ctx, c.names.logs().name)
 		if err != nil {
 			return err
 		}

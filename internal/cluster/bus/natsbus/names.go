@@ -9,8 +9,13 @@ import (
 // names are the subjects and streams of a crawl. Words of a key are tokens of a subject.
 type names struct{ crawl string }
 
-func (n names) registry() string { return "kumo-" + n.crawl + "-registry" } // streams
-func (n names) logs() string     { return "kumo-" + n.crawl + "-logs" }
+// A stream has a name, and the subject of its marks.
+type stream struct{ name, mark string }
+
+func (n names) registry() stream {
+	return stream{"kumo-" + n.crawl + "-registry", n.prefix() + "r.mark"}
+}
+func (n names) logs() stream { return stream{"kumo-" + n.crawl + "-logs", n.prefix() + "l.mark"} }
 
 func (n names) prefix() string { return "kumo." + n.crawl + "." }
 
@@ -18,9 +23,7 @@ func (n names) prefix() string { return "kumo." + n.crawl + "." }
 func (n names) key(key string) string  { return n.prefix() + "r.d." + tokens(key) }
 func (n names) log(log string) string  { return n.prefix() + "l.d." + tokens(log) }
 func (n names) trim(log string) string { return n.prefix() + "l.t." + tokens(log) }
-func (n names) registryMark() string   { return n.prefix() + "r.mark" }
 func (n names) servers() string        { return n.prefix() + "r.servers" } // says which there are
-func (n names) logMark() string        { return n.prefix() + "l.mark" }
 func (n names) allRegistry() string    { return n.prefix() + "r.>" }
 func (n names) allLogs() string        { return n.prefix() + "l.>" }
 

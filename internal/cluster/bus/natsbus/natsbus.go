@@ -19,6 +19,7 @@
 package natsbus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,16 +68,12 @@ type Timings struct {
 }
 
 func (t Timings) withDefaults() Timings {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
+	return Timings{
+		Request:   cmp.Or(max(t.Request, 0), 5*time.Second),
+		Watch:     cmp.Or(max(t.Watch, 0), time.Second),
+		Reconnect: cmp.Or(max(t.Reconnect, 0), 250*time.Millisecond),
+		Ping:      cmp.Or(max(t.Ping, 0), 2*time.Second),
 	}
-	set(&t.Request, 5*time.Second)
-	set(&t.Watch, time.Second)
-	set(&t.Reconnect, 250*time.Millisecond)
-	set(&t.Ping, 2*time.Second)
-	return t
 }
 
 // A Cluster is a process's connection to the cluster, and the server it runs for it. Nodes that the process is, one
@@ -89,34 +86,38 @@ type Cluster struct {
 	js      jetstream.JetStream
 	news    news
 	closing sync.Once
-	closed  chan struct{}
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
 }
 
 // Open starts this process's server, if it runs one, connects, and waits until registry and logs can be written. While
 // others are not there yet it waits for them until ctx ends; what no waiting will change is an error at once.
-func Open(ctx context.Context, cfg Config) (_ *Cluster, err error) {
+func Open(ctx context.Context, cfg Config) (*Cluster, error) {
+	return openWith(cfg, func(c *Cluster) error {
+		if c.cfg.serves() {
+			var err error
+			if c.server, err = startServer(ctx, c.cfg); err != nil {
+				return err
+			}
+		}
+		if err := c.connect(ctx); err != nil {
+			return err
+		}
+		return c.makeStreams(ctx)
+	})
+}
+
+// openWith makes a cluster and closes it if f fails.
+func openWith(cfg Config, f func(*Cluster) error) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	c := newCluster(cfg)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.Close())
-		}
-	}()
-	if cfg.serves() {
-		if c.server, err = startServer(ctx, cfg); err != nil {
-			return nil, err
-		}
+	c := &Cluster{cfg: cfg, names: names{cfg.Crawl}}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	if err := f(c); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
-	if err := c.connect(ctx); err != nil {
-		return nil, err
-	}
-	return c, c.makeStreams(ctx)
-}
-
-func newCluster(cfg Config) *Cluster {
-	return &Cluster{cfg: cfg, names: names{cfg.Crawl}, closed: make(chan struct{})}
+	return c, nil
 }
 
 // Join makes the bus of a node. A process is one node at a time.
@@ -124,13 +125,14 @@ func (c *Cluster) Join(node strategy.Node) (*Bus, error) {
 	if err := bus.CheckNode(node); err != nil {
 		return nil, err
 	}
-	return &Bus{cluster: c, node: node, closed: make(chan struct{})}, nil
+	ctx, end := context.WithCancel(c.ctx)
+	return &Bus{cluster: c, node: node, ctx: ctx, end: end}, nil
 }
 
 // Close ends the connection and the server. What its buses do ends with bus.ErrClosed.
 func (c *Cluster) Close() error {
 	c.closing.Do(func() {
-		close(c.closed)
+		c.end()
 		if c.conn != nil {
 			c.conn.Close()
 		}

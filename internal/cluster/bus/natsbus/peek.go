@@ -2,7 +2,8 @@ package natsbus
 
 import (
 	"context"
-	"errors"
+	"maps"
+	"slices"
 
 	"kumo/internal/cluster/bus"
 )
@@ -32,30 +33,16 @@ func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 			return nil, unavailable(err)
 		}
 		if next == from {
-			break
+			return slices.Collect(maps.Values(found)), nil
 		}
 		from = next
 	}
-	all := make([]bus.Entry, 0, len(found))
-	for _, e := range found {
-		all = append(all, e)
-	}
-	return all, nil
 }
 
 // Connect is Open for who only wants to Peek if it must: it starts no server, and does not wait until anything can be
 // written. Ready does.
-func Connect(ctx context.Context, cfg Config) (_ *Cluster, err error) {
-	if err := cfg.check(); err != nil {
-		return nil, err
-	}
-	c := newCluster(cfg)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.Close())
-		}
-	}()
-	return c, c.connect(ctx)
+func Connect(ctx context.Context, cfg Config) (*Cluster, error) {
+	return openWith(cfg, func(c *Cluster) error { return c.connect(ctx) })
 }
 
 // Ready waits until registry and logs can be written, or ctx ends: the error is an *AbsentError then, if servers are

@@ -51,10 +51,10 @@ func (c *Config) probeAll(ctx context.Context, addresses []string) (away []*Addr
 	}
 	wg.Wait()
 	for _, err := range found {
-		var at *AddressError
+		at, is := errors.AsType[*AddressError](err)
 		switch {
 		case err == nil:
-		case !errors.Is(err, ErrNoAnswer) || !errors.As(err, &at):
+		case !errors.Is(err, ErrNoAnswer) || !is:
 			return nil, forGood{err}
 		default:
 			away = append(away, at)

@@ -45,7 +45,7 @@ var errCut = errors.New("a part of the answer is lost")
 
 // ask calls f with what one server answers to a query, in the order of numbers. What a server does not have yet is not
 // in its answer; a part that was lost on the way, as when a connection breaks and is back, is errCut.
-func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored) error) error {
+func (c *Cluster) ask(ctx context.Context, s stream, q query, f func(stored) error) error {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored
 		return err
 	}
 	defer drop(sub)
-	if err := c.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
+	if err := c.conn.PublishRequest("$JS.API.DIRECT.GET."+s.name, inbox, body); err != nil {
 		return err
 	}
 	for last := uint64(0); ; {
@@ -95,9 +95,9 @@ func (c *Cluster) ask(ctx context.Context, stream string, q query, f func(stored
 
 // mark writes through the majority, and returns the number of what it wrote: whoever has that has all that was
 // acknowledged before.
-func (c *Cluster) mark(ctx context.Context, subject string) (uint64, error) {
+func (c *Cluster) mark(ctx context.Context, s stream) (uint64, error) {
 	// only the last one is kept
-	m := &nats.Msg{Subject: subject, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
+	m := &nats.Msg{Subject: s.mark, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 	ack, err := c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return 0, err
@@ -106,17 +106,17 @@ func (c *Cluster) mark(ctx context.Context, subject string) (uint64, error) {
 }
 
 // latest returns the last message of a subject that a majority has; number 0: there is none.
-func (b *Bus) latest(ctx context.Context, stream, mark, subject string) (got stored, err error) {
+func (b *Bus) latest(ctx context.Context, s stream, subject string) (got stored, err error) {
 	c := b.cluster
-	err = c.attempt(ctx, b.closed, func(ctx context.Context) error {
-		least, err := c.mark(ctx, mark)
+	err = b.attempt(ctx, func(ctx context.Context) error {
+		least, err := c.mark(ctx, s)
 		if err != nil {
 			return err
 		}
 		for {
 			var has uint64
 			got = stored{}
-			err := c.ask(ctx, stream, query{Last: []string{mark, subject}, Batch: 2}, func(m stored) error {
+			err := c.ask(ctx, s, query{Last: []string{s.mark, subject}, Batch: 2}, func(m stored) error {
 				if m.subject == subject {
 					got = m
 				} else {
@@ -140,7 +140,7 @@ func (b *Bus) rest(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-b.closed:
+	case <-b.ctx.Done():
 		return bus.ErrClosed
 	case <-time.After(5 * time.Millisecond):
 		return nil
@@ -149,13 +149,12 @@ func (b *Bus) rest(ctx context.Context) error {
 
 // write stores a message if the last one of its subject is number after. A refusal is verified: servers also refuse
 // while another write is under way, which may come to nothing.
-func (b *Bus) write(ctx context.Context, m *nats.Msg, after uint64, latest func(context.Context) (stored,
-	error)) (uint64, error) {
+func (b *Bus) write(ctx context.Context, s stream, m *nats.Msg, after uint64) (uint64, error) {
 	if b.isClosed() {
 		return 0, bus.ErrClosed
 	}
 	c, number := b.cluster, uint64(0)
-	err := c.attempt(ctx, b.closed, func(ctx context.Context) error {
+	err := b.attempt(ctx, func(ctx context.Context) error {
 		for {
 			ack, err := c.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(after),
 				jetstream.WithRetryAttempts(0))
@@ -166,7 +165,7 @@ func (b *Bus) write(ctx context.Context, m *nats.Msg, after uint64, latest func(
 			if !isStale(err) {
 				return err
 			}
-			is, asking := latest(ctx)
+			is, asking := b.latest(ctx, s, m.Subject)
 			if asking != nil {
 				return asking
 			}

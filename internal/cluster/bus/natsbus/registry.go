@@ -29,15 +29,14 @@ func (b *Bus) set(ctx context.Context, key string, m *nats.Msg, rev uint64) (uin
 		return 0, err
 	}
 	m.Subject = b.cluster.names.key(key)
-	latest := func(ctx context.Context) (stored, error) { return b.entry(ctx, key) }
-	now, err := b.write(ctx, m, rev, latest)
+	now, err := b.write(ctx, b.cluster.names.registry(), m, rev)
 	if rev == 0 && errors.Is(err, bus.ErrStale) { // there may be only what tells that it was deleted
-		is, asking := latest(ctx)
+		is, asking := b.entry(ctx, key)
 		if asking != nil {
 			return 0, fmt.Errorf("write %s: %w", key, asking)
 		}
 		if is.number != 0 && deleted(is.header) {
-			now, err = b.write(ctx, m, is.number, latest)
+			now, err = b.write(ctx, b.cluster.names.registry(), m, is.number)
 		}
 	}
 	if err != nil {
@@ -50,8 +49,7 @@ func deleted(h nats.Header) bool { return len(h[headDeleted]) > 0 }
 
 // entry is the latest message about a key.
 func (b *Bus) entry(ctx context.Context, key string) (stored, error) {
-	n := b.cluster.names
-	return b.latest(ctx, n.registry(), n.registryMark(), n.key(key))
+	return b.latest(ctx, b.cluster.names.registry(), b.cluster.names.key(key))
 }
 
 // Get returns the latest value.

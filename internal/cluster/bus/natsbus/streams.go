@@ -23,11 +23,10 @@ func (c *Cluster) makeStreams(ctx context.Context) error {
 		}
 		return c.absent(ctx, err)
 	})
-	var absent *AbsentError
-	if err != nil && !errors.As(err, &absent) {
-		return fmt.Errorf("make the registry ready: %w", err)
+	if _, absent := errors.AsType[*AbsentError](err); err == nil || absent {
+		return err
 	}
-	return err
+	return fmt.Errorf("make the registry ready: %w", err)
 }
 
 // absent says what an attempt may have failed for: servers that do not answer, as far as it is known which there are.
@@ -75,8 +74,8 @@ func (c *Cluster) tryStreams(ctx context.Context, most time.Duration) error {
 			return fmt.Errorf("make %s: %w", s.Name, err)
 		}
 	}
-	for _, mark := range []string{c.names.registryMark(), c.names.logMark()} {
-		if _, err := c.mark(ctx, mark); err != nil {
+	for _, s := range []stream{c.names.registry(), c.names.logs()} {
+		if _, err := c.mark(ctx, s); err != nil {
 			return fmt.Errorf("write: %w", err)
 		}
 	}
@@ -128,19 +127,19 @@ type forGood struct{ error }
 func (e forGood) Unwrap() error { return e.error }
 
 func isForGood(err error) bool {
-	var e forGood
-	return errors.As(err, &e)
+	_, is := errors.AsType[forGood](err)
+	return is
 }
 
 func (c *Cluster) registryConfig() jetstream.StreamConfig {
-	s := c.streamConfig(c.names.registry(), c.names.allRegistry())
+	s := c.streamConfig(c.names.registry().name, c.names.allRegistry())
 	s.MaxMsgsPerSubject = 1
 	s.RePublish = &jetstream.RePublish{Source: c.names.allRegistry(), Destination: c.names.news()}
 	return s
 }
 
 func (c *Cluster) logsConfig() jetstream.StreamConfig {
-	return c.streamConfig(c.names.logs(), c.names.allLogs())
+	return c.streamConfig(c.names.logs().name, c.names.allLogs())
 }
 
 func (c *Cluster) streamConfig(name, subjects string) jetstream.StreamConfig {

@@ -37,7 +37,6 @@ type note struct{ to, number uint64 } // number: the note's own
 
 // note writes it down, if it is not already: what a note says never shrinks, whoever else trims the log.
 func (b *Bus) note(ctx context.Context, log string, to uint64) error {
-	latest := func(ctx context.Context) (stored, error) { return b.noted(ctx, log) }
 	for {
 		is, err := b.trimmed(ctx, log)
 		if err != nil || is.to >= to {
@@ -48,7 +47,7 @@ func (b *Bus) note(ctx context.Context, log string, to uint64) error {
 			Header:  nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}, // only the last one is kept
 			Data:    strconv.AppendUint(nil, to, 10),
 		}
-		if _, err = b.write(ctx, m, is.number, latest); !errors.Is(err, bus.ErrStale) {
+		if _, err = b.write(ctx, b.cluster.names.logs(), m, is.number); !errors.Is(err, bus.ErrStale) {
 			return err
 		}
 	}
@@ -56,7 +55,7 @@ func (b *Bus) note(ctx context.Context, log string, to uint64) error {
 
 // trimmed returns the note about a log; a zero note if there is none.
 func (b *Bus) trimmed(ctx context.Context, log string) (note, error) {
-	m, err := b.noted(ctx, log)
+	m, err := b.latest(ctx, b.cluster.names.logs(), b.cluster.names.trim(log))
 	if err != nil || m.number == 0 {
 		return note{}, err
 	}
@@ -65,9 +64,4 @@ func (b *Bus) trimmed(ctx context.Context, log string) (note, error) {
 		return note{}, fmt.Errorf("how far %s is trimmed: %w", log, err)
 	}
 	return note{to, m.number}, nil
-}
-
-func (b *Bus) noted(ctx context.Context, log string) (stored, error) {
-	n := b.cluster.names
-	return b.latest(ctx, n.logs(), n.logMark(), n.trim(log))
 }

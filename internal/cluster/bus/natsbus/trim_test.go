@@ -47,7 +47,7 @@ func TestTrimmed(t *testing.T) {
 		}
 	}
 
-	stream, err := c.js.Stream(ctx, c.names.logs())
+	stream, err := c.js.Stream(ctx, c.names.logs().name)
 	must(t, err)
 	must(t, stream.DeleteMsg(ctx, numbers[6]))
 	if err := b.Read(ctx, "log", 0, func(uint64, []byte) error { return nil }); !errors.Is(err, bus.ErrUnavailable) {
@@ -65,7 +65,7 @@ func TestWhatIsMissingIsNotTheEnd(t *testing.T) {
 	c := open(t, Config{Crawl: "whole", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(),
 		Timings: Timings{Request: 500 * time.Millisecond}})
 	b := inTurn(c)(t, "a~1")
-	stream, err := c.js.Stream(t.Context(), c.names.logs())
+	stream, err := c.js.Stream(t.Context(), c.names.logs().name)
 	must(t, err)
 	for _, missing := range []int{0, 2} {
 		log, last, numbers := fmt.Sprint("log", missing), uint64(0), []uint64(nil)
@@ -89,8 +89,8 @@ func TestAnAnswerWithAHole(t *testing.T) {
 	c := open(t, Config{Crawl: "hole", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir()})
 	for answer, whole := range map[string]bool{"0>3 3>5 end5": true, "404": true, "end0": true, "0>3 end5": false,
 		"3>5 end5": false, "0>3 5>7 end7": false, "0>3 404": false} {
-		const stream = "fake"
-		fake, err := c.conn.Subscribe("$JS.API.DIRECT.GET."+stream, func(m *nats.Msg) {
+		fakes := stream{name: "fake"}
+		fake, err := c.conn.Subscribe("$JS.API.DIRECT.GET."+fakes.name, func(m *nats.Msg) {
 			for part := range strings.FieldsSeq(answer) {
 				r := &nats.Msg{Subject: m.Reply, Header: nats.Header{}}
 				if previous, number, is := strings.Cut(part, ">"); is {
@@ -107,7 +107,7 @@ func TestAnAnswerWithAHole(t *testing.T) {
 		})
 		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		err = c.ask(ctx, stream, query{Next: "x", Batch: 9}, func(stored) error { return nil })
+		err = c.ask(ctx, fakes, query{Next: "x", Batch: 9}, func(stored) error { return nil })
 		cancel()
 		if (err == nil) != whole || !whole && !errors.Is(err, errCut) {
 			t.Errorf("%s: %v", answer, err)
@@ -119,7 +119,7 @@ func TestAnAnswerWithAHole(t *testing.T) {
 // countStored is how many messages of a subject a server has.
 func countStored(t *testing.T, c *Cluster, subject string) uint64 {
 	t.Helper()
-	stream, err := c.js.Stream(t.Context(), c.names.logs())
+	stream, err := c.js.Stream(t.Context(), c.names.logs().name)
 	must(t, err)
 	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(subject))
 	must(t, err)

@@ -44,7 +44,6 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 
 // begin tells what there is, however long it takes to reach the cluster.
 func (w *watcher) begin(ctx context.Context) error {
-	c := w.bus.cluster
 	w.told = map[string]bool{}
 	defer func() { w.told = nil }()
 	for mark := uint64(0); ; {
@@ -60,9 +59,7 @@ func (w *watcher) begin(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.bus.closed:
-			return bus.ErrClosed
-		case <-c.closed:
+		case <-w.bus.ctx.Done():
 			return bus.ErrClosed
 		case <-time.After(pause):
 		}
@@ -74,7 +71,7 @@ func (w *watcher) mark(ctx context.Context) uint64 {
 	c := w.bus.cluster
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)
 	defer cancel()
-	number, err := c.mark(ctx, c.names.registryMark())
+	number, err := c.mark(ctx, c.names.registry())
 	if err != nil {
 		return 0
 	}
@@ -89,9 +86,7 @@ func (w *watcher) follow(ctx context.Context, news <-chan *nats.Msg) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-w.bus.closed:
-			return bus.ErrClosed
-		case <-w.bus.cluster.closed:
+		case <-w.bus.ctx.Done():
 			return bus.ErrClosed
 		case <-look.C:
 			w.read(ctx)

@@ -21,9 +21,9 @@ const (
 func listenAddrs(typed []string) (all []ma.Multiaddr, err error) {
 	for _, text := range typed {
 		if strings.HasPrefix(text, "/") {
-			a, err := ma.NewMultiaddr(text)
+			a, err := multiaddr(text, text)
 			if err != nil {
-				return nil, fmt.Errorf("the address %q: %w", text, err)
+				return nil, err
 			}
 			all = append(all, a)
 			continue
@@ -58,11 +58,7 @@ func join(ip netip.Addr, transport string, port uint16, rest string) ma.Multiadd
 // dialAddr is an address that a person gave to dial: "host:port", which is TCP, or a multiaddr.
 func dialAddr(text string) (ma.Multiaddr, error) {
 	if strings.HasPrefix(text, "/") {
-		a, err := ma.NewMultiaddr(text)
-		if err != nil {
-			return nil, fmt.Errorf("the address %q: %w", text, err)
-		}
-		return a, nil
+		return multiaddr(text, text)
 	}
 	host, port, err := splitAddress(text)
 	if err != nil {
@@ -71,9 +67,14 @@ func dialAddr(text string) (ma.Multiaddr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return join(ip, "tcp", port, ""), nil
 	}
-	a, err := ma.NewMultiaddr(fmt.Sprintf("/dns/%s/tcp/%d", host, port))
+	return multiaddr(fmt.Sprintf("/dns/%s/tcp/%d", host, port), text)
+}
+
+// multiaddr parses what a person gave as typed.
+func multiaddr(text, typed string) (ma.Multiaddr, error) {
+	a, err := ma.NewMultiaddr(text)
 	if err != nil {
-		return nil, fmt.Errorf("the address %q: %w", text, err)
+		return nil, fmt.Errorf("the address %q: %w", typed, err)
 	}
 	return a, nil
 }

@@ -182,14 +182,12 @@ func (m *Messenger) Contact(node strategy.Node) Contact {
 
 func (m *Messenger) keepBook() {
 	for wait := firstSave; ; wait = eachSave {
-		t := time.NewTimer(wait)
 		select {
-		case <-t.C:
+		case <-time.After(wait):
 			if err := m.saveBook(); err != nil {
 				m.log("%v", err)
 			}
 		case <-m.work.ctx.Done():
-			t.Stop()
 			return
 		}
 	}

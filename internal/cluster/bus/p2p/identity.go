@@ -28,9 +28,7 @@ var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding
 // loadKey reads the node's key from its folder, where it is made once. Without a folder it is a new one.
 func loadKey(dir string) (crypto.PrivKey, error) {
 	if dir == "" {
-		seed := make([]byte, ed25519.SeedSize)
-		rand.Read(seed) // it does not fail
-		return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed))
+		return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(newSeed()))
 	}
 	name := filepath.Join(dir, keyFile)
 	text, err := os.ReadFile(name)
@@ -49,11 +47,15 @@ func loadKey(dir string) (crypto.PrivKey, error) {
 	return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed))
 }
 
-// makeKey writes a new key, for its owner alone to read, under another name first: a key that is there is whole.
-func makeKey(name string) ([]byte, error) {
+func newSeed() []byte {
 	seed := make([]byte, ed25519.SeedSize)
 	rand.Read(seed) // it does not fail
-	text := []byte(letters.EncodeToString(seed) + "\n")
+	return seed
+}
+
+// makeKey writes a new key, for its owner alone to read, under another name first: a key that is there is whole.
+func makeKey(name string) ([]byte, error) {
+	text := []byte(letters.EncodeToString(newSeed()) + "\n")
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return nil, err
 	}

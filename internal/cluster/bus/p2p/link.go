@@ -217,7 +217,7 @@ func (l *link) end(code network.ConnErrorCode) {
 
 // hasParted reports that one of the nodes has ended it because it was not needed.
 func (l *link) hasParted(err error) bool {
-	var closed *network.ConnError
-	return l.parted || errors.As(err, &closed) && closed.Remote &&
+	closed, is := errors.AsType[*network.ConnError](err)
+	return l.parted || is && closed.Remote &&
 		(closed.ErrorCode == network.ConnGarbageCollected || closed.ErrorCode == network.ConnSupplanted)
 }

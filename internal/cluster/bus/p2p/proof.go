@@ -129,8 +129,7 @@ func (m membership) mac(side string, at meeting, nonces ...[nonceSize]byte) []by
 func readAll(r io.Reader, parts ...[]byte) error {
 	for _, part := range parts {
 		if _, err := io.ReadFull(r, part); err != nil {
-			var reset *network.StreamError
-			if errors.As(err, &reset) && reset.Remote { // a stream that its peer does not take for a proof
+			if reset, is := errors.AsType[*network.StreamError](err); is && reset.Remote { // a stream that its peer does not take for a proof
 				return fmt.Errorf("%w: %w", ErrNotMember, err)
 			}
 			return err

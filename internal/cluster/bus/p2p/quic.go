@@ -142,13 +142,11 @@ func (l *provingListener) take(c transport.CapableConn) {
 	if err != nil {
 		return
 	}
-	late := time.NewTimer(proofTime)
-	defer late.Stop()
 	select {
 	case l.proved <- c:
 	case <-l.ctx.Done():
 		_ = c.Close()
-	case <-late.C:
+	case <-time.After(proofTime):
 		_ = c.Close()
 	}
 }

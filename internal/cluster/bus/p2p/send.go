@@ -2,7 +2,6 @@ package p2p
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"kumo/internal/cluster/bus"
@@ -16,11 +15,8 @@ const (
 
 // Send puts a message into the queue of its receiver, who is connected if it is not, and its address is known.
 func (m *Messenger) Send(to strategy.Node, data []byte) error {
-	if err := bus.CheckNode(to); err != nil {
+	if err := bus.CheckMessage(to, data); err != nil {
 		return err
-	}
-	if err := bus.CheckSize(data); err != nil {
-		return fmt.Errorf("a message to %s: %w", to, err)
 	}
 	for {
 		p, err := m.receiver(to)
@@ -177,10 +173,8 @@ func (m *Messenger) slow(wait time.Duration) {
 		return
 	}
 	m.counts.slowed.Add(1)
-	t := time.NewTimer(wait)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(wait):
 	case <-m.work.ctx.Done():
 	}
 }

@@ -242,7 +242,9 @@ func (d *Driver) Pump(ctx context.Context, owner func(host string) (strategy.Nod
 }
 
 // Batches returns how many batches of links were sent and received. Any goroutine may call it.
-func (d *Driver) Batches() (sent, received int64) { return d.links.sent.Load(), d.links.count() }
+func (d *Driver) Batches() (sent, received int64) {
+	return d.links.sent.Load(), d.links.received.Load()
+}
 
 // Leaving reports whether this node leaves, so that another member receives its links. Any goroutine may call it.
 func (d *Driver) Leaving() bool { return d.transfers.leaving() }

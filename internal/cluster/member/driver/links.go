@@ -118,9 +118,6 @@ func (l *links) idle() bool {
 	return len(l.taking) == 0
 }
 
-func (l *links) count() int64 { return l.received.Load() }
-
-// answered passes an answer to the engine.
 func (l *links) answered(from strategy.Node, data []byte) {
 	number, refused, err := member.ReadAnswer(data)
 	if err != nil {

@@ -50,8 +50,8 @@ func TestABatchIsTakenOnceAtATime(t *testing.T) {
 			l.take("b~1", binary.AppendUvarint(nil, number), false)
 		}
 	}
-	if l.count() != maxTaking || l.idle() || len(r.answers) > 0 {
-		t.Errorf("%d batches are passed on, idle %v, answers %v", l.count(), l.idle(), r.answers)
+	if l.received.Load() != maxTaking || l.idle() || len(r.answers) > 0 {
+		t.Errorf("%d batches are passed on, idle %v, answers %v", l.received.Load(), l.idle(), r.answers)
 	}
 	close(release)
 	r.all.Wait()

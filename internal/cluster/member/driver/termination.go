@@ -19,10 +19,7 @@ import (
 // begins counts from 0; so an answer names the process, and both of a node's must be of the same.
 type termination struct {
 	cfg   *Config
-	links interface { // between this node's engine and others'
-		idle() bool
-		count() int64 // batches received
-	}
+	links *links
 
 	wave    uint64 // the last one; odd: the first of two
 	began   time.Time
@@ -51,7 +48,7 @@ type idleReport struct {
 // meanwhile.
 func (e *termination) report() idleReport {
 	c := e.cfg
-	r := idleReport{Process: c.Seed, Came: c.Engine.Received() + e.links.count() + c.Record.Received()}
+	r := idleReport{Process: c.Seed, Came: c.Engine.Received() + e.links.received.Load() + c.Record.Received()}
 	all := c.Member.Members()
 	r.Epoch = all.Epoch
 	r.Idle = c.Record.Idle() && e.links.idle() && c.Engine.Idle() &&
@@ -104,7 +101,6 @@ func (e *termination) sayTurned() {
 	e.asker = ""
 }
 
-// askAll starts a wave.
 func (e *termination) askAll() {
 	e.began, e.answers = e.cfg.Runtime.Now(), map[strategy.Node]idleReport{}
 	q, err := json.Marshal(idleReport{Wave: e.wave})
@@ -143,7 +139,6 @@ func (e *termination) message(ctx context.Context, from strategy.Node, kind Kind
 	})
 }
 
-// heard applies an answer.
 func (e *termination) heard(from strategy.Node, r idleReport) {
 	all := e.cfg.Member.Members()
 	switch {

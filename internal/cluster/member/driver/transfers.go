@@ -172,7 +172,6 @@ func (t *transfers) read(ctx context.Context, h *holder, a member.Read) error {
 	return nil
 }
 
-// begin starts to read hosts.
 func (t *transfers) begin(h *holder, a member.Read) (err error) {
 	if err := h.end(); err != nil {
 		return err
@@ -250,7 +249,6 @@ func (t *transfers) recover(ctx context.Context, dead strategy.Node) FailedState
 	}
 }
 
-// unfold releases a dead node's state.
 func (t *transfers) unfold(dead strategy.Node) {
 	if h := t.holders[dead]; h != nil {
 		h.cancel()

@@ -20,7 +20,6 @@ const (
 	maxRisk   = 128 << 20        // bytes of a list, of which each is read as a whole
 	maxWard   = 256 << 20        // bytes of a node's lists
 	maxWards  = 1 << 8           // nodes of which lists are kept
-	maxNode   = 200              // bytes of a node's name
 	lostFor   = 10 * time.Minute // other nodes may still keep lists of a node whose pages were offered
 )
 
@@ -46,7 +45,7 @@ func newRisks(c *core, p *place, f finder, lostAfter time.Duration, earlier map[
 	r.lists = &riskLists{core: c, place: p, sender: sender, sizes: map[string]int64{},
 		keepers: map[strategy.Node]*keeper{}, watch: r.watch}
 	r.wards = &wards{core: c, place: p, lookups: f, sender: sender, lostAfter: lostAfter, watch: r.watch,
-		byNode: map[strategy.Node]*ward{}, offered: map[strategy.Node]time.Time{}, writing: map[uint64]func(){}}
+		byNode: map[strategy.Node]*ward{}, offered: map[strategy.Node]time.Time{}, writing: map[uint64]func(RiskWritten){}}
 	for node, sizes := range earlier {
 		if node == c.self {
 			r.lists.sizes = maps.Clone(sizes)
@@ -71,7 +70,6 @@ func (r *risks) watch() {
 	})
 }
 
-// acknowledged processes a messageHaveRisks.
 func (r *risks) acknowledged(from strategy.Node, m *varint.Reader) error {
 	number, of, over, n := m.Uint(), strategy.Node(m.String()), m.Bool(), m.Uint()
 	if n > maxRisks {
@@ -120,7 +118,6 @@ type riskWait struct {
 
 func (s *riskLists) isEmpty() bool { return len(s.sizes)+len(s.keepers)+len(s.waits) == 0 }
 
-// grown processes an AtRisk.
 func (s *riskLists) grown(e AtRisk) {
 	for _, l := range e.Lists {
 		s.sizes[l.Name] = l.Size

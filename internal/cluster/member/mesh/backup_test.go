@@ -149,7 +149,7 @@ func TestOpenHostsPassOnWhatATargetHasMoved(t *testing.T) {
 	b.record(host, open('x'), func(Recorded, []Link) {})
 	timing := Timing{Asked: time.Second, Wait: 5 * time.Second}
 	it := item{host: host, node: "new~1", number: timing.pack()}
-	s.moved("old~1", it, func(r reply) { b.want("reply", r.code, replyYes) })
+	b.want("reply", s.moved("old~1", it).code, replyYes)
 	b.want("sent to", b.posts[0].to, "new~1")
 	b.want("timing", unpackTiming(b.posts[0].it.number), timing)
 }

@@ -181,23 +181,20 @@ func (b *balancer) chooseLight(i int, nodes []strategy.Node, levels map[strategy
 }
 
 // answerLevel replies to an itemLevel with the level, with reserved blocks included.
-func (b *balancer) answerLevel(_ strategy.Node, _ item, answer func(reply)) {
+func (b *balancer) answerLevel(_ strategy.Node, _ item) reply {
 	if !b.known || b.place.leaving {
-		answer(reply{code: replyNo})
-		return
+		return reply{code: replyNo}
 	}
-	answer(reply{code: replyYes, number: int64(b.load.Level + b.reservedBlocks())})
+	return reply{code: replyYes, number: int64(b.load.Level + b.reservedBlocks())}
 }
 
-// reserve processes an itemReserve.
-func (b *balancer) reserve(from strategy.Node, it item, answer func(reply)) {
+func (b *balancer) reserve(from strategy.Node, it item) reply {
 	n := min(it.number, int64(-b.load.Level-b.reservedBlocks()))
 	if !b.known || n <= 0 || b.place.leaving {
-		answer(reply{code: replyNo})
-		return
+		return reply{code: replyNo}
 	}
 	b.reserved = append(b.reserved, reservation{int(n), b.core.now.Add(giveTime), from, int(n) * b.cfg.Block})
-	answer(reply{code: replyYes, number: n})
+	return reply{code: replyYes, number: n}
 }
 
 // spared lends hosts to a light node.
@@ -217,13 +214,12 @@ func (b *balancer) spared(e Spared) {
 }
 
 // give processes an itemGive: this node fetches the host of another one if it has room reserved for it.
-func (b *balancer) give(from strategy.Node, it item, answer func(reply)) {
+func (b *balancer) give(from strategy.Node, it item) reply {
 	if b.place.leaving || !b.place.isFresh() || !b.place.view.in[it.host] && !b.admit(from) {
-		answer(reply{code: replyNo})
-		return
+		return reply{code: replyNo}
 	}
 	b.place.setGuest(it.host, true)
-	answer(reply{code: replyYes})
+	return reply{code: replyYes}
 }
 
 // admit reports whether a node has room reserved for one more host, and uses it.
@@ -258,12 +254,11 @@ func (b *balancer) returnGuests() {
 	}
 }
 
-// returned processes an itemReturn.
-func (b *balancer) returned(from strategy.Node, it item, answer func(reply)) {
+func (b *balancer) returned(from strategy.Node, it item) reply {
 	if b.lent[it.host] == from {
 		delete(b.lent, it.host)
 	}
-	answer(reply{code: replyYes})
+	return reply{code: replyYes}
 }
 
 // checkLent takes hosts back from nodes that do not answer, or no longer have them. It forgets hosts that are another
@@ -286,11 +281,9 @@ func (b *balancer) checkLent() {
 	}
 }
 
-// answerGuest replies to an itemGuest.
-func (b *balancer) answerGuest(_ strategy.Node, it item, answer func(reply)) {
+func (b *balancer) answerGuest(_ strategy.Node, it item) reply {
 	if b.place.view.in[it.host] {
-		answer(reply{code: replyYes})
-	} else {
-		answer(reply{code: replyNo})
+		return reply{code: replyYes}
 	}
+	return reply{code: replyNo}
 }

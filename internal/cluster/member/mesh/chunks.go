@@ -62,7 +62,6 @@ func (g *gossip) sendChunk(to strategy.Node, data []byte, buckets int) {
 	g.core.do(Send{To: to, Data: w})
 }
 
-// receiveChunk processes a messageChunk.
 func (g *gossip) receiveChunk(_ strategy.Node, r *varint.Reader) error {
 	buckets, data := r.Uint(), r.Bytes()
 	if !r.Whole() || buckets > uint64(g.place.width) || len(data) > MaxChunk {
@@ -111,7 +110,6 @@ func (g *gossip) receiveHave(from strategy.Node, r *varint.Reader) error {
 	return nil
 }
 
-// receiveWant processes a messageWant. It sends the chunks.
 func (g *gossip) receiveWant(from strategy.Node, r *varint.Reader) error {
 	ids, ok := readIDs(r.Rest)
 	if !ok || len(ids) > mostWant {

@@ -20,7 +20,7 @@ type claims struct {
 	mail       poster
 	history    store
 	absences   *absences
-	disclosure claimDisclosure
+	disclosure *disclosure
 	hosts      claimHosts
 	differs    func(it item, before []State) // another node transfers what it knows, which differs
 
@@ -42,13 +42,6 @@ type claimHosts interface {
 	// hearTarget sets that node if none is known. setPrevious replaces the one before, unless the present one is known.
 	hearTarget(host string, target strategy.Node)
 	setPrevious(host string, target strategy.Node)
-}
-
-// claimDisclosure is what claims need to know of the nodes that may learn which URLs are done.
-type claimDisclosure interface {
-	mustKeep(finder strategy.Node) bool
-	redact(to strategy.Node, states []State) []State
-	addOpen(host string, from strategy.Node)
 }
 
 type offerKey struct {

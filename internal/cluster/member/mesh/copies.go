@@ -21,8 +21,8 @@ type copies struct {
 	place     *place
 	absences  *absences
 	lookups   finder
-	transfers allSender
-	hosts     copiedHosts
+	transfers sender
+	hosts     *openHosts
 	postponed func() bool // whether open URLs are to be sent first: see disclosure
 
 	before  []neighbor // this node and those around it at the last sweep
@@ -33,19 +33,6 @@ type copies struct {
 	sweep   sweep
 	sending int // hosts
 	pending map[string]*hostCopy
-}
-
-// An allSender sends all that is known of a host to nodes: see transfers.
-type allSender interface {
-	sendAll(host string, to []strategy.Node, over func(stored []strategy.Node))
-}
-
-// copiedHosts is what copies need of the hosts with open URLs.
-type copiedHosts interface {
-	// share notes that nodes have all open URLs of a host.
-	share(host string, nodes []strategy.Node)
-	// opened notes how many URLs of a host are open.
-	opened(host string, open, recent int)
 }
 
 // A sweep goes over all hosts of the history.

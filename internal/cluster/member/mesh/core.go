@@ -37,7 +37,6 @@ func (c *core) end() (out []Action) {
 	return out
 }
 
-// do adds an action to those of the step.
 func (c *core) do(a Action) { c.out = append(c.out, a) }
 
 // number returns a number that this process has not used.
@@ -51,7 +50,6 @@ func (c *core) at(at time.Time, over *bool, f func()) {
 	heap.Push(&c.timers, timer{at, c.number(), f, over})
 }
 
-// after calls f after a time.
 func (c *core) after(d time.Duration, f func()) { c.at(c.now.Add(d), nil, f) }
 
 // timers is a queue of functions, sorted by the times at which they are called.
@@ -103,6 +101,12 @@ func (t *timers) Pop() any {
 // A poster sends an item to a node, reliably: see mail.
 type poster interface {
 	post(to strategy.Node, it item, done func(to strategy.Node, r *reply))
+}
+
+// A sender sends all that is known of a host to nodes, or its open URLs: see transfers.
+type sender interface {
+	sendAll(host string, to []strategy.Node, over func(stored []strategy.Node))
+	sendOpen(host string, to []strategy.Node, over func(stored []strategy.Node))
 }
 
 // A finder finds the live nodes closest to an id: see lookups.

@@ -87,7 +87,6 @@ func (s *counts) raise(node strategy.Node, pages int64, by strategy.Node) {
 	}
 }
 
-// evict forgets the counts of the farthest eighth of nodes.
 func (s *counts) evict() {
 	all := slices.SortedFunc(maps.Keys(s.of), func(a, b strategy.Node) int {
 		return xor.Compare(s.of[a].id, s.of[b].id, s.place.id)
@@ -126,7 +125,6 @@ func (s *counts) send() bool {
 	return len(news) > 0
 }
 
-// receive processes a messageCounts.
 func (s *counts) receive(from strategy.Node, r *varint.Reader) error {
 	for n := 0; len(r.Rest) > 0; n++ {
 		node, pages := strategy.Node(r.String()), r.Uint()

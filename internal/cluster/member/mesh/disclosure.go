@@ -18,25 +18,14 @@ type disclosure struct {
 	core      *core
 	place     *place
 	lookups   finder
-	transfers openSender
-	hosts     disclosedHosts
+	transfers sender
+	hosts     *openHosts
 	disclosed func() // is called when all nodes may learn all
 
 	tooFew bool                   // fewer nodes were known than a host has backups
 	with   []strategy.Node        // the other nodes known then, which know what this one does
 	hidden map[string]*hiddenHost // hosts whose open URLs others do not know; nil: no other node has joined
 	round  disclosureRound
-}
-
-// An openSender sends the open URLs of a host to nodes: see transfers.
-type openSender interface {
-	sendOpen(host string, to []strategy.Node, over func(stored []strategy.Node))
-}
-
-// disclosedHosts is what a disclosure needs of the hosts with open URLs.
-type disclosedHosts interface {
-	names() []string
-	openURLs(host string) int
 }
 
 // A hiddenHost is one whose open URLs other nodes do not know.

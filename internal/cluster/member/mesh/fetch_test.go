@@ -134,10 +134,10 @@ func TestHoldingsEndWhenAllIsReported(t *testing.T) {
 	b.answer(itemYield, &reply{code: replyNo})
 	take := out[Take](b)
 	b.want("takes", take[0].Links, open('x', 'y'))
-	s.taken(Taken{ID: take[0].ID, Done: []bool{true, false}})
+	call(s.taking, take[0].ID, Taken{ID: take[0].ID, Done: []bool{true, false}})
 	b.want("reply", got.states, []State{Done, Dispatched})
 	s.finished(Finished{Host: host, Hashes: []Hash{{'y'}}})
-	s.recall("first~1", item{host: host}, func(reply) {})
+	s.recall("first~1", item{host: host})
 	b.want("releases", out[Release](b), []Release{{Host: host}})
 	b.want("is this node's", b.place.view.Ours(host), false)
 	s.released(Released{Host: host, Timing: Timing{Wait: time.Minute}})
@@ -182,11 +182,8 @@ func TestBalancerReturnsIdleGuests(t *testing.T) {
 		pending: func(string) bool { return false }, cfg: BalanceConfig{Area: 5, Block: 20}, idle: map[string]int{}}
 	s.loaded(Load{})
 	host := b.host(func(h string) bool { return !b.place.isTarget(h) })
-	var codes []byte
-	answer := func(r reply) { codes = append(codes, r.code) }
-	s.give("a~1", item{host: host}, answer)
-	s.reserve("a~1", item{number: 100}, answer)
-	s.give("a~1", item{host: host}, answer)
+	codes := []byte{s.give("a~1", item{host: host}).code, s.reserve("a~1", item{number: 100}).code,
+		s.give("a~1", item{host: host}).code}
 	b.want("replies", codes, []byte{replyNo, replyYes, replyYes})
 	b.want("is this node's", b.place.view.Ours(host), true)
 	for range guestIdle {

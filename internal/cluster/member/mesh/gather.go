@@ -242,7 +242,6 @@ func (s *gatherings) asked(from strategy.Node, r *varint.Reader) error {
 	return nil
 }
 
-// answered processes a messageTally.
 func (s *gatherings) answered(from strategy.Node, r *varint.Reader) error {
 	id, over := r.Uint(), r.Bool()
 	var t Tally
@@ -272,12 +271,10 @@ func compareGathers(a, b gatherKey) int {
 	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.id, b.id))
 }
 
-// append encodes a tally.
 func (t *Tally) append(w *varint.Writer) {
-	w.Uint(uint64(t.Nodes))
-	w.Uint(uint64(t.Missing))
-	w.Uint(uint64(t.Idle))
-	w.Uint(uint64(t.Bereft))
+	for _, n := range []int{t.Nodes, t.Missing, t.Idle, t.Bereft} {
+		w.Uint(uint64(n))
+	}
 	w.Uint(t.Print)
 	w.Uint(uint64(t.Gone))
 	w.Uint(uint64(t.GonePages))

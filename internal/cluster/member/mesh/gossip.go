@@ -92,7 +92,6 @@ func (g *gossip) sendRecord(to strategy.Node, buckets int) {
 	g.core.do(Send{To: to, Data: w})
 }
 
-// receiveRecord processes a messageRecord.
 func (g *gossip) receiveRecord(_ strategy.Node, r *varint.Reader) error {
 	buckets := r.Uint()
 	v := RecordVersion{Version: r.Uint(), By: strategy.Node(r.String()), Data: r.Bytes()}

@@ -46,10 +46,6 @@ func (h *history) read(host, from string, all bool, f func(Known)) {
 	h.core.do(Read{ID: id, Host: host, From: from, All: all})
 }
 
-func (h *history) recorded(e Recorded) { call(h.recording, e.ID, e) }
-
-func (h *history) known(e Known) { call(h.reading, e.ID, e) }
-
 // call calls the function that waits for an answer, if there is one.
 func call[E any](waiting map[uint64]func(E), id uint64, e E) {
 	if f := waiting[id]; f != nil {

@@ -73,7 +73,6 @@ func (s *holdings) fetches(g *holding) bool {
 	return s.place.closest(g.id) && !v.out[g.host] || v.in[g.host] && !s.place.leaving
 }
 
-// dispatched processes an itemDispatch.
 func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
 	g := s.byHost[it.host]
 	if g != nil && g.handover.stopping {
@@ -132,38 +131,31 @@ func (s *holdings) take(from strategy.Node, g *holding, it item, answer func(rep
 	s.core.do(Take{ID: id, Host: it.host, Links: it.links, Timing: g.handover.timing.now(s.core.now)})
 }
 
-func (s *holdings) taken(e Taken) { call(s.taking, e.ID, e) }
-
-// check replies to an itemCheck.
-func (s *holdings) check(from strategy.Node, it item, answer func(reply)) {
+func (s *holdings) check(from strategy.Node, it item) reply {
 	g := s.byHost[it.host]
 	if g == nil {
 		if to := s.lent[it.host]; to != "" {
-			answer(reply{code: replyMoved, node: to})
-		} else {
-			answer(reply{code: replyNo})
+			return reply{code: replyMoved, node: to}
 		}
-		return
+		return reply{code: replyNo}
 	}
 	g.contact.node, g.contact.heard = from, s.core.now
 	if g.handover.stopping || s.pending(it.host) || len(g.marks) > 0 || g.sending {
-		answer(reply{code: replyYes})
-	} else {
-		answer(reply{code: replyIdle})
+		return reply{code: replyYes}
 	}
+	return reply{code: replyIdle}
 }
 
 // recall processes an itemRecall: it releases a host if it has pending URLs.
-func (s *holdings) recall(_ strategy.Node, it item, answer func(reply)) {
+func (s *holdings) recall(_ strategy.Node, it item) reply {
 	g := s.byHost[it.host]
 	if to := s.lent[it.host]; g == nil && to != "" {
-		answer(reply{code: replyMoved, node: to})
-		return
+		return reply{code: replyMoved, node: to}
 	}
 	if g != nil && !g.handover.stopping && s.pending(it.host) {
 		s.stop(g)
 	}
-	answer(reply{code: replyYes})
+	return reply{code: replyYes}
 }
 
 // finished notes fetched URLs, and reports them soon.
@@ -219,7 +211,6 @@ func (s *holdings) releaseAll() {
 	}
 }
 
-// stop has the engine release a host.
 func (s *holdings) stop(g *holding) {
 	g.handover.stopping = true
 	s.place.setStopped(g.host, true)

@@ -95,7 +95,6 @@ func (s *openHosts) opened(host string, open, recent int) {
 	}
 }
 
-// names returns the hosts, sorted.
 func (s *openHosts) names() []string { return sortedKeys(s.byHost) }
 
 // updateAll checks of which hosts this node is the first backup.
@@ -243,7 +242,6 @@ func (s *openHosts) read(h *openHost) {
 	})
 }
 
-// send sends links to a host's target.
 func (s *openHosts) send(h *openHost, links []Link) {
 	h.sending = true
 	to := h.target
@@ -282,10 +280,9 @@ func (s *openHosts) send(h *openHost, links []Link) {
 }
 
 // moved processes an itemMoved: another node fetches a host from now on.
-func (s *openHosts) moved(_ strategy.Node, it item, answer func(reply)) {
+func (s *openHosts) moved(_ strategy.Node, it item) reply {
 	if !s.place.isFirst(it.host) {
-		answer(reply{code: replyNo})
-		return
+		return reply{code: replyNo}
 	}
 	if t := unpackTiming(it.number); t.Wait > 0 {
 		s.timings.put(it.host, timed{t, s.core.now})
@@ -297,7 +294,7 @@ func (s *openHosts) moved(_ strategy.Node, it item, answer func(reply)) {
 		}
 		s.redispatch(h, it.node)
 	}
-	answer(reply{code: replyYes})
+	return reply{code: replyYes}
 }
 
 // judge returns what processes a target's reply to a check of a host: see checks.
@@ -335,7 +332,7 @@ func (s *openHosts) gone(node strategy.Node) {
 	}
 }
 
-// The methods below are what claims, agreements, marks, reviews and copies need: see their interfaces.
+// The methods below are what claims, agreements, reviews and other parts need: see their interfaces.
 
 func (s *openHosts) openURLs(host string) int {
 	if h := s.byHost[host]; h != nil {
@@ -378,7 +375,7 @@ func (s *openHosts) awaitShared(host string, f func(known bool)) bool {
 
 func (s *openHosts) sharedWith(host string) []strategy.Node { return s.byHost[host].agreement.with }
 
-// share adds nodes to a host's agreement.
+// share notes that nodes have all open URLs of a host: it adds them to the host's agreement.
 func (s *openHosts) share(host string, nodes []strategy.Node) {
 	if h := s.byHost[host]; h != nil {
 		h.agreement.with = append(h.agreement.with, nodes...)
@@ -404,6 +401,7 @@ func (s *openHosts) setPrevious(host string, target strategy.Node) {
 	}
 }
 
+// fetchedBy notes that a node has fetched URLs of a host. It reports whether that is another node than the target.
 func (s *openHosts) fetchedBy(host string, node strategy.Node) (other bool) {
 	h := s.byHost[host]
 	if h == nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kumo/internal/base/varint"
+	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -18,7 +19,6 @@ type keeper struct {
 	over   bool             // it need not have them for now, as it has answered
 }
 
-// hasAll reports whether a keeper has all of some lists.
 func (k *keeper) hasAll(sizes map[string]int64) bool {
 	for name, size := range sizes {
 		if k.has[name] < size {
@@ -84,8 +84,6 @@ func (s *riskSender) sendPiece(n strategy.Node, k *keeper, msg risksMessage, lis
 	s.core.do(ReadRisk{ID: id, Node: msg.of, Name: msg.names[list], From: from, Most: riskPiece})
 }
 
-func (s *riskSender) read(e RiskRead) { call(s.reading, e.ID, e) }
-
 // sendTo sends a message to a keeper. One that is repeated keeps its number, so that a slow answer is understood.
 func (s *riskSender) sendTo(n strategy.Node, k *keeper, msg risksMessage) {
 	if k.number == 0 {
@@ -136,7 +134,8 @@ func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 	msg.number, msg.of = r.Uint(), strategy.Node(r.String())
 	msg.missed = time.Duration(r.Uint()%(1<<40)) * time.Millisecond
 	n := r.Uint()
-	if n > maxRisks || msg.of != "" && !isNode(msg.of) {
+	// the copies of its lists are files with that name
+	if n > maxRisks || msg.of != "" && bus.CheckNode(msg.of) != nil {
 		return msg, errMessage
 	}
 	for range n {
@@ -155,17 +154,4 @@ func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 	}
 	msg.piece, msg.at = int(piece), int64(at)
 	return msg, nil
-}
-
-// isNode reports whether a name can be a node's, as [kumo/internal/cluster/bus.CheckNode] defines it: the copies of its
-// lists are files with that name.
-func isNode(name strategy.Node) bool {
-	for i := range len(name) {
-		switch c := name[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '~':
-		default:
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxNode
 }

@@ -103,6 +103,11 @@ type mail struct {
 // An itemHandler does an item, and calls answer once, at once or later.
 type itemHandler func(from strategy.Node, it item, answer func(reply))
 
+// atOnce returns the handler of items that f answers at once.
+func atOnce(f func(from strategy.Node, it item) reply) itemHandler {
+	return func(from strategy.Node, it item, answer func(reply)) { answer(f(from, it)) }
+}
+
 // A delivery is an item on its way.
 type delivery struct {
 	item
@@ -156,7 +161,6 @@ func newMail(c *core) *mail {
 		ofNode: map[strategy.Node]int{}, arrivals: bounded.NewRecent[packetKey, time.Time](maxArrived)}
 }
 
-// post sends an item to a node, which may be this one.
 func (m *mail) post(to strategy.Node, it item, done func(to strategy.Node, r *reply)) {
 	l := m.lanes[to]
 	if l == nil {
@@ -171,7 +175,6 @@ func (m *mail) post(to strategy.Node, it item, done func(to strategy.Node, r *re
 	m.wake(l)
 }
 
-// finish ends a delivery.
 func (m *mail) finish(d *delivery, to strategy.Node, r *reply) {
 	if d.works {
 		m.posted--
@@ -365,7 +368,6 @@ func (m *mail) end(key packetKey, works bool) {
 	}
 }
 
-// handle does an item.
 func (m *mail) handle(from strategy.Node, it item, answer func(reply)) {
 	if f := m.handlers[it.kind]; f != nil {
 		f(from, it, answer)

@@ -11,14 +11,8 @@ type marks struct {
 	mail     poster
 	history  store
 	mayLearn func(strategy.Node) bool // whether a node may learn that URLs are done
-	hosts    markedHosts
+	hosts    *openHosts
 	differs  func(it item, before []State) // a node that is not the target has fetched URLs
-}
-
-// markedHosts is what marks need of the hosts with open URLs.
-type markedHosts interface {
-	// fetchedBy notes that a node has fetched URLs of a host. It reports whether that is another node than the target.
-	fetchedBy(host string, node strategy.Node) (other bool)
 }
 
 // mark records done URLs, here and at the other backups. It calls over with their states before.

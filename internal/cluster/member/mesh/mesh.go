@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"kumo/internal/base/splitmix"
 	"kumo/internal/base/xor"
 	"kumo/internal/cluster/strategy"
 )
@@ -44,7 +45,7 @@ type Machine struct {
 // New makes a machine. Its caller passes events to the overlay, which contains this node, too.
 func New(cfg Config) *Machine {
 	cfg.setDefaults()
-	c := &core{self: cfg.Self, log: cfg.Log, last: mix(cfg.Process) >> 24}
+	c := &core{self: cfg.Self, log: cfg.Log, last: splitmix.Next(cfg.Process) >> 24}
 	m := &Machine{core: c, place: newPlace(c, cfg.Overlay, cfg.Width, cfg.Backups), mail: newMail(c),
 		inbox: newInbox(c), history: newHistory(c)}
 	m.place.alone = solitude{core: c, wait: cfg.Alone, resume: m.resumeAlone}
@@ -99,11 +100,12 @@ func (m *Machine) connectTarget(cfg *Config) {
 	m.balancer = &balancer{core: c, place: p, mail: m.mail, lookups: m.lookups, hosts: m.holdings, lent: lent,
 		pending: cfg.Waits, cfg: cfg.Balance, idle: map[string]int{}}
 	m.mail.handlers = map[byte]itemHandler{
-		itemStore: m.claims.store, itemMarks: m.hosts.marks.receive, itemMoved: m.hosts.moved,
-		itemOpen: m.reviews.count, itemDispatch: m.holdings.dispatched, itemCheck: m.holdings.check,
-		itemRecall: m.holdings.recall,
-		itemYield:  handovers.yield, itemLevel: m.balancer.answerLevel, itemReserve: m.balancer.reserve,
-		itemGive: m.balancer.give, itemReturn: m.balancer.returned, itemGuest: m.balancer.answerGuest,
+		itemStore: m.claims.store, itemMarks: m.hosts.marks.receive, itemDispatch: m.holdings.dispatched,
+		itemYield: handovers.yield, itemMoved: atOnce(m.hosts.moved), itemOpen: atOnce(m.reviews.count),
+		itemCheck: atOnce(m.holdings.check), itemRecall: atOnce(m.holdings.recall),
+		itemLevel: atOnce(m.balancer.answerLevel), itemReserve: atOnce(m.balancer.reserve),
+		itemGive: atOnce(m.balancer.give), itemReturn: atOnce(m.balancer.returned),
+		itemGuest: atOnce(m.balancer.answerGuest),
 	}
 }
 
@@ -176,11 +178,11 @@ func (m *Machine) handle(e Event) {
 		m.core.activity++
 		m.claims.offered(e)
 	case Recorded:
-		m.history.recorded(e)
+		call(m.history.recording, e.ID, e)
 	case Known:
-		m.history.known(e)
+		call(m.history.reading, e.ID, e)
 	case Taken:
-		m.holdings.taken(e)
+		call(m.holdings.taking, e.ID, e)
 	case Swept:
 		m.copies.swept(e)
 	case Opened:
@@ -213,9 +215,9 @@ func (m *Machine) handle(e Event) {
 	case Placed:
 		m.risks.lists.uploaded(e.Names)
 	case RiskRead:
-		m.risks.lists.sender.read(e)
+		call(m.risks.lists.sender.reading, e.ID, e)
 	case RiskWritten:
-		m.risks.wards.written(e)
+		call(m.risks.wards.writing, e.ID, e)
 	case Refetched:
 		m.risks.wards.refetched(e.Node)
 	case Tick:

@@ -74,11 +74,7 @@ func readItem(r *varint.Reader) item {
 	}
 	for i := range it.links {
 		k := &it.links[i]
-		if copy(k.Hash[:], r.Rest) < len(k.Hash) {
-			r.Bad = true
-			return item{}
-		}
-		r.Rest = r.Rest[len(k.Hash):]
+		copy(k.Hash[:], r.Take(uint64(len(k.Hash))))
 		k.State, k.Item = State(r.Byte()), r.Bytes()
 		if k.State != Dispatched && k.State != Done || len(k.Item) > maxBytes {
 			r.Bad = true

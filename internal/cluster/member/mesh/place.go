@@ -53,7 +53,6 @@ func (p *place) closest(id xor.ID) bool {
 	return p.id.Distance(id).And(p.occupied) == xor.ID{}
 }
 
-// isFirst reports whether this node is a host's first backup.
 func (p *place) isFirst(host string) bool { return p.closest(p.backupID(host)) }
 
 // isTarget reports whether this node is the closest to a host's target id.
@@ -100,7 +99,6 @@ func (p *place) keepers(node strategy.Node, id xor.ID) []strategy.Node {
 	return slices.DeleteFunc(slices.Clone(near), func(n strategy.Node) bool { return n == p.core.self })
 }
 
-// compare compares the distances of two nodes to an id.
 func (p *place) compare(a, b strategy.Node, id xor.ID) int {
 	return xor.Compare(p.nodeID(a), p.nodeID(b), id)
 }

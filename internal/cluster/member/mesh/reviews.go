@@ -80,13 +80,11 @@ func (v *reviews) review() {
 	}
 }
 
-// count replies to an itemOpen.
-func (v *reviews) count(_ strategy.Node, it item, answer func(reply)) {
+func (v *reviews) count(_ strategy.Node, it item) reply {
 	if _, is := v.place.peers(it.host); !is {
-		answer(reply{code: replyNo})
-		return
+		return reply{code: replyNo}
 	}
-	answer(reply{code: replyYes, number: int64(v.hosts.openURLs(it.host))})
+	return reply{code: replyYes, number: int64(v.hosts.openURLs(it.host))}
 }
 
 // compare has another backup of a host record which URLs are open here, from a position on, and records here which of

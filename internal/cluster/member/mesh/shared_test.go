@@ -135,7 +135,7 @@ func (b *bench) risks(lists map[strategy.Node]map[string]int64) *risks {
 func (b *bench) readRisks(r *risks) {
 	for _, read := range out[ReadRisk](b) {
 		size := r.lists.sizes[read.Name] - read.From
-		r.lists.sender.read(RiskRead{ID: read.ID, Data: make([]byte, min(size, int64(read.Most)))})
+		call(r.lists.sender.reading, read.ID, RiskRead{ID: read.ID, Data: make([]byte, min(size, int64(read.Most)))})
 	}
 }
 
@@ -161,7 +161,7 @@ func TestRisksReachTheKeepers(t *testing.T) {
 			case Send:
 				_ = lists.acknowledged("a~1", tail(a.Data))
 			case WriteRisk:
-				wards.wards.written(RiskWritten{ID: a.ID})
+				call(wards.wards.writing, a.ID, RiskWritten{ID: a.ID})
 			}
 		}
 		node.pass(time.Second)

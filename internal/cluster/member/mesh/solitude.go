@@ -26,7 +26,6 @@ type solitude struct {
 	left  bool      // the node that was gone last has said farewell
 }
 
-// waits reports whether the others still count as alive.
 func (a *solitude) waits() bool { return a.core.now.Before(a.until) }
 
 // occupants returns the bits whose buckets count as occupied. now are those that are; before is the last result.

@@ -3,6 +3,7 @@ package mesh
 import (
 	"time"
 
+	"kumo/internal/base/splitmix"
 	"kumo/internal/base/xor"
 )
 
@@ -30,7 +31,7 @@ func (s *status) own() Tally {
 	if s.partial() {
 		t.Bereft = 1
 	}
-	t.Print = mix(s.process ^ mix(activity))
+	t.Print = splitmix.Next(s.process ^ splitmix.Next(activity))
 	return t
 }
 
@@ -41,14 +42,6 @@ func (s *status) engine() (idle bool, activity uint64) {
 	}
 	idle, activity = s.cfg.Engine()
 	return idle, activity + s.core.activity
-}
-
-// mix returns a number that looks random (the finalizer of splitmix64).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // A termination detects the end of the crawl, at the node closest to an id that is the same in every mesh. It gathers

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kumo/internal/base/varint"
+	"kumo/internal/cluster/bus"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -50,7 +51,7 @@ type wards struct {
 	byNode  map[strategy.Node]*ward
 	offered map[strategy.Node]time.Time // lost nodes whose pages were offered, for a while
 	checked time.Time                   // when missing nodes were checked last
-	writing map[uint64]func()
+	writing map[uint64]func(RiskWritten)
 }
 
 // receive processes a messageRisks about the lists of its sender, or of a missing node.
@@ -61,7 +62,7 @@ func (s *wards) receive(from strategy.Node, r *varint.Reader) error {
 	}
 	of, own := msg.of, msg.of == ""
 	if own {
-		if !isNode(from) {
+		if bus.CheckNode(from) != nil {
 			return errMessage
 		}
 		of = from
@@ -159,19 +160,12 @@ func (w *ward) hasRoom(size int64, more int) bool {
 func (s *wards) write(from, of strategy.Node, w *ward, msg risksMessage) {
 	w.busy = true
 	id, name := s.core.number(), msg.names[msg.piece]
-	s.writing[id] = func() {
+	s.writing[id] = func(RiskWritten) {
 		w.busy = false
 		w.sizes[name] += int64(len(msg.data))
 		s.answer(from, of, msg, w, false)
 	}
 	s.core.do(WriteRisk{ID: id, Node: of, Name: name, At: w.sizes[name], Data: msg.data})
-}
-
-func (s *wards) written(e RiskWritten) {
-	if f := s.writing[e.ID]; f != nil {
-		delete(s.writing, e.ID)
-		f()
-	}
 }
 
 // answer acknowledges a message with the sizes of the copies. over: this node need not keep them for now, because their
@@ -250,11 +244,7 @@ func (s *wards) check() {
 	if !s.place.isFresh() && !s.place.leaving {
 		return
 	}
-	for n, at := range s.offered {
-		if s.core.now.Sub(at) > lostFor {
-			delete(s.offered, n)
-		}
-	}
+	maps.DeleteFunc(s.offered, func(_ strategy.Node, at time.Time) bool { return s.core.now.Sub(at) > lostFor })
 	for _, n := range slices.Sorted(maps.Keys(s.byNode)) {
 		w := s.byNode[n]
 		if w.missed > 0 && (!w.lost || s.place.leaving) {
@@ -303,7 +293,6 @@ func (s *wards) lookedUp(n strategy.Node, w *ward, near []strategy.Node) {
 	}
 }
 
-// drop drops all copies of a node's lists.
 func (s *wards) drop(n strategy.Node) {
 	if s.byNode[n] != nil {
 		delete(s.byNode, n)

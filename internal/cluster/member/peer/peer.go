@@ -177,7 +177,6 @@ func (p *Peer) run(now time.Time, out []Action) []Action {
 	return out
 }
 
-// fromOverlay does what the overlay wants done.
 func (p *Peer) fromOverlay(out []Action) []Action {
 	changed := false
 	for _, a := range p.did {
@@ -227,7 +226,6 @@ func (p *Peer) moved() bool {
 	return true
 }
 
-// fromMesh does what the machine wants done.
 func (p *Peer) fromMesh(out []Action) []Action {
 	for _, a := range p.wants {
 		switch a := a.(type) {

@@ -66,12 +66,11 @@ func (a *arrivals) chunk(from strategy.Node, c chunkMsg) {
 	in := a.coming[t.From]
 	if in == nil || in.t.Attempt < t.Attempt {
 		if in != nil {
-			a.discard(in)
-		}
-		if in != nil && in.issued > 0 {
-			a.retire(in)
-			delete(a.coming, t.From)
-			return // the new attempt begins when the old one is undone
+			if a.discard(in); in.issued > 0 {
+				a.retire(in)
+				delete(a.coming, t.From)
+				return // the new attempt begins when the old one is undone
+			}
 		}
 		in = &arrival{t: t}
 		a.coming[t.From] = in
@@ -106,7 +105,6 @@ func (a *arrivals) buffer(in *arrival, c chunkMsg) {
 	a.early += len(c.data)
 }
 
-// discard drops the buffered chunks.
 func (a *arrivals) discard(in *arrival) {
 	for _, c := range in.early {
 		a.early -= len(c.data)
@@ -114,7 +112,6 @@ func (a *arrivals) discard(in *arrival) {
 	in.early = nil
 }
 
-// issue passes the next chunk to the holder.
 func (a *arrivals) issue(in *arrival, c chunkMsg) {
 	in.issued++
 	in.ending = c.last
@@ -202,14 +199,12 @@ func (a *arrivals) findUndone(t member.Transfer) int {
 	return slices.IndexFunc(a.undone, func(in *arrival) bool { return in.t == t })
 }
 
-// dropped applies that the holder has undone a transfer.
 func (a *arrivals) dropped(t member.Transfer) {
 	if i := a.findUndone(t); i >= 0 {
 		a.undone = slices.Delete(a.undone, i, i+1)
 	}
 }
 
-// undoing reports whether any transfer is being undone.
 func (a *arrivals) undoing() bool { return len(a.undone) > 0 }
 
 // receivedFrom returns the complete transfers to this node since the last settled epoch; not known while one from the

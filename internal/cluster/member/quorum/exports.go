@@ -308,7 +308,6 @@ func (x *exports) forgottenBy(from strategy.Node) *[]member.Transfer {
 	return &x.forgotten
 }
 
-// release ends an export.
 func (x *exports) release(e *export) {
 	t := x.takeovers.nodes[e.from]
 	switch {

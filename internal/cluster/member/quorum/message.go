@@ -137,12 +137,7 @@ func (r *reader) ask() askMsg { return askMsg{from: r.node(), to: r.node(), epoc
 
 func (r *reader) answer() answerMsg {
 	m := answerMsg{askMsg: r.ask()}
-	n := r.Uint()
-	if n > uint64(len(r.Rest)) { // each has a byte or more
-		r.Bad = true
-		return m
-	}
-	for range n {
+	for range r.Count() {
 		m.epochs = append(m.epochs, r.Uint())
 	}
 	return m

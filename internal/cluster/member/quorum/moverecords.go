@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"kumo/internal/base/varint"
@@ -37,10 +38,8 @@ func (r *moveRecords) entry(n strategy.Node, e member.Entry) error {
 	return err
 }
 
-// setOwn stores the record that this node has written.
 func (r *moveRecords) setOwn(own record) { r.read[r.env.self] = own }
 
-// own returns the hosts in this node's record.
 func (r *moveRecords) own() map[string]strategy.Node { return r.read[r.env.self].moves }
 
 // under returns the hosts that move from a node under an epoch, as far as this node knows.
@@ -61,11 +60,7 @@ func (r *moveRecords) known(from strategy.Node) bool {
 
 // settled drops the records of other nodes.
 func (r *moveRecords) settled() {
-	for n := range r.read {
-		if n != r.env.self {
-			delete(r.read, n)
-		}
-	}
+	maps.DeleteFunc(r.read, func(n strategy.Node, _ record) bool { return n != r.env.self })
 }
 
 // A record's value is a version byte, then for each target node its name, the number of its hosts, and their names.

@@ -1,7 +1,7 @@
 package quorum
 
 import (
-	"hash/fnv"
+	"maps"
 	"time"
 
 	"kumo/internal/cluster/member"
@@ -46,11 +46,7 @@ func (o *ownership) newEpoch() {
 
 func (o *ownership) settled() {
 	s := o.env.table.Settled
-	for e := range o.places {
-		if e < s {
-			delete(o.places, e)
-		}
-	}
+	maps.DeleteFunc(o.places, func(e uint64, _ placement) bool { return e < s })
 	o.received, o.acknowledged = max(o.received, s), max(o.acknowledged, s)
 }
 
@@ -172,9 +168,7 @@ func fallbackOwner(members []strategy.Member, host string) strategy.Node {
 	if len(members) == 0 {
 		return ""
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(host))
-	return members[mix(h.Sum64())%uint64(len(members))].Node
+	return members[hashOf(host)%uint64(len(members))].Node
 }
 
 // A shift is the set of hosts that a change of the members moves.

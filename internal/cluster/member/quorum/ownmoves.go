@@ -159,11 +159,7 @@ func (o *ownMoves) wrote(w member.Wrote) {
 }
 
 func targets(moves map[string]strategy.Node) []strategy.Node {
-	to := map[strategy.Node]bool{}
-	for _, n := range moves {
-		to[n] = true
-	}
-	return sortedNodes(to)
+	return slices.Compact(slices.Sorted(maps.Values(moves)))
 }
 
 // entry applies the revision of this node's record, as the watch has read it.

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,17 +73,11 @@ func (l *peerLeases) assign(joining bool) (keys []string) {
 		}
 		return keys
 	}
-	mark := func(n strategy.Node) {
-		if p := l.leases[n]; n != self && (p == nil || p.lease.Done < t.Epoch) {
+	t.each(func(n strategy.Node) {
+		if p := l.leases[n]; n != self && !t.isEstate(n) && (p == nil || p.lease.Done < t.Epoch) {
 			l.behind[n] = true
 		}
-	}
-	for _, m := range t.Members {
-		mark(m.Node)
-	}
-	for _, n := range t.Leaving {
-		mark(n)
-	}
+	})
 	return []string{LeasePrefix}
 }
 
@@ -114,7 +109,6 @@ func (l *peerLeases) entry(n strategy.Node, e member.Entry) *peer {
 	return p
 }
 
-// wrote applies the result of a revocation.
 func (l *peerLeases) wrote(n strategy.Node, w member.Wrote) {
 	p := l.leases[n]
 	if p == nil {
@@ -220,10 +214,5 @@ func (l *peerLeases) sweep() {
 
 // sortedNodes returns the keys of a map in order: the order of actions must not depend on chance.
 func sortedNodes[V any](all map[strategy.Node]V) []strategy.Node {
-	nodes := make([]strategy.Node, 0, len(all))
-	for n := range all {
-		nodes = append(nodes, n)
-	}
-	slices.Sort(nodes)
-	return nodes
+	return slices.Sorted(maps.Keys(all))
 }

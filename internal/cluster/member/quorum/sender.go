@@ -65,7 +65,6 @@ func (s *sender) request() int {
 	return n
 }
 
-// chunk sends a chunk that was read.
 func (s *sender) chunk(to strategy.Node, data []byte) {
 	s.reads--
 	if to == "" {
@@ -108,7 +107,6 @@ func (f *flow) restart(env *env) {
 	f.at = env.now.Add(f.wait)
 }
 
-// ack applies an acknowledgement.
 func (s *sender) ack(from strategy.Node, a ackMsg) {
 	f := s.flows[from]
 	switch {

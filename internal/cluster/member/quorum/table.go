@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"kumo/internal/base/splitmix"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -262,10 +263,7 @@ func (t *Table) each(f func(strategy.Node)) {
 	for _, m := range t.Members {
 		f(m.Node)
 	}
-	for _, n := range t.Leaving {
-		f(n)
-	}
-	for _, n := range t.Estates {
+	for _, n := range slices.Concat(t.Leaving, t.Estates) {
 		f(n)
 	}
 }
@@ -276,21 +274,18 @@ func (t *Table) takeoverNode(dead strategy.Node) strategy.Node {
 	var best strategy.Node
 	var least uint64
 	for _, m := range t.Members {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(string(dead) + "\x00" + string(m.Node)))
-		if v := mix(h.Sum64()); best == "" || v < least {
+		if v := hashOf(string(dead) + "\x00" + string(m.Node)); best == "" || v < least {
 			best, least = m.Node, v
 		}
 	}
 	return best
 }
 
-// mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014): without it, names that end alike have hashes that are
-// alike.
-func mix(v uint64) uint64 {
-	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
-	v = (v ^ v>>27) * 0x94d049bb133111eb
-	return v ^ v>>31
+// hashOf is FNV-1a, mixed: without that, names that end alike have hashes that are alike.
+func hashOf(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return splitmix.Mix(h.Sum64())
 }
 
 // maxGuards bounds the members that watch all leases. The others watch the guards' leases.

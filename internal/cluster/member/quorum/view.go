@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"slices"
 	"time"
 
 	"kumo/internal/cluster/strategy"
@@ -38,15 +39,8 @@ func (v *View) Owner(host string) (strategy.Node, strategy.State) {
 
 // Ours reports whether this node owns a host and holds its whole state. The host may be parked.
 func (v *View) Ours(host string) bool {
-	if !v.in || v.owner == nil || !v.owns(v.owner, host) {
-		return false
-	}
-	for _, earlier := range v.past {
-		if !v.owns(earlier, host) {
-			return false
-		}
-	}
-	return true
+	lacks := func(view strategy.View) bool { return !v.owns(view, host) }
+	return v.in && v.owner != nil && v.owns(v.owner, host) && !slices.ContainsFunc(v.past, lacks)
 }
 
 func (v *View) owns(view strategy.View, host string) bool {

@@ -3,6 +3,7 @@ package balance
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,10 +63,8 @@ func Splitters() []string { return append([]string(nil), splitters...) }
 
 // ParseSplitter reads a splitter's name; "" is exact.
 func ParseSplitter(name string) (Splitter, error) {
-	for i, s := range splitters {
-		if s == cmp.Or(name, splitters[0]) {
-			return Splitter(i), nil
-		}
+	if i := slices.Index(splitters, cmp.Or(name, splitters[0])); i >= 0 {
+		return Splitter(i), nil
 	}
 	return 0, fmt.Errorf("splitter %q: there are %s", name, strings.Join(splitters, ", "))
 }

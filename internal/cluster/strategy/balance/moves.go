@@ -8,6 +8,7 @@ import (
 
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/cluster/strategy/central"
+	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
 // moves are hosts that go from nodes that have too much to others.
@@ -32,8 +33,8 @@ type move struct {
 
 func newMoves() moves { return moves{asks: map[pair]int{}, going: map[string]move{}} }
 
-// came is told that a host has come.
-func (p *policy) came(host string) {
+// Came is told that a host has come.
+func (p *policy) Came(host string, _ hosttable.Row) {
 	m := &p.moves
 	if h, going := m.going[host]; going {
 		delete(m.going, host)
@@ -140,10 +141,7 @@ func (p *policy) takeBack() {
 	if len(all) < 2 {
 		return
 	}
-	move := m.took
-	if move == 0 {
-		move = p.cfg.Move
-	}
+	move := cmp.Or(m.took, p.cfg.Move)
 	late, last, sum := 0.0, 0.0, 0
 	keeps := make([]int, len(all)) // what is fetched while hosts move, or under way
 	for i, n := range all {

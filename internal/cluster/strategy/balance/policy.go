@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/cluster/strategy/balance/model"
 	"kumo/internal/cluster/strategy/central"
-	"kumo/internal/cluster/strategy/central/hosttable"
 	"kumo/internal/cluster/strategy/leader"
 )
 
@@ -88,7 +88,7 @@ func (p *policy) Wanted(from strategy.Node, host string, links int) {
 	full := len(p.pool.hosts) >= p.cfg.Pool || p.pool.links+links > p.cfg.Links
 	if p.pool.hosts[host] == nil && (full || !p.cfg.Splitter.predicts()) {
 		p.pool.put(p.Now(), host, from, links)
-		p.give(p.at(host), p.worker(p.atOnce(host, max(1, links))))
+		p.give(p.pool.hosts[host], p.worker(p.atOnce(host, max(1, links))))
 		return
 	}
 	p.pool.put(p.Now(), host, from, links)
@@ -97,8 +97,6 @@ func (p *policy) Wanted(from strategy.Node, host string, links int) {
 		p.splitAt = soon
 	}
 }
-
-func (p *policy) at(host string) *pooled { return p.pool.hosts[host] }
 
 // give gives a pooled host to a node.
 func (p *policy) give(h *pooled, w *worker) {
@@ -154,11 +152,12 @@ func (p *policy) Load(e strategy.Load) {
 
 // record writes a sample into the log.
 func (p *policy) record(all ...model.Sample) {
-	var w []byte
+	var w varint.Writer
 	for _, s := range all {
-		p.samples.next = max(p.samples.next, 1)
-		w = appendNumbered(w[:0], p.samples.next, s)
-		p.samples.next++
+		k := numbered{max(p.samples.next, 1), s}
+		w = w[:0]
+		k.append(&w)
+		p.samples.next = k.number + 1
 		p.Record(w)
 	}
 }
@@ -270,9 +269,6 @@ func (p *policy) Due() (at time.Time) {
 	}
 	return at
 }
-
-// Came, Offered and Withdrawn are what becomes of moves.
-func (p *policy) Came(host string, _ hosttable.Row) { p.came(host) }
 
 // String says how much is under way.
 func (p *policy) String() string {

@@ -2,6 +2,7 @@ package balance
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -69,20 +70,21 @@ func (l *pool) put(now time.Time, host string, from strategy.Node, links int) {
 func (l *pool) take(host string) *pooled {
 	h := l.hosts[host]
 	if h != nil {
-		delete(l.hosts, host)
-		l.links -= h.links
-		h.gone = true
+		l.remove(h)
 	}
 	return h
+}
+
+func (l *pool) remove(h *pooled) {
+	delete(l.hosts, h.host)
+	l.links -= h.links
+	h.gone = true
 }
 
 // bySize are all hosts, the largest first.
 func (l *pool) bySize() []*pooled {
 	if l.sorted == nil && len(l.hosts) > 0 {
-		for _, h := range l.hosts {
-			l.sorted = append(l.sorted, h)
-		}
-		slices.SortFunc(l.sorted, func(a, b *pooled) int {
+		l.sorted = slices.SortedFunc(maps.Values(l.hosts), func(a, b *pooled) int {
 			return cmp.Or(cmp.Compare(b.links, a.links), strings.Compare(a.host, b.host))
 		})
 	}
@@ -92,23 +94,19 @@ func (l *pool) bySize() []*pooled {
 
 // forget lets go of a node's links, and of hosts for which no other has any: its heirs tell them anew.
 func (l *pool) forget(n strategy.Node) {
-	for host, h := range l.hosts {
+	for _, h := range l.hosts {
 		h.finders = slices.DeleteFunc(h.finders, func(f finder) bool { return f.node == n })
 		if len(h.finders) == 0 {
-			delete(l.hosts, host)
-			l.links -= h.links
-			l.sorted = nil
+			l.remove(h)
 		}
 	}
 }
 
 // expire lets go of hosts of which nobody has spoken since a time: who had links for them is gone.
 func (l *pool) expire(since time.Time) {
-	for host, h := range l.hosts {
+	for _, h := range l.hosts {
 		if h.told.Before(since) {
-			delete(l.hosts, host)
-			l.links -= h.links
-			l.sorted = nil
+			l.remove(h)
 		}
 	}
 }

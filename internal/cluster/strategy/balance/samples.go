@@ -48,7 +48,7 @@ func (s *samples) AppendPart(b []byte, part int) []byte {
 	w := varint.Writer(b)
 	for _, k := range s.part(part) {
 		if k.number > 0 {
-			appendSample(&w, &k)
+			k.append(&w)
 		}
 	}
 	return w
@@ -84,19 +84,13 @@ func (s *samples) all() (all []model.Sample) {
 	return all
 }
 
-func appendSample(w *varint.Writer, k *numbered) {
+func (k *numbered) append(w *varint.Writer) {
 	w.Uint(k.number)
 	w.String(k.Node)
 	w.Uint(uint64(k.URLs))
 	for _, f := range []float64{k.Seconds, k.Cores, k.GHz, k.MemoryGB, k.NetworkMbps, k.DiskMbps} {
 		w.Uint(math.Float64bits(f))
 	}
-}
-
-func appendNumbered(b []byte, number uint64, s model.Sample) []byte {
-	w := varint.Writer(b)
-	appendSample(&w, &numbered{number, s})
-	return w
 }
 
 func readSamples(b []byte, f func(numbered)) error {

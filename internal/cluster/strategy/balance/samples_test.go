@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
@@ -58,4 +59,11 @@ func FuzzSamples(f *testing.F) {
 			t.Error("read again, samples are others")
 		}
 	})
+}
+
+func appendNumbered(b []byte, number uint64, s model.Sample) []byte {
+	w := varint.Writer(b)
+	k := numbered{number, s}
+	k.append(&w)
+	return w
 }

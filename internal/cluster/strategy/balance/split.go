@@ -3,7 +3,6 @@ package balance
 import (
 	"cmp"
 	"hash/fnv"
-	"io"
 	"math"
 	"slices"
 
@@ -59,7 +58,7 @@ func (p *policy) atOnce(host string, links int) strategy.Node {
 	switch p.cfg.Splitter {
 	case Hash:
 		h := fnv.New64a()
-		_, _ = io.WriteString(h, host)
+		_, _ = h.Write([]byte(host))
 		return p.Members()[h.Sum64()%uint64(len(p.Members()))]
 	case Even:
 		return slices.MinFunc(p.present(), func(a, b *worker) int { return cmp.Compare(a.given, b.given) }).node

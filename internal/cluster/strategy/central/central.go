@@ -65,7 +65,7 @@ func New(cfg Config, policy func(*Leader) Policy, facts func(told []byte, f *str
 	s.elector = leader.New(leader.Config{Self: s.cfg.Self, Beat: s.cfg.Beat, Silence: s.cfg.Silence, Retry: s.cfg.Retry,
 		Do: s.do, Changed: s.soon, Replica: func() leader.Replica {
 			s.lead = newLeader(around, out, s.elector, policy)
-			return replica{s.lead}
+			return replica{&s.lead.hosts, s.lead}
 		}})
 	out.begin = s.elector.Begin
 	return s
@@ -188,7 +188,7 @@ func (s *Strategy) plan() {
 	s.wakeAt(nodeTimer, s.dueNode())
 	at := s.elector.Due()
 	if s.elector.Leads() {
-		at = Earliest(at, s.lead.due())
+		at = Earliest(at, s.lead.policy.Due())
 	}
 	s.wakeAt(leaderTimer, at)
 }

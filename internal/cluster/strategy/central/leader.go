@@ -40,16 +40,13 @@ func newLeader(around *surroundings, out *output, e *leader.Elector, policy func
 	return l
 }
 
-// A replica is a Leader as its elector sees it.
-type replica struct{ *Leader }
+// A replica is a Leader as its elector sees it, with the log's state.
+type replica struct {
+	*hosts
+	*Leader
+}
 
 var _ leader.Replica = replica{}
-
-// Parts, AppendPart, LoadPart and Apply are those of the log's state.
-func (r replica) Parts() int                           { return r.hosts.Parts() }
-func (r replica) AppendPart(b []byte, part int) []byte { return r.hosts.AppendPart(b, part) }
-func (r replica) LoadPart(part int, b []byte) error    { return r.hosts.LoadPart(part, b) }
-func (r replica) Apply(changes []byte) error           { return r.hosts.Apply(changes) }
 
 // Committed answers what waited for the first batch to be durable.
 func (r replica) Committed() { r.committed() }
@@ -80,9 +77,6 @@ func (l *Leader) advance() {
 		l.elector.Append(l.batches[0].changes())
 	}
 }
-
-// due is when something is, if this node leads; zero: nothing is.
-func (l *Leader) due() time.Time { return l.policy.Due() }
 
 // Now is the time of the step.
 func (l *Leader) Now() time.Time { return l.now }

@@ -47,8 +47,8 @@ func (l *ledger) Count(n strategy.Node) int { return l.hosts.table.Count(n) + l.
 
 // Row is what the table will say of a host when all is written.
 func (l *ledger) Row(host string) hosttable.Row {
-	for i := len(l.batches) - 1; i >= 0; i-- {
-		if r, ok := l.batches[i].rows[host]; ok {
+	for _, b := range slices.Backward(l.batches) {
+		if r, ok := b.rows[host]; ok {
 			return r
 		}
 	}
@@ -92,9 +92,9 @@ func (l *ledger) post(to strategy.Node, it item) { l.out.post(to, leader.Answer,
 
 // answer answers when all that is said of the host is durable: at once, mostly.
 func (l *ledger) answer(to strategy.Node, it item) {
-	for i := len(l.batches) - 1; i >= 0; i-- {
-		if _, there := l.batches[i].rows[it.host]; there {
-			l.batches[i].answers = append(l.batches[i].answers, answer{to, it})
+	for _, b := range slices.Backward(l.batches) {
+		if _, there := b.rows[it.host]; there {
+			b.answers = append(b.answers, answer{to, it})
 			return
 		}
 	}

@@ -133,11 +133,7 @@ func appendLoad(w *varint.Writer, e *strategy.Load) {
 	for _, f := range []float64{e.Rate, e.Busy, m.Cores, m.GHz, m.MemoryGB, m.NetworkMbps, m.DiskMbps} {
 		w.Uint(math.Float64bits(f))
 	}
-	paused := uint64(0)
-	if e.Paused {
-		paused = 1
-	}
-	w.Uint(paused)
+	w.Bool(e.Paused)
 }
 
 func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {

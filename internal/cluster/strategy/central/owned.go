@@ -61,7 +61,6 @@ func (o *owners) grant(host string, value uint32) {
 	o.dirty = true
 }
 
-// cedeTo makes a host another's.
 func (o *owners) cedeTo(host string, to strategy.Node) {
 	k := key(host)
 	if value, mine := o.own.get(k); mine {

@@ -3,30 +3,29 @@ package hub
 import (
 	"slices"
 
+	"kumo/internal/cluster/strategy"
 	"kumo/internal/cluster/strategy/central"
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
 // Probed is told whether a node reaches a host.
 func (p *policy) Probed(b central.Probed) {
-	if b.OK {
-		p.claims(b)
-	} else {
-		p.fails(b)
+	p.near.learn(b.Host, b.Network, b.From, b.OK, b.Took.Microseconds())
+	p.reached(b)
+	r := p.Row(b.Host)
+	switch owner, free := p.Owner(r); {
+	case owner == "" && b.Holds:
+		p.Holds(b.From, b.Host)
+	case b.OK:
+		p.claims(b, r, owner, free)
+	default:
+		p.fails(b, r, owner, free)
 	}
 }
 
 // claims is told that a node reaches a host.
-func (p *policy) claims(b central.Probed) {
+func (p *policy) claims(b central.Probed, r hosttable.Row, owner strategy.Node, free bool) {
 	from := b.From
-	p.near.learn(b.Host, b.Network, from, true, b.Took.Microseconds())
-	p.reached(b)
-	r := p.Row(b.Host)
-	owner, free := p.Owner(r)
-	if owner == "" && b.Holds {
-		p.Holds(b.From, b.Host)
-		return
-	}
 	switch {
 	case owner == from:
 		if r.State == central.Parked {
@@ -63,21 +62,10 @@ func (p *policy) claims(b central.Probed) {
 }
 
 // fails is told that it does not.
-func (p *policy) fails(b central.Probed) {
+func (p *policy) fails(b central.Probed, r hosttable.Row, owner strategy.Node, free bool) {
 	from := b.From
-	p.near.learn(b.Host, b.Network, from, false, 0)
-	p.reached(b)
-	r := p.Row(b.Host)
-	owner, free := p.Owner(r)
-	if owner == "" && b.Holds {
-		p.Holds(b.From, b.Host)
-		return
-	}
 	switch {
-	case owner != "" && owner != from && r.State != central.Parked:
-		p.TellOwner(from, b.Host, owner, r)
-		return
-	case owner == from && r.State != central.Parked:
+	case owner != "" && r.State != central.Parked:
 		p.TellOwner(from, b.Host, owner, r)
 		return
 	case owner == "" && !free:

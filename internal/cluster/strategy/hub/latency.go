@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"hash/fnv"
 	"strings"
 
 	"kumo/internal/cluster/strategy"
@@ -77,14 +78,8 @@ const (
 	failed = 5_000_000
 )
 
-// cost is how far a node is likely to be from a host, in microseconds.
-func (n *latencyHints) cost(node strategy.Node, host, network string) float64 {
-	cost, _ := n.known(node, host, network)
-	return cost
-}
-
-// known is cost, and whether the node has met a neighbour of the host.
-func (n *latencyHints) known(node strategy.Node, host, network string) (cost float64, known bool) {
+// cost is how far a node is likely to be from a host, in microseconds, and whether it has met a neighbour of the host.
+func (n *latencyHints) cost(node strategy.Node, host, network string) (cost float64, known bool) {
 	cost, sights := float64(hoped), 0
 	for _, k := range neighbourhood(host, network) {
 		all := n.young[k]
@@ -104,9 +99,7 @@ func (n *latencyHints) known(node strategy.Node, host, network string) (cost flo
 
 // spread is a number that follows from a name, the same in each run.
 func spread(host string) int {
-	h := uint32(2166136261)
-	for i := range len(host) {
-		h = (h ^ uint32(host[i])) * 16777619
-	}
-	return int(h >> 1)
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(host))
+	return int(h.Sum32() >> 1)
 }

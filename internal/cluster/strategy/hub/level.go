@@ -62,14 +62,12 @@ func (l *level) hear(now time.Time, e strategy.Load) {
 		n.lasts = time.Duration(min(float64(e.Waiting)/e.Rate, 1e9) * float64(time.Second))
 	}
 	mean := l.mean()
-	n.low, n.high = grown(n.low, n.isLow(mean)), grown(n.high, n.isHigh(mean))
-}
-
-func grown(n int, yes bool) int {
-	if !yes {
-		return 0
+	if n.low++; !n.isLow(mean) {
+		n.low = 0
 	}
-	return n + 1
+	if n.high++; !n.isHigh(mean) {
+		n.high = 0
+	}
 }
 
 func (n *load) isLow(mean float64) bool {

@@ -60,7 +60,7 @@ func (p *policy) reached(b central.Probed) {
 		return
 	}
 	o.answered, o.ok = true, b.OK
-	has, known := p.near.known(o.from, b.Host, b.Network)
+	has, known := p.near.cost(o.from, b.Host, b.Network)
 	if took := float64(b.Took.Microseconds()); b.OK && known && took > 4*(has+float64(p.cfg.Alike.Microseconds())) {
 		l := p.level.loads[o.from]
 		o.ok = l != nil && l.lasts >= longQueue

@@ -107,7 +107,8 @@ func (p *policy) askFirst(t *placementSearch, first strategy.Node) {
 func (p *policy) sorted(nodes []strategy.Node, t *placementSearch) []strategy.Node {
 	cost, alike := make(map[strategy.Node]float64, len(nodes)), float64(p.cfg.Alike.Microseconds())
 	for _, n := range nodes {
-		cost[n] = (p.near.cost(n, t.host, t.network) + alike) * p.load(n)
+		away, _ := p.near.cost(n, t.host, t.network)
+		cost[n] = (away + alike) * p.load(n)
 	}
 	start := spread(t.host) % len(nodes)
 	nodes = append(slices.Clone(nodes[start:]), nodes[:start]...)

@@ -215,19 +215,6 @@ func (c *candidate) beat() {
 	}
 }
 
-func (c *candidate) due() (at time.Time) {
-	if c.unreadable {
-		return at
-	}
-	if c.reader == nil {
-		at = c.readAt
-	}
-	if c.leading && (at.IsZero() || c.beatAt.Before(at)) {
-		at = c.beatAt
-	}
-	return at
-}
-
 // Ready reports whether this node leads, and Append may be called.
 func (e *Elector) Ready() bool { return e.Leads() && e.candidate.writing == nil }
 

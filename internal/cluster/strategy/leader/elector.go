@@ -144,8 +144,15 @@ func (e *Elector) Advance(now time.Time) {
 // Due is when Advance should be called at the latest, beside each time that a question without an answer is repeated;
 // zero: never.
 func (e *Elector) Due() (at time.Time) {
-	if e.candidate != nil {
-		at = e.candidate.due()
+	c := e.candidate
+	if c == nil || c.unreadable {
+		return at
+	}
+	if c.reader == nil {
+		at = c.readAt
+	}
+	if c.leading && (at.IsZero() || c.beatAt.Before(at)) {
+		at = c.beatAt
 	}
 	return at
 }

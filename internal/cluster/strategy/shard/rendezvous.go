@@ -1,6 +1,9 @@
 package shard
 
-import "kumo/internal/cluster/strategy"
+import (
+	"kumo/internal/base/splitmix"
+	"kumo/internal/cluster/strategy"
+)
 
 // rendezvous holds the nodes' hashes.
 type rendezvous []uint64
@@ -18,7 +21,7 @@ func newRendezvous(h hashes, nodes []strategy.Node) rendezvous {
 func (r rendezvous) choose(hash uint64) int {
 	best, most := 0, uint64(0)
 	for i, node := range r {
-		if w := mix(hash ^ node); w > most {
+		if w := splitmix.Mix(hash ^ node); w > most {
 			best, most = i, w
 		}
 	}

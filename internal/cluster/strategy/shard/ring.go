@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"kumo/internal/base/splitmix"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -26,7 +27,7 @@ func newRing(h hashes, nodes []strategy.Node) *ring {
 	for i, n := range nodes {
 		own := h.node(n)
 		for k := range uint64(ringPoints) {
-			all = append(all, point{mix(own + k*0x9e3779b97f4a7c15), int32(i)})
+			all = append(all, point{splitmix.Mix(own + k*0x9e3779b97f4a7c15), int32(i)})
 		}
 	}
 	slices.SortFunc(all, func(a, b point) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.node, b.node)) })

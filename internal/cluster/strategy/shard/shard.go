@@ -1,7 +1,9 @@
 package shard
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"kumo/internal/cluster/strategy"
@@ -55,10 +57,8 @@ func (s Second) String() string {
 
 // ParseSecond finds a way of the second level by its name.
 func ParseSecond(name string) (Second, error) {
-	for s, n := range seconds {
-		if n == name {
-			return Second(s), nil
-		}
+	if s := slices.Index(seconds[:], name); s >= 0 {
+		return Second(s), nil
 	}
 	return 0, fmt.Errorf("second level %q: not one of %q", name, seconds)
 }
@@ -68,9 +68,7 @@ func New(cfg Config) strategy.Placer {
 	if cfg.Slots < 0 || int(cfg.Second) >= len(seconds) || cfg.Key > ByDomain {
 		panic(fmt.Sprintf("shard.New: %+v is no configuration", cfg))
 	}
-	if cfg.Slots == 0 {
-		cfg.Slots = DefaultSlots
-	}
+	cfg.Slots = cmp.Or(cfg.Slots, DefaultSlots)
 	s := &sharding{cfg: cfg}
 	s.view = s.Place(nil)
 	return s
@@ -86,8 +84,8 @@ var _ strategy.Placer = (*sharding)(nil)
 
 // Step heeds lists of members, of which only the last counts.
 func (s *sharding) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
-	for i := len(in) - 1; i >= 0; i-- {
-		if list, ok := in[i].(strategy.Members); ok {
+	for _, e := range slices.Backward(in) {
+		if list, ok := e.(strategy.Members); ok {
 			s.view = s.Place(list.Members)
 			return append(out, strategy.Changed{})
 		}

@@ -1,8 +1,11 @@
 package shard
 
 import (
+	"cmp"
+
 	"github.com/cespare/xxhash/v2"
 
+	"kumo/internal/base/splitmix"
 	"kumo/internal/cluster/strategy"
 )
 
@@ -10,9 +13,7 @@ import (
 // there is none: then the node must be refused, because with all slots taken nothing is spread over the nodes, and it
 // would never own a host. It depends on nothing but Slots, Seed, the members and the node.
 func (c Config) FreeSlot(members []strategy.Member, node strategy.Node) int {
-	if c.Slots == 0 {
-		c.Slots = DefaultSlots
-	}
+	c.Slots = cmp.Or(c.Slots, DefaultSlots)
 	taken := make([]bool, c.Slots)
 	for _, m := range members {
 		if m.Slot >= 0 && m.Slot < c.Slots {
@@ -20,7 +21,7 @@ func (c Config) FreeSlot(members []strategy.Member, node strategy.Node) int {
 		}
 	}
 	slots := uint64(c.Slots)
-	first := mix(xxhash.Sum64String(string(node))^newHashes(c.Seed).first) % slots
+	first := splitmix.Mix(xxhash.Sum64String(string(node))^newHashes(c.Seed).first) % slots
 	for i := range slots {
 		if slot := int((first + i) % slots); !taken[slot] {
 			return slot

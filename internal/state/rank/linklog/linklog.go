@@ -23,6 +23,7 @@ import (
 	"sort"
 	"sync"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/rank"
 	"kumo/internal/state/rank/ids"
@@ -180,8 +181,8 @@ func (l *Log) load(mark Mark) error {
 func wholeRecords(b []byte, urls int64) (n int) {
 	var p rank.Page
 	nobody := Reader{Page: func(*rank.Page) {}, Gift: func(Gift) {}}
-	for d := (decoder{b, uint64(urls)}); len(d.b) > 0 && d.record(&nobody, &p); {
-		n = len(b) - len(d.b)
+	for d := (decoder{varint.Reader{Rest: b}, uint64(urls)}); len(d.Rest) > 0 && d.record(&nobody, &p); {
+		n = len(b) - len(d.Rest)
 	}
 	return n
 }
@@ -205,12 +206,13 @@ func (l *Log) Page(fresh []ids.Key, p *rank.Page) {
 	defer l.mu.Unlock()
 	l.known(fresh)
 	c := l.last()
-	b := binary.AppendUvarint(c.data, uint64(len(p.Links))<<kindBits) // aPage
-	b = binary.AppendUvarint(b, uint64(max(0, p.Out-len(p.Links))))
-	b = binary.AppendUvarint(b, uint64(p.ID))
+	b := varint.Writer(c.data)
+	b.Uint(uint64(len(p.Links)) << kindBits) // aPage
+	b.Uint(uint64(max(0, p.Out-len(p.Links))))
+	b.Uint(uint64(p.ID))
 	before := rank.ID(0)
 	for _, to := range p.Links {
-		b = binary.AppendUvarint(b, uint64(to-before))
+		b.Uint(uint64(to - before))
 		before = to
 	}
 	l.count += int64(len(p.Links))

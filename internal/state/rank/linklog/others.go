@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/rank"
 )
@@ -30,18 +31,12 @@ func (l *Log) Other(u rank.ID, url string, depth int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := &l.others
-	same := 0
-	for same < min(len(url), len(o.last)) && url[same] == o.last[same] {
-		same++
-	}
-	before := len(o.data)
-	o.data = binary.AppendUvarint(o.data, uint64(u))
-	o.data = binary.AppendUvarint(o.data, uint64(max(0, depth)))
-	o.data = binary.AppendUvarint(o.data, uint64(same))
-	o.data = binary.AppendUvarint(o.data, uint64(len(url)-same))
-	o.data = append(o.data, url[same:]...)
-	o.length += int64(len(o.data) - before)
-	o.last = url
+	w := varint.Writer(o.data)
+	w.Uint(uint64(u))
+	w.Uint(uint64(max(0, depth)))
+	w.Suffix(url, o.last)
+	o.length += int64(len(w) - len(o.data))
+	o.data, o.last = w, url
 }
 
 // Others calls f for each of other nodes' URLs that are on the disk, in the order in which they were added. The bytes

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sort"
 
+	"kumo/internal/base/varint"
 	"kumo/internal/base/vfs"
 	"kumo/internal/state/rank"
 )
@@ -85,9 +86,9 @@ func (v View) Read(ctx context.Context, r *Reader) error {
 			}
 		}
 		data = data[max(0, v.from-c.at):c.size]
-		for d := (decoder{data, uint64(v.urls)}); len(d.b) > 0; {
+		for d := (decoder{varint.Reader{Rest: data}, uint64(v.urls)}); len(d.Rest) > 0; {
 			if !d.record(r, &p) {
-				return fmt.Errorf("%w at %d", ErrDamaged, c.at+c.size-int64(len(d.b)))
+				return fmt.Errorf("%w at %d", ErrDamaged, c.at+c.size-int64(len(d.Rest)))
 			}
 		}
 	}
@@ -95,15 +96,15 @@ func (v View) Read(ctx context.Context, r *Reader) error {
 }
 
 type decoder struct {
-	b    []byte
+	varint.Reader
 	urls uint64 // numbers are below
 }
 
 // record reads one, into a page whose room is used again; false if it is not whole.
 func (d *decoder) record(r *Reader, p *rank.Page) bool {
-	head, ok := d.uint()
+	head := d.Uint()
 	n := int(head >> kindBits)
-	if !ok || n > len(d.b) {
+	if d.Bad || n > len(d.Rest) {
 		return false
 	}
 	switch kind := head & (1<<kindBits - 1); kind {
@@ -113,15 +114,14 @@ func (d *decoder) record(r *Reader, p *rank.Page) bool {
 	default:
 		return d.gifts(n, kind == tagged, r.Gift)
 	}
-	abroad, ok1 := d.uint()
-	id, ok2 := d.uint()
-	if !ok1 || !ok2 || n > len(d.b) || id >= d.urls {
+	abroad, id := d.Uint(), d.Uint()
+	if d.Bad || n > len(d.Rest) || id >= d.urls {
 		return false
 	}
 	if cap(p.Links) < n {
 		p.Links = make([]rank.ID, n)
 	}
-	links, b, at, before := p.Links[:n], d.b, 0, uint64(0)
+	links, b, at, before := p.Links[:n], d.Rest, 0, uint64(0)
 	for i := range links {
 		if at >= len(b) {
 			return false
@@ -140,7 +140,7 @@ func (d *decoder) record(r *Reader, p *rank.Page) bool {
 	if n > 0 && before >= d.urls {
 		return false
 	}
-	d.b = b[at:]
+	d.Rest = b[at:]
 	p.ID, p.Links, p.Out = rank.ID(id), links, n+int(abroad)
 	r.Page(p)
 	return true
@@ -152,29 +152,20 @@ func (d *decoder) gifts(n int, tags bool, gift func(Gift)) bool {
 		size = 8
 	}
 	for range n {
-		step, ok := d.uint()
-		if !ok || step >= d.urls || len(d.b) < size {
+		step := d.Uint()
+		if d.Bad || step >= d.urls || len(d.Rest) < size {
 			return false
 		}
 		if to += step; to >= d.urls {
 			return false
 		}
-		g := Gift{To: rank.ID(to), Worth: math.Float32frombits(binary.LittleEndian.Uint32(d.b))}
+		g := Gift{To: rank.ID(to), Worth: math.Float32frombits(binary.LittleEndian.Uint32(d.Rest))}
 		if tags {
-			g.Tag = binary.LittleEndian.Uint32(d.b[4:])
+			g.Tag = binary.LittleEndian.Uint32(d.Rest[4:])
 		}
-		if d.b = d.b[size:]; gift != nil {
+		if d.Rest = d.Rest[size:]; gift != nil {
 			gift(g)
 		}
 	}
 	return true
-}
-
-func (d *decoder) uint() (uint64, bool) {
-	x, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		return 0, false
-	}
-	d.b = d.b[n:]
-	return x, true
 }

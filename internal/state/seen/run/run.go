@@ -61,6 +61,33 @@ type Source interface {
 	Err() error // why Next returned false, nil at the end
 }
 
+// Pairs are a Source of keys and values in memory.
+type Pairs struct {
+	All []Pair
+	now Pair
+}
+
+// A Pair is a key and its value.
+type Pair struct{ Key, Value []byte }
+
+// Next goes to the next pair.
+func (p *Pairs) Next() bool {
+	if len(p.All) == 0 {
+		return false
+	}
+	p.now, p.All = p.All[0], p.All[1:]
+	return true
+}
+
+// Key is the key at hand.
+func (p *Pairs) Key() []byte { return p.now.Key }
+
+// Value is its value.
+func (p *Pairs) Value() []byte { return p.now.Value }
+
+// Err is nil.
+func (p *Pairs) Err() error { return nil }
+
 func seal(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)) }
 
 func unseal(b []byte) ([]byte, error) {

@@ -34,7 +34,7 @@ func (v *View) cut(h *handle, key []byte) bool {
 	return false
 }
 
-func (v *View) all() []*handle { return append(v.runs[:len(v.runs):len(v.runs)], v.waiting...) }
+func (v *View) all() []*handle { return append(slices.Clip(v.runs), v.waiting...) }
 
 // Waiting is a view of the runs that wait, and of no others. It holds as long as v.
 func (v *View) Waiting() *View { return &View{runs: v.waiting} }

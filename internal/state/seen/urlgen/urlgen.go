@@ -6,6 +6,7 @@
 package urlgen
 
 import (
+	"kumo/internal/base/splitmix"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -42,10 +43,10 @@ func (s *Stream) Append(b []byte) []byte {
 }
 
 func (s *Stream) url(b []byte, i uint64) []byte {
-	page := bag{mix(s.seed + i/together)}
+	page := bag{splitmix.Next(s.seed + i/together)}
 	// the k-th site has 1/k of what the first has
 	rank := math.Exp(float64(page.take(1<<30)) / (1 << 30) * math.Log(sites))
-	site := bag{mix(s.seed ^ uint64(rank)<<20)}
+	site := bag{splitmix.Next(s.seed ^ uint64(rank)<<20)}
 	b = append(b, "https://"...)
 	if site.take(2) == 0 {
 		b = append(b, "www."...)
@@ -55,7 +56,7 @@ func (s *Stream) url(b []byte, i uint64) []byte {
 		b = strconv.AppendUint(b, site.take(100), 10)
 	}
 	b = append(b, tops[site.take(uint64(len(tops)))]...)
-	link := bag{mix(s.seed + mix(i))}
+	link := bag{splitmix.Next(s.seed + splitmix.Next(i))}
 	return styles[site.take(uint64(len(styles)))](b, &page, &link)
 }
 
@@ -132,7 +133,7 @@ type bag struct{ v uint64 }
 // take returns a number less than n.
 func (b *bag) take(n uint64) uint64 {
 	hi, _ := bits.Mul64(b.v, n)
-	b.v = mix(b.v)
+	b.v = splitmix.Next(b.v)
 	return hi
 }
 
@@ -145,12 +146,4 @@ func (b *bag) slug(to []byte, sep byte, n int) []byte {
 		to = append(to, words[b.take(uint64(len(words)))]...)
 	}
 	return to
-}
-
-// mix is the step of SplitMix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 )
@@ -20,19 +21,9 @@ type Config struct {
 const DefaultLeast = 20
 
 func (c Config) withDefaults() Config {
-	set(&c.Hidden, 13)
-	set(&c.Rate, 0.02)
-	set(&c.Decay, 0.003)
-	set(&c.Threshold, 1e-6)
-	set(&c.Samples, 2000)
-	set(&c.Least, DefaultLeast)
+	c.Hidden, c.Samples, c.Least = cmp.Or(c.Hidden, 13), cmp.Or(c.Samples, 2000), cmp.Or(c.Least, DefaultLeast)
+	c.Rate, c.Decay, c.Threshold = cmp.Or(c.Rate, 0.02), cmp.Or(c.Decay, 0.003), cmp.Or(c.Threshold, 1e-6)
 	return c
-}
-
-func set[T int | float64](to *T, value T) {
-	if *to == 0 {
-		*to = value
-	}
 }
 
 // A Report is what the last training came to. Errors are of the samples held back, which nothing was learnt from: root

@@ -1,6 +1,9 @@
 package model
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	fading = 0.9 // what a residual counts by the next one of its node
@@ -22,8 +25,7 @@ func (m *Model) learnNode(node string) {
 	records := m.samples.nodes[node]
 	var pages, seconds, residuals, weights float64
 	weight := 1.0
-	for i := len(records) - 1; i >= 0; i-- {
-		rec := &records[i]
+	for _, rec := range slices.Backward(records) {
 		if rec.Held {
 			continue
 		}

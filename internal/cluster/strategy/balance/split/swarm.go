@@ -1,6 +1,7 @@
 package split
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -21,21 +22,12 @@ type SwarmConfig struct {
 }
 
 func (c SwarmConfig) withDefaults() SwarmConfig {
-	set(&c.Particles, 30)
-	set(&c.Iterations, 100)
-	set(&c.Inertia, 0.8)
-	set(&c.ToOwn, 2)
-	set(&c.ToBest, 2)
+	c.Particles, c.Iterations = cmp.Or(c.Particles, 30), cmp.Or(c.Iterations, 100)
+	c.Inertia, c.ToOwn, c.ToBest = cmp.Or(c.Inertia, 0.8), cmp.Or(c.ToOwn, 2), cmp.Or(c.ToBest, 2)
 	if c.Fitness == nil {
 		c.Fitness = Variance
 	}
 	return c
-}
-
-func set[T int | float64](to *T, value T) {
-	if *to == 0 {
-		*to = value
-	}
 }
 
 // A particle is a split that moves.

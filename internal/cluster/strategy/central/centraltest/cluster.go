@@ -145,11 +145,12 @@ func (c *Cluster) CarryOut(n strategy.Node, a strategy.Action) {
 		c.Log = append(c.Log, a.Data)
 		c.Tell(n, strategy.Persisted{ID: a.ID, Number: uint64(last + 1)})
 	case strategy.Read:
-		for i, data := range c.Log {
-			if number := uint64(c.Base + i + 1); number > a.After {
+		_ = c.Read(func(number uint64, data []byte) error {
+			if number > a.After {
 				c.Tell(n, strategy.Logged{Number: number, Data: data})
 			}
-		}
+			return nil
+		})
 		c.Tell(n, strategy.AtEnd{Last: uint64(c.Base + len(c.Log))})
 	case strategy.Trim:
 		if drop := int(a.Before) - c.Base - 1; drop > 0 {
