@@ -45,20 +45,12 @@ var rankBits = [...]float64{rankCommon: 9.3, rankLetter: 6.8, rankSign: 8.5, ran
 	rankSymbol: 16, rankHalf: 12, rankInvalid: 32}
 
 var doubles = []double{
-	{"gb18030", 3, simplifiedchinese.GB18030, gbLength, gbRank, set(simplified)},
-	{"big5", 4, traditionalchinese.Big5, big5Length, big5Rank, set(traditional)},
-	{"shift_jis", 3.5, japanese.ShiftJIS, sjisLength, sjisRank, set(kanji)},
-	{"euc-jp", 4, japanese.EUCJP, eucJPLength, eucJPRank, set(kanji)},
-	{"euc-kr", 3.5, korean.EUCKR, eucKRLength, eucKRRank, set(hangul)},
+	{"gb18030", 3, simplifiedchinese.GB18030, gbLength, gbRank, common["simplified"]},
+	{"big5", 4, traditionalchinese.Big5, big5Length, big5Rank, common["traditional"]},
+	{"shift_jis", 3.5, japanese.ShiftJIS, sjisLength, sjisRank, common["kanji"]},
+	{"euc-jp", 4, japanese.EUCJP, eucJPLength, eucJPRank, common["kanji"]},
+	{"euc-kr", 3.5, korean.EUCKR, eucKRLength, eucKRRank, common["hangul"]},
 	{"euc-tw", 12, nil, eucTWLength, eucTWRank, nil},
-}
-
-func set(chars string) map[rune]bool {
-	m := make(map[rune]bool)
-	for _, r := range chars {
-		m[r] = true
-	}
-	return m
 }
 
 // bits is what the text takes by the charset. It may stop where that is more than limit.
@@ -129,8 +121,7 @@ func gbLength(b []byte) int {
 		return 4
 	}
 	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool {
-		return in(c, 0x40, 0xFE) &&
-			c != 0x7F
+		return in(c, 0x40, 0xFE) && c != 0x7F
 	})
 }
 
@@ -150,8 +141,7 @@ func gbRank(b []byte) rank {
 
 func big5Length(b []byte) int {
 	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool {
-		return in(c, 0x40, 0x7E) ||
-			isHighByte(c)
+		return in(c, 0x40, 0x7E) || isHighByte(c)
 	})
 }
 
