@@ -239,15 +239,14 @@ func (p *proxies) instead(t target, err error) *proxy {
 
 // fell notes that the proxy of t has failed, if it has and there are others; it reports whether it is so.
 func (p *proxies) fell(t target, err error) bool {
-	var e *Error
 	all := p.named(t.hostname)
 	if own := p.ofOwn(t); own != nil {
 		all = own.all
 	} else if p.goes != nil {
 		return false
 	}
-	if t.through == nil || len(all) < 2 ||
-		!(errors.As(err, &e) && e.Op == proxyOp || errors.Is(err, errNoUser)) {
+	e, is := errors.AsType[*Error](err)
+	if t.through == nil || len(all) < 2 || !(is && e.Op == proxyOp || errors.Is(err, errNoUser)) {
 		return false
 	}
 	if t.through.health.failed(p.now()) && p.news != nil {
