@@ -1,6 +1,9 @@
 package weburl
 
-import "bytes"
+import (
+	"bytes"
+	"net/netip"
+)
 
 // endsInNumber reports whether the host's last label is a number, which makes the host an IPv4 address or nothing.
 func endsInNumber(host []byte) bool {
@@ -31,24 +34,25 @@ func allDigits(label []byte) bool {
 }
 
 // parseIPv4 reads an address of one to four numbers, of which the last fills what the others leave: 127.1 is 127.0.0.1.
-func parseIPv4(host []byte) (uint32, bool) {
+func parseIPv4(host []byte) (a netip.Addr, ok bool) {
 	host = bytes.TrimSuffix(host, []byte{'.'})
 	var addr uint64
 	for i := range 4 {
 		label, rest, more := bytes.Cut(host, []byte{'.'})
 		n, ok := parseNumber(label)
 		if !ok {
-			return 0, false
+			return a, false
 		}
 		if !more {
-			return uint32(addr<<(8*(4-i)) | n), n < 1<<(8*(4-i))
+			addr = addr<<(8*(4-i)) | n
+			return netip.AddrFrom4([4]byte{byte(addr >> 24), byte(addr >> 16), byte(addr >> 8), byte(addr)}), n < 1<<(8*(4-i))
 		}
 		if n > 255 {
-			return 0, false
+			return a, false
 		}
 		addr, host = addr<<8|n, rest
 	}
-	return 0, false
+	return a, false
 }
 
 // parseNumber reads a decimal, octal (010) or hexadecimal (0x10) number. Those that are too large for an address come
@@ -72,14 +76,4 @@ func parseNumber(label []byte) (n uint64, ok bool) {
 		n = min(n*base+uint64(d), 1<<32)
 	}
 	return n, true
-}
-
-func appendIPv4(dst []byte, addr uint32) []byte {
-	for shift := 24; shift >= 0; shift -= 8 {
-		dst = appendInt(dst, int(addr>>shift&255))
-		if shift > 0 {
-			dst = append(dst, '.')
-		}
-	}
-	return dst
 }
