@@ -2,6 +2,7 @@ package weburl
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net/netip"
 )
 
@@ -11,7 +12,7 @@ func endsInNumber(host []byte) bool {
 	if len(label) == 0 || label[0] < '0' || '9' < label[0] {
 		return false
 	}
-	if allDigits(label) {
+	if len(bytes.Trim(label, digits)) == 0 {
 		return true
 	}
 	_, ok := parseNumber(label)
@@ -22,15 +23,6 @@ func endsInNumber(host []byte) bool {
 func lastLabel(host []byte) []byte {
 	host = bytes.TrimSuffix(host, []byte{'.'})
 	return host[bytes.LastIndexByte(host, '.')+1:]
-}
-
-func allDigits(label []byte) bool {
-	for _, c := range label {
-		if c < '0' || '9' < c {
-			return false
-		}
-	}
-	return true
 }
 
 // parseIPv4 reads an address of one to four numbers, of which the last fills what the others leave: 127.1 is 127.0.0.1.
@@ -44,8 +36,9 @@ func parseIPv4(host []byte) (a netip.Addr, ok bool) {
 			return a, false
 		}
 		if !more {
-			addr = addr<<(8*(4-i)) | n
-			return netip.AddrFrom4([4]byte{byte(addr >> 24), byte(addr >> 16), byte(addr >> 8), byte(addr)}), n < 1<<(8*(4-i))
+			var b [4]byte
+			binary.BigEndian.PutUint32(b[:], uint32(addr<<(8*(4-i))|n))
+			return netip.AddrFrom4(b), n < 1<<(8*(4-i))
 		}
 		if n > 255 {
 			return a, false
