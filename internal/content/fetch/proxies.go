@@ -255,7 +255,6 @@ func (p *proxies) fell(t target, err error) bool {
 	return true
 }
 
-// works notes that a proxy works.
 func (p *proxies) works(one *proxy) {
 	if one != nil && one.health.worked() && p.news != nil {
 		p.news(one.name, nil)
@@ -270,5 +269,4 @@ func (p *proxies) ofHost(hostname, host string) *proxy {
 	return p.of(target{scheme: "http", host: host, hostname: hostname})
 }
 
-// some reports whether there is any proxy.
 func (p *proxies) some() bool { return len(p.byDomain) > 0 || p.goes != nil }

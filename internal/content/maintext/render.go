@@ -73,7 +73,6 @@ func textOfBlocks(n *html.Node) string {
 	return b.String()
 }
 
-// write writes the text of a node.
 func write(b *strings.Builder, n *html.Node) {
 	edge := ""
 	switch {

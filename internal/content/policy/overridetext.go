@@ -516,7 +516,6 @@ func (o *Override) headerLines() []any {
 	return lines
 }
 
-// withoutUsers are proxies without user and password.
 func withoutUsers(proxies []string) []string {
 	all := slices.Clone(proxies)
 	for i, p := range all {

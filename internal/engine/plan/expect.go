@@ -9,7 +9,6 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// plan makes a plan of what is known.
 func (s *Survey) plan() *Plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
