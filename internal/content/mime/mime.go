@@ -96,6 +96,21 @@ func (t Type) Param(name string) (value string, ok bool) {
 	return "", false
 }
 
+// String writes the type as the standard serialises it.
+func (t Type) String() string {
+	var b strings.Builder
+	b.WriteString(t.Essence())
+	for _, p := range t.Params {
+		b.WriteString(";" + p.Name + "=")
+		if isToken(p.Value) {
+			b.WriteString(p.Value)
+			continue
+		}
+		b.WriteString(`"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(p.Value) + `"`)
+	}
+	return b.String()
+}
+
 // isToken reports whether s is a token of HTTP, which is not empty.
 func isToken(s string) bool {
 	for i := range len(s) {

@@ -71,7 +71,7 @@ func TestSniff(t *testing.T) {
 		{"text that begins like a bitmap", "BMW <a href=x>", "text/html", "text/html"},
 		{"text that begins like music", "ID3 tags", "text/html", "text/html"},
 	} {
-		if got := serialized(Sniff([]byte(c.body), c.declared, false)); got != c.want {
+		if got := Sniff([]byte(c.body), c.declared, false).String(); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -85,7 +85,7 @@ func TestNoSniff(t *testing.T) {
 		{"\x89PNG\r\n\x1A\n", "image/gif", "image/gif"},
 		{"%PDF-1.4", "text/html", "application/pdf"},
 	} {
-		if got := serialized(Sniff([]byte(c.body), c.declared, true)); got != c.want {
+		if got := Sniff([]byte(c.body), c.declared, true).String(); got != c.want {
 			t.Errorf("%q as %s: got %s, want %s", c.body, c.declared, got, c.want)
 		}
 	}
@@ -100,8 +100,8 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		again, ok := Parse(serialized(got))
-		if !ok || serialized(again) != serialized(got) {
+		again, ok := Parse(got.String())
+		if !ok || again.String() != got.String() {
 			t.Errorf("%q: %q, then %q", in, got, again)
 		}
 	})
