@@ -51,7 +51,7 @@ func (s *Sorter) EachKey(ctx context.Context, f func(key, value []byte) error) e
 func MergeSorted(all []Records) *Merge {
 	m := &Merge{}
 	for _, src := range all {
-		m.add(&given{src: src})
+		m.all = append(m.all, &given{src: src})
 	}
 	return m
 }

@@ -247,14 +247,9 @@ func (s *Sorter) forget() {
 
 // inMemory is the sorted records of a part that are in memory.
 func (s *Sorter) inMemory(part int) *memory {
-	from, _ := slices.BinarySearchFunc(s.items, part, func(it item, part int) int {
-		return cmp.Compare(int(it.part),
-			part)
-	})
-	to, _ := slices.BinarySearchFunc(s.items, part+1, func(it item, part int) int {
-		return cmp.Compare(int(it.part),
-			part)
-	})
+	byPart := func(it item, part int) int { return cmp.Compare(int(it.part), part) }
+	from, _ := slices.BinarySearchFunc(s.items, part, byPart)
+	to, _ := slices.BinarySearchFunc(s.items, part+1, byPart)
 	return &memory{sorter: s, items: s.items[from:to]}
 }
 
@@ -272,18 +267,22 @@ func (s *Sorter) Sorted(part int) (*Merge, error) {
 			return nil, err
 		}
 	}
-	m, err := openAll(&s.cfg, s.runs, part)
-	if err == nil {
-		m.add(s.inMemory(part))
+	m := &Merge{disk: s.cfg.Disk}
+	if err := m.open(s.runs, part); err != nil {
+		return nil, err
 	}
-	return m, err
+	m.all = append(m.all, s.inMemory(part))
+	return m, nil
 }
 
 // join makes one run of the smallest, of as many as must be so that the rest can be merged at once.
 func (s *Sorter) join() error {
 	slices.SortStableFunc(s.runs, func(a, b Run) int { return cmp.Compare(a.size(), b.size()) })
 	few := s.runs[:min(fanIn, len(s.runs)-fanIn+2)]
-	run, err := s.write(func(part int) (source, error) { return openAll(&s.cfg, few, part) })
+	run, err := s.write(func(part int) (source, error) {
+		m := &Merge{disk: s.cfg.Disk}
+		return m, m.open(few, part)
+	})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+
+	"kumo/internal/base/vfs"
 )
 
 // Records come in order, each valid until the next; io.EOF at the end.
@@ -73,16 +75,12 @@ func (m *memory) close() error { return nil }
 
 // A Merge gives the records of several sorted sequences in order. One goroutine uses it.
 type Merge struct {
+	disk  vfs.FS
 	all   []cursor
 	heap  []headed // by record, the least first
 	begun bool
-	buf   []byte // a long value
-	temps []temp // to be removed
-}
-
-type temp struct {
-	cfg  *Config
-	name string
+	buf   []byte   // a long value
+	temps []string // files to be removed
 }
 
 // A headed cursor has the record that it stands at.
@@ -112,7 +110,7 @@ func less(a, b *headed) bool {
 // runs stay.
 func Open(cfg Config, runs []Run, part int) (*Merge, error) {
 	cfg = cfg.withDefaults()
-	m := &Merge{}
+	m := &Merge{disk: cfg.Disk}
 	left := make([]Run, 0, len(runs)) // of this part alone
 	for i := range runs {
 		if runs[i].Parts[part].Length > 0 {
@@ -123,40 +121,33 @@ func Open(cfg Config, runs []Run, part int) (*Merge, error) {
 		slices.SortStableFunc(left, func(a, b Run) int { return cmp.Compare(a.size(), b.size()) })
 		few := left[:min(fanIn, len(left)-fanIn+1)]
 		name := filepath.Join(cfg.Dir, fmt.Sprintf("part-%05d-%05d", part, n))
-		run, err := writeRun(&cfg, name, 1, func(int) (source, error) { return openAll(&cfg, few, 0) })
+		run, err := writeRun(&cfg, name, 1, func(int) (source, error) {
+			part := &Merge{disk: cfg.Disk}
+			return part, part.open(few, 0)
+		})
 		if err != nil {
 			return nil, errors.Join(err, m.Close())
 		}
-		m.temps = append(m.temps, temp{&cfg, name})
+		m.temps = append(m.temps, name)
 		left = append(left[len(few):], run)
 	}
-	for i := range left {
-		if err := m.open(&cfg, &left[i], 0); err != nil {
-			return nil, errors.Join(err, m.Close())
-		}
+	if err := m.open(left, 0); err != nil {
+		return nil, err
 	}
 	return m, nil
 }
 
-func openAll(cfg *Config, runs []Run, part int) (*Merge, error) {
-	m := &Merge{}
+// open adds a part of some runs. After an error the merge is closed.
+func (m *Merge) open(runs []Run, part int) error {
 	for i := range runs {
-		if err := m.open(cfg, &runs[i], part); err != nil {
-			return nil, errors.Join(err, m.Close())
+		r, err := openRun(m.disk, &runs[i], part)
+		if err != nil {
+			return errors.Join(err, m.Close())
 		}
+		m.all = append(m.all, r)
 	}
-	return m, nil
+	return nil
 }
-
-func (m *Merge) open(cfg *Config, run *Run, part int) error {
-	r, err := openRun(cfg.Disk, run, part)
-	if err == nil {
-		m.add(r)
-	}
-	return err
-}
-
-func (m *Merge) add(c cursor) { m.all = append(m.all, c) }
 
 // Next returns the next record, io.EOF after the last. Both slices are valid until the next call.
 func (m *Merge) Next() (key, value []byte, err error) {
@@ -229,8 +220,8 @@ func (m *Merge) Close() (err error) {
 	for _, c := range m.all {
 		err = errors.Join(err, c.close())
 	}
-	for _, t := range m.temps {
-		err = errors.Join(err, t.cfg.Disk.Remove(t.name))
+	for _, name := range m.temps {
+		err = errors.Join(err, m.disk.Remove(name))
 	}
 	m.all, m.heap, m.temps, m.buf = nil, nil, nil, nil
 	return err

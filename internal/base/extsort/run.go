@@ -16,7 +16,6 @@ import (
 
 const blockSize = 64 << 10 // of compression
 
-// writeRun writes a run.
 func writeRun(cfg *Config, name string, parts int, of func(part int) (source, error)) (run Run, err error) {
 	if err := cfg.Disk.MkdirAll(cfg.Dir); err != nil {
 		return Run{}, err

@@ -16,34 +16,32 @@ type groups struct {
 
 func (l *Limits) groups() groups {
 	own := map[string]string{} // the process's group in a hierarchy, by controller; "" is version 2
-	lines(l.path("proc/self/cgroup"), func(line string) bool {
+	for line := range lines(l.path("proc/self/cgroup")) {
 		if f := strings.SplitN(line, ":", 3); len(f) == 3 {
-			for _, controller := range strings.Split(f[1], ",") {
+			for controller := range strings.SplitSeq(f[1], ",") {
 				own[controller] = f[2]
 			}
 		}
-		return true
-	})
+	}
 	g := groups{v1: map[string][]string{}}
-	lines(l.path("proc/self/mountinfo"), func(line string) bool {
+	for line := range lines(l.path("proc/self/mountinfo")) {
 		before, after, _ := strings.Cut(line, " - ")
 		where, what := strings.Fields(before), strings.Fields(after)
 		if len(where) < 5 || len(what) < 3 {
-			return true
+			continue
 		}
 		root, at := unescape(where[3]), l.path(unescape(where[4]))
 		switch what[0] {
 		case "cgroup2":
 			g.v2 = append(g.v2, upwards(at, root, own[""])...)
 		case "cgroup":
-			for _, controller := range strings.Split(what[2], ",") {
+			for controller := range strings.SplitSeq(what[2], ",") {
 				if group, in := own[controller]; in {
 					g.v1[controller] = append(g.v1[controller], upwards(at, root, group)...)
 				}
 			}
 		}
-		return true
-	})
+	}
 	return g
 }
 
@@ -117,26 +115,24 @@ func (g groups) memory() (most float64) {
 // writes is how many bytes a second the groups may write to any of some devices; 0: as many as these can.
 func (g groups) writes(devices []string) (most float64) {
 	for _, dir := range g.v2 {
-		lines(filepath.Join(dir, "io.max"), func(line string) bool { // "8:0 rbps=max wbps=1048576 riops=max wiops=max"
+		for line := range lines(filepath.Join(dir, "io.max")) { // "8:0 rbps=max wbps=1048576 riops=max wiops=max"
 			f := strings.Fields(line)
 			if len(f) == 0 || !slices.Contains(devices, f[0]) {
-				return true
+				continue
 			}
 			for _, one := range f[1:] {
 				if limit, is := strings.CutPrefix(one, "wbps="); is {
 					most = least(most, positive(limit))
 				}
 			}
-			return true
-		})
+		}
 	}
 	for _, dir := range g.v1["blkio"] {
-		lines(filepath.Join(dir, "blkio.throttle.write_bps_device"), func(line string) bool { // "8:0 1048576"
+		for line := range lines(filepath.Join(dir, "blkio.throttle.write_bps_device")) { // "8:0 1048576"
 			if f := strings.Fields(line); len(f) == 2 && slices.Contains(devices, f[0]) {
 				most = least(most, positive(f[1]))
 			}
-			return true
-		})
+		}
 	}
 	return most
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -63,28 +64,27 @@ func positive(s string) float64 {
 	return n
 }
 
-// lines calls f with the lines of a file that are below a bound, until f returns false.
-func lines(name string, f func(string) bool) {
-	file, err := os.Open(name)
-	if err != nil {
-		return
-	}
-	defer file.Close()
-	for all := bufio.NewScanner(file); all.Scan() && f(all.Text()); {
+// lines yields the lines of a file that are below a bound.
+func lines(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		file, err := os.Open(name)
+		if err != nil {
+			return
+		}
+		defer file.Close()
+		for all := bufio.NewScanner(file); all.Scan() && yield(all.Text()); {
+		}
 	}
 }
 
 // field is the value of the first line "KEY:  value".
-func field(name, key string) (value string) {
-	lines(name, func(line string) bool {
-		k, v, _ := strings.Cut(line, ":")
-		if strings.TrimSpace(k) != key {
-			return true
+func field(name, key string) string {
+	for line := range lines(name) {
+		if k, v, _ := strings.Cut(line, ":"); strings.TrimSpace(k) == key {
+			return strings.TrimSpace(v)
 		}
-		value = strings.TrimSpace(v)
-		return false
-	})
-	return value
+	}
+	return ""
 }
 
 // allowed is how many processors the process may be put on: those of its affinity, which lie within its cpuset.
@@ -143,12 +143,11 @@ func (l *Limits) cpuinfo() float64 {
 		}
 	}
 	var sum, n float64
-	lines(name, func(line string) bool {
+	for line := range lines(name) {
 		if k, v, _ := strings.Cut(line, ":"); strings.TrimSpace(k) == "cpu MHz" {
 			sum, n = sum+positive(strings.TrimSpace(v))/1e3, n+1
 		}
-		return true
-	})
+	}
 	return sum / max(n, 1)
 }
 

@@ -47,20 +47,18 @@ func (l *Limits) defaultInterface() (name string) {
 			best, name = m, of
 		}
 	}
-	lines(l.path("proc/self/net/route"), func(line string) bool {
+	for line := range lines(l.path("proc/self/net/route")) {
 		if f := strings.Fields(line); len(f) >= 8 {
 			take(f[1], f[7], f[6], f[3], f[0], 10)
 		}
-		return true
-	})
+	}
 	if name != "" {
 		return name
 	}
-	lines(l.path("proc/self/net/ipv6_route"), func(line string) bool {
+	for line := range lines(l.path("proc/self/net/ipv6_route")) {
 		if f := strings.Fields(line); len(f) >= 10 {
 			take(f[0], f[1], f[5], f[8], f[9], 16)
 		}
-		return true
-	})
+	}
 	return name
 }

@@ -133,13 +133,14 @@ func top(m map[string]int64, n int) map[string]int64 {
 		return m
 	}
 	kept := make(map[string]int64, n)
-	for _, k := range byCount(m)[:n] {
+	for _, k := range ByCount(m)[:n] {
 		kept[k] = m[k]
 	}
 	return kept
 }
 
-func byCount[K cmp.Ordered](m map[K]int64) []K {
+// ByCount are the keys of counts, the greatest count first.
+func ByCount[K cmp.Ordered, N int | int64](m map[K]N) []K {
 	return slices.SortedFunc(maps.Keys(m), func(a, b K) int {
 		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))
 	})
@@ -201,7 +202,7 @@ func list[K cmp.Ordered](row func(string, string, ...any), name string, m map[K]
 		return
 	}
 	var parts []string
-	keys := byCount(m)
+	keys := ByCount(m)
 	for _, k := range keys[:min(listed, len(keys))] {
 		label := fmt.Sprint(k)
 		if label == "" {

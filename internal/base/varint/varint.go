@@ -31,13 +31,7 @@ func (w *Writer) String(s string) {
 }
 
 // Bool writes a byte, 0 or 1.
-func (w *Writer) Bool(v bool) {
-	b := byte(0)
-	if v {
-		b = 1
-	}
-	w.Byte(b)
-}
+func (w *Writer) Bool(v bool) { w.Flags(v) }
 
 // Flags writes up to eight bools as one byte, the first as the lowest bit.
 func (w *Writer) Flags(all ...bool) {
@@ -92,13 +86,10 @@ func (r *Reader) Count() int { return int(r.UintMax(uint64(len(r.Rest)))) }
 
 // Fixed reads 64 bits, the lowest first.
 func (r *Reader) Fixed() uint64 {
-	if len(r.Rest) < 8 {
-		r.Bad, r.Rest = true, nil
-		return 0
+	if b := r.Take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
 	}
-	n := binary.LittleEndian.Uint64(r.Rest)
-	r.Rest = r.Rest[8:]
-	return n
+	return 0
 }
 
 // Int reads a number that may be negative.

@@ -81,14 +81,11 @@ func (osFS) Append(name string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osFile{File: f, newIn: newDir(isNew, name)}, nil
-}
-
-func newDir(isNew bool, name string) string {
+	file := &osFile{File: f}
 	if isNew {
-		return filepath.Dir(name)
+		file.newIn = filepath.Dir(name)
 	}
-	return ""
+	return file, nil
 }
 
 func (osFS) Link(from, to string) error              { return os.Link(from, to) }

@@ -30,7 +30,7 @@ func (p *parser) host(in []byte) error {
 	if !ok {
 		return ErrAddress
 	}
-	p.dst = appendIPv4(p.dst[:mark], addr)
+	p.dst = addr.AppendTo(p.dst[:mark])
 	return nil
 }
 

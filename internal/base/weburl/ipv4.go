@@ -1,6 +1,10 @@
 package weburl
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+)
 
 // endsInNumber reports whether the host's last label is a number, which makes the host an IPv4 address or nothing.
 func endsInNumber(host []byte) bool {
@@ -8,7 +12,7 @@ func endsInNumber(host []byte) bool {
 	if len(label) == 0 || label[0] < '0' || '9' < label[0] {
 		return false
 	}
-	if allDigits(label) {
+	if len(bytes.Trim(label, digits)) == 0 {
 		return true
 	}
 	_, ok := parseNumber(label)
@@ -21,34 +25,27 @@ func lastLabel(host []byte) []byte {
 	return host[bytes.LastIndexByte(host, '.')+1:]
 }
 
-func allDigits(label []byte) bool {
-	for _, c := range label {
-		if c < '0' || '9' < c {
-			return false
-		}
-	}
-	return true
-}
-
 // parseIPv4 reads an address of one to four numbers, of which the last fills what the others leave: 127.1 is 127.0.0.1.
-func parseIPv4(host []byte) (uint32, bool) {
+func parseIPv4(host []byte) (a netip.Addr, ok bool) {
 	host = bytes.TrimSuffix(host, []byte{'.'})
 	var addr uint64
 	for i := range 4 {
 		label, rest, more := bytes.Cut(host, []byte{'.'})
 		n, ok := parseNumber(label)
 		if !ok {
-			return 0, false
+			return a, false
 		}
 		if !more {
-			return uint32(addr<<(8*(4-i)) | n), n < 1<<(8*(4-i))
+			var b [4]byte
+			binary.BigEndian.PutUint32(b[:], uint32(addr<<(8*(4-i))|n))
+			return netip.AddrFrom4(b), n < 1<<(8*(4-i))
 		}
 		if n > 255 {
-			return 0, false
+			return a, false
 		}
 		addr, host = addr<<8|n, rest
 	}
-	return 0, false
+	return a, false
 }
 
 // parseNumber reads a decimal, octal (010) or hexadecimal (0x10) number. Those that are too large for an address come
@@ -72,14 +69,4 @@ func parseNumber(label []byte) (n uint64, ok bool) {
 		n = min(n*base+uint64(d), 1<<32)
 	}
 	return n, true
-}
-
-func appendIPv4(dst []byte, addr uint32) []byte {
-	for shift := 24; shift >= 0; shift -= 8 {
-		dst = appendInt(dst, int(addr>>shift&255))
-		if shift > 0 {
-			dst = append(dst, '.')
-		}
-	}
-	return dst
 }

@@ -2,6 +2,7 @@ package weburl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -27,22 +28,14 @@ var ruleNames = [...]string{"tracking", "session", "sort", "index", "www"}
 func ParseRules(list string) (Rules, error) {
 	var rules Rules
 	for name := range strings.SplitSeq(list, ",") {
-		rule, ok := parseRule(strings.TrimSpace(name))
-		if !ok {
-			return 0, fmt.Errorf("rule %q: not one of %s, none", strings.TrimSpace(name), strings.Join(ruleNames[:], ", "))
+		name = strings.TrimSpace(name)
+		if i := slices.Index(ruleNames[:], name); i >= 0 {
+			rules |= 1 << i
+		} else if name != "" && name != "none" {
+			return 0, fmt.Errorf("rule %q: not one of %s, none", name, strings.Join(ruleNames[:], ", "))
 		}
-		rules |= rule
 	}
 	return rules, nil
-}
-
-func parseRule(name string) (Rules, bool) {
-	for i, n := range ruleNames {
-		if n == name {
-			return 1 << i, true
-		}
-	}
-	return 0, name == "" || name == "none"
 }
 
 // Names are the names of the rules in the set.

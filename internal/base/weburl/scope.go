@@ -22,10 +22,8 @@ var modeNames = [...]string{"host", "page", "prefix", "domain", "any"}
 
 // ParseMode reads a mode's name: host, page, prefix, domain or any.
 func ParseMode(name string) (Mode, error) {
-	for i, n := range modeNames {
-		if n == name {
-			return Mode(i), nil
-		}
+	if i := slices.Index(modeNames[:], name); i >= 0 {
+		return Mode(i), nil
 	}
 	return 0, fmt.Errorf("scope %q: not one of page, prefix, host, domain, any", name)
 }

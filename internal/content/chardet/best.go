@@ -47,7 +47,9 @@ func compare(all []verdict, gist []byte) (first verdict, near []verdict) {
 	first.bits = math.Inf(1)
 	for i := range all {
 		all[i].bits = all[i].scorer.bits(gist, first.bits+enough)
-		first = lesser(first, all[i])
+		if all[i].bits < first.bits {
+			first = all[i]
+		}
 	}
 	for _, v := range all {
 		if v.bits <= first.bits+enough {
@@ -55,13 +57,6 @@ func compare(all []verdict, gist []byte) (first verdict, near []verdict) {
 		}
 	}
 	return first, near
-}
-
-func lesser(a, b verdict) verdict {
-	if b.bits < a.bits {
-		return b
-	}
-	return a
 }
 
 // confidence goes by the margin to the next charset in which the text reads otherwise. A few letters are no proof in

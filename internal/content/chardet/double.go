@@ -1,6 +1,7 @@
 package chardet
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,8 +19,15 @@ type double struct {
 	prior  float64
 	enc    encoding.Encoding   // nil where there is none
 	length func(in []byte) int // of the character at the beginning of in, 0 if it is none
-	rank   func(in []byte) rank
 	common map[rune]bool
+	late   bool // its characters whose second byte is below 0xA1 were added later
+	ranks  []leadRank
+}
+
+// A leadRank is the rank of a character of two bytes whose first is below a bound, and not below the one before.
+type leadRank struct {
+	below int
+	rank  rank
 }
 
 // A rank is how often the characters of a part of a charset are met.
@@ -45,20 +53,31 @@ var rankBits = [...]float64{rankCommon: 9.3, rankLetter: 6.8, rankSign: 8.5, ran
 	rankSymbol: 16, rankHalf: 12, rankInvalid: 32}
 
 var doubles = []double{
-	{"gb18030", 3, simplifiedchinese.GB18030, gbLength, gbRank, set(simplified)},
-	{"big5", 4, traditionalchinese.Big5, big5Length, big5Rank, set(traditional)},
-	{"shift_jis", 3.5, japanese.ShiftJIS, sjisLength, sjisRank, set(kanji)},
-	{"euc-jp", 4, japanese.EUCJP, eucJPLength, eucJPRank, set(kanji)},
-	{"euc-kr", 3.5, korean.EUCKR, eucKRLength, eucKRRank, set(hangul)},
-	{"euc-tw", 12, nil, eucTWLength, eucTWRank, nil},
+	{"gb18030", 3, simplifiedchinese.GB18030, gbLength, common["simplified"], true, []leadRank{
+		{0xA1, rankRare}, {0xB0, rankSymbol}, {0xD8, rankFirst}, {0xF8, rankSecond}, {0x100, rankInvalid}}},
+	{"big5", 4, traditionalchinese.Big5, big5Length, common["traditional"], false, []leadRank{
+		{0xA1, rankRare}, {0xA4, rankSymbol}, {0xC7, rankFirst}, {0xFA, rankSecond}, {0x100, rankRare}}},
+	{"shift_jis", 3.5, japanese.ShiftJIS, sjisLength, common["kanji"], false, []leadRank{
+		{0x88, rankSymbol}, {0x98, rankFirst}, {0xEB, rankSecond}, {0x100, rankRare}}},
+	{"euc-jp", 4, japanese.EUCJP, eucJPLength, common["kanji"], false, []leadRank{
+		{0x8F, rankHalf}, {0xB0, rankSymbol}, {0xD0, rankFirst}, {0xF5, rankSecond}, {0x100, rankRare}}},
+	{"euc-kr", 3.5, korean.EUCKR, eucKRLength, common["hangul"], true, []leadRank{
+		{0xA1, rankRare}, {0xB0, rankSymbol}, {0xC9, rankFirst}, {0x100, rankSecond}}},
+	// by the strokes of the characters, by which they are ordered: those of up to twelve are the common ones
+	{"euc-tw", 12, nil, eucTWLength, nil, false, []leadRank{
+		{0xA4, rankSign}, {0xC4, rankInvalid}, {0xE5, rankFewStrokes}, {0x100, rankFirst}}},
 }
 
-func set(chars string) map[rune]bool {
-	m := make(map[rune]bool)
-	for _, r := range chars {
-		m[r] = true
+// rank is a character's by its bytes.
+func (d *double) rank(char []byte) rank {
+	switch {
+	case len(char) == 1:
+		return rankHalf
+	case len(char) > 2 || d.late && char[1] < 0xA1:
+		return rankRare
 	}
-	return m
+	i := slices.IndexFunc(d.ranks, func(r leadRank) bool { return int(char[0]) < r.below })
+	return d.ranks[i].rank
 }
 
 // bits is what the text takes by the charset. It may stop where that is more than limit.
@@ -129,42 +148,14 @@ func gbLength(b []byte) int {
 		return 4
 	}
 	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool {
-		return in(c, 0x40, 0xFE) &&
-			c != 0x7F
+		return in(c, 0x40, 0xFE) && c != 0x7F
 	})
-}
-
-func gbRank(b []byte) rank {
-	switch {
-	case len(b) == 4 || b[1] < 0xA1 || b[0] < 0xA1:
-		return rankRare
-	case b[0] < 0xB0:
-		return rankSymbol
-	case b[0] <= 0xD7:
-		return rankFirst
-	case b[0] <= 0xF7:
-		return rankSecond
-	}
-	return rankInvalid
 }
 
 func big5Length(b []byte) int {
 	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) }, func(c byte) bool {
-		return in(c, 0x40, 0x7E) ||
-			isHighByte(c)
+		return in(c, 0x40, 0x7E) || isHighByte(c)
 	})
-}
-
-func big5Rank(b []byte) rank {
-	switch {
-	case b[0] < 0xA1 || b[0] > 0xF9:
-		return rankRare
-	case b[0] < 0xA4:
-		return rankSymbol
-	case b[0] <= 0xC6:
-		return rankFirst
-	}
-	return rankSecond
 }
 
 func sjisLength(b []byte) int {
@@ -173,20 +164,6 @@ func sjisLength(b []byte) int {
 	}
 	return pair(b, func(c byte) bool { return in(c, 0x81, 0x9F) || in(c, 0xE0, 0xFC) },
 		func(c byte) bool { return in(c, 0x40, 0x7E) || in(c, 0x80, 0xFC) })
-}
-
-func sjisRank(b []byte) rank {
-	switch {
-	case len(b) == 1:
-		return rankHalf
-	case b[0] < 0x88:
-		return rankSymbol
-	case b[0] < 0x98:
-		return rankFirst
-	case b[0] <= 0xEA:
-		return rankSecond
-	}
-	return rankRare
 }
 
 func eucJPLength(b []byte) int {
@@ -199,37 +176,9 @@ func eucJPLength(b []byte) int {
 	return pair(b, isHighByte, isHighByte)
 }
 
-func eucJPRank(b []byte) rank {
-	switch {
-	case len(b) == 3:
-		return rankRare
-	case b[0] == 0x8E:
-		return rankHalf
-	case b[0] < 0xB0:
-		return rankSymbol
-	case b[0] <= 0xCF:
-		return rankFirst
-	case b[0] <= 0xF4:
-		return rankSecond
-	}
-	return rankRare
-}
-
 func eucKRLength(b []byte) int {
 	return pair(b, func(c byte) bool { return in(c, 0x81, 0xFE) },
 		func(c byte) bool { return in(c, 'A', 'Z') || in(c, 'a', 'z') || in(c, 0x81, 0xFE) })
-}
-
-func eucKRRank(b []byte) rank {
-	switch {
-	case b[1] < 0xA1 || b[0] < 0xA1:
-		return rankRare
-	case b[0] < 0xB0:
-		return rankSymbol
-	case b[0] <= 0xC8:
-		return rankFirst
-	}
-	return rankSecond
 }
 
 func eucTWLength(b []byte) int {
@@ -237,20 +186,4 @@ func eucTWLength(b []byte) int {
 		return 4
 	}
 	return pair(b, isHighByte, isHighByte)
-}
-
-// eucTWRank goes by the strokes of the characters, by which they are ordered: those of up to twelve are the common
-// ones.
-func eucTWRank(b []byte) rank {
-	switch {
-	case len(b) == 4:
-		return rankRare
-	case b[0] < 0xA4:
-		return rankSign
-	case b[0] < 0xC4:
-		return rankInvalid
-	case b[0] <= 0xE4:
-		return rankFewStrokes
-	}
-	return rankFirst
 }

@@ -2,6 +2,8 @@ package chardet
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"unicode"
 
@@ -17,7 +19,7 @@ type single struct {
 	name   string
 	table  table
 	prior  float64 // bits against it before anything is read
-	groups []group
+	groups []string
 }
 
 func charmapTable(m *charmap.Charmap) (t table) {
@@ -31,36 +33,36 @@ func charmapTable(m *charmap.Charmap) (t table) {
 // others, but ISO 8859 before the windows charset that has more, since the latter would show it.
 func singles() []single {
 	return []single{
-		{"windows-1252", charmapTable(charmap.Windows1252), 0, []group{western, celtic}},
-		{"iso-8859-15", charmapTable(charmap.ISO8859_15), 4, []group{western}},
-		{"macintosh", charmapTable(charmap.Macintosh), 10, []group{western}},
-		{"windows-1250", charmapTable(charmap.Windows1250), 4, []group{central, romanian}},
-		{"iso-8859-2", charmapTable(charmap.ISO8859_2), 3.5, []group{central, romanian}},
-		{"ibm852", charmapTable(charmap.CodePage852), 12, []group{central}},
-		{"iso-8859-16", charmapTable(charmap.ISO8859_16), 9, []group{romanian, central}},
-		{"windows-1257", charmapTable(charmap.Windows1257), 4, []group{baltic}},
-		{"iso-8859-13", charmapTable(charmap.ISO8859_13), 5, []group{baltic}},
-		{"iso-8859-4", charmapTable(charmap.ISO8859_4), 6, []group{baltic}},
-		{"iso-8859-10", charmapTable(charmap.ISO8859_10), 9, []group{baltic}},
-		{"windows-1254", charmapTable(charmap.Windows1254), 3, []group{turkish}},
-		{"iso-8859-3", charmapTable(charmap.ISO8859_3), 6, []group{southern, turkish}},
-		{"iso-8859-14", charmapTable(charmap.ISO8859_14), 12, []group{celtic}},
-		{"windows-1258", charmapTable(charmap.Windows1258), 5, []group{vietnamese}},
-		{"viscii", visciiTable(), 7, []group{vietnamese}},
-		{"windows-1251", charmapTable(charmap.Windows1251), 3, []group{cyrillic}},
-		{"koi8-r", charmapTable(charmap.KOI8R), 4, []group{cyrillic}},
-		{"koi8-u", charmapTable(charmap.KOI8U), 5, []group{cyrillic}},
-		{"iso-8859-5", charmapTable(charmap.ISO8859_5), 6, []group{cyrillic}},
-		{"ibm866", charmapTable(charmap.CodePage866), 6, []group{cyrillic}},
-		{"x-mac-cyrillic", charmapTable(charmap.MacintoshCyrillic), 7, []group{cyrillic}},
-		{"ibm855", charmapTable(charmap.CodePage855), 8, []group{cyrillic}},
-		{"windows-1253", charmapTable(charmap.Windows1253), 4, []group{greek}},
-		{"iso-8859-7", charmapTable(charmap.ISO8859_7), 3.5, []group{greek}},
-		{"windows-1255", charmapTable(charmap.Windows1255), 4, []group{hebrew}},
-		{"iso-8859-8", charmapTable(charmap.ISO8859_8), 3.5, []group{hebrew}},
-		{"windows-1256", charmapTable(charmap.Windows1256), 4, []group{arabic}},
-		{"iso-8859-6", charmapTable(charmap.ISO8859_6), 4.5, []group{arabic}},
-		{"windows-874", charmapTable(charmap.Windows874), 4, []group{thai}},
+		{"windows-1252", charmapTable(charmap.Windows1252), 0, []string{"western", "celtic"}},
+		{"iso-8859-15", charmapTable(charmap.ISO8859_15), 4, []string{"western"}},
+		{"macintosh", charmapTable(charmap.Macintosh), 10, []string{"western"}},
+		{"windows-1250", charmapTable(charmap.Windows1250), 4, []string{"central", "romanian"}},
+		{"iso-8859-2", charmapTable(charmap.ISO8859_2), 3.5, []string{"central", "romanian"}},
+		{"ibm852", charmapTable(charmap.CodePage852), 12, []string{"central"}},
+		{"iso-8859-16", charmapTable(charmap.ISO8859_16), 9, []string{"romanian", "central"}},
+		{"windows-1257", charmapTable(charmap.Windows1257), 4, []string{"baltic"}},
+		{"iso-8859-13", charmapTable(charmap.ISO8859_13), 5, []string{"baltic"}},
+		{"iso-8859-4", charmapTable(charmap.ISO8859_4), 6, []string{"baltic"}},
+		{"iso-8859-10", charmapTable(charmap.ISO8859_10), 9, []string{"baltic"}},
+		{"windows-1254", charmapTable(charmap.Windows1254), 3, []string{"turkish"}},
+		{"iso-8859-3", charmapTable(charmap.ISO8859_3), 6, []string{"southern", "turkish"}},
+		{"iso-8859-14", charmapTable(charmap.ISO8859_14), 12, []string{"celtic"}},
+		{"windows-1258", charmapTable(charmap.Windows1258), 5, []string{"vietnamese"}},
+		{"viscii", visciiTable(), 7, []string{"vietnamese"}},
+		{"windows-1251", charmapTable(charmap.Windows1251), 3, []string{"cyrillic"}},
+		{"koi8-r", charmapTable(charmap.KOI8R), 4, []string{"cyrillic"}},
+		{"koi8-u", charmapTable(charmap.KOI8U), 5, []string{"cyrillic"}},
+		{"iso-8859-5", charmapTable(charmap.ISO8859_5), 6, []string{"cyrillic"}},
+		{"ibm866", charmapTable(charmap.CodePage866), 6, []string{"cyrillic"}},
+		{"x-mac-cyrillic", charmapTable(charmap.MacintoshCyrillic), 7, []string{"cyrillic"}},
+		{"ibm855", charmapTable(charmap.CodePage855), 8, []string{"cyrillic"}},
+		{"windows-1253", charmapTable(charmap.Windows1253), 4, []string{"greek"}},
+		{"iso-8859-7", charmapTable(charmap.ISO8859_7), 3.5, []string{"greek"}},
+		{"windows-1255", charmapTable(charmap.Windows1255), 4, []string{"hebrew"}},
+		{"iso-8859-8", charmapTable(charmap.ISO8859_8), 3.5, []string{"hebrew"}},
+		{"windows-1256", charmapTable(charmap.Windows1256), 4, []string{"arabic"}},
+		{"iso-8859-6", charmapTable(charmap.ISO8859_6), 4.5, []string{"arabic"}},
+		{"windows-874", charmapTable(charmap.Windows874), 4, []string{"thai"}},
 	}
 }
 
@@ -99,13 +101,13 @@ const (
 
 var singleModels = sync.OnceValue(func() (models []*model) {
 	byLanguage := make(map[string]*pairs)
+	texts := samples()
 	for _, s := range singles() {
-		for _, sample := range samples {
-			if !within(sample.group, s.groups) {
+		for _, sample := range texts {
+			if !slices.Contains(s.groups, sample.group) {
 				continue
 			}
-			key := sample.lang
-			text := sample.text
+			key, text := sample.lang, sample.text
 			if s.name == "windows-1258" {
 				key, text = key+" decomposed", tonesApart(text)
 			}
@@ -117,15 +119,6 @@ var singleModels = sync.OnceValue(func() (models []*model) {
 	}
 	return models
 })
-
-func within(g group, groups []group) bool {
-	for _, other := range groups {
-		if g == other {
-			return true
-		}
-	}
-	return false
-}
 
 // tonesApart is Vietnamese as windows-1258 has it: the five marks of tone are characters of their own.
 func tonesApart(text string) string {
@@ -176,7 +169,7 @@ func newCell(r rune, high bool, p *pairs) (c cell) {
 		c.letter, c.bits = p.index[unicode.ToLower(r)], strangeBits
 	case r < ' ' || r == unicode.ReplacementChar || 0x7F <= r && r < 0xA0:
 		c.bits = controlBits
-	case isCommon(r):
+	case strings.ContainsRune(commonSymbols, r):
 		c.bits = commonBits
 	default:
 		c.flags |= isMark
@@ -185,15 +178,8 @@ func newCell(r rune, high bool, p *pairs) (c cell) {
 	return c
 }
 
-// isCommon reports whether a symbol is often met in texts.
-func isCommon(r rune) bool {
-	for _, common := range "\u00A0\u200C\u200D«»“”„‘’‚–—…•·°§©®€£№ªº²³½´،؛؟־׳״¡¿" {
-		if r == common {
-			return true
-		}
-	}
-	return false
-}
+// commonSymbols are often met in texts.
+const commonSymbols = "\u00A0\u200C\u200D«»“”„‘’‚–—…•·°§©®€£№ªº²³½´،؛؟־׳״¡¿"
 
 // bits is what the text takes by the model. It may stop where that is more than limit.
 func (m *model) bits(gist []byte, limit float64) float64 {

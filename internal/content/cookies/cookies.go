@@ -114,9 +114,7 @@ func defaultPath(path string) string {
 }
 
 func withoutQuery(path string) string {
-	if i := strings.IndexByte(path, '?'); i >= 0 {
-		return path[:i]
-	}
+	path, _, _ = strings.Cut(path, "?")
 	return path
 }
 
@@ -188,12 +186,17 @@ func parseSeconds(s string) (time.Duration, bool) {
 	return time.Duration(n) * time.Second, true
 }
 
-// goesTo reports whether a cookie goes with a request to a target whose host its domain covers.
+// GoesTo reports whether a cookie goes with a request to a target.
+func (c *Cookie) GoesTo(t Target, now time.Time) bool { return c.Covers(t.Host) && c.goesTo(t, now) }
+
+// goesTo is GoesTo for a target whose host the cookie's domain covers.
 func (c *Cookie) goesTo(t Target, now time.Time) bool {
-	if c.Secure && !t.Secure || c.HostOnly && c.Domain != t.Host || c.expired(now) {
-		return false
-	}
-	rest, ok := strings.CutPrefix(withoutQuery(t.Path), c.Path)
+	return !(c.Secure && !t.Secure || c.HostOnly && c.Domain != t.Host || c.expired(now)) && c.covers(withoutQuery(t.Path))
+}
+
+// covers reports whether a path is the cookie's or below it.
+func (c *Cookie) covers(path string) bool {
+	rest, ok := strings.CutPrefix(path, c.Path)
 	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(c.Path, "/"))
 }
 

@@ -62,12 +62,7 @@ func isShort(s string) bool { return s != "" && len(s) <= 2 && len(digits(s)) ==
 
 // digits are those that a word begins with.
 func digits(word string) string {
-	for i := range len(word) {
-		if word[i] < '0' || word[i] > '9' {
-			return word[:i]
-		}
-	}
-	return word
+	return word[:len(word)-len(strings.TrimLeft(word, "0123456789"))]
 }
 
 // number is what a word's first digits say, 0 where there are none or more than so many.

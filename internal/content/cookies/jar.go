@@ -3,6 +3,7 @@ package cookies
 import (
 	"cmp"
 	"container/list"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -37,15 +38,16 @@ type Jar struct {
 	changes atomic.Uint64 // see Stamp
 
 	mu      sync.Mutex // guards what follows
-	domains map[string]*list.Element
+	domains map[string]*domain
 	order   *list.List // of *domain; that which was asked for last is first
 	bytes   int64
 }
 
 // A domain is what is kept of one, in the order in which it is sent.
 type domain struct {
-	name string
-	all  []kept
+	name  string
+	all   []kept
+	place *list.Element // in Jar.order
 }
 
 type kept struct {
@@ -58,7 +60,7 @@ type kept struct {
 func NewJar(cfg Config) *Jar {
 	cfg.PerDomain = cmp.Or(cfg.PerDomain, 50)
 	cfg.Bytes = cmp.Or(cfg.Bytes, 16<<20)
-	return &Jar{cfg: cfg, domains: map[string]*list.Element{}, order: list.New()}
+	return &Jar{cfg: cfg, domains: map[string]*domain{}, order: list.New()}
 }
 
 // Len is how many cookies are kept.
@@ -85,13 +87,8 @@ func (j *Jar) Append(all []Cookie, t Target, now time.Time) []Cookie {
 	}
 	before := len(all)
 	j.mu.Lock()
-	for name := t.Host; name != ""; name = parent(name) {
-		e := j.domains[name]
-		if e == nil {
-			continue
-		}
-		j.order.MoveToFront(e)
-		d := e.Value.(*domain)
+	for d := range j.domainsOf(t.Host) {
+		j.order.MoveToFront(d.place)
 		for i := range d.all {
 			if k := &d.all[i]; k.goesTo(t, now) {
 				k.used = now
@@ -106,10 +103,16 @@ func (j *Jar) Append(all []Cookie, t Target, now time.Time) []Cookie {
 	return all
 }
 
-// parent is a domain without its first label, "" for none. An address has none.
-func parent(domain string) string {
-	_, rest, _ := strings.Cut(domain, ".")
-	return rest
+// domainsOf yields the domains with cookies that a host is in, the host itself first. An address is in no other. mu is
+// held.
+func (j *Jar) domainsOf(host string) iter.Seq[*domain] {
+	return func(yield func(*domain) bool) {
+		for name := host; name != ""; _, name, _ = strings.Cut(name, ".") {
+			if d := j.domains[name]; d != nil && !yield(d) {
+				return
+			}
+		}
+	}
 }
 
 // Stamp says how far the cookies have changed that go to a target: it grows whenever one of them is set to another
@@ -120,12 +123,10 @@ func (j *Jar) Stamp(t Target, now time.Time) (last uint64) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for name := t.Host; name != ""; name = parent(name) {
-		if e := j.domains[name]; e != nil {
-			for i := range e.Value.(*domain).all {
-				if k := &e.Value.(*domain).all[i]; k.goesTo(t, now) {
-					last = max(last, k.stamp)
-				}
+	for d := range j.domainsOf(t.Host) {
+		for i := range d.all {
+			if k := &d.all[i]; k.goesTo(t, now) {
+				last = max(last, k.stamp)
 			}
 		}
 	}
@@ -177,16 +178,16 @@ func (j *Jar) put(c *Cookie, from *Target) (changed bool) {
 	if from != nil && !from.Secure && j.shadowed(c, from) {
 		return false
 	}
-	e := j.domains[c.Domain]
-	if e == nil {
+	d := j.domains[c.Domain]
+	if d == nil {
 		if c.expired(c.Set) {
 			return false
 		}
-		e = j.order.PushFront(&domain{name: c.Domain})
-		j.domains[c.Domain] = e
+		d = &domain{name: c.Domain}
+		d.place = j.order.PushFront(d)
+		j.domains[c.Domain] = d
 		j.bytes += int64(overhead + len(c.Domain))
 	}
-	d := e.Value.(*domain)
 	i := slices.IndexFunc(d.all, func(k kept) bool { return k.is(c) })
 	if i >= 0 {
 		was := &d.all[i]
@@ -216,7 +217,7 @@ func (j *Jar) put(c *Cookie, from *Target) (changed bool) {
 		d.all = append(d.all, kept{c.clone(), j.changes.Add(1), c.Set})
 		j.bound(d, c.Set)
 	}
-	j.shrink(e)
+	j.shrink(d)
 	return changed
 }
 
@@ -232,15 +233,9 @@ func movesMuch(was, c *Cookie) bool {
 // shadowed reports whether a cookie that comes over http would take the place of a Secure one, in the site's eyes: RFC
 // 6265bis 5.7, step 16.
 func (j *Jar) shadowed(c *Cookie, from *Target) bool {
-	for name := from.Host; name != ""; name = parent(name) {
-		if e := j.domains[name]; e != nil {
-			for i := range e.Value.(*domain).all {
-				k := &e.Value.(*domain).all[i]
-				rest, below := strings.CutPrefix(c.Path, k.Path)
-				if k.Secure && k.Name == c.Name && below && (rest == "" || rest[0] == '/' || strings.HasSuffix(k.Path, "/")) {
-					return true
-				}
-			}
+	for d := range j.domainsOf(from.Host) {
+		if slices.ContainsFunc(d.all, func(k kept) bool { return k.Secure && k.Name == c.Name && k.covers(c.Path) }) {
+			return true
 		}
 	}
 	return false
@@ -289,14 +284,14 @@ func (j *Jar) drop(d *domain, i int) {
 
 func (j *Jar) forget(d *domain) {
 	j.bytes -= int64(overhead + len(d.name))
-	j.order.Remove(j.domains[d.name])
+	j.order.Remove(d.place)
 	delete(j.domains, d.name)
 }
 
 // shrink drops the domains that were asked for least lately while all together have too much, but not that at hand.
-func (j *Jar) shrink(at *list.Element) {
+func (j *Jar) shrink(at *domain) {
 	if j.bytes > j.cfg.Bytes {
-		j.order.MoveToFront(at)
+		j.order.MoveToFront(at.place)
 	}
 	for j.bytes > j.cfg.Bytes && j.order.Len() > 1 {
 		d := j.order.Back().Value.(*domain)
@@ -316,10 +311,8 @@ func (j *Jar) Has(host string) bool {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for name := host; name != ""; name = parent(name) {
-		if j.domains[name] != nil {
-			return true
-		}
+	for range j.domainsOf(host) {
+		return true
 	}
 	return false
 }
@@ -338,12 +331,10 @@ func (j *Jar) Of(all []Cookie, host string) []Cookie {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for name := host; name != ""; name = parent(name) {
-		if e := j.domains[name]; e != nil {
-			for _, k := range e.Value.(*domain).all {
-				if !k.Private && (!k.HostOnly || name == host) {
-					all = append(all, k.Cookie)
-				}
+	for d := range j.domainsOf(host) {
+		for _, k := range d.all {
+			if !k.Private && k.Covers(host) {
+				all = append(all, k.Cookie)
 			}
 		}
 	}
@@ -387,14 +378,9 @@ func (j *Jar) HasNamed(host, name string) bool {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for at := host; at != ""; at = parent(at) {
-		if e := j.domains[at]; e != nil {
-			for i := range e.Value.(*domain).all {
-				k := &e.Value.(*domain).all[i]
-				if k.Name == name && (!k.HostOnly || at == host) {
-					return true
-				}
-			}
+	for d := range j.domainsOf(host) {
+		if slices.ContainsFunc(d.all, func(k kept) bool { return k.Name == name && k.Covers(host) }) {
+			return true
 		}
 	}
 	return false

@@ -184,7 +184,7 @@ func (t *Table) grow() {
 	}
 }
 
-func hash(s string) uint64 {
+func hash[T string | []byte](s T) uint64 {
 	h := uint64(offset)
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * prime

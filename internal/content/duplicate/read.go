@@ -253,9 +253,5 @@ func source(tag []byte) uint64 {
 	if end := bytes.IndexAny(value, `"'?# >`); end >= 0 {
 		value = value[:end]
 	}
-	hash := uint64(offset)
-	for _, c := range value {
-		hash = (hash ^ uint64(c)) * prime
-	}
-	return hash
+	return hash(value)
 }

@@ -26,6 +26,8 @@ type coding struct {
 	whole func(d *inflate.Decoder, dst, src []byte, limit int) ([]byte, error)
 }
 
+func (c coding) isWide() bool { return c.wide }
+
 var inflaters = sync.Pool{New: func() any { return new(inflate.Decoder) }}
 
 type decoder interface {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"kumo/internal/content/cookies"
 )
 
 const (
@@ -24,12 +26,8 @@ const (
 type Cookies struct{ list []cookie }
 
 type cookie struct {
-	domain     string // without leading dot
-	subdomains bool
-	path       string
-	secure     bool
-	expires    time.Time // zero for never
-	pair       string    // name=value
+	cookies.Cookie
+	pair string // name=value
 }
 
 // LoadCookies reads a Netscape cookie file: a cookie a line, seven fields with tabs between them (domain, subdomains
@@ -71,23 +69,23 @@ func (c *Cookies) clone() *Cookies {
 
 // sort puts longer paths first, as RFC 6265 has it.
 func (c *Cookies) sort() {
-	slices.SortStableFunc(c.list, func(a, b cookie) int { return cmp.Compare(len(b.path), len(a.path)) })
+	slices.SortStableFunc(c.list, func(a, b cookie) int { return cmp.Compare(len(b.Path), len(a.Path)) })
 }
 
 // With returns the cookies with some that the server of a host name might have set. There may be none yet: nil.
 func (c *Cookies) With(hostname string, given ...*http.Cookie) (*Cookies, error) {
 	c = c.clone()
 	for _, g := range given {
-		k := cookie{domain: hostname, path: cmp.Or(g.Path, "/"), secure: g.Secure, expires: g.Expires,
-			pair: g.Name + "=" + g.Value}
+		k := cookie{cookies.Cookie{Domain: hostname, HostOnly: true, Path: cmp.Or(g.Path, "/"), Secure: g.Secure,
+			Expires: g.Expires}, g.Name + "=" + g.Value}
 		if g.Domain != "" {
-			k.domain, k.subdomains = strings.ToLower(strings.TrimPrefix(g.Domain, ".")), true
+			k.Domain, k.HostOnly = strings.ToLower(strings.TrimPrefix(g.Domain, ".")), false
 		}
 		switch {
 		case g.Name == "" || strings.Contains(g.Name, "=") || strings.ContainsFunc(k.pair, notInCookie):
 			return nil, fmt.Errorf("cookie %q: a name or value that cannot be sent", g.Name)
-		case k.domain != hostname && !strings.HasSuffix(hostname, "."+k.domain):
-			return nil, fmt.Errorf("cookie %q: it is of %s, and not of %s", g.Name, k.domain, hostname)
+		case !k.Covers(hostname):
+			return nil, fmt.Errorf("cookie %q: it is of %s, and not of %s", g.Name, k.Domain, hostname)
 		case len(c.list) == maxCookies:
 			return nil, fmt.Errorf("more than %d cookies", maxCookies)
 		}
@@ -126,7 +124,8 @@ func parseCookie(line string) (cookie, error) {
 	case f[5] == "" || strings.ContainsFunc(f[5]+f[6], notInCookie) || strings.Contains(f[5], "="):
 		return cookie{}, errors.New("a name or value that cannot be sent")
 	}
-	return cookie{domain, subdomains, f[2], secure, expires, f[5] + "=" + f[6]}, nil
+	return cookie{cookies.Cookie{Domain: domain, HostOnly: !subdomains, Path: f[2], Secure: secure, Expires: expires},
+		f[5] + "=" + f[6]}, nil
 }
 
 func notInCookie(r rune) bool { return r < ' ' || r == ';' || r == 0x7f }
@@ -159,7 +158,7 @@ func parseExpiry(s string) (time.Time, error) {
 func (c *Cookies) pairs(t target, now time.Time) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := 0; c != nil && i < len(c.list); i++ {
-			if c.list[i].matches(t, now) && !yield(c.list[i].pair) {
+			if c.list[i].GoesTo(t.forCookies(), now) && !yield(c.list[i].pair) {
 				return
 			}
 		}
@@ -177,17 +176,4 @@ func (c *Cookies) renewed(fields []string, t target, now time.Time) bool {
 		}
 	}
 	return false
-}
-
-func (k *cookie) matches(t target, now time.Time) bool {
-	if k.secure && t.scheme != "https" || !k.expires.IsZero() && !now.Before(k.expires) {
-		return false
-	}
-	rest, ok := strings.CutSuffix(t.hostname, k.domain)
-	if !ok || rest != "" && !(k.subdomains && strings.HasSuffix(rest, ".")) {
-		return false
-	}
-	path, _, _ := strings.Cut(t.path, "?")
-	rest, ok = strings.CutPrefix(path, k.path)
-	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(k.path, "/"))
 }

@@ -124,7 +124,6 @@ func (f fromDisk) Read(p []byte) (int, error) {
 // contentCodings lists a header's codings in the order they were applied, identity left out.
 func contentCodings(h http.Header) ([]coding, error) {
 	var list []coding
-	wide := 0
 	for _, value := range h["Content-Encoding"] {
 		for name := range strings.SplitSeq(value, ",") {
 			name = strings.ToLower(strings.TrimSpace(name))
@@ -132,13 +131,9 @@ func contentCodings(h http.Header) ([]coding, error) {
 				continue
 			}
 			c, ok := knownCodings[name]
-			if !ok || len(list) == maxCodings {
+			// no server needs two wide windows, and each takes megabytes
+			if !ok || len(list) == maxCodings || c.wide && slices.ContainsFunc(list, coding.isWide) {
 				return nil, fmt.Errorf("%w: %.100q", ErrCoding, value)
-			}
-			if c.wide {
-				if wide++; wide > 1 { // no server needs two windows, and each takes megabytes
-					return nil, fmt.Errorf("%w: %.100q", ErrCoding, value)
-				}
 			}
 			list = append(list, c)
 		}
@@ -156,7 +151,7 @@ func (d *Decoder) decode(resp *page.Response, codings []coding, most int64) ([]b
 	if len(codings) == 1 && codings[0].whole != nil && resp.Far == nil {
 		return decodeWhole(dst, resp.Payload, codings[0], limit, excess)
 	}
-	if d.wide != nil && slices.ContainsFunc(codings, func(c coding) bool { return c.wide }) {
+	if d.wide != nil && slices.ContainsFunc(codings, coding.isWide) {
 		d.wide <- struct{}{}
 		defer func() { <-d.wide }()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,14 +43,9 @@ func (c *Client) handshake(ctx context.Context, l link, hostname string, protoco
 // mayBeLegacy reports whether a handshake may have failed for want of a version or a suite that both sides know. The
 // errors of crypto/tls have no types.
 func mayBeLegacy(err error) bool {
-	text := err.Error()
-	for _, part := range [...]string{"remote error: tls: handshake failure", "tls: protocol version not supported",
-		"tls: server selected unsupported protocol version", "remote error: tls: insufficient security level"} {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"remote error: tls: handshake failure", "tls: protocol version not supported",
+		"tls: server selected unsupported protocol version", "remote error: tls: insufficient security level"},
+		func(part string) bool { return strings.Contains(err.Error(), part) })
 }
 
 // reachNet connects to t over the network.

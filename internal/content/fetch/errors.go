@@ -29,16 +29,19 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// of is the error for a URL, or a host.
+func (e *Error) of(url string) *Error { return &Error{e.Failure, e.Op, url, e.Err} }
+
 // refusedOnWindows is WSAECONNREFUSED, which package syscall does not name.
 const refusedOnWindows = syscall.Errno(10061)
 
 // dialError classes what went wrong before a connection could be used.
 func dialError(op string, err error) *Error {
-	failure := page.Connect
-	var earlier *Error
-	switch {
-	case errors.As(err, &earlier):
+	if earlier, ok := errors.AsType[*Error](err); ok {
 		return earlier
+	}
+	failure := page.Connect
+	switch {
 	case isScarce(err):
 		failure = page.Local
 	case errors.Is(err, ErrPrivate):
@@ -63,7 +66,7 @@ func isTimeout(err error) bool {
 
 // isBroken reports whether err speaks of the connection rather than of what came through it.
 func isBroken(err error) bool {
-	var op *net.OpError
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, io.ErrClosedPipe) || errors.As(err, &op)
+	_, ofNetwork := errors.AsType[*net.OpError](err)
+	return ofNetwork || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, io.ErrClosedPipe)
 }

@@ -319,12 +319,11 @@ func (x *exchange) failed(err error) error {
 	if ctxErr := x.parent.Err(); ctxErr != nil {
 		return x.cancelled(ctxErr)
 	}
-	var dial *Error
-	switch {
+	switch dial, ok := errors.AsType[*Error](err); {
 	case isDiskFault(err):
 		return &Error{Failure: page.Internal, Op: "get", URL: resp.URL, Err: err}
-	case errors.As(err, &dial):
-		return &Error{Failure: dial.Failure, Op: dial.Op, URL: resp.URL, Err: dial.Err}
+	case ok:
+		return dial.of(resp.URL)
 	case errors.Is(err, errLate), isTimeout(err):
 		return &Error{Failure: page.Timeout, Op: "get", URL: resp.URL, Err: errLate}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -51,12 +52,7 @@ func isPrivate(a netip.Addr) bool {
 }
 
 func isReserved(a netip.Addr) bool {
-	for _, p := range reserved {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // leadsToReserved reports whether a tunnel or translator would send what is sent to an IPv6 address to a reserved IPv4

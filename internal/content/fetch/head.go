@@ -150,23 +150,11 @@ var inName = func() (ok [256]bool) {
 
 // validValue reports whether a value that has come may be one. NUL, CR and LF are dangerous, and browsers and curl
 // refuse the answer; other control characters are against the rules, too, and all take them (RFC 9110 5.5).
-func validValue(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c == 0 || c == '\r' || c == '\n' {
-			return false
-		}
-	}
-	return true
-}
+func validValue(value string) bool { return !strings.ContainsAny(value, "\x00\r\n") }
 
 // sendable reports whether a value may be sent: it has no control characters but tabs.
 func sendable(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // frame takes from the fields how long the body is and whether the connection goes on, RFC 9112 6.3 and 9.3.

@@ -14,7 +14,6 @@ const (
 // subdomains of one domain, as many as somebody likes, take no more.
 const maxIdlePer = 256
 
-// An idleList is a list of idle connections.
 type idleList struct {
 	which          int
 	oldest, newest *conn
@@ -63,7 +62,6 @@ func newCrowds[K comparable](which int) crowds[K] {
 	return crowds[K]{which: which, of: make(map[K]*idleList)}
 }
 
-// add adds a connection, and returns its list.
 func (cs *crowds[K]) add(k K, c *conn) *idleList {
 	l := cs.of[k]
 	if l == nil {

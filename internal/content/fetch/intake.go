@@ -141,14 +141,7 @@ func (x *exchange) pause() error {
 	if wait <= 0 {
 		return errLate
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-x.parent.Done():
-		return x.parent.Err()
-	}
+	return sleep(x.parent, wait)
 }
 
 // drain puts on the disk what is understood of the answer, with what there is of its payload, and returns what memory

@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 
 	"kumo/internal/content/cookies"
@@ -39,7 +40,7 @@ func (c *Client) cookies(req *Request, t target) (sent, shown string) {
 	if req.Trusted {
 		for pair := range c.cfg.Cookies.pairs(t, now) {
 			name, _, _ := strings.Cut(pair, "=")
-			if !isSet(set, name) {
+			if !slices.ContainsFunc(set, func(k cookies.Cookie) bool { return k.Name == name }) {
 				add(pair, name+"="+redacted)
 			}
 		}
@@ -57,15 +58,6 @@ func (c *Client) cookies(req *Request, t target) (sent, shown string) {
 		}
 	}
 	return strings.Join(all, "; "), strings.Join(public, "; ")
-}
-
-func isSet(all []cookies.Cookie, name string) bool {
-	for i := range all {
-		if all[i].Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // givenCookie is the Cookie field that the user has given.

@@ -54,14 +54,13 @@ func (c *Client) CheckName(ctx context.Context, hostname string) error {
 }
 
 func checkError(ctx context.Context, url string, err error) error {
-	var failed *Error
-	switch {
+	switch failed, ok := errors.AsType[*Error](err); {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return errors.Join(ctx.Err(), err)
-	case errors.As(err, &failed):
-		return &Error{Failure: failed.Failure, Op: failed.Op, URL: url, Err: failed.Err}
+	case ok:
+		return failed.of(url)
 	}
 	return &Error{Failure: page.Connect, Op: "check", URL: url, Err: err}
 }

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -36,6 +37,16 @@ type siteConns struct {
 	idle    []*conn // the last one was used last
 	open    int     // idle, in use or being opened
 	waiting []chan *conn
+}
+
+// pass gives who waits first a connection, or nil for leave to open one. It reports whether anybody waits.
+func (h *siteConns) pass(c *conn) bool {
+	if len(h.waiting) == 0 {
+		return false
+	}
+	h.waiting[0] <- c // it has room
+	h.waiting = slices.Delete(h.waiting, 0, 1)
+	return true
 }
 
 // idlePerHost is how many idle connections of a host are kept where it may have any number.
@@ -108,18 +119,11 @@ func (p *pool) put(c *conn) {
 	c.reused = true
 	p.mu.Lock()
 	h := p.hosts[c.site]
-	most := p.perHost
-	if most == 0 {
-		most = idlePerHost
-	}
 	switch {
-	case len(h.waiting) > 0 && !p.closed:
-		turn := h.waiting[0]
-		h.waiting = slices.Delete(h.waiting, 0, 1)
+	case !p.closed && h.pass(c):
 		p.mu.Unlock()
-		turn <- c
 		return
-	case p.closed || len(h.idle) >= most || p.maxIdle <= 0 || p.short():
+	case p.closed || len(h.idle) >= cmp.Or(p.perHost, idlePerHost) || p.maxIdle <= 0 || p.short():
 		p.mu.Unlock()
 		c.Close()
 		p.drop(c.site)
@@ -151,10 +155,7 @@ func (p *pool) drop(s site) {
 }
 
 func (p *pool) dropped(s site, h *siteConns) {
-	if len(h.waiting) > 0 {
-		turn := h.waiting[0]
-		h.waiting = slices.Delete(h.waiting, 0, 1)
-		turn <- nil // it has room
+	if h.pass(nil) {
 		return
 	}
 	if h.open--; h.open == 0 {

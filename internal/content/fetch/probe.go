@@ -34,8 +34,7 @@ func (c *Client) Probe(ctx context.Context, host string, timeout time.Duration) 
 	if ctx.Err() != nil {
 		return 0, fmt.Errorf("probe %s: %w", host, ctx.Err())
 	}
-	failed := dialError("dial", err)
-	return 0, &Error{Failure: failed.Failure, Op: failed.Op, URL: host, Err: failed.Err}
+	return 0, dialError("dial", err).of(host)
 }
 
 // A door is where a host may be connected to.
@@ -45,24 +44,19 @@ type door struct {
 }
 
 func (c *Client) doors(host string) []door {
-	hostname := host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		hostname = name
+	hostname, port, err := net.SplitHostPort(host)
+	if err != nil {
+		hostname = host
 	}
 	if through := c.proxies.ofHost(hostname, host); through != nil {
 		return []door{{through.hostname, through.port, true}}
 	}
-	allowed := c.allowed.Has(host)
-	free := allowed || c.cfg.AllowPrivate
-	if name, port, err := net.SplitHostPort(host); err == nil {
-		return []door{{name, port, free}}
+	free := c.allowed.Has(host) || c.cfg.AllowPrivate
+	if err == nil {
+		return []door{{hostname, port, free}}
 	}
 	name := strings.Trim(host, "[]")
-	all := make([]door, len(c.ports))
-	for i, port := range c.ports {
-		all[i] = door{name, port, free}
-	}
-	return all
+	return []door{{name, c.ports[0], free}, {name, c.ports[1], free}}
 }
 
 // knock makes a connection and closes it.

@@ -239,15 +239,14 @@ func (p *proxies) instead(t target, err error) *proxy {
 
 // fell notes that the proxy of t has failed, if it has and there are others; it reports whether it is so.
 func (p *proxies) fell(t target, err error) bool {
-	var e *Error
 	all := p.named(t.hostname)
 	if own := p.ofOwn(t); own != nil {
 		all = own.all
 	} else if p.goes != nil {
 		return false
 	}
-	if t.through == nil || len(all) < 2 ||
-		!(errors.As(err, &e) && e.Op == proxyOp || errors.Is(err, errNoUser)) {
+	e, is := errors.AsType[*Error](err)
+	if t.through == nil || len(all) < 2 || !(is && e.Op == proxyOp || errors.Is(err, errNoUser)) {
 		return false
 	}
 	if t.through.health.failed(p.now()) && p.news != nil {
@@ -256,7 +255,6 @@ func (p *proxies) fell(t target, err error) bool {
 	return true
 }
 
-// works notes that a proxy works.
 func (p *proxies) works(one *proxy) {
 	if one != nil && one.health.worked() && p.news != nil {
 		p.news(one.name, nil)
@@ -271,5 +269,4 @@ func (p *proxies) ofHost(hostname, host string) *proxy {
 	return p.of(target{scheme: "http", host: host, hostname: hostname})
 }
 
-// some reports whether there is any proxy.
 func (p *proxies) some() bool { return len(p.byDomain) > 0 || p.goes != nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,13 +31,9 @@ func (p *proxy) admit(ctx context.Context, c *Client, t target) error {
 	if a, ok := spelled(name); ok {
 		return refuse(name, a)
 	}
-	if !strings.Contains(name, ".") {
+	isLocal := func(domain string) bool { return strings.HasSuffix(name, domain) }
+	if !strings.Contains(name, ".") || slices.ContainsFunc(localDomains, isLocal) {
 		return fmt.Errorf("%s: %w", name, ErrPrivate)
-	}
-	for _, domain := range localDomains {
-		if strings.HasSuffix(name, domain) {
-			return fmt.Errorf("%s: %w", name, ErrPrivate)
-		}
 	}
 	if p.remote {
 		return nil

@@ -185,8 +185,8 @@ func (r *resolver) makeRoom() {
 }
 
 func isNotFound(err error) bool {
-	var de *net.DNSError
-	return errors.As(err, &de) && de.IsNotFound
+	de, ok := errors.AsType[*net.DNSError](err)
+	return ok && de.IsNotFound
 }
 
 func notFound(name string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,38 +29,22 @@ var errNoSocket = errors.New("all connections that this process may have are in 
 
 // isScarce reports whether err speaks of a want of this machine's.
 func isScarce(err error) bool {
-	if errors.Is(err, errNoSocket) {
+	if errors.Is(err, errNoSocket) || isOneOf(err, ownLimits) {
 		return true
 	}
-	for _, e := range ownLimits {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
 	// The system's resolver keeps of such an error only the words.
-	var de *net.DNSError
-	if !errors.As(err, &de) {
-		return false
-	}
-	for _, e := range ownLimits[:4] {
-		if strings.Contains(de.Err, e.Error()) {
-			return true
-		}
-	}
-	return false
+	de, is := errors.AsType[*net.DNSError](err)
+	return is && slices.ContainsFunc(ownLimits[:4], func(e syscall.Errno) bool { return strings.Contains(de.Err, e.Error()) })
+}
+
+func isOneOf(err error, all []syscall.Errno) bool {
+	return slices.ContainsFunc(all, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 // isScarceAt is isScarce for an attempt to connect to an address. For IPv6, that no own address is to be had means that
 // this machine does not speak it.
 func isScarceAt(a netip.Addr, err error) bool {
-	if a.Unmap().Is4() {
-		for _, e := range noPort {
-			if errors.Is(err, e) {
-				return true
-			}
-		}
-	}
-	return isScarce(err)
+	return a.Unmap().Is4() && isOneOf(err, noPort) || isScarce(err)
 }
 
 // A scarcity is what a client has met of this machine's limits.
@@ -94,13 +79,18 @@ const (
 func (c *Client) relieve(ctx context.Context, err error, wait time.Duration) bool {
 	c.scarcity.note(err)
 	c.closeIdle()
+	return sleep(ctx, wait) == nil
+}
+
+// sleep waits, or returns the error of a context that ends before.
+func sleep(ctx context.Context, wait time.Duration) error {
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return ctx.Err()
 	}
 }
 

@@ -19,11 +19,7 @@ type session struct {
 	maxHead int64  // bytes of an exchange's field sections, as SETTINGS_MAX_HEADER_LIST_SIZE counts them
 	out     []byte // frames to be sent
 
-	part    []byte // a frame's header or payload of which the rest has not come yet
-	frame   frame  // is being read, if inFrame
-	inFrame bool
-	left    int // bytes of its payload to come, where it is taken in parts
-	pad     int // the last so many of them are padding
+	frameInput
 
 	greeted bool // the server's SETTINGS have come
 	leaving bool // it takes no further streams
@@ -43,6 +39,15 @@ type session struct {
 	small    [smallRead]byte
 	received struct{ stream, all int64 }          // bytes that the server may still send
 	granted  struct{ stream, all, initial int64 } // bytes that it would take from us
+}
+
+// A frameInput is how far the server's frames were read.
+type frameInput struct {
+	part    []byte // a frame's header or payload of which the rest has not come yet
+	frame   frame  // is being read, if inFrame
+	inFrame bool
+	left    int // bytes of its payload to come, where it is taken in parts
+	pad     int // the last so many of them are padding
 }
 
 type streamState uint8
@@ -93,11 +98,7 @@ func newSession(maxHead int64) *session {
 
 // begin opens the next stream.
 func (s *session) begin() {
-	if s.stream == 0 {
-		s.stream = 1
-	} else {
-		s.stream += 2
-	}
+	s.stream = (s.stream + 1) | 1 // the next odd number
 	s.state, s.heard, s.barren, s.heads = awaiting, false, 0, 0
 	s.received.stream, s.granted.stream = receiveWindow, s.granted.initial
 }
@@ -137,7 +138,7 @@ func (s *session) step(in []byte) (e event, what, rest []byte, err error) {
 }
 
 // whole returns the next n bytes of input once they have all come.
-func (s *session) whole(in []byte, n int) (b, rest []byte, ok bool) {
+func (s *frameInput) whole(in []byte, n int) (b, rest []byte, ok bool) {
 	if len(s.part) == 0 && len(in) >= n {
 		return in[:n:n], in[n:], true
 	}

@@ -182,7 +182,6 @@ func (d *data) follow(p *path, most int, explain bool) (found []any, why string)
 	return nil, "the page has no JSON-LD"
 }
 
-// types lists the types that there are.
 func (d *data) types() string {
 	var all []string
 	for _, o := range d.objects {

@@ -173,7 +173,6 @@ func (r *run) object(out []byte, fields []*field, scope int) (_ []byte, whole bo
 	return append(out, '}'), whole
 }
 
-// miss notes that a field was not found.
 func (r *run) miss(f *field, why func() string) {
 	is := &r.results[f.number]
 	if is.Missed++; r.explain && is.Why == "" {

@@ -39,6 +39,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"kumo/internal/content/fields/tree"
@@ -129,12 +130,7 @@ func (p *path) isOf(typ string) bool {
 	if i := strings.LastIndexAny(typ, "/#:"); i >= 0 {
 		typ = typ[i+1:]
 	}
-	for _, t := range p.types {
-		if t == typ || t == "*" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.types, typ) || slices.Contains(p.types, "*")
 }
 
 func (s *source) String() string {
@@ -147,21 +143,11 @@ func (s *source) String() string {
 
 // For reports whether a rule is for the page with the URL.
 func (rs *Rules) For(pageURL string) bool {
-	for _, r := range rs.rules {
-		if r.isFor(pageURL) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rs.rules, func(r *rule) bool { return r.isFor(pageURL) })
 }
 
 func (r *rule) isFor(pageURL string) bool {
-	for _, re := range r.urls {
-		if re.MatchString(pageURL) {
-			return true
-		}
-	}
-	return len(r.urls) == 0
+	return len(r.urls) == 0 || slices.ContainsFunc(r.urls, func(re *regexp.Regexp) bool { return re.MatchString(pageURL) })
 }
 
 // Names are the names of the rules, in the order of the file.

@@ -97,19 +97,13 @@ func (n *navigator) name() string {
 }
 
 func (n *navigator) LocalName() string {
-	_, local, has := strings.Cut(n.name(), ":")
-	if !has {
-		return n.name()
-	}
-	return local
+	name := n.name()
+	return name[strings.IndexByte(name, ':')+1:]
 }
 
 func (n *navigator) Prefix() string {
-	prefix, _, has := strings.Cut(n.name(), ":")
-	if !has {
-		return ""
-	}
-	return prefix
+	name := n.name()
+	return name[:max(0, strings.IndexByte(name, ':'))]
 }
 
 func (n *navigator) Value() string {

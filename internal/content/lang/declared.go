@@ -15,9 +15,7 @@ var renamed = map[string]string{"tl": "fil", "in": "id", "iw": "he", "ji": "yi",
 // for, so that the text counts more, if there is enough of it.
 func Of[T ~string | ~[]byte](text T, declared string) string {
 	declared, _, _ = strings.Cut(strings.ToLower(declared), "-")
-	if now, ok := renamed[declared]; ok {
-		declared = now
-	}
+	declared = Current(declared)
 	if len(text) < someText && declared != "" || len(text) < hardly {
 		return declared
 	}

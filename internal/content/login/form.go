@@ -12,7 +12,6 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A form is one of a page.
 type form struct {
 	action string
 	post   bool

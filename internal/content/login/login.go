@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -211,12 +212,7 @@ func (s *Sessions) logIn(ctx context.Context, one *session) error {
 }
 
 func (one *session) names() string {
-	var all []string
-	for name := range one.Fields {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
+	return strings.Join(slices.Sorted(maps.Keys(one.Fields)), ", ")
 }
 
 // follow requests a URL, or posts a form there, and follows redirects. A redirect that repeats the post (307, 308) may
@@ -288,10 +284,6 @@ func (s *Sessions) check(one *session, at weburl.URL, resp *page.Response) error
 }
 
 func (s *Sessions) hasCookie(one *session, name string) bool {
-	for _, host := range append(slices.Clone(one.Hosts), cookies.HostOf(one.url.Host())) {
-		if s.jar.HasNamed(host, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(slices.Clone(one.Hosts), cookies.HostOf(one.url.Host())),
+		func(host string) bool { return s.jar.HasNamed(host, name) })
 }

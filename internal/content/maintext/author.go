@@ -1,6 +1,7 @@
 package maintext
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -26,17 +27,11 @@ func findAuthor(doc *html.Node) string {
 			named = nameOf(n)
 		}
 	}
-	for _, name := range []string{marked, linked, named} {
-		if name != "" {
-			return name
-		}
-	}
-	return ""
+	return cmp.Or(marked, linked, named)
 }
 
 // authorNames are words in a class or an id of an element that names an author.
-var authorNames = map[string]bool{"author": true, "authors": true, "byline": true, "autor": true, "authorname": true,
-	"auteur": true, "writer": true}
+var authorNames = wordSet("author authors byline autor authorname auteur writer")
 
 // nameIn is the element of an author that has the name.
 func nameIn(author *html.Node) *html.Node {

@@ -1,6 +1,7 @@
 package maintext
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -52,8 +53,10 @@ type collector struct {
 }
 
 // prose weighs the paragraphs below n, links left out.
-func prose(n *html.Node) (sum int) {
-	for d := range descendants(n) {
+func prose(n *html.Node) int { return paragraphWeight(descendants(n)) }
+
+func paragraphWeight(nodes iter.Seq[*html.Node]) (sum int) {
+	for d := range nodes {
 		if d.DataAtom == atom.P {
 			total, links := weighNode(d, false)
 			sum += total - links
@@ -95,25 +98,16 @@ func (c *collector) add(text string, link bool) {
 	}
 }
 
-var asideTags = map[string]bool{
-	"head": true, "script": true, "nav": true, "header": true, "footer": true, "aside": true, "form": true, "button": true,
-	"select": true, "menu": true, "figure": true, "object": true, "address": true, "rt": true, "rp": true, "h1": true,
-}
+var asideTags = wordSet(`
+	head script nav header footer aside form button select menu figure object address rt rp h1`)
 
-var asideRoles = map[string]bool{
-	"navigation": true, "banner": true, "contentinfo": true, "complementary": true, "dialog": true, "alertdialog": true,
-	"search": true, "menu": true, "menubar": true, "form": true, "note": true,
-}
+var asideRoles = wordSet(`
+	navigation banner contentinfo complementary dialog alertdialog search menu menubar form note`)
 
 // asideNames are words in a class or an id that say what an element is for.
-var asideNames = map[string]bool{
-	"nav": true, "navbar": true, "navigation": true, "menu": true, "sidebar": true, "footer": true, "cookie": true,
-	"cookies": true,
-	"consent": true, "banner": true, "breadcrumb": true, "breadcrumbs": true, "share": true, "social": true,
-	"comments": true,
-	"related":  true, "ad": true, "ads": true, "advert": true, "popup": true, "modal": true, "newsletter": true,
-	"byline": true,
-}
+var asideNames = wordSet(`
+	nav navbar navigation menu sidebar footer cookie cookies consent banner breadcrumb breadcrumbs share social
+	comments related ad ads advert popup modal newsletter byline`)
 
 // isAside reports whether an element says by its name, role, class or id that it is not the main text.
 func isAside(n *html.Node) bool {

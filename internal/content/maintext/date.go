@@ -88,34 +88,20 @@ type dateFinder struct {
 
 // metaDates are names of meta elements that hold when a page was made; those that hold a change as well are not among
 // them.
-var metaDates = map[string]bool{
-	"date": true, "pubdate": true, "publishdate": true, "publish-date": true, "publish_date": true, "published": true,
-	"publication_date": true, "publicationdate": true, "publication-date": true, "pub_date": true,
-	"originalpublicationdate": true,
-	"og:published_time":       true, "og:article:published_time": true, "article:published": true,
-	"article:post_date":     true,
-	"article_date_original": true, "article.published": true, "article.created": true, "datepublished": true,
-	"date_published": true,
-	"datecreated":    true, "date_created": true, "created": true, "parsely-pub-date": true, "sailthru.date": true,
-	"cxenseparse:recs:publishtime": true, "shareaholic:article_published_time": true, "dc.date": true,
-	"dc.date.created": true,
-	"dc.created":      true, "dcterms.date": true, "dcterms.created": true, "dcterm.created": true, "citation_date": true,
-	"citation_online_date": true, "timestamp": true, "displaydate": true, "release_date": true,
-	"article:publicationdate": true, "article_publish_date": true, "bt:pubdate": true, "nrk_date": true,
-	"rnews:datepublished":   true,
-	"prism.publicationdate": true, "vr:published_time": true, "dateposted": true, "firstpublished": true,
-	"creationdatetime": true,
-}
+var metaDates = wordSet(`
+	date pubdate publishdate publish-date publish_date published publication_date publicationdate publication-date
+	pub_date originalpublicationdate og:published_time og:article:published_time article:published article:post_date
+	article_date_original article.published article.created datepublished date_published datecreated date_created
+	created parsely-pub-date sailthru.date cxenseparse:recs:publishtime shareaholic:article_published_time dc.date
+	dc.date.created dc.created dcterms.date dcterms.created dcterm.created citation_date citation_online_date
+	timestamp displaydate release_date article:publicationdate article_publish_date bt:pubdate nrk_date
+	rnews:datepublished prism.publicationdate vr:published_time dateposted firstpublished creationdatetime`)
 
 // dateNames are words in a class or an id of an element that holds the day of publication.
-var dateNames = map[string]bool{
-	"date": true, "datum": true, "fecha": true, "data": true, "dateline": true, "datetime": true, "published": true,
-	"pubdate":     true,
-	"publishdate": true, "posted": true, "timestamp": true, "time": true, "byline": true, "meta": true, "entrydate": true,
-	"postdate": true, "submitted": true, "info": true, "infos": true, "credits": true, "dato": true, "created": true,
-	"publish":      true,
-	"postmetadata": true, "subline": true, "details": true, "header": true, "datepublished": true, "tanggal": true,
-}
+var dateNames = wordSet(`
+	date datum fecha data dateline datetime published pubdate publishdate posted timestamp time byline meta
+	entrydate postdate submitted info infos credits dato created publish postmetadata subline details header
+	datepublished tanggal`)
 
 const (
 	shortText = 160 // bytes of text in an element that tells of the page; a longer one may tell of any day
@@ -145,7 +131,7 @@ func (d *dateFinder) read(n *html.Node) {
 	}
 }
 
-var publishedNames = map[string]bool{"published": true, "pubdate": true, "publish": true, "dtpublished": true}
+var publishedNames = wordSet("published pubdate publish dtpublished")
 
 // isNamed reports whether a word of an element's class, id or itemprop is among the names.
 func isNamed(n *html.Node, names map[string]bool) bool {
@@ -227,19 +213,14 @@ func readDate(s string, now time.Time) string {
 		}
 	}
 	lower := strings.ToLower(s)
-	for _, m := range dayMonth.FindAllStringSubmatch(lower, 4) {
-		if day := dayOf(m[3], monthNumber(m[2]), m[1], now); day != "" {
-			return day
-		}
-	}
-	for _, m := range monthDay.FindAllStringSubmatch(lower, 4) {
-		if day := dayOf(m[3], monthNumber(m[1]), m[2], now); day != "" {
-			return day
-		}
-	}
-	for _, m := range yearMonth.FindAllStringSubmatch(lower, 4) {
-		if day := dayOf(m[1], monthNumber(m[2]), m[3], now); day != "" {
-			return day
+	for _, form := range []struct {
+		form             *regexp.Regexp
+		year, month, day int // groups
+	}{{dayMonth, 3, 2, 1}, {monthDay, 3, 1, 2}, {yearMonth, 1, 2, 3}} {
+		for _, m := range form.form.FindAllStringSubmatch(lower, 4) {
+			if day := dayOf(m[form.year], strconv.Itoa(months.Number(m[form.month])), m[form.day], now); day != "" {
+				return day
+			}
 		}
 	}
 	return ""
@@ -264,8 +245,6 @@ func numbersSection(s string, m []string) bool {
 func beginsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
 func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
-
-func monthNumber(name string) string { return strconv.Itoa(months.Number(name)) }
 
 var (
 	// Year, month and day with their signs in Chinese, Japanese or Korean, and in Korean with full stops and spaces.

@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+
+	"kumo/internal/content/lang"
 )
 
 // What is read of a page.
@@ -71,9 +73,10 @@ type Text struct {
 // ErrTooLarge that says which bound it was. Elements more than 64 deep lose their tags, but not their text.
 //
 // Extract keeps no state and may be called from any number of goroutines.
-func Extract(body []byte, url string) (Text, error) {
-	return extract(body, url, time.Now())
-}
+func Extract(body []byte, url string) (Text, error) { return extract(body, url, time.Now()) }
+
+// Language is the language of the main text, see [lang.Of].
+func (t *Text) Language() string { return lang.Of(t.Text, t.Lang) }
 
 // ExtractMarkdown is Extract with the main text in Markdown (CommonMark, and tables as GitHub has them): headings,
 // lists, quotes, tables, code, links, emphasis, and images by their URLs. What in the page's words would be markup is

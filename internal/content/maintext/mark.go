@@ -17,7 +17,7 @@ func mark(doc *html.Node) {
 			attr(n, "itemprop") == "articleBody":
 			return
 		case n.DataAtom == atom.Div || n.DataAtom == atom.Section:
-			own := paragraphWeight(n)
+			own := paragraphWeight(n.ChildNodes())
 			all += own
 			if own > most {
 				best, most = n, own
@@ -27,15 +27,4 @@ func mark(doc *html.Node) {
 	if best != nil && 2*most > all {
 		best.Attr = append(best.Attr, html.Attribute{Key: "itemprop", Val: "articleBody"})
 	}
-}
-
-// paragraphWeight weighs the prose in an element's own paragraphs.
-func paragraphWeight(box *html.Node) (sum int) {
-	for n := range box.ChildNodes() {
-		if n.DataAtom == atom.P {
-			total, links := weighNode(n, false)
-			sum += total - links
-		}
-	}
-	return sum
 }

@@ -205,7 +205,6 @@ func textNodes(n *html.Node) (all []*html.Node) {
 // A restorer gives a tree that the article was found in the names, references and white space that Markdown is made of.
 type restorer struct{ base *url.URL }
 
-// A context is what a node is in.
 type context struct{ emphasis, code, cell bool }
 
 // restore does so below n, removes what has no text or image, and reports whether there is any, and what else is there.
@@ -223,7 +222,6 @@ func (r restorer) restore(n *html.Node, in context) (has content) {
 	return has
 }
 
-// A content is what a node holds.
 type content struct{ text, block, link, lines bool }
 
 func isCell(n *html.Node) bool { return n.DataAtom == atom.Td || n.DataAtom == atom.Th }

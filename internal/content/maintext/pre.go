@@ -61,10 +61,8 @@ func unmarked(s string) string {
 
 // markSpace marks the white space of a pre, but for spaces between two words: the library reads words.
 func markSpace(pre *html.Node) {
-	for n := range descendants(pre) {
-		if n.Type == html.TextNode {
-			n.Data = marked(n.Data)
-		}
+	for _, n := range textNodes(pre) {
+		n.Data = marked(n.Data)
 	}
 }
 

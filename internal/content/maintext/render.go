@@ -10,12 +10,8 @@ import (
 )
 
 // inline are the elements that do not break a line.
-var inline = map[string]bool{
-	"a": true, "abbr": true, "acronym": true, "bdi": true, "bdo": true, "cite": true, "code": true, "data": true,
-	"del": true,
-	"dfn": true, "kbd": true, "label": true, "q": true, "rb": true, "ruby": true, "samp": true, "span": true, "sub": true,
-	"sup": true, "time": true, "var": true,
-}
+var inline = wordSet(`
+	a abbr acronym bdi bdo cite code data del dfn kbd label q rb ruby samp span sub sup time var`)
 
 // render writes the part of a page that the library has found as text. A line comes no oftener than on the page: the
 // library finds the only paragraph of a page, or its only list, by two of its rules.
@@ -77,7 +73,6 @@ func textOfBlocks(n *html.Node) string {
 	return b.String()
 }
 
-// write writes the text of a node.
 func write(b *strings.Builder, n *html.Node) {
 	edge := ""
 	switch {

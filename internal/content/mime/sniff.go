@@ -2,6 +2,7 @@ package mime
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"strings"
 )
@@ -65,13 +66,15 @@ func unknown(body []byte, scriptable bool) string {
 			return essence
 		}
 	}
-	for _, essence := range []string{match(texts, body), match(images, body), media(body), match(fonts, body),
-		match(archives, body)} {
-		if essence != "" {
-			return essence
-		}
+	if essence := cmp.Or(match(texts, body), signed(body)); essence != "" {
+		return essence
 	}
 	return textOrBinary(body)
+}
+
+// signed finds images, sound, video, fonts and archives.
+func signed(body []byte) string {
+	return cmp.Or(match(images, body), media(body), match(fonts, body), match(archives, body))
 }
 
 // markup finds HTML, XML and PDF.
@@ -145,10 +148,5 @@ func mask(body []byte) string {
 	if hasMark(body) || !isBinary(body) {
 		return ""
 	}
-	for _, essence := range []string{match(images, body), media(body), match(fonts, body), match(archives, body)} {
-		if essence != "" {
-			return essence
-		}
-	}
-	return ""
+	return signed(body)
 }

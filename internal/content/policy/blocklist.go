@@ -156,10 +156,8 @@ func (r *Blocks) Match(u weburl.URL) string {
 	if why := r.MatchHost(u); why != "" {
 		return why
 	}
-	for _, re := range r.patterns {
-		if re.MatchString(u.String()) {
-			return "/" + re.String() + "/"
-		}
+	if re := firstMatch(r.patterns, u.String()); re != nil {
+		return "/" + re.String() + "/"
 	}
 	return ""
 }

@@ -229,9 +229,10 @@ func (o *Overrides) Explain(u weburl.URL) (all []Applied) {
 		return nil
 	}
 	set.matching(u.Host(), u.String(), func(one *Override) {
-		for _, f := range one.fields() {
-			if !slices.ContainsFunc(all, func(a Applied) bool { return a.Setting == f.key }) {
-				all = append(all, Applied{f.key, f.text, one.Name})
+		for _, s := range overrideSettings {
+			text, has := s.text(one)
+			if has && !slices.ContainsFunc(all, func(a Applied) bool { return a.Setting == s.key }) {
+				all = append(all, Applied{s.key, text, one.Name})
 			}
 		}
 	})

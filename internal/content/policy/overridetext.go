@@ -131,10 +131,7 @@ func ParseOverrides(text string) ([]*Override, error) {
 	if err := yaml.Unmarshal([]byte(text), &doc, yaml.Ordered()); err != nil {
 		return nil, fmt.Errorf("an override is a mapping such as {match: example.com, delay: 5s}: %w", err)
 	}
-	list, ok := doc.([]any)
-	if !ok {
-		list = []any{doc}
-	}
+	list := asList(doc)
 	if len(list) > maxOverrides {
 		return nil, fmt.Errorf("%d overrides: at most %d can be", len(list), maxOverrides)
 	}
@@ -188,12 +185,8 @@ func readOverride(v any) (*Override, error) {
 }
 
 func (o *Override) readMatch(v any) error {
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
 	var names []string
-	for _, one := range list {
+	for _, one := range asList(v) {
 		var m match
 		var name string
 		var err error
@@ -312,7 +305,7 @@ func readDepth(text string) (*int, error) {
 	if text == unlimited {
 		return new(-1), nil
 	}
-	hops, err := readNumber[int](text, 0)
+	hops, err := atLeast(0)(text)
 	if err != nil {
 		return nil, fmt.Errorf("%q: a number of hops or %s is wanted", text, unlimited)
 	}
@@ -325,7 +318,13 @@ func readScope(text string) (*weburl.Mode, error) {
 }
 
 func atLeast[T int | int64](least T) func(string) (*T, error) {
-	return func(text string) (*T, error) { return readNumber(text, least) }
+	return func(text string) (*T, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || T(n) < least || n > math.MaxInt32 {
+			return nil, fmt.Errorf("%q: a whole number from %d on is wanted", text, least)
+		}
+		return new(T(n)), nil
+	}
 }
 
 // readSizeOrNone reads a size, or 0.
@@ -350,15 +349,6 @@ func readDelay(text string) (*time.Duration, error) {
 	return &d, nil
 }
 
-func readNumber[T int | int64](text string, least T) (*T, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || T(n) < least || n > math.MaxInt32 {
-		return nil, fmt.Errorf("%q: a whole number from %d on is wanted", text, least)
-	}
-	v := T(n)
-	return &v, nil
-}
-
 func readInterval(text string) (*Interval, error) {
 	i, err := ParseInterval(text)
 	if err == nil && i.Match != nil {
@@ -377,8 +367,7 @@ func readSize(text string) (*int64, error) {
 	if !ok || err != nil || n*factor < 1 || n*factor > math.MaxInt64/4 {
 		return nil, fmt.Errorf("%q is no size: write bytes, or a number with KB, KiB, MB, MiB, GB, GiB", text)
 	}
-	size := int64(n * factor)
-	return &size, nil
+	return new(int64(n * factor)), nil
 }
 
 // readFields reads header fields: 'NAME: VALUE', a mapping, or a list of these.
@@ -427,6 +416,14 @@ func fieldLines(v any) (lines []string, err error) {
 	return []string{line}, err
 }
 
+// asList is a list; a single value is one, too.
+func asList(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return []any{v}
+}
+
 func scalar(v any) (string, error) {
 	switch v := v.(type) {
 	case nil, []any, yaml.MapSlice, map[string]any:
@@ -439,11 +436,7 @@ func scalar(v any) (string, error) {
 }
 
 func texts(v any) (all []string, err error) {
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
-	for _, one := range list {
+	for _, one := range asList(v) {
 		text, err := scalar(one)
 		if err != nil {
 			return nil, err
@@ -514,13 +507,8 @@ func encodeValue(b *bytes.Buffer, v any) {
 }
 
 func (o *Override) headerLines() []any {
-	names := make([]string, 0, len(o.Header))
-	for name := range o.Header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var lines []any
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(o.Header)) {
 		for _, value := range o.Header[name] {
 			lines = append(lines, name+": "+value)
 		}
@@ -528,19 +516,6 @@ func (o *Override) headerLines() []any {
 	return lines
 }
 
-type overrideField struct{ key, text string }
-
-// fields are the settings that the override has, for people.
-func (o *Override) fields() (all []overrideField) {
-	for _, s := range overrideSettings {
-		if text, is := s.text(o); is {
-			all = append(all, overrideField{s.key, text})
-		}
-	}
-	return all
-}
-
-// withoutUsers are proxies without user and password.
 func withoutUsers(proxies []string) []string {
 	all := slices.Clone(proxies)
 	for i, p := range all {

@@ -25,7 +25,6 @@ type Quota struct {
 	complete bool // the tallies have the pages of earlier runs
 }
 
-// A byteTally counts the bytes of hosts.
 type byteTally struct {
 	most int64 // 0: without limit
 	own  *Overrides

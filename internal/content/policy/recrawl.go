@@ -74,7 +74,6 @@ func ParseInterval(text string) (i Interval, err error) {
 	return i, nil
 }
 
-// longest is the longest interval.
 const longest = 100 * 365 * 24 * time.Hour / bounds
 
 func parseDays(s string) (time.Duration, error) {

@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Sitemaps says which sitemaps a crawl reads.
 type Sitemaps uint8
@@ -16,10 +19,8 @@ var sitemapsNames = [...]string{"named", "guess", "ignore"}
 
 // ParseSitemaps reads a choice's name: named, guess or ignore.
 func ParseSitemaps(name string) (Sitemaps, error) {
-	for i, n := range sitemapsNames {
-		if n == name {
-			return Sitemaps(i), nil
-		}
+	if i := slices.Index(sitemapsNames[:], name); i >= 0 {
+		return Sitemaps(i), nil
 	}
 	return 0, fmt.Errorf("sitemaps %q: not one of named, guess, ignore", name)
 }

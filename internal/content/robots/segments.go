@@ -206,7 +206,6 @@ func (s *segments) write(f *frame, now uint32) (segment, at uint32, err error) {
 	return seg.id, at, nil
 }
 
-// read reads the frame at a place.
 func (s *segments) read(id, at uint32) (*frame, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -249,7 +248,6 @@ func (s *segments) removeExpiredLocked(now uint32) {
 	}
 }
 
-// remove removes a segment.
 func (s *segments) remove(seg *segment) error {
 	delete(s.all, seg.id)
 	if s.last == seg {

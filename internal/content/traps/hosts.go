@@ -36,38 +36,37 @@ func (h *hosts) put(key uint64, reached bool) {
 
 // LookUp asks for a URL before its host's name is looked up. It says why it is left out; "" if it is not, or must come.
 func (d *Detector) LookUp(u weburl.URL, must bool) string {
-	if d.cfg.Names < 0 {
-		return ""
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	dom, key := d.hostOf(u)
-	if _, known := dom.hosts.met[key]; known || d.lifted(dom.name) {
-		return ""
-	}
-	if n := int64(len(dom.hosts.met)); n >= d.cfg.Names && !must {
-		return TooMany(dom.name, n, "names that were looked up")
-	}
-	d.put(dom, key, false)
-	return ""
+	return d.meet(u, must, false, d.cfg.Names, "names that were looked up")
 }
 
 // Reach asks for a URL before it is fetched, as far as its host is concerned, of which robots.txt was read by then. It
 // says why it is left out; "" if it is not, or must come.
 func (d *Detector) Reach(u weburl.URL, must bool) string {
-	if d.cfg.Hosts < 0 {
+	return d.meet(u, must, true, d.cfg.Hosts, "hosts")
+}
+
+// meet counts a URL's host among those that were looked up, or reached, unless there are most of them already.
+func (d *Detector) meet(u weburl.URL, must, reached bool, most int64, what string) (why string) {
+	if most < 0 {
 		return ""
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	dom, key := d.hostOf(u)
-	if dom.hosts.met[key] || d.lifted(dom.name) {
+	n := int64(len(dom.hosts.met))
+	was, known := dom.hosts.met[key]
+	if reached {
+		n, known = dom.hosts.reached, was
+	}
+	switch {
+	case known || d.lifted(dom.name):
 		return ""
+	case n >= most && !must:
+		return TooMany(dom.name, n, what)
 	}
-	if n := dom.hosts.reached; n >= d.cfg.Hosts && !must {
-		return TooMany(dom.name, n, "hosts")
-	}
-	d.put(dom, key, true)
+	before := dom.hosts.places()
+	dom.hosts.put(key, reached)
+	d.size += dom.hosts.places() - before
 	return ""
 }
 
@@ -102,12 +101,6 @@ func (d *Detector) hostOf(u weburl.URL) (*domain, uint64) {
 		key = (key ^ uint64(c)) * 1099511628211
 	}
 	return d.named(d.scratch.domain(u.Hostname())), key
-}
-
-func (d *Detector) put(dom *domain, key uint64, reached bool) {
-	before := dom.hosts.places()
-	dom.hosts.put(key, reached)
-	d.size += dom.hosts.places() - before
 }
 
 // state is what is kept of them: eight bytes for each, of those that were reached and of the others. Of few nothing is.

@@ -57,6 +57,7 @@
 package traps
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -137,12 +138,7 @@ type Detector struct {
 
 // New makes one that knows nothing.
 func New(cfg Config) *Detector {
-	if cfg.Hosts == 0 {
-		cfg.Hosts = DefaultHosts
-	}
-	if cfg.Names == 0 {
-		cfg.Names = DefaultNames
-	}
+	cfg.Hosts, cfg.Names = cmp.Or(cfg.Hosts, DefaultHosts), cmp.Or(cfg.Names, DefaultNames)
 	if cfg.Patterns <= 0 {
 		cfg.Patterns = 1 << 10
 	}

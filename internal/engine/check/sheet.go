@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -106,6 +107,13 @@ func (s *sheet) field(name string, values ...string) {
 	for _, v := range values {
 		s.row(name, v)
 		name = ""
+	}
+}
+
+// pairs adds fields, given as names and values in turn.
+func (s *sheet) pairs(all ...string) {
+	for i := 0; i < len(all); i += 2 {
+		s.field(all[i], cmp.Or(all[i+1], none))
 	}
 }
 

@@ -3,9 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"kumo/internal/base/stats"
@@ -39,11 +37,8 @@ func (out RobotsOut) show(s *sheet) {
 }
 
 func (out LinksOut) show(s *sheet) {
-	for _, f := range [][2]string{{"title", out.Title}, {"charset", out.Charset}, {"base", out.Base},
-		{"canonical", out.Canonical},
-		{"robots", out.Robots}, {"refresh", out.Refresh}} {
-		s.field(f[0], cmp.Or(f[1], none))
-	}
+	s.pairs("title", out.Title, "charset", out.Charset, "base", out.Base, "canonical", out.Canonical, "robots", out.Robots,
+		"refresh", out.Refresh)
 	if out.XRobotsTag != "" {
 		s.field("x-robots-tag", out.XRobotsTag)
 	}
@@ -61,11 +56,8 @@ func (out LinksOut) show(s *sheet) {
 }
 
 func (out TextOut) show(s *sheet) {
-	for _, f := range [][2]string{{"title", out.Title}, {"headline", out.Headline}, {"published", out.Published},
-		{"author", out.Author},
-		{"lang", out.Lang}} {
-		s.field(f[0], cmp.Or(f[1], none))
-	}
+	s.pairs("title", out.Title, "headline", out.Headline, "published", out.Published, "author", out.Author,
+		"lang", out.Lang)
 	s.next()
 	for line := range strings.Lines(out.Text) {
 		s.row(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "  "))
@@ -120,9 +112,7 @@ func (out MIMEOut) show(s *sheet) {
 
 // counts lists how often each word was met, the most frequent first: "12 a, 3 img".
 func counts(words map[string]int) string {
-	names := slices.SortedFunc(maps.Keys(words), func(a, b string) int {
-		return cmp.Or(cmp.Compare(words[b], words[a]), cmp.Compare(a, b))
-	})
+	names := stats.ByCount(words)
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%d %s", words[name], name)
 	}

@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -388,15 +389,6 @@ func (p *Pool) begin(c *Choice) (*process, error) {
 }
 
 func (c *Choice) equal(d *Choice) bool {
-	for _, p := range Points {
-		if c.Asks(p) != d.Asks(p) {
-			return false
-		}
-	}
-	for _, w := range Wants {
-		if c.Wants(w) != d.Wants(w) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(Points, func(p string) bool { return c.Asks(p) != d.Asks(p) }) &&
+		!slices.ContainsFunc(Wants, func(w string) bool { return c.Wants(w) != d.Wants(w) })
 }

@@ -3,7 +3,8 @@ package filter
 import (
 	"fmt"
 	"sync"
-	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // A limiter lets a program say what it likes, and the log stay readable: some lines at once, then one a second. How
@@ -11,9 +12,9 @@ import (
 type limiter struct {
 	to func(string)
 
+	rate *rate.Limiter
+
 	mu   sync.Mutex
-	free float64 // lines that may be said now
-	at   time.Time
 	lost int
 }
 
@@ -23,30 +24,18 @@ func newLimiter(to func(string)) *limiter {
 	if to == nil {
 		to = func(string) {}
 	}
-	return &limiter{to: to, free: burst, at: time.Now()}
+	return &limiter{to: to, rate: rate.NewLimiter(1, burst)}
 }
 
 func (l *limiter) say(line string) {
-	l.mu.Lock()
-	now := time.Now()
-	l.free, l.at = min(burst, l.free+now.Sub(l.at).Seconds()), now
-	if l.free < 1 {
+	if !l.rate.Allow() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.lost++
-		l.mu.Unlock()
 		return
 	}
-	l.free--
-	lost := l.lost
-	l.lost = 0
-	l.mu.Unlock()
-	l.tell(lost)
+	l.close()
 	l.to(line)
-}
-
-func (l *limiter) tell(lost int) {
-	if lost > 0 {
-		l.to(fmt.Sprintf("%d lines of filters were left out", lost))
-	}
 }
 
 // close says what was left out and not said.
@@ -55,5 +44,7 @@ func (l *limiter) close() {
 	lost := l.lost
 	l.lost = 0
 	l.mu.Unlock()
-	l.tell(lost)
+	if lost > 0 {
+		l.to(fmt.Sprintf("%d lines of filters were left out", lost))
+	}
 }

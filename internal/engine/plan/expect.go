@@ -1,17 +1,14 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"kumo/internal/base/page"
+	"kumo/internal/base/stats"
 	"kumo/internal/content/policy"
 )
 
-// plan makes a plan of what is known.
 func (s *Survey) plan() *Plan {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +106,9 @@ func (s *Survey) describeDelay(h *hostState) {
 
 // expect says how many pages there are to be, and by what.
 func (s *Survey) expect(h *hostState) {
-	h.Sitemaps.Elsewhere = mostOf(h.elsewhere)
+	if len(h.elsewhere) > 0 {
+		h.Sitemaps.Elsewhere = stats.ByCount(h.elsewhere)[0]
+	}
 	most, bound := s.cfg.PagesPerHost, "--max-pages-per-host"
 	if own := s.cfg.Rules.Overrides.OfHost(h.Host.Host).PagesPerHost; own != nil {
 		most, bound = *own, "override"
@@ -149,15 +148,4 @@ func (s *Survey) expect(h *hostState) {
 	if h.Sitemaps.URLs > 0 && h.Sitemaps.InScope == 0 && h.Sitemaps.Elsewhere != "" && h.Note == "" {
 		h.Note = fmt.Sprintf("its sitemaps list pages of %s, which no seed names", h.Sitemaps.Elsewhere)
 	}
-}
-
-// mostOf is the name with the greatest count.
-func mostOf(counts map[string]int64) string {
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	if len(names) == 0 {
-		return ""
-	}
-	return names[0]
 }

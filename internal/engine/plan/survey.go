@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -220,12 +221,10 @@ func (s *Survey) askSitemaps(ctx context.Context) error {
 
 // hasAllowed reports whether the crawl may fetch a seed of an origin.
 func (h *hostState) hasAllowed(s *Survey, origin string) bool {
-	for _, u := range h.seeds {
-		if ok, _ := s.mayFetch(u); ok && u.Origin() == origin {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.seeds, func(u weburl.URL) bool {
+		ok, _ := s.mayFetch(u)
+		return ok && u.Origin() == origin
+	})
 }
 
 // queueNamed queues the sitemaps that an origin's robots.txt names, or the one that may be guessed. mu is held.
@@ -454,13 +453,7 @@ func (s *Survey) trusts(u weburl.URL) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.hosts[u.Host()]
-	if h == nil || len(h.seeds) == 0 {
-		return false
-	}
-	for _, seed := range h.seeds {
-		if u.Scheme() == "https" || seed.Origin() == u.Origin() {
-			return true
-		}
-	}
-	return false
+	return h != nil && slices.ContainsFunc(h.seeds, func(seed weburl.URL) bool {
+		return u.Scheme() == "https" || seed.Origin() == u.Origin()
+	})
 }

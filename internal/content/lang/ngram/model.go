@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // A Model has one classifier for each script that several languages share, and finer ones for languages that lie near
@@ -87,12 +88,8 @@ func Read(r io.Reader) (*Model, error) {
 
 // classifier reads the weights that belong to a header.
 func (h header) classifier(r io.Reader) (*Classifier, error) {
-	c := &Classifier{Finer: h.Finer, Shape: h.Shape, Classes: h.Classes, Bias: h.Bias, Scale: h.Scale}
-	for s, name := range names {
-		if name == h.Script {
-			c.Script = Script(s)
-		}
-	}
+	c := &Classifier{Finer: h.Finer, Shape: h.Shape, Classes: h.Classes, Bias: h.Bias, Scale: h.Scale,
+		Script: Script(max(0, slices.Index(names[:], h.Script)))}
 	if c.Script == Zyyy || len(c.Classes) == 0 || len(c.Classes) > MaxClasses || len(c.Bias) != len(c.Classes) ||
 		h.Shape.Bits < 1 || h.Shape.Bits > 20 || h.Shape.Min < 1 || h.Shape.Max > 4 {
 		return nil, fmt.Errorf("%w: header of %q out of range", ErrModel, h.Script)

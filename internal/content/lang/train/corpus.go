@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -133,10 +134,7 @@ func (c *collector) add(lang, text string) {
 // list prints how much there is of each group.
 func (t texts) list(w io.Writer) {
 	groups := slices.SortedFunc(maps.Keys(t), func(a, b group) int {
-		if a.script != b.script {
-			return int(a.script) - int(b.script)
-		}
-		return strings.Compare(a.lang, b.lang)
+		return cmp.Or(cmp.Compare(a.script, b.script), cmp.Compare(a.lang, b.lang))
 	})
 	for _, g := range groups {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", g.script, g.lang, len(t[g]), t.size(g))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,13 +56,8 @@ func messages(data []byte) ([]message, error) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, err
 	}
-	var keys []string
-	for k := range all {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
 	var out []message
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(all)) {
 		if text, ok := all[k].(string); ok && !strings.HasPrefix(k, "@") {
 			out = append(out, message{text: text})
 		}

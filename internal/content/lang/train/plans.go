@@ -100,14 +100,10 @@ const other = "other"
 
 // classes gives the names of the plan's classes.
 func (p plan) classes() []string {
-	out := slices.Clone(p.known)
 	if p.closed() {
-		return out
+		return slices.Clone(p.known)
 	}
-	for range p.other {
-		out = append(out, other)
-	}
-	return append(out, other)
+	return slices.Concat(p.known, slices.Repeat([]string{other}, len(p.other)+1))
 }
 
 // class gives the index of a language's class, -1 if the plan has no place for it.

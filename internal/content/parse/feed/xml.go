@@ -28,7 +28,6 @@ type scanner struct {
 
 type attr struct{ name, value string }
 
-// attr returns the value of the tag's attribute.
 func (s *scanner) attr(name string) string {
 	for _, a := range s.attrs {
 		if strings.EqualFold(a.name, name) {

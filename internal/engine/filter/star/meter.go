@@ -40,7 +40,6 @@ type meter struct {
 	slots  chan struct{} // one for each heavy question
 }
 
-// begin begins a question.
 func (m *meter) begin() {
 	now := m.thread.ExecutionSteps()
 	m.last = now + maxSteps
@@ -370,20 +369,8 @@ func (e *estimate) add(v starlark.Value) bool {
 				return false
 			}
 		}
-	case *starlark.List:
-		for i := range v.Len() {
-			if !e.add(v.Index(i)) {
-				return false
-			}
-		}
-	case starlark.Tuple:
-		for _, x := range v {
-			if !e.add(x) {
-				return false
-			}
-		}
-	case *starlark.Set:
-		for x := range v.Elements() {
+	case *starlark.List, starlark.Tuple, *starlark.Set:
+		for x := range starlark.Elements(v.(starlark.Iterable)) {
 			if !e.add(x) {
 				return false
 			}
@@ -402,7 +389,7 @@ func guard(v starlark.Value) starlark.Value {
 	}
 	return starlark.NewBuiltin(b.Name(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
 		kwargs []starlark.Tuple) (starlark.Value, error) {
-		return callMethod(t, b.Name(), b.Receiver(), args, kwargs)
+		return meterOf(t).callMethod(b.Name(), b.Receiver(), args, kwargs)
 	}).BindReceiver(b.Receiver())
 }
 
@@ -418,9 +405,8 @@ func methodOf(v starlark.Value, name string) (*starlark.Builtin, error) {
 }
 
 // callFunction calls one of the language's own functions.
-func callFunction(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple,
-	kwargs []starlark.Tuple) (starlark.Value, error) {
-	m := meterOf(t)
+func (m *meter) callFunction(f *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
+	error) {
 	for _, v := range args {
 		if err := m.argument(f.Name(), v); err != nil {
 			return nil, err
@@ -431,7 +417,7 @@ func callFunction(t *starlark.Thread, f *starlark.Builtin, args starlark.Tuple,
 			return nil, err
 		}
 	}
-	v, err := f.CallInternal(t, args, kwargs)
+	v, err := f.CallInternal(m.thread, args, kwargs)
 	return guard(v), err
 }
 
@@ -463,9 +449,8 @@ func values(kwargs []starlark.Tuple) (all starlark.Tuple) {
 }
 
 // callMethod calls a method that can allocate.
-func callMethod(t *starlark.Thread, name string, recv starlark.Value, args starlark.Tuple,
-	kwargs []starlark.Tuple) (starlark.Value, error) {
-	m := meterOf(t)
+func (m *meter) callMethod(name string, recv starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (
+	starlark.Value, error) {
 	if s, is := recv.(starlark.String); is && name == "lower" && len(args)+len(kwargs) == 0 { // in most filters
 		if err := m.charge(int64(len(s))); err != nil {
 			return nil, err
@@ -484,7 +469,7 @@ func callMethod(t *starlark.Thread, name string, recv starlark.Value, args starl
 	if err != nil {
 		return nil, err
 	}
-	return bound.CallInternal(t, args, kwargs)
+	return bound.CallInternal(m.thread, args, kwargs)
 }
 
 // otherMethod counts what a method of a list, dict or set makes.

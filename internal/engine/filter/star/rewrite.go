@@ -256,41 +256,39 @@ var meteredMethods = []string{"capitalize", "format", "join", "lower", "replace"
 var meteredFunctions = []string{"bytes", "dict", "enumerate", "fail", "getattr", "int", "list", "print", "repr",
 	"reversed", "set", "sorted", "str", "tuple", "zip"}
 
-// predeclared are the metered functions.
 var predeclared = declare()
 
 func declare() starlark.StringDict {
 	all := starlark.StringDict{}
-	add := func(name string, f builtin) { all[name] = starlark.NewBuiltin(name, f) }
+	add := func(name string, f builtin) {
+		all[name] = starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
+			kwargs []starlark.Tuple) (starlark.Value, error) {
+			return f(meterOf(t), args, kwargs)
+		})
+	}
 	for op := range metered {
-		add(operator+op.String(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
-			_ []starlark.Tuple) (starlark.Value, error) {
-			return meterOf(t).operate(op, args)
+		add(operator+op.String(), func(m *meter, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			return m.operate(op, args)
 		})
-		add(inPlace+op.String(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
-			_ []starlark.Tuple) (starlark.Value, error) {
-			return meterOf(t).operateInPlace(op, args[0], args[1])
+		add(inPlace+op.String(), func(m *meter, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			return m.operateInPlace(op, args[0], args[1])
 		})
-		add(atIndex+op.String(), func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
-			_ []starlark.Tuple) (starlark.Value, error) {
-			return starlark.None, meterOf(t).operateAt(op, args[0], args[1], args[2])
+		add(atIndex+op.String(), func(m *meter, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+			return starlark.None, m.operateAt(op, args[0], args[1], args[2])
 		})
 	}
 	for _, name := range meteredMethods {
-		add(method+name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
-			kwargs []starlark.Tuple) (starlark.Value, error) {
-			return callMethod(t, name, args[0], args[1:], kwargs)
+		add(method+name, func(m *meter, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			return m.callMethod(name, args[0], args[1:], kwargs)
 		})
 	}
 	for _, name := range meteredFunctions {
 		original := starlark.Universe[name].(*starlark.Builtin)
-		add(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
-			kwargs []starlark.Tuple) (starlark.Value, error) {
-			return callFunction(t, original, args, kwargs)
+		add(name, func(m *meter, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+			return m.callFunction(original, args, kwargs)
 		})
 	}
-	add(attribute, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
-		_ []starlark.Tuple) (starlark.Value, error) {
+	add(attribute, func(_ *meter, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		name, _ := starlark.AsString(args[1])
 		b, err := methodOf(args[0], name)
 		if err != nil {
@@ -298,19 +296,18 @@ func declare() starlark.StringDict {
 		}
 		return guard(b), nil
 	})
-	add(sliced, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
-		_ []starlark.Tuple) (starlark.Value, error) {
-		return args[0], meterOf(t).charge(shallow(args[0]))
+	add(sliced, func(m *meter, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+		return args[0], m.charge(shallow(args[0]))
 	})
-	add(spread, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
-		_ []starlark.Tuple) (starlark.Value, error) {
+	add(spread, func(m *meter, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		each := int64(perElement)
 		if _, is := args[0].(starlark.Mapping); is { // its pairs, and what the function makes of them
 			each = perElement + perEntry
 		}
-		return args[0], meterOf(t).elements(args[0], each)
+		return args[0], m.elements(args[0], each)
 	})
 	return all
 }
 
-type builtin = func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)
+// A builtin is a function that is called in place of syntax, or of one of the language's own.
+type builtin = func(m *meter, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
