@@ -219,8 +219,11 @@ type indexReader struct {
 }
 
 func (r *indexReader) Next() (url, line []byte, err error) {
-	if line, err = r.in.ReadBytes('\n'); errors.Is(err, io.EOF) && len(line) == 0 {
-		return nil, nil, err
+	if line, err = r.in.ReadBytes('\n'); errors.Is(err, io.EOF) {
+		if len(line) == 0 {
+			return nil, nil, err
+		}
+		err = fmt.Errorf("its last line is cut short: %w", ErrDamaged) // io.EOF would be its end
 	}
 	var e Entry
 	if err == nil {

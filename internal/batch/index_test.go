@@ -172,21 +172,30 @@ func TestEachPartIsInOrder(t *testing.T) {
 	}
 }
 
-func TestAnIndexOutOfOrderIsNotTaken(t *testing.T) {
-	p, err := file.Open(t.TempDir(), vfs.OS)
-	if err != nil {
-		t.Fatal(err)
+func TestADamagedIndexIsNotTaken(t *testing.T) {
+	lines := func(urls ...string) (text []byte) {
+		for _, url := range urls {
+			e := Entry{URL: url, Part: "part-00000.xml", Offset: 100, Length: 10}
+			text = e.appendLine(text)
+		}
+		return text
 	}
-	var lines []byte
-	for _, url := range []string{"http://b.test/", "http://a.test/"} {
-		e := Entry{URL: url, Part: "part-00000.xml", Offset: 100, Length: 10}
-		lines = e.appendLine(lines)
-	}
-	if err := place.WriteFile(t.Context(), p, "work/xml/index-00000.jsonl", lines); err != nil {
-		t.Fatal(err)
-	}
-	_, err = mergeIndex(t.Context(), p, []string{"work/xml/index-00000.jsonl"}, "index.jsonl")
-	if !errors.Is(err, ErrDamaged) {
-		t.Error(err)
+	whole := lines("http://a.test/", "http://b.test/")
+	for name, text := range map[string][]byte{
+		"out of order":                        lines("http://b.test/", "http://a.test/"),
+		"cut in the last line":                whole[:len(whole)-3],
+		"cut before the end of the last line": whole[:len(whole)-1],
+	} {
+		p, err := file.Open(t.TempDir(), vfs.OS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := place.WriteFile(t.Context(), p, "work/xml/index-00000.jsonl", text); err != nil {
+			t.Fatal(err)
+		}
+		_, err = mergeIndex(t.Context(), p, []string{"work/xml/index-00000.jsonl"}, "index.jsonl")
+		if !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -172,7 +172,9 @@ func Names(rows []*Row, of func(*Row) map[string]int64) []string {
 func (c *Collection) sites(ctx context.Context, date string, all map[string]bool) error {
 	err := batch.EachLine(ctx, c.place, path.Join(c.folder(pages, date), batch.SitesName), func(line []byte) error {
 		s, err := batch.ParseSite(line)
-		all[s.Site] = true
+		if err == nil {
+			all[s.Site] = true
+		}
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {

@@ -34,7 +34,11 @@ func (s *sockets) acquire(ctx context.Context) error {
 	}
 	s.wanted.Add(1)
 	defer s.wanted.Add(-1)
-	s.spare() // one that became idle just before it was known that somebody waits
+	for s.spare() { // one that became idle just before it was known that somebody waits
+		if s.free.TryAcquire(1) {
+			return nil
+		}
+	}
 	return s.free.Acquire(ctx, 1)
 }
 

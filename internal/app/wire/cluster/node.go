@@ -116,7 +116,10 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 			cfg := o.bus(j.Name)
 			cfg.Dir = filepath.Join(j.Dir, serverDir)
 			c, err := natsbus.Open(ctx, cfg)
-			return connection{c}, err
+			if err != nil {
+				return nil, err
+			}
+			return connection{c}, nil
 		}}
 	if s.balance != nil {
 		cfg.Limits = machine.NewLimits
