@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kumo/internal/app/inspect"
+	"kumo/internal/app/job"
 	"kumo/internal/app/meshnode/control"
 	"kumo/internal/app/node"
 	"kumo/internal/base/settings"
@@ -74,11 +75,17 @@ func (c *meshClient) Record(ctx context.Context) (desired.Record, error) {
 }
 
 func (c *meshClient) Start(ctx context.Context, all []settings.Setting, typed []string, files ...*seeds.File) error {
+	record := settings.Map(all)
+	for _, order := range record[job.OrderKey] {
+		if err := job.CheckMeshOrder(order); err != nil {
+			return err
+		}
+	}
 	some, err := c.seed(ctx, true, typed, files)
 	if err != nil {
 		return err
 	}
-	_, err = c.control.Ask(ctx, control.Question{Do: control.Start, Settings: settings.Map(all), Seeded: some})
+	_, err = c.control.Ask(ctx, control.Question{Do: control.Start, Settings: record, Seeded: some})
 	return err
 }
 

@@ -3,6 +3,7 @@ package job
 import (
 	"slices"
 
+	"kumo/internal/base/advice"
 	"kumo/internal/state/rank/ids"
 )
 
@@ -26,7 +27,18 @@ const (
 func Orders() []string { return []string{ByDepth, PageRank, OPIC, InDegree, Breadth, Random} }
 
 // ByLinks reports whether the job's order goes by the links that were found.
-func (j *Job) ByLinks() bool { return slices.Contains([]string{PageRank, OPIC, InDegree}, j.Order) }
+func (j *Job) ByLinks() bool { return byLinks(j.Order) }
+
+func byLinks(order string) bool { return slices.Contains([]string{PageRank, OPIC, InDegree}, order) }
+
+// CheckMeshOrder returns an error if a crawl without a center cannot have an order.
+func CheckMeshOrder(order string) error {
+	if !byLinks(order) {
+		return nil
+	}
+	return advice.Usage("--order %s goes by links, and in a crawl without a centre a URL's links are with other nodes "+
+		"than the URL: take %s, %s or %s", order, ByDepth, Breadth, Random)
+}
 
 const (
 	rankedURL   = 16      // bytes of memory, at most

@@ -43,9 +43,8 @@ func (o *opening) checkOrder() error {
 	if orders[j.Order] == nil {
 		return advice.Usage("order %q: kumo knows %v", j.Order, job.Orders())
 	}
-	if j.ByLinks() && o.peers != nil && j.Crawl.Claims {
-		return advice.Usage("--order %s goes by links, and in a crawl without a centre a URL's links are with other nodes "+
-			"than the URL: take %s, %s or %s", j.Order, job.ByDepth, job.Breadth, job.Random)
+	if o.peers != nil && j.Crawl.Claims {
+		return job.CheckMeshOrder(j.Order)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"kumo/internal/app/node"
 	"kumo/internal/app/verify"
 	"kumo/internal/app/wire"
+	"kumo/internal/base/settings"
 	"kumo/internal/base/vfs"
 	"kumo/internal/cluster/bus/p2p"
 	"kumo/internal/cluster/desired"
@@ -344,6 +345,45 @@ func TestSeedsAreAddedWhileACrawlIsPaused(t *testing.T) {
 	c.ends(nil, a, b)
 	c.wantAll(30)
 }
+
+// A record that no node of a mesh can apply does not end the nodes: they wait until they are stopped.
+func TestSettingsThatCannotBeApplied(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, jobtest.Serve(t, synthweb.Clean(17, 2, 10)))
+	refused := make(chan string, 8)
+	c.also = func(cfg *Config) {
+		cfg.Settle = func(j *job.Job, all []settings.Setting) error {
+			if order := settings.Map(all)[job.OrderKey]; len(order) > 0 {
+				j.Order = order[0]
+			}
+			return nil
+		}
+		cfg.Log = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) {
+			if strings.Contains(string(line), "level=ERROR") {
+				refused <- string(line)
+			}
+		}), nil))
+	}
+	a := c.start("a")
+	c.begin(a, map[string][]string{job.OrderKey: {job.PageRank}}, "http://h.test/")
+	if line := <-refused; !strings.Contains(line, "order pagerank goes by links") {
+		t.Error(line)
+	}
+	select {
+	case err := <-a.ended:
+		t.Fatal("the node has ended: ", err)
+	default:
+	}
+	c.set(a, desired.Stopping)
+	c.ends(node.ErrStopped, a)
+	if len(refused) > 0 {
+		t.Error("said again: ", <-refused)
+	}
+}
+
+type writerFunc func(line []byte)
+
+func (f writerFunc) Write(line []byte) (int, error) { f(line); return len(line), nil }
 
 // A node dies, and its folder is gone. What it had to do others do.
 func TestANodeIsLostWithItsDisk(t *testing.T) {

@@ -177,10 +177,8 @@ func (l *life) begin(ctx context.Context) error {
 		return err
 	}
 	l.settings = r.Settings
-	if l.Settle != nil {
-		if err := l.Settle(l.job, settings.FromMap(r.Settings)); err != nil {
-			return err
-		}
+	if err := l.apply(l.job, r); err != nil {
+		return err
 	}
 	if err := l.openCrawl(); err != nil {
 		return err
@@ -192,18 +190,38 @@ func (l *life) begin(ctx context.Context) error {
 	return l.mesh.Attach(engine{e, e.Links, e.Dispatches, e.Seeding, e.Inspector})
 }
 
-// awaitStart waits until the crawl runs, or would if it were not paused.
+// apply makes the settings of the crawl's record those of a job.
+func (l *life) apply(j *job.Job, r desired.Record) error {
+	if l.Settle != nil {
+		if err := l.Settle(j, settings.FromMap(r.Settings)); err != nil {
+			return err
+		}
+	}
+	return job.CheckMeshOrder(j.Order)
+}
+
+// awaitStart waits until the crawl runs, or would if it were not paused, with settings that this node can apply.
 func (l *life) awaitStart(ctx context.Context) (desired.Record, error) {
 	select {
 	case <-ctx.Done():
 		return desired.Record{}, context.Cause(ctx)
 	case <-l.mesh.InStep():
 	}
+	refused := uint64(0) // the last version that was
 	for was := desired.State(""); ; {
-		r, _ := l.mesh.Crawl()
+		r, version := l.mesh.Crawl()
 		switch {
 		case r.State == desired.Running || r.State == desired.Paused:
-			return r, nil
+			trial := *l.job
+			err := l.apply(&trial, r)
+			if err == nil {
+				return r, nil
+			}
+			if version != refused {
+				refused = version
+				l.Log.Error("this node cannot apply the crawl's settings; it waits until they change or the crawl is stopped",
+					"err", err)
+			}
 		case was == "":
 			l.Log.Info("waiting for the crawl to be started", "state", r.State)
 		case r.State == desired.Stopping && was != r.State:
