@@ -184,6 +184,10 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		}
 		show.log.Info("continuing", "folder", o.Job.Dir, "pages", c.Stats.Pages(), "urls_waiting", c.Waiting, "urls_known",
 			c.Known)
+		if len(o.inherited) > 0 {
+			show.log.Info("settings of the earlier run still apply: give a flag again to change it", "settings",
+				strings.Join(o.inherited, " "))
+		}
 	}
 	if names := proxyVariables(o.Job.Fetch.Environment); names != "" {
 		show.log.Info("what NO_PROXY does not name goes through the proxies of the environment; --proxy "+noProxy+

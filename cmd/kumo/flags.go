@@ -24,6 +24,7 @@ type options struct {
 	idle      bool     // the command fetches nothing, so it needs no secrets
 	seedFiles []string // what earlier runs' seeds came from
 	warnings  []string // of how the settings were read
+	inherited []string // settings of the earlier run that apply, as flags
 	place     string   // the URL of the place that files are uploaded to; "" if they stay in the folder
 	mirrored  string   // the folder of the mirror whose crawl this is
 	noReport  bool     // the report is printed by the caller

@@ -168,6 +168,9 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 	if o.Job.Fetch.User != "" && !f.Changed("password") {
 		return usagef("--user %s needs --password: give '' for an empty one", o.Job.Fetch.User)
 	}
+	if f.Changed(userAgentKey) && o.Job.Fetch.UserAgent == "" {
+		return usagef("--%s is empty: give a name for the crawler, or leave the flag out for the default", userAgentKey)
+	}
 	if o.Job.Fresh || o.Job.Dir == "" {
 		return nil
 	}
@@ -189,8 +192,16 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 	if f.Lookup(job.BlockKey).Changed {
 		o.Job.Block = withSaved(o.Job.Block, settings.Map(saved)[job.BlockKey])
 	}
+	for _, s := range saved {
+		value := strings.Join(s.Values, ",")
+		if fl := f.Lookup(s.Key); fl != nil && !fl.Changed && value != fl.DefValue && value != o.Job.Name {
+			o.inherited = append(o.inherited, "--"+s.Key+" "+value)
+		}
+	}
 	return folder.ToRepair(o.apply(f, saved, o.Job.Dir), o.Job.Dir)
 }
+
+const userAgentKey = "user-agent"
 
 func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []settings.Setting) error {
 	fl := f.Lookup(s.Key)

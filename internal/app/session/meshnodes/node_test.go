@@ -387,6 +387,7 @@ func (f writerFunc) Write(line []byte) (int, error) { f(line); return len(line),
 
 // A node dies, and its folder is gone. What it had to do others do.
 func TestANodeIsLostWithItsDisk(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	web := jobtest.Serve(t, synthweb.Clean(12, 40, 1200))
 	c := newCrew(t, web)

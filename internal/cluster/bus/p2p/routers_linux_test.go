@@ -17,6 +17,7 @@ import (
 	"kumo/internal/cluster/bus/bustest"
 	"kumo/internal/cluster/strategy"
 	"kumo/internal/lab/netlab"
+	"kumo/internal/lab/testmain"
 )
 
 // A home is a node that is a process of its own, on a host of a lab or on this one.
@@ -118,6 +119,7 @@ func (n *home) dial(t *testing.T, address string) {
 // Two nodes behind home routers reach each other by the relay of a third that others can reach, whose address is all
 // that they are told; and then without it, where the routers let them.
 func TestThroughRouters(t *testing.T) {
+	testmain.Slow(t)
 	for name, c := range map[string]struct {
 		ports  string
 		direct bool
@@ -265,6 +267,7 @@ func TestFarNodesDialAtOnce(t *testing.T) {
 
 // A node whose process is killed is lost to others; started again, it is the same, and knows whom to ask.
 func TestKilledAndBack(t *testing.T) {
+	testmain.Slow(t)
 	t.Parallel()
 	cfg, reached, lost := told()
 	cfg.Secret = secret.New()
