@@ -168,15 +168,15 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 	if o.Job.Fetch.User != "" && !f.Changed("password") {
 		return usagef("--user %s needs --password: give '' for an empty one", o.Job.Fetch.User)
 	}
-	if f.Changed(userAgentKey) && o.Job.Fetch.UserAgent == "" {
+	var saved []settings.Setting
+	if !o.Job.Fresh && o.Job.Dir != "" {
+		var err error
+		if saved, err = folder.ReadSettings(o.Job.Dir); err != nil {
+			return err
+		}
+	}
+	if len(saved) == 0 && f.Changed(userAgentKey) && o.Job.Fetch.UserAgent == "" { // else it resets what was given before
 		return usagef("--%s is empty: give a name for the crawler, or leave the flag out for the default", userAgentKey)
-	}
-	if o.Job.Fresh || o.Job.Dir == "" {
-		return nil
-	}
-	saved, err := folder.ReadSettings(o.Job.Dir)
-	if err != nil {
-		return err
 	}
 	if len(saved) > 0 {
 		if err := o.checkUnsaved(f, saved); err != nil {

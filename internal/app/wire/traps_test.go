@@ -139,13 +139,85 @@ func words(of, n int) string {
 func TestAFiniteSiteIsCrawledWhole(t *testing.T) {
 	t.Parallel()
 	h, want := finiteSite(12, 40, 300)
+	isCrawledWhole(t, h, want, 300, 600)
+}
+
+// Translations without a table of contents, whose pages lead from one to the next: the first 40 chapters are not translated.
+func TestTranslationsThatAreChainsAreCrawledWhole(t *testing.T) {
+	t.Parallel()
+	const languages, chapters, untranslated = 12, 60, 40
+	want := []string{"/"}
+	for l := range languages {
+		want = append(want, fmt.Sprintf("/l%02d/", l))
+		for c := range chapters {
+			want = append(want, fmt.Sprintf("/l%02d/c%d", l, c))
+		}
+	}
+	isCrawledWhole(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		var language, chapter int
+		switch n, _ := fmt.Sscanf(r.URL.Path, "/l%d/c%d", &language, &chapter); {
+		case r.URL.Path == "/":
+			for l := range languages {
+				fmt.Fprintf(w, "<a href=/l%02d/>language</a> ", l)
+			}
+		case n == 1:
+			fmt.Fprintf(w, "<h1>%d</h1><a href=c0>start</a>", language)
+		case n < 2 || chapter < 0 || chapter >= chapters:
+			http.NotFound(w, r)
+		default:
+			text := chapter
+			if chapter >= untranslated {
+				text += 1000 * (1 + language)
+			}
+			fmt.Fprintf(w, "<p>%s</p><a href=./>up</a>", words(text, 150))
+			if chapter > 0 {
+				fmt.Fprintf(w, "<a href=c%d>previous</a>", chapter-1)
+			}
+			if chapter < chapters-1 {
+				fmt.Fprintf(w, "<a href=c%d>next</a>", chapter+1)
+			}
+		}
+	}), want)
+}
+
+// A calendar of few words, whose months have links of their own, is cut off.
+func TestACalendarOfFewWordsEnds(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch m, err := strconv.Atoi(r.URL.Query().Get("m")); {
+		case r.URL.Path == "/":
+			fmt.Fprint(w, words(1, 50), "<a href=/calendar?m=1>calendar</a>")
+		case err != nil:
+			http.NotFound(w, r)
+		default:
+			fmt.Fprintf(w, "<h1>%d/%d</h1><p>No events this month.</p><a href=?m=%d>previous</a><a href=?m=%d>next</a>", m%12+1,
+				1970+m/12, m-1, m+1)
+		}
+	}))
+	t.Cleanup(s.Close)
+	j := &job.Job{Dir: t.TempDir(), Name: "calendar", Scope: weburl.ScopeHost, Seeds: []string{s.URL + "/"}}
+	j.Crawl.Depth, j.Crawl.Pages = -1, 1000
+	j.Fetch.AllowPrivate = true
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	if pages := len(lines(t, j.Dir, "pages.jsonl")); pages > 51 {
+		t.Errorf("%d pages were fetched of a calendar without end", pages)
+	}
+}
+
+// isCrawledWhole crawls a site in some runs, of which all but the last end at a number of pages.
+func isCrawledWhole(t *testing.T, h http.Handler, want []string, limits ...int64) {
+	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	j := &job.Job{Dir: t.TempDir(), Name: "finite", Scope: weburl.ScopeHost, Seeds: []string{s.URL + "/"}}
 	j.Crawl.Depth = -1
 	j.Frontier.Hosts, j.Frontier.PerHost = 4, 2
 	j.Fetch.AllowPrivate = true
-	for _, pages := range []int64{300, 600, 0} { // the first two end with URLs that are deferred
+	for _, pages := range append(limits, 0) { // those with a limit end with URLs that are deferred
 		j.Crawl.Pages = pages
 		if err := run(t, t.Context(), j); err != nil && pages == 0 {
 			t.Fatal(err)

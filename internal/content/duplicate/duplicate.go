@@ -5,8 +5,9 @@
 // text. Two pages are near-duplicates if both sketches agree in at least 35 of 64 bins and their images are the same.
 //
 // Both sketches are needed. The boilerplate of a site makes the full texts of its pages similar, and lists differ only
-// in their links. If both pages have too little text outside of links, only the full texts are compared. A page of a
-// few words matches only pages with the same bytes.
+// in their links. If both pages have too little text outside of links, only the full texts are compared. Of pages of a
+// few words, those of one domain match whose words outside of links are the same but for numbers, and that show the
+// same images and videos: [Match.Brief].
 //
 // A [Table] finds candidates by bands of four bins (locality-sensitive hashing). It stores the signatures of a bounded
 // number of pages. It does not store a near-duplicate of a page of the same domain, so that a chain of small changes
@@ -23,8 +24,9 @@ import (
 type Signature struct {
 	main, all [bins]uint16
 	images    uint64
-	short     bool // all has too few shingles
-	linked    bool // main has
+	brief     uint64 // of the few words of a short page; 0: they say nothing
+	short     bool   // all has too few shingles
+	linked    bool   // main has
 }
 
 const (
@@ -62,7 +64,8 @@ type Table struct {
 	pages  []entry
 	next   int // that is forgotten next, where there are most
 	exact  map[uint64]int32
-	places [bands][]int32 // by a part of the band's hash: a page's number and one; 0 is none
+	briefs map[uint64]int32 // short pages, by domain and text
+	places [bands][]int32   // by a part of the band's hash: a page's number and one; 0 is none
 }
 
 type entry struct {
@@ -79,13 +82,14 @@ func NewTable(pages int) *Table {
 	if pages <= 0 {
 		pages = DefaultPages
 	}
-	return &Table{most: pages, exact: map[uint64]int32{}}
+	return &Table{most: pages, exact: map[uint64]int32{}, briefs: map[uint64]int32{}}
 }
 
 // A Match says what a page is like.
 type Match struct {
 	URL    string // of the earlier page; "" if there is none
 	Exact  bool   // it had the same bytes
+	Brief  bool   // both have few words, which are the same but for numbers
 	Domain bool   // it is of the same domain
 	Copies uint32 // pages of the domain that were like the earlier page before
 }
@@ -117,6 +121,11 @@ func (t *Table) find(e *entry) (m Match, found int32) {
 		found = i
 		m = Match{URL: t.pages[i].url, Exact: true, Domain: t.pages[i].domain == e.domain}
 	}
+	if !m.Domain && e.sig.brief != 0 {
+		if i, met := t.briefs[e.briefKey()]; met {
+			return Match{URL: t.pages[i].url, Brief: true, Domain: true}, i
+		}
+	}
 	if m.Domain || !e.html || len(t.places[0]) == 0 {
 		return m, found
 	}
@@ -136,6 +145,8 @@ func (t *Table) find(e *entry) (m Match, found int32) {
 	return m, found
 }
 
+func (e *entry) briefKey() uint64 { return mix(e.sig.brief + e.domain) }
+
 func (t *Table) place(e *entry, band int) uint64 {
 	return e.sig.band(band) & uint64(len(t.places[0])-1)
 }
@@ -150,9 +161,15 @@ func (t *Table) keep(e entry) {
 		if old := &t.pages[at]; t.exact[old.digest] == int32(at) {
 			delete(t.exact, old.digest)
 		}
+		if old := &t.pages[at]; old.sig.brief != 0 && t.briefs[old.briefKey()] == int32(at) {
+			delete(t.briefs, old.briefKey())
+		}
 		t.pages[at] = e // what places say of the one before, near finds wrong
 	}
 	t.exact[e.digest] = int32(at)
+	if e.sig.brief != 0 {
+		t.briefs[e.briefKey()] = int32(at)
+	}
 	if len(t.places[0]) < 2*len(t.pages) && e.html {
 		t.grow()
 		return

@@ -115,13 +115,52 @@ func TestWhatIsCompared(t *testing.T) {
 		{"other links in the same text", "<p>" + long[:300] + links(1), "<p>" + long[:300] + links(2), false},
 		{"another picture", long + "<img src=1.jpg>", long + "<img src=2.jpg>", false},
 		{"a picture's other query", long + "<img src='1.jpg?a'>", long + "<img src='1.jpg?b'>", true},
-		{"few words", "<title>A</title>Nothing here", "<title>A</title><a href=/2></a>Nothing here", false},
+		{"two words", "<title>A</title>Nothing", "<title>A</title><a href=/2></a>Nothing", false},
 		{"no words", "<img src=1.jpg>", "<img src=1.jpg><br>", false},
 		{"Japanese", strings.Repeat("吾輩は猫である名前はまだ無い。", 5) + "どこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした所で",
 			strings.Repeat("吾輩は猫である名前はまだ無い。", 5) + "どこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした処で", true},
 	} {
 		if got := like(t, c.a, c.b); got != c.want {
 			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+}
+
+func TestFewWords(t *testing.T) {
+	const text = "<p>No events this month.</p>"
+	for _, c := range []struct {
+		what, a, b string
+		want       bool
+	}{
+		{"other links", text + "<a href=/1>next</a>", text + "<a href=/2>next</a> <a>previous</a>", true},
+		{"other numbers", "<h1>March 2031</h1>" + text, "<h1>MARCH 2032</h1>" + text, true},
+		{"another month", "<h1>March 2031</h1>" + text, "<h1>April 2031</h1>" + text, false},
+		{"numbers alone", "<td>12<td>13<td>14", "<td>12<td>13<td>15", false},
+		{"the same numbers", "<td>12<td>13<td>14<a href=/1></a>", "<td>12<td>13<td>14<a href=/2></a>", true},
+		{"two words", "<p>Photo 1 <a href=/1>next</a>", "<p>Photo 2 <a href=/2>next</a>", false},
+		{"an empty application", "<div id=app data-route=1></div>", "<div id=app data-route=2></div>", false},
+		{"another picture", text + "<img src=1.jpg>", text + "<img src=2.jpg>", false},
+		{"another video", text + "<video src=1.mp4>", text + "<video src=2.mp4>", false},
+		{"another frame", text + "<iframe src=1.html>", text + "<iframe src=2.html>", false},
+	} {
+		table := NewTable(2)
+		offer := func(url, domain, html string) Match {
+			var r Reader
+			sig := r.Read([]byte(html))
+			return table.Offer(url, domain, [20]byte{byte(len(url)), byte(len(table.pages))}, &sig)
+		}
+		offer("a", "x.example", c.a)
+		if m := offer("bb", "y.example", c.b); m.Brief {
+			t.Errorf("%s: like a page of another domain", c.what)
+		}
+		if m := offer("ccc", "x.example", c.b); m.Brief != c.want || m.Domain != c.want || m.Exact {
+			t.Errorf("%s: %+v", c.what, m)
+		}
+		for i := range 3 { // which take its place
+			offer(strings.Repeat("d", 4+i), "x.example", strings.Repeat("other words "+strings.Repeat("w", i), 3))
+		}
+		if m := offer("e", "x.example", c.b); m.URL == "a" {
+			t.Errorf("%s: like a page that was forgotten", c.what)
 		}
 	}
 }

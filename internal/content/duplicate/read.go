@@ -10,10 +10,16 @@ import (
 type Reader struct {
 	main, all sketch
 	images    uint64
+	media     uint64 // images, and what else a page shows
+	words     [leastShingles + 2]span
+	own       int        // words outside of links and navigation
 	outside   [kinds]int // open elements of each kind whose text is the site's rather than the page's
 	inAnchor  bool
 	beside    bool // in any of these
 }
+
+// A span is where a word is.
+type span struct{ begin, end int }
 
 const kinds = 5 // nav, footer, aside, select, button
 
@@ -28,20 +34,49 @@ func (r *Reader) Read(html []byte) Signature {
 	for at := 0; at < len(html); {
 		word, n := next(html[at:])
 		if at += n; word != 0 {
-			r.word(word)
+			r.word(word, span{at - n, at})
 		}
 		if at < len(html) && html[at] == '<' {
 			at = r.markup(html, at)
 		}
 	}
-	return Signature{main: r.main.minima(), all: r.all.minima(), images: r.images,
+	s := Signature{main: r.main.minima(), all: r.all.minima(), images: r.images,
 		short: r.all.shingles < leastShingles, linked: r.main.shingles < leastShingles}
+	if s.short {
+		s.brief = r.brief(html)
+	}
+	return s
+}
+
+// brief hashes the text of a page of few words, outside of links and navigation, with what the page shows. Words that
+// have a digit are left out if enough others are left. It is 0 if there are too few words to tell pages apart.
+func (r *Reader) brief(html []byte) uint64 {
+	if r.own < leastWords {
+		return 0
+	}
+	all, plain, words := r.media, r.media, 0
+	for _, at := range r.words[:min(r.own, len(r.words))] {
+		word := bytes.ToLower(bytes.TrimSpace(html[at.begin:at.end]))
+		all = mix(all ^ hash(word))
+		if !bytes.ContainsAny(word, "0123456789") {
+			plain = mix(plain ^ hash(word))
+			words++
+		}
+	}
+	if words >= leastWords {
+		all = plain
+	}
+	return max(all, 1)
 }
 
 // word takes a word of the text.
-func (r *Reader) word(word uint64) {
+func (r *Reader) word(word uint64, at span) {
 	h := r.all.shingle(word)
 	if !r.beside {
+		if r.own < len(r.words) {
+			r.words[r.own] = at
+		}
+		r.own++
 		own := h
 		if r.main.last != r.all.last { // they mostly are the same
 			own = r.main.shingle(word)
@@ -72,8 +107,12 @@ func (r *Reader) markup(html []byte, at int) int {
 		name = 0 // none of those below
 	}
 	begin = at
-	if at = after(html, at, ">"); name == img && !r.isBeside() {
-		r.images = r.images*prime ^ source(html[begin:at])
+	if at = after(html, at, ">"); shows(name) && !r.isBeside() {
+		shown := source(html[begin:at])
+		r.media = r.media*prime ^ shown
+		if name == img {
+			r.images = r.images*prime ^ shown
+		}
 	}
 	r.element(name, closing)
 	if raw := rawName(name); raw != "" && !closing {
@@ -92,12 +131,27 @@ const (
 	choice = 's'<<40 | 'e'<<32 | 'l'<<24 | 'e'<<16 | 'c'<<8 | 't'
 	button = 'b'<<40 | 'u'<<32 | 't'<<24 | 't'<<16 | 'o'<<8 | 'n'
 
+	audio  = 'a'<<32 | 'u'<<24 | 'd'<<16 | 'i'<<8 | 'o'
+	embed  = 'e'<<32 | 'm'<<24 | 'b'<<16 | 'e'<<8 | 'd'
+	iframe = 'i'<<40 | 'f'<<32 | 'r'<<24 | 'a'<<16 | 'm'<<8 | 'e'
+	media  = 's'<<40 | 'o'<<32 | 'u'<<24 | 'r'<<16 | 'c'<<8 | 'e'
+	video  = 'v'<<32 | 'i'<<24 | 'd'<<16 | 'e'<<8 | 'o'
+
 	script   = 's'<<40 | 'c'<<32 | 'r'<<24 | 'i'<<16 | 'p'<<8 | 't'
 	style    = 's'<<32 | 't'<<24 | 'y'<<16 | 'l'<<8 | 'e'
 	template = 't'<<56 | 'e'<<48 | 'm'<<40 | 'p'<<32 | 'l'<<24 | 'a'<<16 | 't'<<8 | 'e'
 	svg      = 's'<<16 | 'v'<<8 | 'g'
 	noscript = 'n'<<56 | 'o'<<48 | 's'<<40 | 'c'<<32 | 'r'<<24 | 'i'<<16 | 'p'<<8 | 't'
 )
+
+// shows reports whether an element shows what its src names.
+func shows(name uint64) bool {
+	switch name {
+	case img, audio, embed, iframe, media, video:
+		return true
+	}
+	return false
+}
 
 // element takes note of where the page's own text begins and ends.
 func (r *Reader) element(name uint64, closing bool) {

@@ -18,6 +18,7 @@ type domain struct {
 	nodes int // below the root
 	spare []node
 	hosts hosts // at any port: that of the domain without one has them
+	areas areas
 }
 
 // newNode is a place that is not in the tree yet. None is ever taken out of it, so that they are made by the dozen.

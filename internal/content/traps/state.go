@@ -1,6 +1,7 @@
 package traps
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -17,6 +18,7 @@ type DomainState struct {
 	Hosts    []byte         `json:"hosts,omitempty"` // eight bytes for each
 	Names    []byte         `json:"names,omitempty"` // of others that were looked up, likewise
 	Patterns []PatternState `json:"patterns,omitempty"`
+	Areas    []string       `json:"areas,omitempty"` // hosts and directories that were entered from outside
 }
 
 // A PatternState is a pattern's part of a [State].
@@ -54,6 +56,7 @@ func (dom *domain) state(few int) DomainState {
 		var g gatherer
 		g.gather(&dom.root)
 		s.Patterns = g.found
+		s.Areas = slices.Sorted(maps.Keys(dom.areas.of))
 	}
 	return s
 }
@@ -100,11 +103,14 @@ func (d *Detector) Restore(s *State) {
 		dom := &domain{name: kept.Name}
 		dom.hosts.restore(kept.Hosts, true)
 		dom.hosts.restore(kept.Names, false)
+		for _, directory := range kept.Areas[:min(len(kept.Areas), maxAreas)] {
+			dom.areas.add(directory)
+		}
 		for j := range kept.Patterns {
 			dom.restore(&kept.Patterns[j])
 		}
 		d.young[dom.name] = dom
-		d.size += 1 + dom.nodes + dom.hosts.places()
+		d.size += 1 + dom.nodes + dom.hosts.places() + dom.areas.places()
 	}
 }
 

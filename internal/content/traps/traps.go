@@ -25,8 +25,9 @@
 //
 // So the measure is [Source.Vain], the number of consecutive vain pages on the path to a URL. In a finite set it stays
 // small, however large the set is. In a generator it grows with each step. The first three copies of a page restart it
-// at 1: a site may exist several times, and then each of its pages has a copy. There are at most three times as many
-// such copies as pages. A generator has few texts and repeats them.
+// at 1: a site may exist several times, and then each of its pages has a copy. So does the first copy of a page in each
+// directory that is linked from outside ([Detector.FirstCopy]), such as a translation. The number of such copies is
+// bounded by the number of pages. A generator has few texts and repeats them.
 //
 // When a host has only deferred URLs left, they are fetched in descending order of Vain. This is the shortest path down
 // into a generator. A suspected pattern is endless when one of its URLs comes up with a Vain of [maxVain]. The URLs of
@@ -253,11 +254,19 @@ func (d *Detector) patternOf(page weburl.URL, dom *domain) *budget {
 	if page.Host() == "" || d.domain(page) != dom {
 		return nil
 	}
+	if n := d.endOf(page, dom); n != nil {
+		return n.end
+	}
+	return nil
+}
+
+// endOf is where a URL of a domain ends, nil if that is not known.
+func (d *Detector) endOf(u weburl.URL, dom *domain) *node {
 	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns}
-	if !w.along(page) {
+	if !w.along(u) {
 		return nil
 	}
-	return w.last().end
+	return w.last()
 }
 
 // Settle says what came of a trial, once.
@@ -393,6 +402,6 @@ func (d *Detector) named(name string) *domain {
 		d.old, d.young, d.size = d.young, map[string]*domain{}, 0
 	}
 	d.young[dom.name] = dom
-	d.size += 1 + dom.nodes + dom.hosts.places()
+	d.size += 1 + dom.nodes + dom.hosts.places() + dom.areas.places()
 	return dom
 }

@@ -594,8 +594,52 @@ func countNodes(n *node) (all int) {
 	return all
 }
 
+func TestAreas(t *testing.T) {
+	const site = "https://www.example.com"
+	d := New(Config{})
+	enter := func(path, from string) {
+		u := parse(t, site+path)
+		_, trial, _ := d.Ask(u, Source{})
+		d.Settle(trial, Fresh)
+		d.Entered(u, from)
+	}
+	first := func(path, of string) bool { return d.FirstCopy(parse(t, site+path), parse(t, site+of)) }
+	if first("/de/2.html", "/en/2.html") {
+		t.Error("nothing was entered")
+	}
+	enter("/", "")
+	enter("/en/", site+"/")
+	enter("/de/", site+"/")
+	enter("/s/0123456789abcdef/1", site+"/")
+	enter("/s/fedcba9876543210/2", site+"/s/0123456789abcdef/1") // of the same pattern
+	for _, c := range []struct {
+		path, of string
+		want     bool
+	}{
+		{"/de/2.html", "/en/2.html", true},
+		{"/de/2.html?again", "/en/2.html", false},
+		{"/de/deeper/3.html", "/en/3.html", true},
+		{"/de/4.html", "/de/3.html", false},
+		{"/5.html", "/en/2.html", true},
+		{"/6.html", "/5.html", false},
+		{"/s/fedcba9876543210/1", "/s/0123456789abcdef/1", true}, // the area of the root has none yet
+		{"/s/aaaabbbbccccdddd/1", "/s/0123456789abcdef/1", false},
+	} {
+		if got := first(c.path, c.of); got != c.want {
+			t.Errorf("%s as a copy of %s: %v", c.path, c.of, got)
+		}
+	}
+	for i := range 2 * maxAreas {
+		enter(fmt.Sprintf("/%s/", name(i)), "")
+	}
+	if n := len(d.domain(parse(t, site+"/")).areas.of); n != maxAreas {
+		t.Errorf("there are %d areas", n)
+	}
+}
+
 func TestState(t *testing.T) {
 	d := New(Config{})
+	d.Entered(parse(t, "https://cala.example.com:81/c/1"), "")
 	day := func(i int) string { return fmt.Sprintf("https://cal%s.example.com:81/c/%d?day", name(i%3), i) }
 	follow(t, d, 300, day, always(Same))
 	crawl(t, d, 100, func(i int) string { return "https://" + name(i) + ".example.org/" }, always(Fresh))

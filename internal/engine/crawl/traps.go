@@ -141,6 +141,11 @@ func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
 	return true, nil
 }
 
+func (t *trapVisit) isFirstCopy(of string) bool {
+	u, err := weburl.Parse(of)
+	return err == nil && !t.guard.off && t.guard.detector.FirstCopy(t.at, u)
+}
+
 // met is called with each link that is followed. It reports whether the item has to be queued because it was cut off,
 // and gives it a URL of its own then.
 func (g *trapGuard) met(it *item.Item) bool {
@@ -178,6 +183,9 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 		s := signer.Read(rec.Response.Body[:min(len(rec.Response.Body), maxCompared)])
 		sig = &s
 	}
+	if before == 0 && !t.guard.off {
+		t.guard.detector.Entered(t.at, it.From)
+	}
 	domain := t.guard.detector.Domain(t.at)
 	exact := rec.Digest
 	if rec.Content != 0 { // the same page compressed anew is no other
@@ -193,7 +201,7 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 			m.Domain, m.Exact = true, true
 		}
 	}
-	if sig != nil && rec.Revisit == nil {
+	if sig != nil && rec.Revisit == nil && !m.Brief {
 		rec.NearDuplicate = m.URL
 	}
 	switch {
@@ -208,6 +216,8 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 	case !m.Domain || it.Kind == page.Sitemap:
 		return 0
 	case m.Copies < maxCopies: // or nothing is known of earlier ones
+		return 1
+	case t.isFirstCopy(m.URL):
 		return 1
 	}
 	return max(before, before+1) // at its maximum it stays

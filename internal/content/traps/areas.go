@@ -1,0 +1,93 @@
+package traps
+
+import (
+	"strings"
+
+	"kumo/internal/base/weburl"
+)
+
+// A site may contain whole copies of itself: translations of which few pages are translated, versions, mirrors. Their
+// pages are often linked only from one another. An area is a directory of a domain that was entered from outside: by a
+// seed, or by a link on a page of another pattern that is not vain. Each area may have one copy of each page. The number
+// of such copies is finite: a generator repeats its texts within the area that it was entered by.
+
+const (
+	maxAreas      = 64      // of a domain
+	maxAreaCopies = 1 << 16 // of a domain
+	copiesAPlace  = 8       // that take as much memory as a place in a tree
+)
+
+type areas struct {
+	of     map[string]int32    // numbers from 1, by host and directory
+	copies map[uint64]struct{} // hashes of an area and the page that was copied
+}
+
+// places is how much memory they take, in places of a tree.
+func (a *areas) places() int { return len(a.of) + len(a.copies)/copiesAPlace }
+
+// directoryOf is the host and the directory of a URL, and ends with a slash.
+func directoryOf(u weburl.URL) string {
+	at := strings.Index(u.String(), "://") + len("://")
+	end := at + len(u.Host()) + len(u.Path())
+	return u.String()[at : at+strings.LastIndexByte(u.String()[at:end], '/')+1]
+}
+
+// number is that of the innermost area with a directory; 0: none has it.
+func (a *areas) number(directory string) int32 {
+	for directory != "" && len(a.of) > 0 {
+		if n := a.of[directory]; n > 0 {
+			return n
+		}
+		directory = directory[:strings.LastIndexByte(directory[:len(directory)-1], '/')+1]
+	}
+	return 0
+}
+
+func (a *areas) add(directory string) {
+	if a.of == nil {
+		a.of = map[string]int32{}
+	}
+	a.of[strings.Clone(directory)] = int32(len(a.of)) + 1
+}
+
+// Entered makes the directory of a page an area if it was entered from outside. page is the one that links to it, "" for
+// a seed, and is not vain.
+func (d *Detector) Entered(u weburl.URL, page string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom, directory := d.domain(u), directoryOf(u)
+	if directory == "" || len(dom.areas.of) >= maxAreas || dom.areas.of[directory] > 0 {
+		return
+	}
+	from, err := weburl.Parse(page)
+	if err == nil && from.Host() != "" && d.domain(from) == dom && d.endOf(from, dom) == d.endOf(u, dom) {
+		return
+	}
+	dom.areas.add(directory)
+	d.size++
+}
+
+// FirstCopy reports whether a page is the first copy of another page in its area, and the other one is not of the area.
+func (d *Detector) FirstCopy(u, of weburl.URL) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dom := d.domain(u)
+	area := dom.areas.number(directoryOf(u))
+	if area == 0 || d.domain(of) == dom && dom.areas.number(directoryOf(of)) == area {
+		return false
+	}
+	key := uint64(area) * 0x9e3779b97f4a7c15
+	for _, c := range []byte(of.String()) {
+		key = (key ^ uint64(c)) * 1099511628211
+	}
+	if _, had := dom.areas.copies[key]; had || len(dom.areas.copies) >= maxAreaCopies {
+		return false
+	}
+	if dom.areas.copies == nil {
+		dom.areas.copies = map[uint64]struct{}{}
+	}
+	before := dom.areas.places()
+	dom.areas.copies[key] = struct{}{}
+	d.size += dom.areas.places() - before
+	return true
+}
