@@ -42,10 +42,10 @@ func (m *membership) beginCarrying(ctx context.Context) {
 		return
 	}
 	waiting, decide := context.WithCancel(context.Background())
-	m.carried, m.decide = make(chan bool, 1), decide
+	m.carried = carried{make(chan bool, 1), decide}
 	begin := func() {
 		m.carrier.Start(context.WithoutCancel(ctx))
-		m.carried <- true
+		m.carried.begun <- true
 	}
 	if m.was {
 		begin()
@@ -60,20 +60,26 @@ func (m *membership) beginCarrying(ctx context.Context) {
 			case <-m.router.Joined(): // just now
 				begin()
 			default:
-				m.carried <- false
+				m.carried.begun <- false
 			}
 		}
 	}()
 }
 
-// carries reports whether the carrier was started; it is not any more.
-func (m *membership) carries() bool {
-	if m.carried == nil {
+// A carried decides whether a carrier is started. The zero value never does.
+type carried struct {
+	begun  chan bool // has whether it was, once that is decided
+	decide context.CancelFunc
+}
+
+// end reports whether the carrier was started; it is not any more.
+func (c *carried) end() bool {
+	if c.begun == nil {
 		return false
 	}
-	m.decide()
-	began := <-m.carried
-	m.carried <- began
+	c.decide()
+	began := <-c.begun
+	c.begun <- began
 	return began
 }
 
@@ -102,7 +108,7 @@ func (m *membership) publish(ctx context.Context) error {
 // for its place, and one that was never taken in has nothing to bring.
 func (m *membership) bring(ctx context.Context, ended error) error {
 	defer m.n.finishing.Store(false)
-	if m.carrier == nil || m.crawl == nil || !m.carries() { // who was never a member has nothing to bring
+	if m.carrier == nil || m.crawl == nil || !m.carried.end() { // who was never a member has nothing to bring
 		return ended
 	}
 	if errors.Is(ended, node.ErrLost) || errors.Is(ended, errSettings) || m.n.refused(ctx, ended) {

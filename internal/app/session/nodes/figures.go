@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,10 +11,26 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
+// A pace is how many pages a second a node fetches.
 type pace struct {
+	mu    sync.Mutex // guards below
 	pages int64
 	when  time.Time
 	rate  float64
+}
+
+// at returns the pace when a node has fetched so many pages.
+func (p *pace) at(now time.Time, pages int64) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch d := now.Sub(p.when); {
+	case p.when.IsZero():
+		p.pages, p.when = pages, now
+	case d >= paceTime:
+		p.rate = float64(pages-p.pages) / d.Seconds()
+		p.pages, p.when = pages, now
+	}
+	return p.rate
 }
 
 // figures are what others are told of the node's work.
@@ -24,15 +41,8 @@ func (m *membership) figures() node.Figures {
 	f := node.Figures{Pages: pages, Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs,
 		Known: c.URLsKnown(), Outbox: outbox, InFlight: counts.Active, Lag: m.journal.Lag(), MessageBytes: m.bus.sent.Load(),
 		ShippedBytes: m.bus.logged.Load(), RegistryBytes: m.bus.put.Load(), Moved: m.moved.Load()}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	now := time.Now()
-	if d := now.Sub(m.last.when); m.last.when.IsZero() {
-		m.last = pace{pages: pages, when: now}
-	} else if d >= paceTime {
-		m.last = pace{pages, now, float64(pages-m.last.pages) / d.Seconds()}
-	}
-	f.Rate = m.last.rate
+	f.Rate = m.pace.at(now, pages)
 	f.Condition, f.Busy = c.Condition(now), m.busy(f.InFlight)
 	if a := c.Job.Away; a != nil {
 		u := a.Status()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"kumo/internal/app/folder"
@@ -32,8 +31,7 @@ type membership struct {
 	folder  *folder.Folder
 	crawl   *session.Session // nil until it is open; then it holds the folder
 	carrier session.Carrier  // of its record files to a place; nil: they stay in the folder
-	carried chan bool        // has whether the carrier was started, once that is decided; nil: nobody asks
-	decide  context.CancelFunc
+	carried carried
 	journal *stream.Journal
 	router  *node.Router
 	node    *node.Node
@@ -47,9 +45,7 @@ type membership struct {
 	joined   atomic.Bool         // so is this one
 	moved    atomic.Int64        // hosts that have come from other nodes
 	settings map[string][]string // of the crawl's record that this node goes by
-
-	mu   sync.Mutex // guards below
-	last pace
+	pace     pace
 }
 
 // open makes the node that the folder belongs to, or a new one. What others have taken over by now is node.ErrLost.
@@ -156,7 +152,7 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 
 func (m *membership) close() error {
 	var err error
-	m.carries()
+	m.carried.end()
 	if m.carrier != nil {
 		err = m.carrier.Close()
 	}

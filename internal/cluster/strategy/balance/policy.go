@@ -102,7 +102,7 @@ func (p *policy) Wanted(from strategy.Node, host string, links int) {
 func (p *policy) give(h *pooled, w *worker) {
 	p.pool.take(h.host)
 	p.Grant(h.host, w.node)
-	w.sent = append(w.sent, grant{p.Now(), h.links})
+	w.delivery.sent = append(w.delivery.sent, grant{p.Now(), h.links})
 	w.given += int64(h.links)
 	p.tellFinders(h, w.node)
 }
@@ -237,7 +237,7 @@ func (p *policy) learn() {
 		}
 		p.model.Train(epochs)
 		for _, w := range p.workers {
-			w.of = nil
+			w.prediction.of = nil
 		}
 	}
 }
@@ -248,11 +248,11 @@ func (p *policy) tell(w *worker) {
 		return
 	}
 	q := strategy.Quota{Given: w.given, Done: w.done(&w.load), Left: int64(w.left()), Error: -1}
-	if w.finished > 0 {
-		q.Error = w.failure
+	if w.accuracy.finished > 0 {
+		q.Error = w.accuracy.failure
 	}
 	q.Predicted = time.Duration(min(w.time()(w.left()), maxSeconds) * float64(time.Second))
-	if told := appendQuota(&q, w.basis); !bytes.Equal(told, w.told) {
+	if told := appendQuota(&q, w.prediction.basis); !bytes.Equal(told, w.told) {
 		w.told, w.toldAt = told, p.Now()
 		p.Tell(w.node, told)
 	}
@@ -275,7 +275,7 @@ func (p *policy) String() string {
 	var nodes []string
 	for _, w := range p.workers {
 		nodes = append(nodes, fmt.Sprintf("%s: left %d, done %d, lasts %.1fs by %v", w.node, w.left(), w.done(&w.load),
-			w.time()(w.left()), w.basis))
+			w.time()(w.left()), w.prediction.basis))
 	}
 	slices.Sort(nodes)
 	return fmt.Sprintf("pooled %d hosts, %d links; moving %d; %q", len(p.pool.hosts), p.pool.links, len(p.moves.going),

@@ -25,7 +25,7 @@ type need struct {
 func (p *policy) needs() (all []*need) {
 	for _, w := range p.present() {
 		f, left := w.time(), w.left()
-		n := &need{worker: w, lead: max(p.cfg.Lead, w.took).Seconds(), time: func(n int) float64 { return f(left + n) }}
+		n := &need{worker: w, lead: max(p.cfg.Lead, w.delivery.took).Seconds(), time: func(n int) float64 { return f(left + n) }}
 		if left > 0 {
 			n.ends = f(left)
 			n.dry = n.ends - p.Now().Sub(w.heard).Seconds()
@@ -121,7 +121,7 @@ func (n *need) part() int {
 	switch {
 	case !n.known():
 		of = 8
-	case n.basis < model.Pace, n.work < trust:
+	case n.prediction.basis < model.Pace, n.work < trust:
 		of = 4
 	}
 	return (n.share + of - 1) / of
@@ -183,7 +183,7 @@ func (p *policy) giveAll(all []*need) {
 func (p *policy) widen(all []*need) {
 	most := int(math.Ceil(float64(len(p.pool.hosts)) / float64(len(all))))
 	for _, n := range all {
-		if !n.narrowed(p.Now()) || n.share == 0 {
+		if !n.width.narrow(p.Now()) || n.share == 0 {
 			continue
 		}
 		n.worker.widen(p.Now())

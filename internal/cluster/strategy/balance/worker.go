@@ -16,9 +16,8 @@ type worker struct {
 	heard time.Time     // when; zero: it has told nothing yet
 	first int64         // pages when it was heard of first
 
-	sent  []grant       // that may not have come yet
-	given int64         // URLs
-	took  time.Duration // what is sent, until it has come, of late; 0: that is not known
+	given    int64 // URLs
+	delivery delivery
 	// URLs of hosts that move, as far as what the node tells does not count them yet: to it, and from it
 	comes, leaves int
 	piece         *piece
@@ -27,19 +26,48 @@ type worker struct {
 	fetched       float64 // pages fetched, with what is done of those under way
 	work, seconds float64 // pages, lately, while it had something to do: what is old counts less
 	pace          float64 // pages a second, very lately
-	predicts      split.Time
-	basis         model.Basis
-	of            *model.Model // by which it does
+	prediction    prediction
 
-	widened  time.Time // when it was given more hosts because its workers were idle
-	before   float64   // its pace then
-	bounded  bool      // more hosts do not make it faster: its machine is the limit
-	boundAt  time.Time // since when
-	idle     int       // beats in a row in which workers were idle though URLs waited
-	failure  float64   // mean of |true - predicted| / true of its pieces, the newest counting most
-	finished int       // pieces of which something was predicted
-	told     []byte    // of its quota
+	width    width
+	accuracy accuracy
+	told     []byte // of its quota
 	toldAt   time.Time
+}
+
+// A prediction is how long a node takes by what a model knows.
+type prediction struct {
+	time  split.Time
+	basis model.Basis
+	of    *model.Model
+}
+
+// A delivery is what was sent to a node.
+type delivery struct {
+	sent []grant       // that may not have come yet
+	took time.Duration // until it has come, of late; 0: that is not known
+}
+
+// A width says whether more hosts would make a node faster.
+type width struct {
+	idle    int       // beats in a row in which workers were idle though URLs waited
+	widened time.Time // when the node was given more hosts because of that
+	before  float64   // its pace then
+	bounded bool      // more hosts do not make it faster: its machine is the limit
+	boundAt time.Time // since when
+}
+
+// An accuracy says how good the predictions for a node's pieces were.
+type accuracy struct {
+	finished int     // pieces of which something was predicted
+	failure  float64 // mean of |true - predicted| / true of them, the newest counting most
+}
+
+func (a *accuracy) add(failure float64) {
+	if a.finished++; a.finished == 1 {
+		a.failure = failure
+	} else {
+		a.failure += (failure - a.failure) / 4
+	}
 }
 
 // A grant is links that were given at a time.
@@ -91,13 +119,7 @@ func (w *worker) queued() int {
 }
 
 // coming is how many URLs are on their way to the node.
-func (w *worker) coming() (links int) {
-	links = w.comes
-	for _, g := range w.sent {
-		links += g.links
-	}
-	return links
-}
+func (w *worker) coming() int { return w.comes + w.delivery.links() }
 
 // hear takes in what the node tells, and returns a sample if a piece is done from which something can be learnt.
 func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) {
@@ -108,21 +130,21 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 	anew := w.heard.IsZero() || e.Pages < was.Pages
 	w.load, w.heard = e, now
 	if was.Machine != e.Machine {
-		w.of = nil
+		w.prediction.of = nil
 	}
 	if anew { // another process, or the first word of it
-		w.arrive(now, int(e.Taken))
+		w.delivery.arrive(now, int(e.Taken), &e)
 		w.first, w.piece, w.under = e.Pages-w.done(&was), nil, float64(e.Fetching)/2
 		w.fetched = float64(e.Pages) + w.under
 		return s, false
 	}
-	w.arrive(now, int(e.Taken-was.Taken))
+	w.delivery.arrive(now, int(e.Taken-was.Taken), &e)
 	w.fetch(since.Seconds(), int(e.Pages-was.Pages)+e.Fetching-was.Fetching)
 	fetched := float64(e.Pages) + float64(e.Fetching) - w.under
 	pages := fetched - w.fetched
 	w.fetched = fetched
 	if was.Paused || e.Paused { // that time says nothing of the node
-		w.piece, w.idle = nil, 0
+		w.piece, w.width.idle = nil, 0
 		return s, false
 	}
 	w.pace += (pages/since.Seconds() - w.pace) * (1 - math.Exp(-since.Seconds()/quick))
@@ -136,7 +158,7 @@ func (w *worker) hear(now time.Time, e strategy.Load) (s model.Sample, ok bool) 
 	if was.Waiting > 0 && e.Waiting > 0 || e.Busy >= fullBusy || pages*w.predicted() > since.Seconds() {
 		w.work, w.seconds = max(0, w.work+pages), w.seconds+since.Seconds()
 	}
-	w.see(now)
+	w.width.see(now, &w.load, w.pace)
 	if w.piece != nil {
 		s, ok = w.progress(now)
 	}
@@ -154,60 +176,73 @@ func (w *worker) fetch(seconds float64, begun int) {
 	w.under = min(max(w.under, all/4), all)
 }
 
-// arrive notes that the node has queued so many URLs that came as links: they are what was sent to it first.
-func (w *worker) arrive(now time.Time, links int) {
-	for len(w.sent) > 0 {
-		g := &w.sent[0]
+func (d *delivery) links() (n int) {
+	for _, g := range d.sent {
+		n += g.links
+	}
+	return n
+}
+
+// arrive notes that the node, with a load now, has queued so many URLs that came as links: they are what was sent to it
+// first.
+func (d *delivery) arrive(now time.Time, links int, load *strategy.Load) {
+	for len(d.sent) > 0 {
+		g := &d.sent[0]
 		switch {
 		case g.links <= links:
-			w.takes(now.Sub(g.at))
-		case now.Sub(g.at) < w.patience(links):
+			d.takes(now.Sub(g.at))
+		case now.Sub(g.at) < d.patience(links, load):
 			g.links -= links
 			return
 		}
 		links = max(0, links-g.links)
-		w.sent = w.sent[1:]
+		d.sent = d.sent[1:]
 	}
 }
 
 // patience is how long what was sent is waited for: not for long where the node has nothing else to do.
-func (w *worker) patience(come int) time.Duration {
-	switch idle := come == 0 && w.load.Waiting == 0 && w.load.Fetching == 0; {
-	case w.took == 0:
+func (d *delivery) patience(come int, load *strategy.Load) time.Duration {
+	switch idle := come == 0 && load.Waiting == 0 && load.Fetching == 0; {
+	case d.took == 0:
 		return firstLost
 	case idle:
-		return max(idleLost, min(2*w.took, lost))
+		return max(idleLost, min(2*d.took, lost))
 	}
-	return max(lost, min(4*w.took, firstLost))
+	return max(lost, min(4*d.took, firstLost))
 }
 
 // takes notes how long something took to come.
-func (w *worker) takes(d time.Duration) {
-	if d = min(d, lost); w.took == 0 {
-		w.took = d
+func (d *delivery) takes(t time.Duration) {
+	if t = min(t, lost); d.took == 0 {
+		d.took = t
 	} else {
-		w.took += (d - w.took) / 4
+		d.took += (t - d.took) / 4
 	}
 }
 
 // workOf is what a node has done, in pages: of what is under way the half, in the mean.
 func workOf(e *strategy.Load) float64 { return float64(e.Pages) + float64(e.Fetching)/2 }
 
-// see looks whether the node's workers are idle though URLs wait, and whether more hosts have helped.
-func (w *worker) see(now time.Time) {
+// see looks whether a node's workers are idle though URLs wait, and whether more hosts have helped.
+func (w *width) see(now time.Time, load *strategy.Load, pace float64) {
 	switch {
-	case w.load.Busy >= fullBusy:
+	case load.Busy >= fullBusy:
 		w.idle, w.bounded = 0, false
 		return
-	case w.load.Busy >= idleBusy, w.load.Waiting == 0:
+	case load.Busy >= idleBusy, load.Waiting == 0:
 		w.idle = 0
 		return
 	}
 	w.idle++
 	if after := now.Sub(w.widened); !w.widened.IsZero() && after >= 3*time.Second {
-		w.bounded, w.boundAt = w.pace < widerBy*w.before, now
+		w.bounded, w.boundAt = pace < widerBy*w.before, now
 		w.widened = time.Time{}
 	}
+}
+
+// narrow reports whether a node has too few hosts: its workers are idle, and more may make it faster.
+func (w *width) narrow(now time.Time) bool {
+	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= retry)
 }
 
 // rests reports whether politeness is the limit: workers are idle, while most of the hosts where URLs wait rest.
@@ -215,13 +250,8 @@ func (w *worker) rests() bool {
 	return w.load.Busy < idleBusy && w.load.Waiting > 0 && 2*w.load.Fetching < w.load.Hosts
 }
 
-// narrowed reports whether the node has too few hosts: its workers are idle, and more may make it faster.
-func (w *worker) narrowed(now time.Time) bool {
-	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= retry)
-}
-
-// widen notes that it is given more hosts for that.
-func (w *worker) widen(now time.Time) { w.widened, w.before = now, w.pace }
+// widen notes that it is given more hosts because it has too few.
+func (w *worker) widen(now time.Time) { w.width.widened, w.width.before = now, w.pace }
 
 // progress looks whether the piece is done.
 func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
@@ -243,11 +273,7 @@ func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
 	real := took.Seconds()
 	err := math.Abs(real-p.predicted*float64(pages)/float64(p.urls)) / real
 	if p.known {
-		if w.finished++; w.finished == 1 {
-			w.failure = err
-		} else {
-			w.failure += (err - w.failure) / 4
-		}
+		w.accuracy.add(err)
 	}
 	if p.narrow*5 > p.beats {
 		return s, false // politeness was the limit
@@ -256,10 +282,10 @@ func (w *worker) progress(now time.Time) (s model.Sample, ok bool) {
 }
 
 // known reports whether something is known of how fast the node is.
-func (w *worker) known() bool { return w.basis > model.Nothing || w.work >= trust }
+func (w *worker) known() bool { return w.prediction.basis > model.Nothing || w.work >= trust }
 
 // tested reports whether the node has shown how fast it is, in this crawl or before.
-func (w *worker) tested() bool { return w.basis >= model.Pace || w.work >= trust }
+func (w *worker) tested() bool { return w.prediction.basis >= model.Pace || w.work >= trust }
 
 // begin begins a piece, if the node has something to do and none is under way.
 func (w *worker) begin(now time.Time) {
@@ -277,15 +303,15 @@ func (w *worker) begin(now time.Time) {
 
 // learns has the worker predicted by what a model knows now.
 func (w *worker) learns(m *model.Model) {
-	if w.of != m {
+	if w.prediction.of != m {
 		f, basis := m.Time(w.node.Name(), model.Machine(w.load.Machine))
-		w.predicts, w.basis, w.of = f, basis, m
+		w.prediction.time, w.prediction.basis, w.prediction.of = f, basis, m
 	}
 }
 
 // time is how long the node takes for n URLs: as predicted, and by its pace of late.
 func (w *worker) time() split.Time {
-	f, by := w.predicts, w.slower()
+	f, by := w.prediction.time, w.slower()
 	return func(n int) float64 { return by * f(n) }
 }
 
@@ -294,7 +320,7 @@ func (w *worker) time() split.Time {
 func (w *worker) slower() float64 {
 	page := w.predicted()
 	weight := trust
-	if w.basis < model.Pace { // of other machines, or of none
+	if w.prediction.basis < model.Pace { // of other machines, or of none
 		weight = distrust
 	}
 	if w.seconds > 0 {
@@ -309,7 +335,7 @@ func (w *worker) slower() float64 {
 // predicted is how long a page takes as predicted, and page as it does of late, in seconds.
 func (w *worker) predicted() float64 {
 	n := max(w.left(), 10)
-	return w.predicts(n) / float64(n)
+	return w.prediction.time(n) / float64(n)
 }
 
 func (w *worker) page() float64 { return w.predicted() * w.slower() }

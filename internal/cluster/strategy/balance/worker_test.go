@@ -20,7 +20,8 @@ func (w *worker) beats(from time.Time, n int, e *strategy.Load, next func()) tim
 }
 
 func newTestWorker() *worker {
-	return &worker{node: "a~1", predicts: func(n int) float64 { return float64(n) / 10 }, basis: model.Learnt}
+	return &worker{node: "a~1", prediction: prediction{time: func(n int) float64 { return float64(n) / 10 },
+		basis: model.Learnt}}
 }
 
 // TestAPauseSaysNothing has a node be paused while URLs wait there.
@@ -42,14 +43,14 @@ func TestWhatNeverComes(t *testing.T) {
 	w, e := newTestWorker(), &strategy.Load{Waiting: 5, Fetching: 4, Busy: 1}
 	at := w.beats(time.Unix(0, 0), 2, e, func() { e.Pages += 10 })
 	for range 30 {
-		w.sent = append(w.sent, grant{at, 7}, grant{at, 7})
+		w.delivery.sent = append(w.delivery.sent, grant{at, 7}, grant{at, 7})
 		at = w.beats(at, 20, e, func() { e.Pages, e.Taken = e.Pages+10, e.Taken+1 })
 		if w.coming() > 0 {
-			t.Fatalf("%d URLs are waited for after 20 s; what is sent takes %v", w.coming(), w.took)
+			t.Fatalf("%d URLs are waited for after 20 s; what is sent takes %v", w.coming(), w.delivery.took)
 		}
 	}
 	e.Waiting, e.Fetching, e.Busy = 0, 0, 0
-	w.sent = append(w.sent, grant{at, 7})
+	w.delivery.sent = append(w.delivery.sent, grant{at, 7})
 	w.beats(at, int(lost.Seconds())+1, e, func() {})
 	if w.coming() > 0 {
 		t.Errorf("a node with nothing to do waits for %d URLs", w.coming())
