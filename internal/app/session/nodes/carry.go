@@ -24,7 +24,7 @@ func (m *membership) openCarrier(ctx context.Context) (err error) {
 		return nil
 	}
 	for again := lookAtState; ; again = min(2*again, time.Minute) {
-		m.carrier, err = m.n.Carry(ctx, m.job, string(m.id.Node()))
+		m.carriage.carrier, err = m.n.Carry(ctx, m.job, string(m.id.Node()))
 		if err == nil || advice.IsUsage(err) || !m.n.home.kept.Load() {
 			return err
 		}
@@ -38,14 +38,14 @@ func (m *membership) openCarrier(ctx context.Context) (err error) {
 // beginCarrying starts the carrier when the node is a member: one that is refused leaves nothing in the place. An
 // earlier process that was one has left files to bring.
 func (m *membership) beginCarrying(ctx context.Context) {
-	if m.carrier == nil {
+	if m.carriage.carrier == nil {
 		return
 	}
 	waiting, decide := context.WithCancel(context.Background())
-	m.carried = carried{make(chan bool, 1), decide}
+	m.carriage.begun, m.carriage.decide = make(chan bool, 1), decide
 	begin := func() {
-		m.carrier.Start(context.WithoutCancel(ctx))
-		m.carried.begun <- true
+		m.carriage.carrier.Start(context.WithoutCancel(ctx))
+		m.carriage.begun <- true
 	}
 	if m.was {
 		begin()
@@ -60,20 +60,21 @@ func (m *membership) beginCarrying(ctx context.Context) {
 			case <-m.router.Joined(): // just now
 				begin()
 			default:
-				m.carried.begun <- false
+				m.carriage.begun <- false
 			}
 		}
 	}()
 }
 
-// A carried decides whether a carrier is started. The zero value never does.
-type carried struct {
-	begun  chan bool // has whether it was, once that is decided
-	decide context.CancelFunc
+// A carriage brings a node's record files to a place, and decides whether it does.
+type carriage struct {
+	carrier session.Carrier // nil: they stay in the folder
+	begun   chan bool       // has whether the carrier was started, once that is decided; nil: nobody asks
+	decide  context.CancelFunc
 }
 
 // end reports whether the carrier was started; it is not any more.
-func (c *carried) end() bool {
+func (c *carriage) end() bool {
 	if c.begun == nil {
 		return false
 	}
@@ -86,10 +87,10 @@ func (c *carried) end() bool {
 // publish tells the other nodes where the record files of this life go, before there are any: who folds what it held
 // looks there for what need not be fetched again.
 func (m *membership) publish(ctx context.Context) error {
-	if m.carrier == nil {
+	if m.carriage.carrier == nil {
 		return nil
 	}
-	place, key := m.carrier.URL(), node.PlaceKey(m.id.Node())
+	place, key := m.carriage.carrier.URL(), node.PlaceKey(m.id.Node())
 	for {
 		e, err := m.bus.Get(ctx, key)
 		if err == nil && string(e.Value) != place {
@@ -108,28 +109,28 @@ func (m *membership) publish(ctx context.Context) error {
 // for its place, and one that was never taken in has nothing to bring.
 func (m *membership) bring(ctx context.Context, ended error) error {
 	defer m.n.finishing.Store(false)
-	if m.carrier == nil || m.crawl == nil || !m.carried.end() { // who was never a member has nothing to bring
+	if m.carriage.carrier == nil || m.crawl == nil || !m.carriage.end() { // who was never a member has nothing to bring
 		return ended
 	}
 	if errors.Is(ended, node.ErrLost) || errors.Is(ended, errSettings) || m.n.refused(ctx, ended) {
-		m.carrier.Break()
+		m.carriage.carrier.Break()
 		return ended
 	}
 	m.n.finishing.Store(true)
 	stays := m.forget(ctx) // first: who is killed while it waits for the place leaves it there for good
-	ended = session.Bring(ctx, m.carrier, ended)
+	ended = session.Bring(ctx, m.carriage.carrier, ended)
 	if stays != nil { // the place may work by now
 		stays = m.forget(ctx)
 	}
 	if stays != nil {
-		m.n.Log.Warn("what the place has of this node's state stays there", "place", m.carrier.URL(), "why", stays)
+		m.n.Log.Warn("what the place has of this node's state stays there", "place", m.carriage.carrier.URL(), "why", stays)
 	}
 	return ended
 }
 
 // forget removes what the place has of the node's state, if the log is gone that belongs to it.
 func (m *membership) forget(ctx context.Context) error {
-	c, is := m.carrier.(session.StateCarrier)
+	c, is := m.carriage.carrier.(session.StateCarrier)
 	if !is || !m.dropped {
 		return nil
 	}

@@ -24,21 +24,20 @@ import (
 // A membership is a node for as long as it has its place: its identity, its part of the crawl, and what makes it a
 // member.
 type membership struct {
-	n       *Node
-	id      node.Identity
-	bus     *meter
-	job     *job.Job
-	folder  *folder.Folder
-	crawl   *session.Session // nil until it is open; then it holds the folder
-	carrier session.Carrier  // of its record files to a place; nil: they stay in the folder
-	carried carried
-	journal *stream.Journal
-	router  *node.Router
-	node    *node.Node
-	engine  *engine
-	counter *counter
-	waiter  waiter
-	gauge   gauge
+	n        *Node
+	id       node.Identity
+	bus      *meter
+	job      *job.Job
+	folder   *folder.Folder
+	crawl    *session.Session // nil until it is open; then it holds the folder
+	carriage carriage
+	journal  *stream.Journal
+	router   *node.Router
+	node     *node.Node
+	engine   *engine
+	counter  *counter
+	waiter   waiter
+	gauge    gauge
 
 	dropped  bool                // nobody needs the log any more
 	was      bool                // an earlier process was a member, or about to be one
@@ -152,9 +151,9 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 
 func (m *membership) close() error {
 	var err error
-	m.carried.end()
-	if m.carrier != nil {
-		err = m.carrier.Close()
+	m.carriage.end()
+	if m.carriage.carrier != nil {
+		err = m.carriage.carrier.Close()
 	}
 	switch {
 	case m.crawl != nil:

@@ -71,7 +71,7 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		Blocked: func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
 		Version: job.Version, Address: n.Address, Log: n.Log,
 	})
-	if c, is := m.carrier.(session.StateCarrier); is && m.job.Writes(job.WARC) {
+	if c, is := m.carriage.carrier.(session.StateCarrier); is && m.job.Writes(job.WARC) {
 		p.Checkpointed = c.Cut(m.journal, n.warn)
 	}
 	p.Router = journalLagGuard{m.router, m.journal}

@@ -43,7 +43,7 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 	}()
 	err = m.node.Run(taking)
 	// who waits for a node that leaves waits for the rest, too
-	m.n.finishing.Store(m.carrier != nil)
+	m.n.finishing.Store(m.carriage.carrier != nil)
 	if err == nil { // nothing is left to do, and the engine was told so
 		defer time.AfterFunc(patience, stop).Stop()
 	} else {
