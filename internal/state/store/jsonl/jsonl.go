@@ -5,35 +5,8 @@
 //
 // # Pages
 //
-// A line of a page always has
-//
-//   - url, final, status, time, type, charset, lang, title, depth, from
-//   - bytes: of the payload
-//   - digest: "sha1:BASE32"
-//   - links: their number
-//   - connect_ms: milliseconds until the connection was open (name, TCP, TLS); 0 if it was open already
-//   - first_byte_ms, total_ms: milliseconds from the beginning of the request to the first byte and to the end of the
-//     response
-//
-// and, if they apply,
-//
-//   - warc, offset: the WARC file of the record and its position there
-//   - h1: the first one with a text
-//   - description: of the meta element, as written
-//   - canonical: the URL that the page declares as its own, as written
-//   - hreflang: a list of lang and url, the page in other languages
-//   - importance: of the URL when it was fetched, by the links found until then
-//   - truncated, malformed: the reasons
-//   - links_cut: the limit that left links unread (memory, entries or length)
-//   - revisit: the URL that had the same payload before
-//   - sniffed: the detected media type, if it differs from the declared one
-//   - near_duplicate_of: the URL of a page with nearly the same text
-//   - robots: the page's directives for robots, as written
-//   - noindex, noarchive: true if the page has the directive and the crawl obeys it
-//   - recrawl: the result of a visit that was not the first
-//   - server_ip: the address of the server, or of the proxy
-//
-// To add a member, add a field to PageLine (or to Visit, where exports have it, too), and fill and append it there.
+// A line of a page has the members of a [PageLine]. To add one, add a field to PageLine (or to [Visit], where exports
+// have it, too), and fill and append it there.
 //
 // # Skipped URLs
 //

@@ -8,38 +8,38 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A PageLine is a line of pages.jsonl; the package comment says what its members are. It is the definition of what a
-// crawl keeps of a page besides its bytes: kumo repair makes lines of it, too, the archive of the web page embeds it, and
-// exports embed its Visit.
+// A PageLine is a line of pages.jsonl: what a crawl keeps of a page besides its bytes. kumo repair makes lines of it, too,
+// the archive of the web page embeds it, and exports embed its Visit. Members that are omitted if they are empty or
+// false come last in a line.
 type PageLine struct {
 	URL         string         `json:"url"`
 	Final       string         `json:"final,omitempty"` // the URL to which it redirects
 	Status      int            `json:"status"`          // 0: there was no response
 	Time        time.Time      `json:"time"`
-	Type        string         `json:"type,omitempty"`
+	Type        string         `json:"type,omitempty"` // as declared
 	Charset     string         `json:"charset,omitempty"`
 	Lang        string         `json:"lang,omitempty"`
 	Title       string         `json:"title,omitempty"`
-	H1          string         `json:"h1,omitempty"`
-	Description string         `json:"description,omitempty"`
-	Canonical   string         `json:"canonical,omitempty"`
-	HrefLang    []page.Variant `json:"hreflang,omitempty"`
-	Bytes       int64          `json:"bytes"`            // of the payload
-	Digest      string         `json:"digest,omitempty"` // sha1:BASE32
+	H1          string         `json:"h1,omitempty"`          // the first one with a text
+	Description string         `json:"description,omitempty"` // of the meta element, as written
+	Canonical   string         `json:"canonical,omitempty"`   // the URL that the page declares as its own, as written
+	HrefLang    []page.Variant `json:"hreflang,omitempty"`    // the page in other languages
+	Bytes       int64          `json:"bytes"`                 // of the payload
+	Digest      string         `json:"digest,omitempty"`      // sha1:BASE32
 	Depth       int            `json:"depth"`
-	Links       int            `json:"links"`
-	WARC        string         `json:"warc,omitempty"` // a file in the folder warc
-	Offset      int64          `json:"offset"`
-	Importance  float64        `json:"importance,omitempty"`
-	Sniffed     string         `json:"sniffed,omitempty"`
-	Truncated   string         `json:"truncated,omitempty"`
-	Malformed   string         `json:"malformed,omitempty"`
-	LinksCut    string         `json:"links_cut,omitempty"` // memory, entries or length
-	Revisit     string         `json:"revisit,omitempty"`   // the URL whose record has the same payload
-	Recrawl     string         `json:"recrawl,omitempty"`
-	Robots      string         `json:"robots,omitempty"`
-	NoIndex     bool           `json:"noindex,omitempty"`
-	NoArchive   bool           `json:"noarchive,omitempty"`
+	Links       int            `json:"links"`                // their number
+	WARC        string         `json:"warc,omitempty"`       // the file of the record, in the folder warc
+	Offset      int64          `json:"offset"`               // of the record in the file
+	Importance  float64        `json:"importance,omitempty"` // when it was fetched, by the links found until then
+	Sniffed     string         `json:"sniffed,omitempty"`    // the detected media type, if it differs from Type
+	Truncated   string         `json:"truncated,omitempty"`  // the reason
+	Malformed   string         `json:"malformed,omitempty"`  // the reason
+	LinksCut    string         `json:"links_cut,omitempty"`  // the limit that left links unread: memory, entries or length
+	Revisit     string         `json:"revisit,omitempty"`    // the URL that had the same payload before
+	Recrawl     string         `json:"recrawl,omitempty"`    // the result of a visit that was not the first
+	Robots      string         `json:"robots,omitempty"`     // the page's directives for robots, as written
+	NoIndex     bool           `json:"noindex,omitempty"`    // the page has the directive, and the crawl obeys it
+	NoArchive   bool           `json:"noarchive,omitempty"`  // likewise
 	Visit
 
 	sum *page.Digest // in place of Digest, while the line is written
@@ -49,9 +49,11 @@ type PageLine struct {
 type Visit struct {
 	From          string `json:"from,omitempty"`              // the page that named the URL
 	NearDuplicate string `json:"near_duplicate_of,omitempty"` // the URL of a page with nearly the same text
-	ConnectMS     int64  `json:"connect_ms"`
-	FirstByteMS   int64  `json:"first_byte_ms"`
-	TotalMS       int64  `json:"total_ms"`
+	// milliseconds until the connection was open (name, TCP, TLS); 0 if it was open already
+	ConnectMS int64 `json:"connect_ms"`
+	// milliseconds from the beginning of the request to the first byte, and to the end of the response
+	FirstByteMS int64 `json:"first_byte_ms"`
+	TotalMS     int64 `json:"total_ms"`
 	// of the server, or of the proxy; the zero Addr if it is not known
 	ServerIP netip.Addr `json:"server_ip,omitzero"`
 }
