@@ -34,6 +34,9 @@ type Explanation struct {
 	Claiming  bool `json:"claiming,omitempty"`  // a link to it waits until those who remember its host have it
 	Elsewhere bool `json:"elsewhere,omitempty"` // another node is the one to fetch it
 
+	// visits of pages with more links than were read: the URL may be among the others
+	LinksCut int64 `json:"links_cut,omitempty"`
+
 	Overrides []policy.Applied `json:"overrides,omitempty"` // what it has in place of the crawl's settings, and by which
 
 	Ranking *Ranking `json:"ranking,omitempty"`
@@ -131,6 +134,9 @@ type Skip struct {
 // Settle sets the fate, which follows from the rest, and who brought the URL in.
 func (x *Explanation) Settle() {
 	x.Fate = x.fate()
+	if x.Fate != Unknown {
+		x.LinksCut = 0
+	}
 	named := true // what is met without a page that names it is a seed
 	switch {
 	case x.Waits != nil:

@@ -87,7 +87,7 @@ func (l *Live) Wait() { l.looks.Wait() }
 
 func explanationOf(e *crawl.Explanation) *Explanation {
 	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
-		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides}
+		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides, LinksCut: e.LinksCut}
 	if e.Entry != nil && e.State != seen.Unknown {
 		x.Known = new(knownOf(e.Entry))
 	}

@@ -1,13 +1,17 @@
 package wire
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
+	"kumo/internal/app/inspect"
 	"kumo/internal/app/job"
 	"kumo/internal/base/page"
+	"kumo/internal/base/weburl"
 	"kumo/internal/content/parse"
 )
 
@@ -45,5 +49,36 @@ func TestManyLinks(t *testing.T) {
 				t.Errorf("%d links of %d, cut: %v, by %q", len(pg.Links), c.links, pg.Cut, pg.LinksCut)
 			}
 		})
+	}
+}
+
+// A link that was not read is one that may be to any URL that nobody has met.
+func TestExplainOfALinkThatWasNotRead(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		for i := range 200_000 {
+			fmt.Fprintf(w, "<a href=/f/%d>", i)
+		}
+	}))
+	t.Cleanup(s.Close)
+	j := &job.Job{Dir: t.TempDir(), Name: "cut", Scope: weburl.ScopeHost, Seeds: []string{s.URL + "/"}, Memory: 16 << 20}
+	j.Crawl.Depth, j.Fetch.AllowPrivate = 0, true
+	if err := run(t, t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	l := openTestLook(t, j)
+	defer l.Close()
+	for path, want := range map[string]inspect.Explanation{
+		"/":         {Fate: inspect.Fetched},
+		"/f/199999": {Fate: inspect.Unknown, LinksCut: 1},
+	} {
+		x, err := l.Explain(t.Context(), s.URL+path)
+		if err != nil || x.Fate != want.Fate || x.LinksCut != want.LinksCut {
+			t.Errorf("%s: %+v, %v", path, x, err)
+		}
 	}
 }

@@ -36,6 +36,7 @@ type Explanation struct {
 	Overrides []policy.Applied // what it has in place of the crawl's settings
 	Pages     int64            // that the host has given
 	Most      int64            // that it may give, 0: without limit
+	LinksCut  int64            // visits of pages of the crawl with more links than were read
 
 	Shelved *item.Item // it was given up with its origin, and waits for another run
 	GivenUp string     // why its origin was given up, "" if it was not
@@ -58,7 +59,7 @@ func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, e
 	}
 	u = i.cfg.Canon.Apply(u.Canonical())
 	x := &Explanation{URL: u, IgnoresRobots: i.cfg.IgnoreRobots, Most: i.limits.quota.Most(u.Host()),
-		Overrides: i.cfg.Overrides.Explain(u)}
+		Overrides: i.cfg.Overrides.Explain(u), LinksCut: i.counts.stats.Totals().LinksCut}
 	i.explainRules(x, 1)
 	slice := i.hosts.slices.At(u.Host(), u.String())
 	x.Host, x.HostMet = i.frontier.Host(slice)

@@ -81,6 +81,10 @@ func fateLine(x *inspect.Explanation) string {
 	if x.Fate == inspect.Unknown && x.Files {
 		return "unknown: no file says anything of it: it was not met, or it waits"
 	}
+	if x.LinksCut > 0 {
+		return fmt.Sprintf("unknown: no link to it was read, but %s %s more links than were read (links_cut in pages.jsonl)",
+			stats.Count(x.LinksCut, "pages"), stats.Either(x.LinksCut, "has", "have"))
+	}
 	if words := fateWords[x.Fate]; words != "" {
 		return string(x.Fate) + ": " + words
 	}

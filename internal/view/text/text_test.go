@@ -179,6 +179,7 @@ func TestExplainedForPeople(t *testing.T) {
 	waits := &inspect.Explanation{Fate: inspect.Waiting, Host: &inspect.Host{Waiting: 1}, Waits: &inspect.Item{},
 		Scope: inspect.Scope{In: true, Why: "any host"}}
 	unmet := &inspect.Explanation{Fate: inspect.Unknown, Scope: inspect.Scope{In: true, Why: "any host"}}
+	cut := &inspect.Explanation{Fate: inspect.Unknown, LinksCut: 2, Scope: unmet.Scope}
 	for _, c := range []struct {
 		x    Explained
 		want string // "!" before a part: it is not there
@@ -192,6 +193,7 @@ func TestExplainedForPeople(t *testing.T) {
 		{Explained{Explanation: unmet, Owner: &other, Asked: true}, "not known here: another node owns its host\n|owner " +
 			"a, since|that node knows: kumo explain with its folder, on its machine (a.internal:7071)\n"},
 		{Explained{Explanation: unmet, Asked: true}, "unknown: no page within reach|owner nobody yet"},
+		{Explained{Explanation: cut}, "unknown: no link to it was read, but 2 pages have more links than were read"},
 		{Explained{Explanation: unmet, Asked: true, Strategy: "balance", Links: &inspect.Links{Links: 3, Nodes: 2}},
 			"not known here: it is not decided which node is to fetch its host\n|owner nobody yet: the master gives the host " +
 				"away when a node is about to be done|3 links to it wait on 2 nodes\n|!not said"},
