@@ -177,7 +177,7 @@ func (r *Report) PrintCounts(w io.Writer) {
 	list(row, "errors", r.Errors)
 	list(row, "left out", r.Skipped)
 	if r.LinksCut > 0 {
-		row("links cut", "%s with more links than were read: see links_cut in pages.jsonl, and --memory",
+		row("links cut", "%s with more links than were read; links_cut in pages.jsonl has the limit (memory: see --memory)",
 			Count(r.LinksCut, "pages"))
 	}
 	r.PrintFields(row)

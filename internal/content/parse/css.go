@@ -18,9 +18,9 @@ func (x *extractor) styles(css []byte) {
 	}
 }
 
-// styleAttribute takes the references of an element's own style.
-func (x *extractor) styleAttribute() {
-	if raw, ok := x.scan.attr(attrStyle); ok && namesSomething(raw) {
+// styleAttribute takes the references of an element's own style, or of what a script makes that of.
+func (x *extractor) styleAttribute(a attr) {
+	if raw, ok := x.scan.attr(a); ok && namesSomething(raw) {
 		x.text.reset()
 		css := x.text.attr(raw)
 		state := x.text.state

@@ -131,6 +131,8 @@ func (x *extractor) lazy() {
 		case !ok:
 		case a == attrDataSrcset, a == attrDataLazySrcset:
 			x.srcset(a)
+		case a == attrDataBackground && namesSomething(raw): // url(...)
+			x.styleAttribute(a)
 		case isLazyURL(raw):
 			x.embed(a, x.scan.tag.lazyKind())
 		}

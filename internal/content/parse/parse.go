@@ -211,7 +211,7 @@ func (p *Parser) markup() (again bool) {
 			return true
 		}
 		if p.scan.has(1 << attrStyle) {
-			p.styleAttribute()
+			p.styleAttribute(attrStyle)
 		}
 		if p.scan.has(lazyAttrs) {
 			p.lazy()

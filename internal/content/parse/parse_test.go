@@ -91,6 +91,7 @@ func TestElements(t *testing.T) {
 		{"what scripts load", `<img src=1 data-src=2.png data-srcset="3.png 1x, 4.png 2x"><div data-bg="/5.png" data-original='/no {}'></div>` +
 			`<iframe data-src=/6></iframe><p data-lazy-src=7.png data-full-src=8.png data-src=no><img data-lazy-srcset="9.png 1x">`,
 			"img /d/1, img /d/2.png, img /d/3.png, img /d/4.png, img /5.png, frame /6, img /d/8.png, img /d/7.png, img /d/9.png"},
+		{"a background that scripts load", `<div data-bg="url(1.png)"></div><p data-bg="url(&quot;/2.png&quot;)">`, "css /d/1.png, css /2.png"},
 		{"modules", `<script type=importmap>{"imports":{"./no":"./1.js","a\/":"/no/"},"scopes":{"/no":{"b":"\/2.js"}},"integrity":{"/no":"no"}}</script>` +
 			"<script type=module>import a,{b as c} from './3.js';import'/4.js';\nexport*from \"http://o.test/5.js\";export{x}\nfrom './6.js'\n" +
 			"// import './no'\nf('./no'); import(`./no`); import('./no'); let s='from'+'./no', from='./no'; import 'bare'</script><script>import './no'</script>",

@@ -193,7 +193,7 @@ func (r *rewriter) markup() {
 			r.element()
 		}
 		if raw, ok := r.scan.attr(attrStyle); ok && namesSomething(raw) {
-			r.styleAttribute(raw)
+			r.styleAttribute(attrStyle, raw)
 		}
 		if r.scan.has(lazyAttrs) {
 			r.lazy()
@@ -272,6 +272,8 @@ func (r *rewriter) lazy() {
 		case !ok:
 		case a == attrDataSrcset, a == attrDataLazySrcset:
 			r.srcset(a)
+		case a == attrDataBackground && namesSomething(raw):
+			r.styleAttribute(a, raw)
 		case isLazyURL(raw):
 			r.url(a, r.scan.tag.lazyKind())
 		}
@@ -460,8 +462,8 @@ func (r *rewriter) findBase() {
 	}
 }
 
-func (r *rewriter) styleAttribute(raw []byte) {
-	at := r.scan.values[attrStyle]
+func (r *rewriter) styleAttribute(a attr, raw []byte) {
+	at := r.scan.values[a]
 	if bytes.IndexByte(raw, '&') < 0 {
 		r.styles(raw, at.start, inAttribute)
 		return
