@@ -8,9 +8,8 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A PageLine is a line of pages.jsonl: what a crawl keeps of a page besides its bytes. kumo repair makes lines of it, too,
-// the archive of the web page embeds it, and exports embed its Visit. Members that are omitted if they are empty or
-// false come last in a line.
+// A PageLine is a line of pages.jsonl: what a crawl keeps of a page besides its bytes. kumo repair makes lines of it,
+// too, the archive of the web page embeds it, and exports embed its Visit.
 type PageLine struct {
 	URL         string         `json:"url"`
 	Final       string         `json:"final,omitempty"` // the URL to which it redirects
