@@ -25,7 +25,8 @@ type need struct {
 func (p *policy) needs() (all []*need) {
 	for _, w := range p.present() {
 		f, left := w.time(), w.left()
-		n := &need{worker: w, lead: max(p.cfg.Lead, w.delivery.took).Seconds(), time: func(n int) float64 { return f(left + n) }}
+		n := &need{worker: w, lead: max(p.cfg.Lead, w.delivery.took).Seconds(),
+			time: func(n int) float64 { return f(left + n) }}
 		if left > 0 {
 			n.ends = f(left)
 			n.dry = n.ends - p.Now().Sub(w.heard).Seconds()
