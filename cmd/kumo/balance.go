@@ -125,7 +125,7 @@ func importSamples(file string, most int) (last []model.Sample, all int, err err
 	return last[max(0, len(last)-most):], all, nil
 }
 
-// exportSamples writes a file of samples, in place of one that may be there; it appears when it is whole.
+// exportSamples writes samples to a file. It replaces an existing file only after all samples are written.
 func exportSamples(file string, samples []model.Sample) (err error) {
 	form, err := sampleFormOf(file)
 	if err != nil {

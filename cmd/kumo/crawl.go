@@ -405,8 +405,8 @@ func uploadsOf(c *session.Session) (u stats.Uploads) {
 	return u
 }
 
-// of returns what is asked of a session: a node's part in a crawl is another one after the node has lost its place. As
-// long as there is none the answer is the zero value.
+// of returns a function that queries the current session, or returns the zero value while there is none. A node has a
+// new session after it has lost its place in the crawl.
 func of[T any](now func() *session.Session, ask func(*session.Session) T) func() T {
 	return func() (v T) {
 		if c := now(); c != nil {

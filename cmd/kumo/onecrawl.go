@@ -19,7 +19,7 @@ func oneFolderAtMost(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// between refuses fewer and more arguments, and says what is wanted.
+// between requires a number of arguments from least to most. Otherwise wanted is the usage error.
 func between(least, most int, wanted string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {

@@ -148,7 +148,7 @@ func answerTo[In, Out any](line []byte, end error, n int, in In, read func(In) (
 
 var errLong = fmt.Errorf("longer than %d MiB", maxLine>>20)
 
-// nextLine reads a line. Of one that is too long it gives the beginning, with errLong.
+// nextLine reads a line. If the line is too long, it returns the beginning and errLong.
 func nextLine(r *bufio.Reader) (line []byte, err error) {
 	long := false
 	for {

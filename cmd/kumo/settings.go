@@ -38,7 +38,8 @@ func (o *options) settle(ctx context.Context, f *pflag.FlagSet, args []string) e
 	return o.Job.CheckSlices()
 }
 
-// read reads what is not in a crawl's folder. check may refuse what the --config file has.
+// read reads the settings given by flags, environment and --config file, and the input files. check can reject a
+// setting of the --config file.
 func (o *options) read(ctx context.Context, f *pflag.FlagSet, args []string, check func(settings.Setting) error) error {
 	o.Job.Seeds = args
 	if o.Config != "" {
@@ -175,7 +176,8 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 			return err
 		}
 	}
-	if len(saved) == 0 && f.Changed(userAgentKey) && o.Job.Fetch.UserAgent == "" { // else it resets what was given before
+	// In a resumed crawl, an empty value resets the User-Agent of the earlier run.
+	if len(saved) == 0 && f.Changed(userAgentKey) && o.Job.Fetch.UserAgent == "" {
 		return usagef("--%s is empty: give a name for the crawler, or leave the flag out for the default", userAgentKey)
 	}
 	if len(saved) > 0 {

@@ -63,8 +63,8 @@ func (s *simFolder) runs(cmd *cobra.Command, check, run func(*cobra.Command) err
 	return cmd
 }
 
-// checkScaling refuses flags that say nothing of what is asked for: those of --scale without it, and with it all others
-// but those of both.
+// checkScaling rejects flags without effect: those of --scale if it is not given, and with --scale all flags but its
+// own and those in both.
 func checkScaling(cmd *cobra.Command, scaling bool, both ...string) (err error) {
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		if of := strings.HasPrefix(f.Usage, "with --scale, "); f.Changed && of != scaling &&

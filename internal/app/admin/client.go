@@ -153,8 +153,8 @@ func (c *client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Se
 	})
 }
 
-// seedFrom adds the seeds of files, piece by piece. It returns those that were typed with the first of them: what is
-// known is no harm, and where there are some, the crawl has seeds.
+// seedFrom adds the seeds of files in pieces. It returns the typed URLs and the first seeds of the files: adding known
+// URLs again is harmless, and a non-empty result shows that the crawl has seeds.
 func (c *client) seedFrom(ctx context.Context, typed []string, files []*seeds.File) ([]string, error) {
 	urls, err := asURLs(typed)
 	if err != nil {

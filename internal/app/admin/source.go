@@ -133,7 +133,7 @@ func (s *steerer) Tune(ctx context.Context, f func(now map[string][]string) ([]i
 	})
 }
 
-// BlockedAll has a client of its own, as it receives what comes over the bus.
+// BlockedAll opens a client of its own, because it receives messages of the bus.
 func (s *source) BlockedAll(ctx context.Context, rules []string) (all *inspect.BlockedAll, err error) {
 	c, err := s.View(ctx)
 	if err != nil {

@@ -34,7 +34,7 @@ type Explanation struct {
 	Claiming  bool `json:"claiming,omitempty"`  // a link to it waits until those who remember its host have it
 	Elsewhere bool `json:"elsewhere,omitempty"` // another node is the one to fetch it
 
-	// visits of pages with more links than were read: the URL may be among the others
+	// visits of pages with unread links; the URL may be one of them
 	LinksCut int64 `json:"links_cut,omitempty"`
 
 	Overrides []policy.Applied `json:"overrides,omitempty"` // what it has in place of the crawl's settings, and by which

@@ -52,7 +52,7 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// A link that was not read is one that may be to any URL that nobody has met.
+// An unknown URL may be the target of a link that was not read.
 func TestExplainOfALinkThatWasNotRead(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {

@@ -142,7 +142,7 @@ func TestAFiniteSiteIsCrawledWhole(t *testing.T) {
 	isCrawledWhole(t, h, want, 300, 600)
 }
 
-// Translations without a table of contents, whose pages lead from one to the next: the first 40 chapters are not translated.
+// Each translation is a chain of pages without a table of contents, and its first 40 chapters are not translated.
 func TestTranslationsThatAreChainsAreCrawledWhole(t *testing.T) {
 	t.Parallel()
 	const languages, chapters, untranslated = 12, 60, 40

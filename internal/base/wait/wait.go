@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// For returns after d, or when ctx ends: then with its cause.
+// For waits for d. If ctx ends first, it returns the cause.
 func For(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -19,7 +19,7 @@ func For(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Wake leaves a word in a channel that has room for one, unless one is there.
+// Wake sends on a channel with a buffer of one, unless the buffer is full.
 func Wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -27,7 +27,7 @@ func Wake(c chan<- struct{}) {
 	}
 }
 
-// Every yields the time once in d, until ctx ends.
+// Every yields the time at intervals of d until ctx ends.
 func Every(ctx context.Context, d time.Duration) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		tick := time.NewTicker(d)
@@ -45,7 +45,7 @@ func Every(ctx context.Context, d time.Duration) iter.Seq[time.Time] {
 	}
 }
 
-// Ticks is Every with the present time before.
+// Ticks yields the current time at once, and then as Every does.
 func Ticks(ctx context.Context, d time.Duration) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		if yield(time.Now()) {
@@ -54,8 +54,9 @@ func Ticks(ctx context.Context, d time.Duration) iter.Seq[time.Time] {
 	}
 }
 
-// Holds reports whether a time is not over yet by both clocks: while a machine is suspended the monotonic one stands
-// still, and others have taken its hosts over when it wakes. Who sets the wall clock ahead costs the node a renewal.
+// Holds reports whether until is in the future by the monotonic clock and by the wall clock. The monotonic clock stops
+// while a machine is suspended, and other nodes take over its hosts meanwhile. Setting the wall clock ahead costs the
+// node one renewal.
 func Holds(until, now time.Time) bool {
 	return now.Before(until) && now.Round(0).Before(until.Round(0))
 }

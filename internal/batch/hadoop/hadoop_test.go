@@ -316,7 +316,7 @@ func (l *lab) beginAndDie(t *testing.T) (id string) {
 	return id
 }
 
-// A job that ends before its kill arrives has nothing left to be killed.
+// Killing a job that has ended is not an error.
 func TestAJobHasEndedBeforeItsKill(t *testing.T) {
 	l := open(t, hadooptest.Folder(t))
 	l.writeInput(t)

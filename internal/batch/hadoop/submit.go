@@ -152,10 +152,10 @@ func application(out string) (job string, state fate) {
 	return job, state
 }
 
-// alreadyOver is what the client says of a job that it cannot kill since it has ended meanwhile.
+// alreadyOver matches the client's error for a job that ended before it could be killed.
 var alreadyOver = regexp.MustCompile(`already (succeeded|failed|been killed)`)
 
-// kill ends a job, also when the caller has been told to stop. One that has ended by itself is no error.
+// kill ends a job, even after ctx has ended. A job that has already ended is not an error.
 func (j *job) kill(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

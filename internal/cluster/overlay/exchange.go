@@ -98,8 +98,8 @@ func (x *exchange) ping(p *peer) {
 	}
 }
 
-// try asks a node that is not in the table for a sign of life, or one that would be a neighbour for its own ones. It returns false if too many such questions are under
-// way, or too many about nodes that the same teller has reported.
+// try sends a ping to a node that is not in the table, or asks a node that may be a neighbor for its neighbors. It
+// returns false if too many such requests are in flight, or too many for nodes that the same teller has reported.
 func (x *exchange) try(c Contact, kind byte, teller uint64) bool {
 	all, same := 0, 0
 	for i := range x.open {

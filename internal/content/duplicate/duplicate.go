@@ -6,8 +6,8 @@
 //
 // Both sketches are needed. The boilerplate of a site makes the full texts of its pages similar, and lists differ only
 // in their links. If both pages have too little text outside of links, only the full texts are compared. Of pages of a
-// few words, those of one domain match whose words outside of links are the same but for numbers, and that show the
-// same images and videos: [Match.Brief].
+// few words, two of one domain match if they have the same words outside of links, except for numbers, and the same
+// images, videos and frames ([Match.Brief]).
 //
 // A [Table] finds candidates by bands of four bins (locality-sensitive hashing). It stores the signatures of a bounded
 // number of pages. It does not store a near-duplicate of a page of the same domain, so that a chain of small changes
@@ -24,7 +24,7 @@ import (
 type Signature struct {
 	main, all [bins]uint16
 	images    uint64
-	brief     uint64 // of the few words of a short page; 0: they say nothing
+	brief     uint64 // hash of the words of a short page; 0: none, or too few
 	short     bool   // all has too few shingles
 	linked    bool   // main has
 }
@@ -89,7 +89,7 @@ func NewTable(pages int) *Table {
 type Match struct {
 	URL    string // of the earlier page; "" if there is none
 	Exact  bool   // it had the same bytes
-	Brief  bool   // both have few words, which are the same but for numbers
+	Brief  bool   // both pages are short, with the same words except for numbers
 	Domain bool   // it is of the same domain
 	Copies uint32 // pages of the domain that were like the earlier page before
 }

@@ -10,7 +10,7 @@ import (
 type Reader struct {
 	main, all sketch
 	images    uint64
-	media     uint64 // images, and what else a page shows
+	media     uint64 // sources of images, videos and frames
 	words     [leastShingles + 2]span
 	own       int        // words outside of links and navigation
 	outside   [kinds]int // open elements of each kind whose text is the site's rather than the page's
@@ -18,7 +18,7 @@ type Reader struct {
 	beside    bool // in any of these
 }
 
-// A span is where a word is.
+// A span is the position of a word in the page.
 type span struct{ begin, end int }
 
 const kinds = 5 // nav, footer, aside, select, button
@@ -48,8 +48,8 @@ func (r *Reader) Read(html []byte) Signature {
 	return s
 }
 
-// brief hashes the text of a page of few words, outside of links and navigation, with what the page shows. Words that
-// have a digit are left out if enough others are left. It is 0 if there are too few words to tell pages apart.
+// brief hashes the words of a short page outside of links and navigation, and its images, videos and frames. It ignores
+// words with a digit if enough other words remain. It returns 0 if the page has too few words.
 func (r *Reader) brief(html []byte) uint64 {
 	if r.own < leastWords {
 		return 0
@@ -144,7 +144,7 @@ const (
 	noscript = 'n'<<56 | 'o'<<48 | 's'<<40 | 'c'<<32 | 'r'<<24 | 'i'<<16 | 'p'<<8 | 't'
 )
 
-// shows reports whether an element shows what its src names.
+// shows reports whether an element displays the resource of its src attribute.
 func shows(name uint64) bool {
 	switch name {
 	case img, audio, embed, iframe, media, video:

@@ -3,7 +3,7 @@ package duplicate
 const (
 	bins          = 64
 	leastShingles = 16 // below which a sketch says nothing
-	leastWords    = 3  // of a page of few words, below which they say nothing
+	leastWords    = 3  // of a short page, below which it is not compared
 )
 
 // A sketch is made of a text's shingles, three words in a row each: one permutation cut into bins, of each of which the

@@ -14,7 +14,7 @@ import (
 const (
 	maxAreas      = 64      // of a domain
 	maxAreaCopies = 1 << 16 // of a domain
-	copiesAPlace  = 8       // that take as much memory as a place in a tree
+	copiesAPlace  = 8       // copies with the memory of a place in a tree
 )
 
 type areas struct {
@@ -22,17 +22,17 @@ type areas struct {
 	copies map[uint64]struct{} // hashes of an area and the page that was copied
 }
 
-// places is how much memory they take, in places of a tree.
+// places returns the memory of the areas, in places of a tree.
 func (a *areas) places() int { return len(a.of) + len(a.copies)/copiesAPlace }
 
-// directoryOf is the host and the directory of a URL, and ends with a slash.
+// directoryOf returns the host and the directory of a URL, with the final slash.
 func directoryOf(u weburl.URL) string {
 	at := strings.Index(u.String(), "://") + len("://")
 	end := at + len(u.Host()) + len(u.Path())
 	return u.String()[at : at+strings.LastIndexByte(u.String()[at:end], '/')+1]
 }
 
-// number is that of the innermost area with a directory; 0: none has it.
+// number returns the innermost area that contains a directory, or 0.
 func (a *areas) number(directory string) int32 {
 	for directory != "" && len(a.of) > 0 {
 		if n := a.of[directory]; n > 0 {
@@ -50,8 +50,8 @@ func (a *areas) add(directory string) {
 	a.of[strings.Clone(directory)] = int32(len(a.of)) + 1
 }
 
-// Entered makes the directory of a page an area if it was entered from outside. page is the one that links to it, "" for
-// a seed, and is not vain.
+// Entered makes the directory of u an area if it was entered from outside. page is the URL of the page that links to u,
+// "" for a seed. The caller ensures that this page is not vain.
 func (d *Detector) Entered(u weburl.URL, page string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,7 +67,7 @@ func (d *Detector) Entered(u weburl.URL, page string) {
 	d.size++
 }
 
-// FirstCopy reports whether a page is the first copy of another page in its area, and the other one is not of the area.
+// FirstCopy reports whether u is the first copy of another page in its area, and the other page is outside of the area.
 func (d *Detector) FirstCopy(u, of weburl.URL) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

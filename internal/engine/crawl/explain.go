@@ -36,7 +36,7 @@ type Explanation struct {
 	Overrides []policy.Applied // what it has in place of the crawl's settings
 	Pages     int64            // that the host has given
 	Most      int64            // that it may give, 0: without limit
-	LinksCut  int64            // visits of pages of the crawl with more links than were read
+	LinksCut  int64            // visits of the crawl's pages with unread links
 
 	Shelved *item.Item // it was given up with its origin, and waits for another run
 	GivenUp string     // why its origin was given up, "" if it was not

@@ -141,6 +141,7 @@ func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
 	return true, nil
 }
 
+// isFirstCopy reports whether the page is the first copy of a page in its directory; see traps.Detector.FirstCopy.
 func (t *trapVisit) isFirstCopy(of string) bool {
 	u, err := weburl.Parse(of)
 	return err == nil && !t.guard.off && t.guard.detector.FirstCopy(t.at, u)

@@ -346,7 +346,7 @@ func TestSeedsAreAddedWhileACrawlIsPaused(t *testing.T) {
 	c.wantAll(30)
 }
 
-// A record that no node of a mesh can apply does not end the nodes: they wait until they are stopped.
+// Nodes do not exit because of a record that they cannot apply. They wait until they are stopped.
 func TestSettingsThatCannotBeApplied(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, jobtest.Serve(t, synthweb.Clean(17, 2, 10)))

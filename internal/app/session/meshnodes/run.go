@@ -190,7 +190,7 @@ func (l *life) begin(ctx context.Context) error {
 	return l.mesh.Attach(engine{e, e.Links, e.Dispatches, e.Seeding, e.Inspector})
 }
 
-// apply makes the settings of the crawl's record those of a job.
+// apply applies the settings of the crawl's record to a job.
 func (l *life) apply(j *job.Job, r desired.Record) error {
 	if l.Settle != nil {
 		if err := l.Settle(j, settings.FromMap(r.Settings)); err != nil {
@@ -200,14 +200,14 @@ func (l *life) apply(j *job.Job, r desired.Record) error {
 	return job.CheckMeshOrder(j.Order)
 }
 
-// awaitStart waits until the crawl runs, or would if it were not paused, with settings that this node can apply.
+// awaitStart waits until the crawl is running or paused, with settings that this node can apply.
 func (l *life) awaitStart(ctx context.Context) (desired.Record, error) {
 	select {
 	case <-ctx.Done():
 		return desired.Record{}, context.Cause(ctx)
 	case <-l.mesh.InStep():
 	}
-	refused := uint64(0) // the last version that was
+	refused := uint64(0) // the last version whose settings could not be applied
 	for was := desired.State(""); ; {
 		r, version := l.mesh.Crawl()
 		switch {

@@ -66,14 +66,14 @@ func (m *membership) beginCarrying(ctx context.Context) {
 	}()
 }
 
-// A carriage brings a node's record files to a place, and decides whether it does.
+// A carriage uploads a node's record files to a place, once it is decided that the node is a member.
 type carriage struct {
 	carrier session.Carrier // nil: they stay in the folder
-	begun   chan bool       // has whether the carrier was started, once that is decided; nil: nobody asks
+	begun   chan bool       // holds, after the decision, whether the carrier was started; nil: no upload
 	decide  context.CancelFunc
 }
 
-// end reports whether the carrier was started; it is not any more.
+// end reports whether the carrier was started. Afterwards it is never started.
 func (c *carriage) end() bool {
 	if c.begun == nil {
 		return false

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A pace is how many pages a second a node fetches.
+// A pace is the rate at which a node fetches pages, in pages a second.
 type pace struct {
 	mu    sync.Mutex // guards below
 	pages int64
@@ -19,7 +19,7 @@ type pace struct {
 	rate  float64
 }
 
-// at returns the pace when a node has fetched so many pages.
+// at returns the rate, given the number of pages fetched until now.
 func (p *pace) at(now time.Time, pages int64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -44,8 +44,8 @@ func WishKey(name, who string) []byte {
 	return []byte(strings.ReplaceAll(Folded(name), "/", "\x01") + "\x00" + who)
 }
 
-// EachWish calls give with the wishes in a sorter, in the order of their keys, and whether each has to be told apart: of
-// those for names that are the same to some file system, the first has the name, unless that is a folder's.
+// EachWish calls give with the requested names of a sorter, in the order of their keys. apart is true if a file system
+// may take the name for an earlier one, or if it is the name of a folder.
 func EachWish(ctx context.Context, wishes *extsort.Sorter, give func(who, value string, apart bool) error) error {
 	type wish struct{ folded, who, value string }
 	var first wish

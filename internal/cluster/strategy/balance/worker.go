@@ -34,20 +34,20 @@ type worker struct {
 	toldAt   time.Time
 }
 
-// A prediction is how long a node takes by what a model knows.
+// A prediction is the time that a model predicts for a node.
 type prediction struct {
 	time  split.Time
 	basis model.Basis
 	of    *model.Model
 }
 
-// A delivery is what was sent to a node.
+// A delivery tracks the links that were sent to a node.
 type delivery struct {
-	sent []grant       // that may not have come yet
-	took time.Duration // until it has come, of late; 0: that is not known
+	sent []grant       // that may not have arrived yet
+	took time.Duration // recent time until arrival; 0: unknown
 }
 
-// A width says whether more hosts would make a node faster.
+// A width tracks whether more hosts would make a node faster.
 type width struct {
 	idle    int       // beats in a row in which workers were idle though URLs waited
 	widened time.Time // when the node was given more hosts because of that
@@ -183,8 +183,8 @@ func (d *delivery) links() (n int) {
 	return n
 }
 
-// arrive notes that the node, with a load now, has queued so many URLs that came as links: they are what was sent to it
-// first.
+// arrive removes links that the node has queued from those that were sent, the oldest first. load is the node's current
+// load.
 func (d *delivery) arrive(now time.Time, links int, load *strategy.Load) {
 	for len(d.sent) > 0 {
 		g := &d.sent[0]
@@ -211,7 +211,7 @@ func (d *delivery) patience(come int, load *strategy.Load) time.Duration {
 	return max(lost, min(4*d.took, firstLost))
 }
 
-// takes notes how long something took to come.
+// takes adds the time that a grant took to arrive.
 func (d *delivery) takes(t time.Duration) {
 	if t = min(t, lost); d.took == 0 {
 		d.took = t
@@ -223,7 +223,7 @@ func (d *delivery) takes(t time.Duration) {
 // workOf is what a node has done, in pages: of what is under way the half, in the mean.
 func workOf(e *strategy.Load) float64 { return float64(e.Pages) + float64(e.Fetching)/2 }
 
-// see looks whether a node's workers are idle though URLs wait, and whether more hosts have helped.
+// see updates the count of idle beats, and checks whether more hosts have made the node faster.
 func (w *width) see(now time.Time, load *strategy.Load, pace float64) {
 	switch {
 	case load.Busy >= fullBusy:
@@ -240,7 +240,7 @@ func (w *width) see(now time.Time, load *strategy.Load, pace float64) {
 	}
 }
 
-// narrow reports whether a node has too few hosts: its workers are idle, and more may make it faster.
+// narrow reports whether a node has too few hosts: its workers are idle, and more hosts may make it faster.
 func (w *width) narrow(now time.Time) bool {
 	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= retry)
 }
@@ -250,7 +250,7 @@ func (w *worker) rests() bool {
 	return w.load.Busy < idleBusy && w.load.Waiting > 0 && 2*w.load.Fetching < w.load.Hosts
 }
 
-// widen notes that it is given more hosts because it has too few.
+// widen records that the node gets more hosts.
 func (w *worker) widen(now time.Time) { w.width.widened, w.width.before = now, w.pace }
 
 // progress looks whether the piece is done.
