@@ -44,7 +44,7 @@ func Fields[T any](p *Page) (T, error) {
 	if t == nil {
 		return into, fmt.Errorf("kumo: fields of %s: it is %s, not HTML", p.URL, p.Type)
 	}
-	t.Refill()
+	t.ResetSteps()
 	r := fieldReader{page: p, tree: t}
 	r.object(v, pl, 0, "")
 	if err := errors.Join(r.faults...); err != nil {

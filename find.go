@@ -59,7 +59,7 @@ func (e Element) Find(css string) iter.Seq[Element] {
 }
 
 func (e Element) each(s *tree.Selector, yield func(Element) bool) {
-	e.tree.Refill()
+	e.tree.ResetSteps()
 	for _, i := range e.tree.Find(s, e.node, maxFound) {
 		if !yield(Element{page: e.page, tree: e.tree, node: i, attr: s.Take.Attr, own: s.Take.Own}) {
 			return
@@ -73,7 +73,7 @@ func (e Element) Name() string { return e.tree.Name(e.node) }
 // Text is the element's text, and that of all in it but scripts and styles, white space collapsed; or what the selector
 // asks for instead. It has 64 KiB at most.
 func (e Element) Text() string {
-	e.tree.Refill()
+	e.tree.ResetSteps()
 	switch {
 	case e.attr != "":
 		return tree.Collapse(e.Attr(e.attr))
@@ -104,7 +104,7 @@ func (e Element) URL(name string) string {
 
 // HTML is what is in the element, as HTML of 64 KiB at most.
 func (e Element) HTML() string {
-	e.tree.Refill()
+	e.tree.ResetSteps()
 	return e.tree.HTML(e.node)
 }
 

@@ -76,7 +76,7 @@ func (p *Page) Article() Article {
 func pageOf(r *page.Record) *Page {
 	res := r.Response
 	p := &Page{URL: r.URL, From: r.From, Depth: r.Depth, Status: res.Status, Header: res.Header.Clone(),
-		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.Whole != nil, NoIndex: r.NoIndex,
+		Body: slices.Clone(res.Body), Truncated: res.Truncated != page.Whole || res.FullBody != nil, NoIndex: r.NoIndex,
 		NearDuplicate: r.NearDuplicate, ServerIP: res.ServerIP(), Time: r.Time, Took: r.Took}
 	if r.Page == nil { // a recrawl has found it as it was
 		return p

@@ -49,8 +49,8 @@ func (k keeper) PutSkip(*page.Skip) error { return nil }
 // Mark has nothing to say: a Store cannot be cut back.
 func (k keeper) Mark() ([]store.Mark, error) { return nil, nil }
 
-// Settle does nothing.
-func (k keeper) Settle() error { return nil }
+// Finalize does nothing.
+func (k keeper) Finalize() error { return nil }
 
 // Close leaves that to the caller.
 func (k keeper) Close() error { return nil }

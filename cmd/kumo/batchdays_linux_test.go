@@ -226,7 +226,7 @@ func (l *batchLab) local(name string, reducers int) *batchPlace {
 
 func (l *batchLab) hadoop() *batchPlace {
 	l.Helper()
-	return l.open("hadoop", "hadoop", hadooptest.Folder(l.T), l.reducers)
+	return l.open("hadoop", "hadoop", hadooptest.TempFolder(l.T), l.reducers)
 }
 
 // command is kumo, to run day n.

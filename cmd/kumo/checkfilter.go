@@ -74,14 +74,14 @@ func (c *filterCheck) run(cmd *cobra.Command, args []string) error {
 	}
 	mute := 0
 	rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	tell := func(t *ask.Tried) error {
+	tell := func(t *ask.Trial) error {
 		if t.Error != "" {
 			mute++
 		}
 		if c.asJSON {
 			return text.JSON(cmd.OutOrStdout(), t)
 		}
-		fmt.Fprintf(rows, "%s\t%s\t%.1f ms\t%s\n", t.Point, filter.Plain(t.URL, 100), t.Millis, t.Words())
+		fmt.Fprintf(rows, "%s\t%s\t%.1f ms\t%s\n", t.Point, filter.Plain(t.URL, 100), t.Millis, t.Summary())
 		return nil
 	}
 	for _, name := range args[1:] {

@@ -222,9 +222,9 @@ func (o *options) crawl(ctx context.Context, out io.Writer) (err error) {
 		return err
 	case report.Pages == 0:
 		return errNothing
-	case report.GaveUpMany():
-		return fmt.Errorf("%d of %d hosts were %w", report.HostsGivenUp,
-			report.HostsAnswered+report.HostsGivenUp-report.HostsFell, errGaveUp)
+	case report.AbandonedMany():
+		return fmt.Errorf("%d of %d hosts were %w", report.HostsAbandoned,
+			report.HostsAnswered+report.HostsAbandoned-report.HostsFailed, errGaveUp)
 	}
 	return nil
 }
@@ -488,12 +488,12 @@ func (s *show) logging() crawl.Listener {
 			s.log.Log(context.Background(), level, text, "host", host, "status", status, "retry_after", ask.String(), "waits",
 				wait.String())
 		},
-		CutOff: func(since time.Time, why string) {
+		Offline: func(since time.Time, why string) {
 			s.log.Error("cut off from the web: none of the hosts that worked can be reached; the crawl waits, tries a few of "+
 				"them now and then, and goes on by itself",
 				"since", since.UTC().Format(time.RFC3339), "why", why)
 		},
-		Back: func(after time.Duration, reached bool) {
+		Online: func(after time.Duration, reached bool) {
 			if reached {
 				s.log.Warn("the web is reached again: the crawl goes on", "cut_off_for", after.Round(time.Second).String())
 				return
@@ -501,7 +501,7 @@ func (s *show) logging() crawl.Listener {
 			s.log.Warn("the few hosts that worked are not reached again: they are no longer waited for", "waited",
 				after.Round(time.Second).String())
 		},
-		Scarce: func(why string) {
+		NoSockets: func(why string) {
 			s.log.Error("this machine has no file descriptor, port or buffer left for a connection: connecting waits; see "+
 				"ulimit -n, or lower --concurrency",
 				"why", why)
@@ -514,10 +514,10 @@ func (s *show) logging() crawl.Listener {
 		Stalled: func(after time.Duration, why, do string) {
 			s.log.Error("stalled: "+why, "nothing_answered_for", after.Round(time.Second).String(), "do", do)
 		},
-		Moving: func(after time.Duration) {
+		Recovered: func(after time.Duration) {
 			s.log.Warn("no longer stalled: the crawl goes on", "stalled_for", after.Round(time.Second).String())
 		},
-		GaveUp: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
+		Abandoned: func(host, why string) { s.log.Warn("host given up", "host", host, "why", why) },
 		Idle: func(next time.Time) {
 			s.log.Info("nothing waits; Ctrl-C stops", "next_recrawl", next.UTC().Format(time.RFC3339))
 		},

@@ -78,7 +78,7 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 	}
 	show.uploads = func() string {
 		s := up.Status()
-		return cmp.Or(s.Words(), "nothing waits for "+s.Place)
+		return cmp.Or(s.Summary(), "nothing waits for "+s.Place)
 	}
 	show.placeOpened(up, o.place, o.Job.Dir)
 	return up, nil
@@ -102,10 +102,10 @@ func (s *show) placeOpened(up *uploads.Upload, place, folder string) {
 // placeFails says that the place fails. Where it is not tried again, somebody has to do something.
 func (s *show) placeFails(u stats.Uploads) {
 	if u.Next == 0 {
-		s.log.Error("place: "+u.Words(), "place", u.Place)
+		s.log.Error("place: "+u.Summary(), "place", u.Place)
 		return
 	}
-	s.log.Warn("place: "+u.Words(), "place", u.Place)
+	s.log.Warn("place: "+u.Summary(), "place", u.Place)
 }
 
 func (s *show) placeWorks(u stats.Uploads) { s.log.Info("place: it works again", "place", u.Place) }
@@ -139,13 +139,13 @@ func adviseWaits(err error) error {
 
 func printUploads(w io.Writer, s stats.Uploads) {
 	fmt.Fprintf(w, "  %-9s %s: %s (%s)\n", "place", s.Place, stats.Count(s.Files, "files"), stats.Bytes(s.Bytes))
-	if words := s.Words(); words != "" {
+	if words := s.Summary(); words != "" {
 		fmt.Fprintf(w, "  %-9s %s\n", "", words)
 	}
 	if s.State != nil {
-		fmt.Fprintf(w, "  %-9s %s\n", "state", s.State.Words(time.Now()))
+		fmt.Fprintf(w, "  %-9s %s\n", "state", s.State.Summary(time.Now()))
 	}
-	if words := s.State.Lacking(); words != "" {
+	if words := s.State.MissingHint(); words != "" {
 		fmt.Fprintf(w, "  %-9s %s\n", "", words)
 	}
 }

@@ -189,7 +189,7 @@ func (e *explainer) askOwner(stderr io.Writer, x *text.Explained, u weburl.URL) 
 		if err != nil {
 			return err
 		}
-		slice := job.SlicesOf(settings.FromMap(r.Settings)).At(u.Host(), u.String())
+		slice := job.SlicesOf(settings.FromMap(r.Settings)).OfHost(u.Host(), u.String())
 		if x.Owner, err = control.Owner(e.ctx, slice, e.self, e.wait); err != nil || x.Owner != nil {
 			return err
 		}

@@ -38,11 +38,11 @@ func recordsOf(rules *fields.Rules, shares func() crawl.Shares) *job.Fields {
 	readers := sync.Pool{New: func() any { return rules.NewReader() }}
 	tally := fields.NewTally()
 	read := func(resp *page.Response, pg *page.Page) ([]page.Fields, error) {
-		if !rules.For(resp.URL) || !fields.Readable(pg.Sniffed) {
+		if !rules.Matches(resp.URL) || !fields.Readable(pg.Sniffed) {
 			return nil, nil
 		}
 		body := resp.Body
-		if int64(len(body)) <= shares().DeskRoom() {
+		if int64(len(body)) <= shares().SlotRoom() {
 			places() <- struct{}{}
 			defer func() { <-places() }()
 		}
@@ -60,5 +60,5 @@ func recordsOf(rules *fields.Rules, shares func() crawl.Shares) *job.Fields {
 		}
 		return res.Records, nil
 	}
-	return &job.Fields{Read: read, Before: tally.GoOn, Counts: func() []stats.FieldCounts { return tally.Counts() }}
+	return &job.Fields{Read: read, Before: tally.Restore, Counts: func() []stats.FieldCounts { return tally.Counts() }}
 }

@@ -42,7 +42,7 @@ type filters []asked
 
 type asked interface {
 	ask.Filter
-	GoOn(was stats.FilterCounts)
+	Resume(was stats.FilterCounts)
 	Counts() stats.FilterCounts
 	Close()
 }
@@ -114,7 +114,7 @@ func (all filters) goOn(was []stats.FilterCounts) {
 	for _, p := range all {
 		for _, c := range was {
 			if c.Filter == p.Name() {
-				p.GoOn(c)
+				p.Resume(c)
 				break
 			}
 		}

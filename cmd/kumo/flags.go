@@ -72,8 +72,8 @@ func (o *options) finish() (err error) {
 	if err := o.readOverrides(); err != nil {
 		return err
 	}
-	if r := &j.Crawl.Recrawl; len(r.Intervals) == 0 && j.Crawl.Overrides.Revisit() {
-		r.Intervals, r.Keep = []policy.Interval{{}}, true // never, but for what overrides say
+	if r := &j.Crawl.Recrawl; len(r.Intervals) == 0 && j.Crawl.Overrides.Recrawls() {
+		r.Intervals, r.Continuous = []policy.Interval{{}}, true // never, but for what overrides say
 	}
 	if o.Text = o.Text || o.Index; o.Text {
 		j.Text = mainTexts(o.Job.Shares)
@@ -164,7 +164,7 @@ func parseRecrawl(intervals []string, due bool) (r policy.Recrawl, err error) {
 		}
 		r.Intervals = append(r.Intervals, i)
 	}
-	r.Keep = len(intervals) > 0 && !due
+	r.Continuous = len(intervals) > 0 && !due
 	if due && len(intervals) == 0 {
 		r.Intervals = []policy.Interval{policy.DefaultInterval()}
 	}

@@ -78,7 +78,7 @@ func foreignCmd(ts *testscript.TestScript, _ bool, args []string) {
 	var value []byte
 	switch args[2] {
 	case "table":
-		key, value = quorum.TableKey, (&quorum.Table{Epoch: 1, Settled: 1, Layout: args[3]}).Encode()
+		key, value = quorum.TableKey, (&quorum.Table{Epoch: 1, Finalized: 1, Layout: args[3]}).Encode()
 	case "lease":
 		key = quorum.LeasePrefix + args[3] + "~1"
 		seconds, err := strconv.Atoi(args[4])

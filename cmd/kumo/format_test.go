@@ -29,10 +29,10 @@ func TestNewerFormat(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	name := filepath.Join(dir, folder.FormatName)
-	if text, whole := settings.ReadKept(name); !whole || !strings.HasPrefix(string(text), "format: 1\n") {
+	if text, whole := settings.ReadChecked(name); !whole || !strings.HasPrefix(string(text), "format: 1\n") {
 		t.Errorf("the crawl's format is %q", text)
 	}
-	if err := os.WriteFile(name, settings.Keep([]byte("format: 7\nkumo: 9.9.9\n")), 0o600); err != nil {
+	if err := os.WriteFile(name, settings.AppendChecksum([]byte("format: 7\nkumo: 9.9.9\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	before := filesOf(t, dir)

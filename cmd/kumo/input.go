@@ -36,7 +36,7 @@ func (o *options) readInput(ctx context.Context) error {
 	if f.Bad > 0 {
 		o.warnings = append(o.warnings, "left out, as --skip-bad-seeds says: "+f.FaultsText())
 	}
-	if doubt := f.Doubt(); doubt != "" {
+	if doubt := f.Warning(); doubt != "" {
 		o.warnings = append(o.warnings, doubt)
 	}
 	if f.Few() {

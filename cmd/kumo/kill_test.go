@@ -279,7 +279,7 @@ func (k *killer) judge() {
 	if most := int64(2*k.hosts + len(k.lives)); score.Robots > most {
 		k.Errorf("%d requests for robots.txt, at most %d should be", score.Robots, most)
 	}
-	storetest.Agree(k.T, k.dir)
+	storetest.CheckConsistent(k.T, k.dir)
 	k.wantRecords()
 }
 

@@ -144,7 +144,7 @@ func urlArg(arg string) (string, error) {
 		raw = "https://" + raw
 	}
 	u, err := weburl.Parse(raw)
-	if err != nil || !u.Web() {
+	if err != nil || !u.IsHTTP() {
 		return "", usagef("%q is no URL of a page", arg)
 	}
 	return u.Canonical().String(), nil

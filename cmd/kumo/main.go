@@ -177,7 +177,7 @@ func exitCode(err error) int {
 		return exitDiskFull
 	case errors.Is(err, errNothing), errors.Is(err, batch.ErrNothing), errors.Is(err, crawl.ErrNoProxy):
 		return exitNothing
-	case errors.Is(err, errGaveUp), errors.Is(err, crawl.ErrCutOff):
+	case errors.Is(err, errGaveUp), errors.Is(err, crawl.ErrOffline):
 		return exitUnreached
 	case isBehind(err), errors.Is(err, upload.ErrWaits), errors.Is(err, upload.ErrTaken):
 		return exitBehind

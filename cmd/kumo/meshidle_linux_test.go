@@ -122,7 +122,7 @@ func beside(ctx context.Context, i int, key secret.Secret, at string, star bool,
 	}
 	l := &live{messenger: m, only: only, came: make(chan peer.Event, 1000)}
 	l.peer = peer.New(peer.Config{Overlay: overlay.Config{Self: contactOf(m.Self()), Seed: uint64(i)},
-		Mesh: mesh.Config{Waits: func(string) bool { return false }, Process: uint64(i + 1)}})
+		Mesh: mesh.Config{HasPending: func(string) bool { return false }, Process: uint64(i + 1)}})
 	all.Go(func() {
 		_ = m.Receive(ctx, func(from strategy.Node, data []byte) {
 			if len(data) > 0 && data[0] == 'p' {

@@ -97,7 +97,7 @@ func mirrorPlace(args []string) (urls []string, dir string, err error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return args, filepath.Join("mirrors", weburl.FileWord(parsed[0].Hostname())), nil
+		return args, filepath.Join("mirrors", weburl.FileNamePart(parsed[0].Hostname())), nil
 	}
 	return args[:1], args[1], checkFolder("DIR", args[1])
 }

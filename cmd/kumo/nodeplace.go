@@ -81,7 +81,7 @@ func (n *noder) carry(show *show) session.Carry {
 			return "nothing waits"
 		}
 		s := up.Status()
-		return cmp.Or(s.Words(), "nothing waits for "+s.Place)
+		return cmp.Or(s.Summary(), "nothing waits for "+s.Place)
 	}
 	return func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
 		at, earlier := uploads.Below(n.o.place, life), j.Dir != n.out

@@ -89,7 +89,7 @@ func (o *options) changes(all *pflag.FlagSet, crawl string, was map[string][]str
 			changed = append(changed, s)
 			continue
 		}
-		if !s.Same(settings.Setting{Key: s.Key, Values: was[s.Key]}) {
+		if !s.Equal(settings.Setting{Key: s.Key, Values: was[s.Key]}) {
 			return nil, usagef("the crawl %q was started %s, and what its nodes share does not change: leave --%s out, or "+
 				"begin another crawl",
 				crawl, with(s.Key, was[s.Key]), s.Key)

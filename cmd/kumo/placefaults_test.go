@@ -49,7 +49,7 @@ func TestPlaceFaults(t *testing.T) {
 
 // TestPlaceOnHDFS has a crawl into a real HDFS killed twice; then it goes on, and is judged alike.
 func TestPlaceOnHDFS(t *testing.T) {
-	folder := hadooptest.Folder(t)
+	folder := hadooptest.TempFolder(t)
 	seed := number("KUMO_TEST_SEED", rand.Uint64()>>1)
 	t.Logf("KUMO_TEST_SEED=%d", seed)
 	p := newPlaceTrial(t, seed)

@@ -72,7 +72,7 @@ func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJ
 	}
 	if o.Job.File != nil {
 		for _, fault := range o.Job.File.Faults {
-			bad = append(bad, plan.Bad{Line: fault.Line, Text: fault.Text, Why: fault.Why.Error()})
+			bad = append(bad, plan.BadSeed{Line: fault.Line, Text: fault.Text, Why: fault.Why.Error()})
 		}
 	}
 	o.Job.Warn = func(err error) { fmt.Fprintln(stderr, "kumo:", err) }
@@ -82,7 +82,7 @@ func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJ
 	}
 	survey, done, err := wire.Survey(&o.Job)
 	switch {
-	case errors.Is(err, plan.ErrMany):
+	case errors.Is(err, plan.ErrTooMany):
 		return advice.Usage("%w: plan for a part of them, as of head -n %d", err, plan.MaxHosts)
 	case err != nil:
 		return err
@@ -106,10 +106,10 @@ func (o *options) plan(ctx context.Context, f *pflag.FlagSet, args []string, asJ
 }
 
 // goodSeeds takes out of the arguments what is no URL.
-func goodSeeds(args []string) (good []string, bad []plan.Bad) {
+func goodSeeds(args []string) (good []string, bad []plan.BadSeed) {
 	for _, arg := range args {
 		if _, err := seeds.ParseURL(arg); err != nil {
-			bad = append(bad, plan.Bad{Text: arg, Why: err.Error()})
+			bad = append(bad, plan.BadSeed{Text: arg, Why: err.Error()})
 			continue
 		}
 		good = append(good, arg)

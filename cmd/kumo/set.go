@@ -182,7 +182,7 @@ func (c *clusterFlags) set(ctx context.Context, w io.Writer, control admin.Clien
 	var said []string
 	for _, s := range wishes {
 		before := settings.Setting{Key: s.Key, Values: was[s.Key]}
-		if s.Same(before) {
+		if s.Equal(before) {
 			said = append(said, fmt.Sprintf("%s is %s already", s.Key, valueOf(s.Key, s.Values)))
 		} else {
 			said = append(said, fmt.Sprintf("%s is %s now, was %s", s.Key, valueOf(s.Key, s.Values),
@@ -201,7 +201,7 @@ func checkWishes(r desired.Record, wishes []settings.Setting) ([]settings.Settin
 	idle := r.State == desired.Stopping || r.State == desired.Done
 	for _, s := range wishes {
 		may, why := mayChange(s.Key)
-		same := s.Same(settings.Setting{Key: s.Key, Values: r.Settings[s.Key]})
+		same := s.Equal(settings.Setting{Key: s.Key, Values: r.Settings[s.Key]})
 		if !same && (may == mayNever || may == mayStopped && !idle) {
 			return nil, usagef("%s cannot change now: %s", s.Key, why)
 		}

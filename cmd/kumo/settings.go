@@ -220,7 +220,7 @@ func (o *options) checkSaved(f *pflag.FlagSet, s settings.Setting, now []setting
 		return nil
 	}
 	if i := slices.IndexFunc(now, func(t settings.Setting) bool { return t.Key == s.Key }); i >= 0 &&
-		(now[i].Same(s) || setting.Widens(s.Key, s.Values, now[i].Values)) {
+		(now[i].Equal(s) || setting.Widens(s.Key, s.Values, now[i].Values)) {
 		return nil
 	}
 	change := "cannot change"

@@ -24,7 +24,7 @@ func mainTexts(shares func() crawl.Shares) func(*page.Response, *page.Page) (*pa
 	most := sync.OnceValue(func() int { return mostText(shares()) })
 	return func(resp *page.Response, pg *page.Page) (*page.MainText, error) {
 		body := resp.Body
-		if int64(len(body)) <= shares().DeskRoom() {
+		if int64(len(body)) <= shares().SlotRoom() {
 			places() <- struct{}{}
 			defer func() { <-places() }()
 		}

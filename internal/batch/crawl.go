@@ -75,7 +75,7 @@ func (s *setup) fromKnown(m *member, k *Known) InURL {
 		in.ETag, in.Modified = k.ETag, k.Modified
 	}
 	// by day: what was fetched in the evening is due in the morning, if it is due that day
-	due := m.recrawl.Of(k.URL).Due(k.Visits)
+	due := m.recrawl.IntervalFor(k.URL).Due(k.Visits)
 	in.Due = !due.IsZero() && due.UTC().Format(dateForm) <= s.Date
 	return in
 }

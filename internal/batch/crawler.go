@@ -88,7 +88,7 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 			c.least = interval
 		}
 		for _, seed := range m.Seeds {
-			if u, err := weburl.Parse(seed); err == nil && weburl.NamesAddress(u.Hostname()) {
+			if u, err := weburl.Parse(seed); err == nil && weburl.IsAddress(u.Hostname()) {
 				client.Allow(u.Host()) // a seed permits such an address
 			}
 		}
@@ -100,7 +100,7 @@ func (s *setup) newCrawler(t *Task, client *fetch.Client, emit Emit) *crawler {
 	cache := robots.NewCache(robots.Config{Agent: s.Fetching.Agent, ErrorTTL: 24 * time.Hour, MaxBytes: rulesMemory,
 		Now: s.Now})
 	c.hosts = &hosts{frontier: c.frontier, rules: cache, intervals: map[string]time.Duration{}}
-	c.gate = visit.NewGate(&visit.Gate{Rules: cache, Frontier: c.frontier, Moot: c.rules.isDeferred,
+	c.gate = visit.NewGate(&visit.Gate{Rules: cache, Frontier: c.frontier, Unavailable: c.rules.isDeferred,
 		Delay: func(host string, asked time.Duration) time.Duration {
 			return max(asked, c.least, c.hosts.interval(host))
 		}})
@@ -187,7 +187,7 @@ func (c *crawler) feed(ctx context.Context, groups Groups) error {
 // add adds wishes for a URL to the frontier, as far as the rules of their collections allow.
 func (c *crawler) add(url string, wishes []InURL) error {
 	u, err := weburl.Parse(url)
-	if err != nil || !u.Web() {
+	if err != nil || !u.IsHTTP() {
 		for i := range wishes {
 			if err := c.out.refuse(&wishes[i], "url", "not a URL of the web"); err != nil {
 				return err
@@ -259,7 +259,7 @@ func (c *crawler) work(ctx context.Context) error {
 		v, err := c.frontier.Next(ctx)
 		c.idle.Add(int64(time.Since(began)))
 		switch {
-		case errors.Is(err, frontier.ErrDry):
+		case errors.Is(err, frontier.ErrDrained):
 			return nil
 		case err != nil:
 			return err

@@ -63,7 +63,7 @@ func CheckFields(c *collection.Collection) error {
 // fields emits the records of a page, and what its rules have found and missed. A page for which no rule is costs a
 // comparison of its URL with theirs.
 func (m *member) fields(t *Task, d *Document, emit Emit) error {
-	if m.maker == nil || !d.MetaIndex || d.NoArchive || !fields.Readable(d.Type) || !m.maker.rules.For(d.URL) {
+	if m.maker == nil || !d.MetaIndex || d.NoArchive || !fields.Readable(d.Type) || !m.maker.rules.Matches(d.URL) {
 		return nil
 	}
 	res, err := m.maker.read(d)
@@ -199,7 +199,7 @@ func (p *Pipeline) writeFields(ctx context.Context, pt *part) error {
 			return err
 		}
 		if before != nil {
-			all.GoOn(before.SoFar)
+			all.Restore(before.SoFar)
 			break
 		}
 	}

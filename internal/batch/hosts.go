@@ -36,7 +36,7 @@ func (hs *hosts) push(u weburl.URL, it item.Item, interval time.Duration) {
 		delay = max(delay, asked)
 	}
 	if !known {
-		hs.frontier.Arrive(key, delay, delay, it)
+		hs.frontier.Import(key, delay, delay, it)
 		return
 	}
 	if interval > was {

@@ -115,7 +115,7 @@ func (m *member) learn(d *Document, was *Known) (k Known, keep bool) {
 		planned = page.Gone
 	}
 	k.Depth, k.Seed = min(k.Depth, d.Depth), k.Seed || d.Seed
-	k.Visits = m.recrawl.Of(d.URL).Plan(k.Visits, planned, d.Time)
+	k.Visits = m.recrawl.IntervalFor(d.URL).Plan(k.Visits, planned, d.Time)
 	k.Visits.Last = d.Time
 	if d.Found == page.Trouble || d.Found == page.Gone {
 		return k, true // nothing was learnt of the page that was there

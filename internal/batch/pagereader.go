@@ -35,9 +35,9 @@ func newPageReader(s *setup) *pageReader {
 func (r *pageReader) answer(resp *page.Response) (d Document, err error) {
 	d = Document{Status: resp.Status, Addr: resp.Addr, Request: resp.RequestRaw, Raw: resp.Raw, HeadLen: resp.HeadLen,
 		Truncated: resp.Truncated, MetaFollow: true, MetaIndex: true}
-	if resp.Far != nil {
-		d.Raw = make([]byte, resp.Far.Raw.Len())
-		if _, err := resp.Far.Raw.ReadAt(d.Raw, 0); err != nil && !errors.Is(err, io.EOF) {
+	if resp.Spooled != nil {
+		d.Raw = make([]byte, resp.Spooled.Raw.Len())
+		if _, err := resp.Spooled.Raw.ReadAt(d.Raw, 0); err != nil && !errors.Is(err, io.EOF) {
 			return d, err
 		}
 	}
@@ -81,7 +81,7 @@ func (r *pageReader) describe(d *Document, resp *page.Response, pg *page.Page) {
 			return
 		}
 	}
-	d.Type, d.Charset, d.CharsetHow = pg.Sniffed, pg.Charset, pg.CharsetHow
+	d.Type, d.Charset, d.CharsetHow = pg.Sniffed, pg.Charset, pg.CharsetSource
 	d.MetaFollow, d.MetaIndex, d.NoArchive = !pg.Robots.NoFollow, !pg.Robots.NoIndex, pg.Robots.NoArchive
 	if at := pg.Robots.UnavailableAfter; !at.IsZero() && !r.now().Before(at) {
 		d.MetaIndex = false

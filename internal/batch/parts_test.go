@@ -77,7 +77,7 @@ func TestAHostKeepsItsLongestInterval(t *testing.T) {
 	if got := hs.interval(u.Host()); got != 2*time.Minute || hs.interval("b.example") != 0 {
 		t.Errorf("the host's interval is %v", got)
 	}
-	if h, _ := f.Host(u.Host()); h.Delay != 2*time.Minute || h.Waiting != 3 {
+	if h, _ := f.Host(u.Host()); h.Delay != 2*time.Minute || h.Pending != 3 {
 		t.Errorf("the frontier has %+v", h)
 	}
 }

@@ -89,7 +89,7 @@ func openOf(key, value []byte, k Kind, code, url *string) (r *varint.Reader, err
 
 // whole is the error of a value that was read to its end, or should have been.
 func whole(r *varint.Reader, k Kind) error {
-	if !r.Whole() {
+	if !r.Complete() {
 		return fmt.Errorf("kind %c: %w", k, ErrDamaged)
 	}
 	return nil

@@ -55,7 +55,7 @@ func JudgeLink(ctx context.Context, p place.Place, c *collection.Collection, s *
 		return policy.Verdict{}, fmt.Errorf("%s: %w: %w", settingsName(c, s.Date), ErrDamaged, err)
 	}
 	u, err := weburl.Parse(url)
-	if err != nil || !u.Web() {
+	if err != nil || !u.IsHTTP() {
 		return policy.Verdict{Rule: "url", Why: "not a URL of the web"}, nil
 	}
 	return rules.Judge(u, policy.Link{Kind: page.Anchor, Depth: 1}), nil

@@ -70,7 +70,7 @@ func simulate(t *testing.T, hosts []HostLoad, plan map[string]int, n, threads in
 				for i := range hosts {
 					if h := &hosts[i]; plan[h.Host] == part {
 						key := h.Host + ".test"
-						f.Arrive(key, h.Interval, h.Interval, item.Item{URL: "http://" + key + "/0"})
+						f.Import(key, h.Interval, h.Interval, item.Item{URL: "http://" + key + "/0"})
 						for page := 1; page < int(h.URLs); page++ {
 							f.Push(key, item.Item{URL: fmt.Sprint("http://", key, "/", page)})
 						}

@@ -48,7 +48,7 @@ func (c *crawler) leave(v *frontier.Visit, u weburl.URL) (over bool, err error) 
 	} else if ok, line := rules.Allowed(u.RequestURI()); ok {
 		return false, nil
 	} else if rules.Temporary() {
-		each = func(in *InURL) error { return c.out.fail(in, page.NoRules, line+c.rules.failure(origin)) }
+		each = func(in *InURL) error { return c.out.fail(in, page.NoRobots, line+c.rules.failure(origin)) }
 	} else {
 		each = func(in *InURL) error { return c.out.refuse(in, ruleRobots, line) }
 	}
@@ -87,7 +87,7 @@ func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, re
 	if v.Robots != "" {
 		c.task.Count(JobCrawl, "robots.txt requests", 1)
 		if j.Again && !gone {
-			r.Again = []item.Item{v.Item}
+			r.Requeue = []item.Item{v.Item}
 		} else if err := c.readRobots(v, u, resp, begun, &j); err != nil {
 			return err
 		}
@@ -99,9 +99,9 @@ func (c *crawler) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL, re
 	err = nil
 	switch {
 	case j.Again:
-		v.Late = j.Late
+		v.QueueLast = j.Late
 		c.pending.add(v.URL, wishes)
-		r.Again = []item.Item{v.Item}
+		r.Requeue = []item.Item{v.Item}
 		c.task.Count(JobCrawl, "tries again", 1)
 	case j.Failure != page.None:
 		for i := range wishes {
@@ -209,7 +209,7 @@ func (c *crawler) readRobots(v *frontier.Visit, u weburl.URL, resp *page.Respons
 		d.Time, d.Took, d.Malformed = begun, resp.Total, resp.Malformed
 		r.Exchange, r.Status = d, resp.Status
 	}
-	next, to := c.gate.Settle(v, u, r.Status, resp)
+	next, to := c.gate.HandleAnswer(v, u, r.Status, resp)
 	if !to.IsZero() {
 		r.Status, r.Moved = 0, next.URL
 	} else if r.Status >= 200 && r.Status <= 299 {

@@ -183,14 +183,14 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 		all.Nodes = append(all.Nodes, reported(&r, now))
 		met = append(met, r.Events)
 	}
-	all.Events = asEvents(chronicle.Merged(met...))
+	all.Events = asEvents(chronicle.Merge(met...))
 	sortNodes(all.Nodes)
 	return all, nil
 }
 
 func reported(r *control.Report, now time.Time) inspect.Node {
 	n := inspect.Node{Node: r.Node, Name: strategy.Node(r.Node).Name(), Is: inspect.NodeJoining, Slot: -1, Clock: r.Clock,
-		Version: r.Version, Address: r.Address, Idle: r.Idle, CutOff: tenths(r.CutOff), CutOffWhy: r.CutOffWhy,
+		Version: r.Version, Address: r.Address, Idle: r.Idle, CutOff: tenths(r.Offline), CutOffWhy: r.OfflineReason,
 		EndsIn: tenths(r.EndsIn), Growth: tenths(r.Growth), Forecast: r.Forecast,
 		Stalled: tenths(r.Stalled), StalledBy: r.StalledBy, StallWhy: r.StallWhy, StallDo: r.StallDo,
 		Age: tenths(now.Sub(r.Clock).Seconds()),

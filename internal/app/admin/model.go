@@ -99,7 +99,7 @@ var predicted = []int{10, 100, 1000}
 
 func modelOf(crawl string, learnt *model.Model, samples []model.Sample, nodes []node.Status) *inspect.Model {
 	r := learnt.Report()
-	m := &inspect.Model{Crawl: crawl, Samples: len(samples), Trained: r.Trained, Least: model.DefaultLeast,
+	m := &inspect.Model{Crawl: crawl, Samples: len(samples), Trained: r.Trained, Least: model.DefaultMinSamples,
 		HeldBack: r.HeldBack, Error: r.Error, ErrorByPace: r.ByPace, Nodes: []inspect.NodeModel{}}
 	by := map[string]*inspect.NodeModel{}
 	of := func(name string) *inspect.NodeModel {

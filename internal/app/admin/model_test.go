@@ -48,7 +48,7 @@ func TestModel(t *testing.T) {
 		{400, "learnt", "learnt", "learnt", map[string]float64{"slow": 13, "fast": 8, "new": 13}},
 	} {
 		samples := samplesOf(c.samples)
-		m := modelOf("test", balance.Learn(balance.LAN(), samples), samples, nodes)
+		m := modelOf("test", balance.TrainModel(balance.LAN(), samples), samples, nodes)
 		t.Logf("%d samples: %+v", c.samples, m)
 		if m.Samples != c.samples || (m.Trained > 0) != (c.slow == "learnt") || m.Error > 0.1 {
 			t.Errorf("%d samples: %+v", c.samples, m)

@@ -65,7 +65,7 @@ func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 	if p.Owner != nil {
 		return p.hashed(t, &q)
 	}
-	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Settled}, limit: q.Limit,
+	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Finalized}, limit: q.Limit,
 		by: map[strategy.Node]*inspect.OwnedBy{}, table: t, placement: p}
 	m := newMatcher(q.Names)
 	if err := c.readTable(ctx, w, p, func(h central.Host) {
@@ -157,7 +157,7 @@ func (p *Placement) hashed(t *quorum.Table, q *HostQuery) (*inspect.Owners, erro
 	if err := q.named(cmp.Or(p.Strategy, "shard")); err != nil {
 		return nil, err
 	}
-	all := &inspect.Owners{Moving: t.Epoch != t.Settled}
+	all := &inspect.Owners{Moving: t.Epoch != t.Finalized}
 	for _, host := range q.Names {
 		for slice := range q.Slices.All(host) {
 			all.Hosts = append(all.Hosts, *p.owned(t, slice))
@@ -174,7 +174,7 @@ func (p *Placement) owned(t *quorum.Table, host string) *inspect.Owned {
 // ownedOf is a host of the control unit's table as people see it.
 func (p *Placement) ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
 	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
-		State: inspect.HostState(h.State), Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.Again}
+		State: inspect.HostState(h.State), Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.RetryAt}
 	if p.Strategy == Balance && o.State == inspect.HostReached { // it is not tried who reaches it
 		o.State = inspect.HostGiven
 	}

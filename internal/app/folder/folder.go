@@ -298,7 +298,7 @@ func (f *Folder) WriteSettings(all []settings.Setting) error {
 		return err
 	}
 	return errors.Join(f.Replace(settings.Name, data), f.Replace(filepath.Join("state", settings.Name),
-		settings.Keep(data)))
+		settings.AppendChecksum(data)))
 }
 
 // Replace writes one of the folder's files as a whole.

@@ -49,7 +49,7 @@ func readFormat(dir string) (format int, kumo string, err error) {
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return 1, "", nil
 	}
-	text, whole := settings.ReadKept(name)
+	text, whole := settings.ReadChecked(name)
 	if n, _ := fmt.Sscanf(string(text), formatText, &format, &kumo); !whole || n < 2 {
 		return 0, "", errors.New("it is not as kumo wrote it")
 	}
@@ -61,5 +61,5 @@ func (f *Folder) WriteFormat() error {
 	if format, kumo, err := readFormat(f.Dir); err == nil && format == Format && kumo != "" {
 		return nil
 	}
-	return f.Replace(FormatName, settings.Keep(fmt.Appendf(nil, formatText, Format, settings.Version)))
+	return f.Replace(FormatName, settings.AppendChecksum(fmt.Appendf(nil, formatText, Format, settings.Version)))
 }

@@ -53,7 +53,7 @@ func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error)
 	if c.Logins != nil {
 		sessions, err := login.New(c.Logins, client, c.Fetch.Jar)
 		if err == nil {
-			err = sessions.EnterAll(ctx)
+			err = sessions.LogInAll(ctx)
 		}
 		if err != nil {
 			return nil, err

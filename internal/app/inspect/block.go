@@ -65,14 +65,14 @@ func (l *Live) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
 	}
 	b, end := &Blocked{Whole: true}, time.Now().Add(blockTime)
 	enough := func() bool { return ctx.Err() != nil || time.Now().After(end) }
-	for h, err := range l.Frontier.Inspector().Hosts(blockHosts, frontier.ByWaiting) {
+	for h, err := range l.Frontier.Inspector().Hosts(blockHosts, frontier.ByPending) {
 		if err != nil {
 			return nil, err
 		}
 		if b.Waiting > 0 && enough() {
 			break
 		}
-		b.Waiting += h.Waiting
+		b.Waiting += h.Pending
 		if err := l.blockedAt(&h, blocks, b, enough); err != nil {
 			return nil, err
 		}
@@ -83,17 +83,17 @@ func (l *Live) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
 	return b, ctx.Err()
 }
 
-func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.Blocks, b *Blocked, enough func() bool) error {
+func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.BlockRules, b *Blocked, enough func() bool) error {
 	host := item.HostOfSlice(h.Key)
 	if u, err := weburl.Parse("https://" + host + "/"); err == nil && blocks.MatchHost(u) != "" {
-		b.Hit, b.Looked = b.Hit+h.Waiting, b.Looked+h.Waiting
+		b.Hit, b.Looked = b.Hit+h.Pending, b.Looked+h.Pending
 		if len(b.Examples) < maxExamples {
 			b.Examples = append(b.Examples, host)
 		}
 		return nil
 	}
-	if blocks.Hosts() {
-		b.Looked += h.Waiting
+	if blocks.HostsOnly() {
+		b.Looked += h.Pending
 		return nil
 	}
 	items, err := l.Frontier.Inspector().Queue(h.Key, blockQueue)

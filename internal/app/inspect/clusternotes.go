@@ -96,10 +96,10 @@ func (c *Cluster) Notes() (all []string) {
 				n.StallDo)
 		}
 		if n.Uploads != nil && n.Uploads.Why != "" && n.Is != NodeDead {
-			say("%s: place: %s", n.Name, n.Uploads.Words())
+			say("%s: place: %s", n.Name, n.Uploads.Summary())
 		}
-		if n.Uploads != nil && n.Uploads.State.Lacking() != "" && n.Is != NodeDead {
-			say("%s: place: %s", n.Name, n.Uploads.State.Lacking())
+		if n.Uploads != nil && n.Uploads.State.MissingHint() != "" && n.Is != NodeDead {
+			say("%s: place: %s", n.Name, n.Uploads.State.MissingHint())
 		}
 		if n.Peering != nil && n.Alone > 0 {
 			say("%s has lost all other nodes %.0f s ago: until one answers it goes on alone", n.Name, n.Alone)

@@ -86,7 +86,7 @@ func (l *Live) patiently(ctx context.Context,
 func (l *Live) Wait() { l.looks.Wait() }
 
 func explanationOf(e *crawl.Explanation) *Explanation {
-	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.In, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
+	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.InScope, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
 		Claiming: e.Claiming, Elsewhere: e.Elsewhere, Overrides: e.Overrides, LinksCut: e.LinksCut}
 	if e.Entry != nil && e.State != seen.Unknown {
 		x.Known = new(knownOf(e.Entry))
@@ -121,18 +121,18 @@ func explanationOf(e *crawl.Explanation) *Explanation {
 func explainWait(x *Explanation, e *crawl.Explanation) {
 	switch {
 	case e.Found != nil:
-		x.Waits, x.Place, x.Active = new(itemOf(&e.Found.Item)), e.Found.Place, e.Found.UnderWay
-	case e.Shelved != nil:
-		x.Waits = new(itemOf(e.Shelved))
+		x.Waits, x.Place, x.Active = new(itemOf(&e.Found.Item)), e.Found.Position, e.Found.UnderWay
+	case e.Abandoned != nil:
+		x.Waits = new(itemOf(e.Abandoned))
 	}
 	if p := e.Pending; p != nil {
-		x.Merge = &Skip{Rule: e.Left, From: p.From, Depth: int(p.Depth)}
+		x.Merge = &Skip{Rule: e.PendingRule, From: p.From, Depth: int(p.Depth)}
 	}
 }
 
 // Hosts is Source's.
 func (l *Live) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
-	return convert(l.Frontier.Inspector().Hosts(n, frontier.ByWaiting), hostOf)
+	return convert(l.Frontier.Inspector().Hosts(n, frontier.ByPending), hostOf)
 }
 
 // Queue is Source's.
@@ -310,12 +310,12 @@ func first[T any](n int, values iter.Seq2[T, error]) iter.Seq2[T, error] {
 }
 
 func hostOf(h *frontier.HostInfo) Host {
-	x := Host{Key: h.Key, Waiting: h.Waiting, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked,
-		Delay: h.Delay, CrawlDelay: min(h.Asked, h.Delay) / time.Duration(max(h.Slices, 1)), Failures: h.Failures}
+	x := Host{Key: h.Key, Waiting: h.Pending, Active: h.Active, Next: h.Next, For: string(h.Why), Parked: h.Parked,
+		Delay: h.Delay, CrawlDelay: min(h.RequestedDelay, h.Delay) / time.Duration(max(h.Slices, 1)), Failures: h.Failures}
 	if h.Slices > 1 {
 		x.Slices = h.Slices
 	}
-	if h.Why == frontier.WhyAsked || h.Why == frontier.WhyBackoff {
+	if h.Why == frontier.WhyRetryAfter || h.Why == frontier.WhyBackoff {
 		x.MaxBackoff = h.MaxWait
 	}
 	return x

@@ -23,7 +23,7 @@ func TestExplainHasSomePatienceWithTheDisk(t *testing.T) {
 		l, stalls := &Live{Patience: 5 * time.Second}, make(chan struct{})
 		explain := func(tell func(crawl.Explanation)) (*crawl.Explanation, error) {
 			e := &crawl.Explanation{HostMet: true}
-			e.Host.Waiting = 7
+			e.Host.Pending = 7
 			tell(*e)
 			<-stalls
 			e.GivenUp = "read"
@@ -102,7 +102,7 @@ func TestNobodyWaitsForASlowReader(t *testing.T) {
 		n++
 		db.Offer([]seen.URL{{URL: u, State: seen.Known}}, nil)
 		f.Push(host, frontier.Item{URL: u})
-		f.Room(t.Context())
+		f.WaitForRoom(t.Context())
 	}
 	for range 2000 {
 		work()

@@ -128,9 +128,9 @@ func (j *Job) Fetching() fetch.Config {
 	cfg := j.Fetch
 	cfg.UserAgent = j.UserAgent()
 	if j.overriding != nil {
-		cfg.ProxiesOf = j.proxiesOf
+		cfg.HostProxies = j.proxiesOf
 	}
-	cfg.ProxyNews = func(proxy string, err error) {
+	cfg.OnProxyChange = func(proxy string, err error) {
 		if err != nil {
 			j.Warn(fmt.Errorf("the proxy %s is left out for a while, and its hosts go through others: %w", proxy, err))
 		} else {
@@ -259,7 +259,7 @@ const BlockKey = "block"
 
 // NameOf makes a crawl's name of a seed's host.
 func NameOf(seed weburl.URL) string {
-	return strings.Trim(SafeName(weburl.FileWord(seed.Hostname())+":"+seed.Port()), "-.")
+	return strings.Trim(SafeName(weburl.FileNamePart(seed.Hostname())+":"+seed.Port()), "-.")
 }
 
 // SafeName makes of a text a part of a file's name.

@@ -63,5 +63,5 @@ func (j *Job) RankMemory(others bool) (urls int, links int64) {
 		each += toldURL
 	}
 	all := (j.MemoryBudget() - j.KnownMemory()) * 7 / 8
-	return int(min(max(all*3/4/each, leastRanked), ids.Most)), all / 4
+	return int(min(max(all*3/4/each, leastRanked), ids.MaxURLs)), all / 4
 }

@@ -94,7 +94,7 @@ func RedactOverride(o *policy.Override) string { return o.Redact(fetch.IsSecret,
 
 // proxiesOf are those that a host has of its own; nil for none.
 func (j *Job) proxiesOf(host string) *fetch.ProxySet {
-	own := j.Crawl.Overrides.OfHost(host).Proxies
+	own := j.Crawl.Overrides.ForHost(host).Proxies
 	if own == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (j *Job) proxiesOf(host string) *fetch.ProxySet {
 
 // HostConfig is what the frontier is to know of a host's overrides.
 func (j *Job) HostConfig(host string) (c frontier.HostConfig) {
-	own := j.Crawl.Overrides.OfHost(host)
+	own := j.Crawl.Overrides.ForHost(host)
 	if own.Delay != nil {
 		c.HasDelay, c.Delay = true, *own.Delay
 	}
@@ -115,11 +115,11 @@ func (j *Job) HostConfig(host string) (c frontier.HostConfig) {
 
 // CheckLate says which of some overrides cannot come into force while the job runs.
 func (j *Job) CheckLate(all []*policy.Override) error {
-	k := policy.Kept{Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Modes()...), Depth: j.Crawl.BoundsDepth(),
-		Pages:   j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.BoundPages(),
-		Bytes:   j.Crawl.BytesPerHost > 0 || j.Crawl.Overrides.BoundBytes(),
-		Recrawl: j.Crawl.Recrawl.On(), PerHost: max(j.mostPerHost(), j.Frontier.Slices)}
-	return k.CheckLate(all)
+	k := policy.Tracked{Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Scopes()...), Depth: j.Crawl.BoundsDepth(),
+		Pages:   j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.LimitsPages(),
+		Bytes:   j.Crawl.BytesPerHost > 0 || j.Crawl.Overrides.LimitsBytes(),
+		Recrawl: j.Crawl.Recrawl.Enabled(), PerHost: max(j.mostPerHost(), j.Frontier.Slices)}
+	return k.CheckRuntime(all)
 }
 
 func (j *Job) mostPerHost() int {

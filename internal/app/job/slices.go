@@ -33,7 +33,7 @@ const siteSlices = 256
 // more.
 func (j *Job) PoliteSlices() int {
 	switch {
-	case j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.BoundPages(): // no node knows how many the others have
+	case j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.LimitsPages(): // no node knows how many the others have
 		return 1
 	case j.Frontier.Delay == 0:
 		return siteSlices

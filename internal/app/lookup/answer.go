@@ -67,7 +67,7 @@ func (a *Archive) original(ctx context.Context, url string, at captures.Place) (
 			return fmt.Errorf("%w: %w", ErrNoAnswer, err)
 		}
 		defer in.Close()
-		in.GoTo(at.Offset)
+		in.SeekTo(at.Offset)
 		rec, err := in.Next()
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNoAnswer, err)
@@ -112,7 +112,7 @@ func (a *Archive) open(file string) (*openWARC, error) {
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	in.Limit(2 * MaxBody)
+	in.SetLimit(2 * MaxBody)
 	return &openWARC{in, src}, nil
 }
 

@@ -149,7 +149,7 @@ func cutRisk(disk vfs.FS, path string) (file string, size int64, err error) {
 	}
 	size = int64(len(data) - len(rest))
 	if len(rest) > 0 {
-		err = vfs.CutBack(disk, path, size)
+		err = vfs.TruncateTo(disk, path, size)
 	}
 	return file, size, err
 }
@@ -179,7 +179,7 @@ func headOf(file, place string) []byte {
 func readHead(body []byte) (file, place string) {
 	in := varint.Reader{Rest: body}
 	file, place = in.String(), in.String()
-	if !in.Whole() {
+	if !in.Complete() {
 		return "", ""
 	}
 	return file, place
@@ -403,7 +403,7 @@ func (k *atRisk) watchPlace(ctx context.Context) error {
 			r.mu.Unlock()
 			if len(there) > 0 {
 				slices.Sort(there)
-				k.inbox.tell(mesh.Placed{Names: there})
+				k.inbox.tell(mesh.Uploaded{Names: there})
 			}
 			return nil
 		})
@@ -547,9 +547,9 @@ func (k *atRisk) offerAgain(ctx context.Context, list []byte) (all, skipped int,
 
 // prepare resets an item to be fetched again, and reports whether other nodes will accept it.
 func (k *atRisk) prepare(it *item.Item) bool {
-	it.Again, it.Tries, it.Late, it.Deferred, it.Told, it.Recrawl, it.Lift = true, 0, false, false, false, false, 0
-	if it.Losses < 255 {
-		it.Losses++
+	it.Refetch, it.Tries, it.QueueLast, it.Deferred, it.Reported, it.Recrawl, it.Lift = true, 0, false, false, false, false, 0
+	if it.Refetches < 255 {
+		it.Refetches++
 	}
 	return k.places.Whole == nil || k.places.Whole(it)
 }
@@ -559,7 +559,7 @@ func (k *atRisk) offer(ctx context.Context, items []item.Item) error {
 	for {
 		if e := k.engine.get(); e != nil {
 			if links, _ := e.Outbox(); links < offersWait {
-				return e.OfferAgain(ctx, items)
+				return e.Reoffer(ctx, items)
 			}
 		}
 		if err := wait.For(ctx, time.Second); err != nil {

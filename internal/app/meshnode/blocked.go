@@ -37,7 +37,7 @@ type blockCount struct {
 func (n *Node) Blocked(ctx context.Context, rules []string) (c control.Counts, err error) {
 	asked := map[strategy.Node]bool{}
 	err = n.inbox.call(ctx, func() <-chan struct{} { // before others are found not to answer
-		for _, near := range n.loop.peer.Overlay().Neighbours(nil) {
+		for _, near := range n.loop.peer.Overlay().Neighbors(nil) {
 			asked[strategy.Node(near.Node)] = true
 		}
 		return nil
@@ -96,7 +96,7 @@ func (c *blockCount) answer(from strategy.Node, data []byte) {
 	for len(r.Rest) > 0 && !r.Bad {
 		rules = append(rules, r.String())
 	}
-	if !r.Whole() {
+	if !r.Complete() {
 		c.msgs.complain(from, errGarbled)
 		return
 	}

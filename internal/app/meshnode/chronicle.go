@@ -29,7 +29,7 @@ type chronicler struct {
 func (r *reporter) note(now time.Time) {
 	now = now.Truncate(time.Second) // which is shorter to tell
 	c := &r.chronicler
-	if r.engine.get() == nil || !r.peer.Machine().Placed() {
+	if r.engine.get() == nil || !r.peer.Machine().KnowsPlace() {
 		return
 	}
 	f := Figures{}
@@ -37,27 +37,27 @@ func (r *reporter) note(now time.Time) {
 		f = r.figures()
 	}
 	rec := r.follow.known.Load().record
-	is := chronicle.Picture{State: string(rec.State), Why: rec.Why, Since: rec.Changed,
-		Nodes: []chronicle.Node{{Node: string(r.self), Is: chronicle.Member, CutOff: f.CutOff > 0}}}
+	is := chronicle.Snapshot{State: string(rec.State), Why: rec.Why, Since: rec.Changed,
+		Nodes: []chronicle.Node{{Node: string(r.self), Role: chronicle.Member, Offline: f.Offline > 0}}}
 	if rec.State == desired.Waiting {
 		is.State = ""
 	}
 	first := c.begun.IsZero()
 	if first {
 		c.begun = now
-		c.all.Note(is, now)
+		c.all.Update(is, now)
 		return
 	}
 	o := r.peer.Overlay()
-	for _, near := range o.Neighbours(nil) {
-		is.Nodes = append(is.Nodes, chronicle.Node{Node: near.Node, Is: chronicle.Member})
+	for _, near := range o.Neighbors(nil) {
+		is.Nodes = append(is.Nodes, chronicle.Node{Node: near.Node, Role: chronicle.Member})
 	}
 	is.Nodes = c.withFar(is.Nodes, func(node string) bool {
 		_, lives := o.Contact(node)
 		return lives
 	})
 	met := c.all.Events
-	if c.all.Note(is, now) && now.Sub(c.begun) < meetAfter {
+	if c.all.Update(is, now) && now.Sub(c.begun) < meetAfter {
 		c.all.Events = met
 	}
 }
@@ -65,7 +65,7 @@ func (r *reporter) note(now time.Time) {
 // withFar adds nodes that were near when it was looked last, and live: where there are many, who comes may be nearer.
 func (c *chronicler) withFar(near []chronicle.Node, lives func(node string) bool) []chronicle.Node {
 	all := near
-	for _, was := range c.all.Was.Nodes {
+	for _, was := range c.all.Last.Nodes {
 		if !slices.ContainsFunc(near, func(n chronicle.Node) bool { return n.Node == was.Node }) && lives(was.Node) {
 			all = append(all, was)
 		}

@@ -24,7 +24,7 @@ func (n *Node) wantMet(t *testing.T) {
 			met = append(met, r.Events)
 		}
 		said = nil
-		for _, e := range chronicle.Merged(met...) {
+		for _, e := range chronicle.Merge(met...) {
 			said = append(said, e.What)
 		}
 		if slices.Contains(said, "n3 is gone: it has left, or was given up, and others have what it had") {
@@ -44,15 +44,15 @@ func (n *Node) wantMet(t *testing.T) {
 func TestWhoIsFarIsNotGone(t *testing.T) {
 	members := func(names ...string) (all []chronicle.Node) {
 		for _, n := range names {
-			all = append(all, chronicle.Node{Node: n, Is: chronicle.Member})
+			all = append(all, chronicle.Node{Node: n, Role: chronicle.Member})
 		}
 		return all
 	}
 	c := chronicler{}
-	c.all.Note(chronicle.Picture{Nodes: members("a~1", "b~1", "c~1")}, time.Unix(1e9, 0))
+	c.all.Update(chronicle.Snapshot{Nodes: members("a~1", "b~1", "c~1")}, time.Unix(1e9, 0))
 	c.all.Events = nil
 	lives := func(node string) bool { return node != "c~1" }
-	c.all.Note(chronicle.Picture{Nodes: c.withFar(members("a~1", "d~1"), lives)}, time.Unix(1e9+60, 0))
+	c.all.Update(chronicle.Snapshot{Nodes: c.withFar(members("a~1", "d~1"), lives)}, time.Unix(1e9+60, 0))
 	var said []string
 	for _, e := range c.all.Events {
 		said = append(said, e.What)
@@ -66,7 +66,7 @@ func TestWhoIsFarIsNotGone(t *testing.T) {
 // Of events no more are told than fit into reports of all nodes.
 func TestEventsTold(t *testing.T) {
 	c := chronicler{}
-	for range chronicle.Most {
+	for range chronicle.MaxEvents {
 		c.all.Events = append(c.all.Events, chronicle.Event{What: "0123456789"})
 	}
 	for nodes, want := range map[int]int{0: 17, 4: 17, 8: 8, 64: 1, 100_000: 0} {

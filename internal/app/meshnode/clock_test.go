@@ -46,7 +46,7 @@ func TestWhoWasSuspendedGoesOn(t *testing.T) {
 		n.inbox.post(func() {
 			n.loop.clock.slept += time.Hour
 			n.loop.step(peer.Tick{})
-			stale <- !n.loop.peer.Machine().Placed()
+			stale <- !n.loop.peer.Machine().KnowsPlace()
 		})
 		if !<-stale {
 			t.Error("it goes on with what it has known before")

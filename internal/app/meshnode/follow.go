@@ -226,11 +226,11 @@ func (f *follower) isInStep() bool {
 // tick looks for what comes with time alone.
 func (f *follower) tick(now time.Time) {
 	m := f.l.peer.Machine()
-	if !f.isInStep() && f.l.peer.Overlay().Len() == 0 && m.FindsEnd() {
+	if !f.isInStep() && f.l.peer.Overlay().Len() == 0 && m.DetectsEnd() {
 		f.agreed()
 	}
 	f.sayRoots(now)
-	if f.l.engine.get() != nil && f.l.cfg.Limit != nil && m.FindsEnd() && now.Sub(f.looked) >= limitEvery && !f.counts {
+	if f.l.engine.get() != nil && f.l.cfg.Limit != nil && m.DetectsEnd() && now.Sub(f.looked) >= limitEvery && !f.counts {
 		f.looked = now
 		f.lookForLimit()
 	}
@@ -266,13 +266,13 @@ func (f *follower) look() {
 	switch {
 	case running:
 		f.endNot()
-	case r.State == desired.Done && !m.Lost().IsZero(): // the others have ended it, what this node had to do among it
+	case r.State == desired.Done && !m.AloneSince().IsZero(): // the others have ended it, what this node had to do among it
 		f.end(errDone)
 	case r.State == desired.Done && (mine || !e.Idle()):
 		// seeds came while it ended, or this node was away and has something that the others did not know of
-		if f.isInStep() && m.Placed() {
+		if f.isInStep() && m.KnowsPlace() {
 			f.l.cfg.Log.Info("the crawl is not done: this node has something to do")
-			f.turn(func(r *desired.Record) { r.Turn(desired.Running, "") })
+			f.turn(func(r *desired.Record) { r.ForceState(desired.Running, "") })
 		}
 	case r.State == desired.Done:
 		f.end(errDone)
@@ -290,8 +290,8 @@ func (f *follower) end(why error) {
 		return
 	}
 	after, m := endAfter, f.l.peer.Machine()
-	if m.Lost().IsZero() {
-		after = max(after, f.l.until(m.Awaited()))
+	if m.AloneSince().IsZero() {
+		after = max(after, f.l.until(m.AwaitedUntil()))
 	}
 	var t *time.Timer
 	t = time.AfterFunc(after, func() {
@@ -333,7 +333,7 @@ func (f *follower) take(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
 		case kindRoots:
 			for _, u := range urls {
 				f.said.Add(u.String())
-				if err = e.AddRoot(u); err != nil {
+				if err = e.AddScopeSeed(u); err != nil {
 					break
 				}
 			}
@@ -415,7 +415,7 @@ func (f *follower) idle() bool {
 // ended is told that all nodes have nothing to do under a version of the record.
 func (f *follower) ended(e mesh.Ended) {
 	if k := f.known.Load(); k.version == e.Version && k.record.State == desired.Running {
-		f.turn(func(r *desired.Record) { r.Turn(desired.Done, "") })
+		f.turn(func(r *desired.Record) { r.ForceState(desired.Done, "") })
 	}
 }
 
@@ -428,7 +428,7 @@ func (f *follower) lookForLimit() {
 	f.counts = true
 	f.queries.gather(false, func(t mesh.Tally) {
 		f.counts = false
-		pages := t.GonePages
+		pages := t.DepartedPages
 		if len(t.Figures) > control.SumPages {
 			pages += t.Figures[control.SumPages]
 		}
@@ -436,6 +436,6 @@ func (f *follower) lookForLimit() {
 			return
 		}
 		f.l.cfg.Log.Info("the crawl has its pages", "pages", pages, "limit", limit)
-		f.turn((*desired.Record).Full)
+		f.turn((*desired.Record).StopAtLimit)
 	})
 }

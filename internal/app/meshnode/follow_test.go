@@ -148,7 +148,7 @@ func TestPagesOfTheDeadCount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return tally.Figures[control.SumPages] + tally.GonePages, tally.Gone
+			return tally.Figures[control.SumPages] + tally.DepartedPages, tally.Departed
 		}
 		for _, n := range l.nodes {
 			if pages, gone := sum(n); pages != all || gone != 1 {
@@ -190,7 +190,7 @@ func TestSettingsAreFollowed(t *testing.T) {
 		l.nodes[0].begin(t, map[string][]string{"delay": {"1s"}})
 		time.Sleep(time.Second)
 		err := l.nodes[1].Change(t.Context(), func(r *desired.Record, _ uint64) error {
-			return r.Tune(map[string][]string{"delay": {"2s"}})
+			return r.ChangeSettings(map[string][]string{"delay": {"2s"}})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -413,7 +413,7 @@ func TestAChangeWaitsForOthers(t *testing.T) {
 func TestWhoWasAwayHearsOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
-		l.mesh.Absent = time.Minute
+		l.mesh.AbsentWait = time.Minute
 		for i := range 3 {
 			l.start(fmt.Sprintf("n%d~1", i))
 		}
@@ -446,7 +446,7 @@ func TestWhoWasAwayHearsOfTheEnd(t *testing.T) {
 func TestWhoHasSleptHearsOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
-		l.mesh.Absent = time.Second
+		l.mesh.AbsentWait = time.Second
 		l.web.takes = 500 * time.Millisecond
 		for i := range 4 {
 			l.start(fmt.Sprintf("n%d~1", i))
@@ -481,7 +481,7 @@ func TestWhoEndsLastDoesNotBeginAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t)
 		for i, waits := range []time.Duration{time.Second, time.Second, 30 * time.Second, time.Minute} {
-			l.mesh.Absent = waits
+			l.mesh.AbsentWait = waits
 			l.start(fmt.Sprintf("n%d~1", i))
 		}
 		time.Sleep(15 * time.Second)

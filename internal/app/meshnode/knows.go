@@ -154,7 +154,7 @@ func (s *survey) answer(from strategy.Node, data []byte) {
 		r.Rest = r.Rest[len(u.hash):]
 		urls = append(urls, u)
 	}
-	if !r.Whole() {
+	if !r.Complete() {
 		s.msgs.complain(from, errGarbled)
 		return
 	}

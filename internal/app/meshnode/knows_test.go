@@ -68,7 +68,7 @@ func TestHowManyURLsAreKnown(t *testing.T) {
 			}
 		}
 		counts("")
-		l.hub.Cut("n3~1", true)
+		l.hub.Partition("n3~1", true)
 		counts("n3~1")
 		l.nodes[0].wantMet(t)
 		all := l.nodes

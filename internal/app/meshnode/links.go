@@ -40,12 +40,12 @@ type messages struct {
 	sent      atomic.Int64 // bytes
 
 	mu         sync.Mutex
-	complaints *bounded.Seldom[strategy.Node]
+	complaints *bounded.Throttle[strategy.Node]
 }
 
 func newMessages(cfg *Config) *messages {
 	return &messages{messenger: cfg.Messenger, address: cfg.Contact, log: cfg.Log,
-		complaints: bounded.NewSeldom[strategy.Node](time.Minute, 1<<8)}
+		complaints: bounded.NewThrottle[strategy.Node](time.Minute, 1<<8)}
 }
 
 func (m *messages) send(to strategy.Node, kind byte, data []byte) {
@@ -123,7 +123,7 @@ func (x *linkExchange) answered(from strategy.Node, data []byte) {
 // complain logs, once a minute for each node, that a message cannot be read.
 func (m *messages) complain(from strategy.Node, err error) {
 	m.mu.Lock()
-	due := m.complaints.Due(from, time.Now())
+	due := m.complaints.Allow(from, time.Now())
 	m.mu.Unlock()
 	if due {
 		m.log.Warn("a message that cannot be read", "from", from, "err", err)

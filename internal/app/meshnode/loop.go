@@ -120,7 +120,7 @@ func (l *loop) carryOut(actions []peer.Action) {
 			l.wake.Reset(l.until(a.At))
 		case mesh.Record, mesh.Read, mesh.Sweep, mesh.Drop:
 			l.memory.do(a.(mesh.Action))
-		case mesh.Take:
+		case mesh.Enqueue:
 			l.intake.add(a)
 		case mesh.Release:
 			release = append(release, a.Host)
@@ -130,7 +130,7 @@ func (l *loop) carryOut(actions []peer.Action) {
 			l.publish(a.View)
 		case mesh.Routed:
 			if e := l.engine.get(); e != nil {
-				e.Wake(a.Hosts)
+				e.RetryDeferred(a.Hosts)
 				wait.Wake(l.kick)
 			}
 		case mesh.Spare:
@@ -166,7 +166,7 @@ func (l *loop) carryOut(actions []peer.Action) {
 // release releases hosts. Their Finished events come first.
 func (l *loop) release(ctx context.Context, hosts []string) error {
 	released := func(host string, asked, wait time.Duration) {
-		l.inbox.tell(mesh.Released{Host: host, Timing: mesh.Timing{Asked: asked, Wait: wait}})
+		l.inbox.tell(mesh.Released{Host: host, Timing: mesh.Timing{Delay: asked, Wait: wait}})
 	}
 	if e := l.engine.get(); e != nil {
 		return e.ReleaseHosts(ctx, hosts, released)
@@ -191,7 +191,7 @@ func (l *loop) spare(ctx context.Context, a mesh.Spare) {
 	}
 	s := mesh.Spared{To: a.To}
 	for _, q := range queues {
-		if left := a.URLs - int64(q.Waiting); left >= 0 {
+		if left := a.URLs - int64(q.Pending); left >= 0 {
 			s.Hosts = append(s.Hosts, q.Host)
 			a.URLs = left
 		}
@@ -211,9 +211,9 @@ func (l *loop) pump() {
 		}
 		return
 	}
-	l.links.offer(e.Batches(time.Now(), l.peer.Machine().First))
-	if hosts, _ := e.Wanted(); len(hosts) > 0 {
-		l.inbox.tell(mesh.Wanted{Hosts: hosts})
+	l.links.offer(e.Batches(time.Now(), l.peer.Machine().FirstBackup))
+	if hosts, _ := e.Unrouted(); len(hosts) > 0 {
+		l.inbox.tell(mesh.Unrouted{Hosts: hosts})
 	}
 	if links, _ := e.Outbox(); l.left && links == 0 {
 		l.tasks.stop(ErrLeft)
@@ -222,7 +222,7 @@ func (l *loop) pump() {
 
 // hasNobody reports whether no other node is known, nor expected back.
 func (l *loop) hasNobody() bool {
-	return l.peer.Overlay().Len() == 0 && l.until(l.peer.Machine().Awaited()) <= 0
+	return l.peer.Overlay().Len() == 0 && l.until(l.peer.Machine().AwaitedUntil()) <= 0
 }
 
 // leave starts to transfer all hosts and records of this node to others.

@@ -163,14 +163,14 @@ func (m *memory) record(a mesh.Record) (mesh.Event, error) {
 			urls[i].Data = k.Item
 		}
 	}
-	before, err := m.db.Enter(a.Host, urls, nil)
+	before, err := m.db.Insert(a.Host, urls, nil)
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range before {
 		r.Before[i] = states[s]
 	}
-	r.Open = m.db.Open(a.Host)
+	r.Open = m.db.OpenURLs(a.Host)
 	return r, nil
 }
 

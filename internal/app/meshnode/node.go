@@ -54,29 +54,29 @@ type Engine interface {
 	TakeDispatched(ctx context.Context, data []byte) (done []bool, err error)
 	// ReleaseHosts gives hosts up: see crawl.Engine.
 	ReleaseHosts(ctx context.Context, hosts []string, owed func(host string, asked, wait time.Duration)) error
-	// Owe has a host left alone for a while, and asked no sooner than it asks for.
-	Owe(host string, asked, wait time.Duration)
-	// HeldHosts calls f with each host of which something waits. It is called before the engine runs.
-	HeldHosts(f func(host string) error) error
-	Waits(host string) bool // something of a host waits, is under way, or is not said yet
-	Share(nodes int)        // so many crawl, as far as is known: a server that several ask is asked no more than by one
-	Idle() bool             // nothing waits, is under way, or is bound for others
-	Received() int64        // how often something was brought to it
+	// ImportDelay has a host left alone for a while, and asked no sooner than it asks for.
+	ImportDelay(host string, asked, wait time.Duration)
+	// QueuedHosts calls f with each host of which something waits. It is called before the engine runs.
+	QueuedHosts(f func(host string) error) error
+	HasWork(host string) bool // something of a host waits, is under way, or is not said yet
+	Share(nodes int)          // so many crawl, as far as is known: a server that several ask is asked no more than by one
+	Idle() bool               // nothing waits, is under way, or is bound for others
+	Received() int64          // how often something was brought to it
 	// Queues are hosts where URLs wait, those with the longest queues first, so many at most.
 	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
 
-	// OfferAgain puts URLs into the outbox whose records were lost with another node. It returns when that is durable.
-	OfferAgain(ctx context.Context, items []item.Item) error
+	// Reoffer puts URLs into the outbox whose records were lost with another node. It returns when that is durable.
+	Reoffer(ctx context.Context, items []item.Item) error
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time)
 	Outbox() (links int, bytes int64)
-	Wanted() (hosts []string, links []int)
-	Wake(hosts []string)
+	Unrouted() (hosts []string, links []int)
+	RetryDeferred(hosts []string)
 
 	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that
 	// is durable.
 	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
-	AddRoot(u weburl.URL) error // takes in scope what a seed has redirected to
+	AddScopeSeed(u weburl.URL) error // takes in scope what a seed has redirected to
 	Pause(on bool)
 	Finish() // ends the run once nothing waits
 }
@@ -207,16 +207,16 @@ func New(cfg Config) (*Node, error) {
 		n.msgs.send(to, data[0], data[1:])
 	}, cfg.Log)
 	m := cfg.Mesh
-	m.Waits = func(host string) bool {
+	m.HasPending = func(host string) bool {
 		e := n.engine.get()
-		return e != nil && e.Waits(host)
+		return e != nil && e.HasWork(host)
 	}
 	m.Status = mesh.StatusConfig{Engine: l.report.rests, Figures: l.report.sums, Report: l.report.json}
 	if cfg.Figures != nil {
 		m.Status.Pages = func() int64 { return cfg.Figures().Pages }
 	}
-	m.Chunk = n.store.chunk
-	m.Earlier = mesh.Earlier{Met: len(cfg.Known) > 0, Counts: n.store.counts(cfg.Log), Record: record, Risks: lists}
+	m.ReadChunk = n.store.chunk
+	m.Earlier = mesh.Earlier{MetOthers: len(cfg.Known) > 0, Counts: n.store.counts(cfg.Log), Record: record, Risks: lists}
 	for _, c := range chunks {
 		m.Earlier.Chunks = append(m.Earlier.Chunks, c.id)
 	}
@@ -225,7 +225,7 @@ func New(cfg Config) (*Node, error) {
 	l.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
 	l.report.peer = l.peer
 	for _, host := range cfg.History.OpenHosts() {
-		n.inbox.tell(mesh.Opened{Host: host, Open: cfg.History.Open(host)})
+		n.inbox.tell(mesh.Opened{Host: host, Open: cfg.History.OpenURLs(host)})
 	}
 	if len(cfg.Known) > 0 || !cfg.Waits {
 		n.Join(cfg.Known...)
@@ -240,7 +240,7 @@ func (n *Node) Attach(e Engine) error {
 		e.Pause(true) // until the record and the seeds are known
 	}
 	var held []peer.Event
-	err := e.HeldHosts(func(host string) error {
+	err := e.QueuedHosts(func(host string) error {
 		held = append(held, mesh.Holding{Host: host})
 		return nil
 	})
@@ -315,7 +315,7 @@ const (
 
 func (n *Node) tend(ctx context.Context) error {
 	for range wait.Every(ctx, time.Second) {
-		if err := n.cfg.History.Tend(ctx); err != nil {
+		if err := n.cfg.History.Maintain(ctx); err != nil {
 			return err
 		}
 	}

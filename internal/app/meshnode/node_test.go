@@ -119,7 +119,7 @@ func (e *engine) ReleaseHosts(ctx context.Context, all []string, owed func(strin
 // What a host asks for, and how long it is to be left alone when it is given up.
 const asksFor, leaveAlone = 7 * time.Second, time.Minute
 
-func (e *engine) Owe(host string, asked, wait time.Duration) {
+func (e *engine) ImportDelay(host string, asked, wait time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if asked == asksFor && wait > leaveAlone*9/10 && wait <= leaveAlone {
@@ -151,9 +151,9 @@ func (e *engine) Share(nodes int) {
 	e.nodes = max(e.nodes, nodes)
 }
 
-func (e *engine) HeldHosts(func(string) error) error { return nil }
+func (e *engine) QueuedHosts(func(string) error) error { return nil }
 
-func (e *engine) Waits(host string) bool {
+func (e *engine) HasWork(host string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.waits(host)
@@ -194,7 +194,7 @@ func (e *engine) AddSeeds(_ context.Context, seeds []weburl.URL, take func(strin
 	return nil
 }
 
-func (e *engine) AddRoot(u weburl.URL) error {
+func (e *engine) AddScopeSeed(u weburl.URL) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.scope[u.String()] = true
@@ -209,7 +209,7 @@ func (e *engine) Pause(on bool) {
 
 func (e *engine) Finish() {}
 
-func (e *engine) OfferAgain(_ context.Context, items []item.Item) error {
+func (e *engine) Reoffer(_ context.Context, items []item.Item) error {
 	for i := range items {
 		e.offer("", items[i].Key())
 	}
@@ -261,16 +261,16 @@ func (e *engine) Outbox() (int, int64) {
 	return e.box.Len(), 0
 }
 
-func (e *engine) Wanted() (hosts []string, links []int) {
+func (e *engine) Unrouted() (hosts []string, links []int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.box.Wanted()
+	return e.box.Unrouted()
 }
 
-func (e *engine) Wake(all []string) {
+func (e *engine) RetryDeferred(all []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.box.Wake(all)
+	e.box.RetryDeferred(all)
 }
 
 func (e *engine) offer(from string, all ...string) {

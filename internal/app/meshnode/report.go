@@ -40,11 +40,11 @@ func (r *reporter) make() control.Report {
 	idle, _ := r.rests()
 	b := r.peer.Machine().Balance()
 	alone := time.Duration(0)
-	if lost := r.peer.Machine().Lost(); !lost.IsZero() {
+	if lost := r.peer.Machine().AloneSince(); !lost.IsZero() {
 		alone = max(-r.until(lost), time.Millisecond)
 	}
 	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
-		State: r.follow.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().Placed(), Idle: idle,
+		State: r.follow.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().KnowsPlace(), Idle: idle,
 		Work: f.Work, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
 		Guests: b.Guests, Alone: alone.Seconds(), Condition: f.Condition, Clock: time.Now().UTC(),
 		Events: r.chronicler.told(r.peer.Overlay().Size())}

@@ -33,11 +33,11 @@ func (r *Router) Ours(host string) bool {
 // May reports whether this node may send a request to a host now.
 func (r *Router) May(host string) bool {
 	s := r.now.Load()
-	return s != nil && wait.Holds(s.until, time.Now()) && s.view.Ours(host)
+	return s != nil && wait.IsAfter(s.until, time.Now()) && s.view.Ours(host)
 }
 
 // Holds reports whether this node knows its place, and that it has it still.
 func (r *Router) Holds() bool {
 	s := r.now.Load()
-	return s != nil && wait.Holds(s.until, time.Now())
+	return s != nil && wait.IsAfter(s.until, time.Now())
 }

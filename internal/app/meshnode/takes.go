@@ -25,16 +25,16 @@ type intake struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex // guards below
-	waiting []mesh.Take
+	waiting []mesh.Enqueue
 	running int // goroutines
 }
 
-func (t *intake) add(a mesh.Take) {
+func (t *intake) add(a mesh.Enqueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.engine.get() == nil || len(t.waiting) >= mostTakes:
-		t.inbox.tell(mesh.Taken{ID: a.ID, Refused: true})
+		t.inbox.tell(mesh.Enqueued{ID: a.ID, Refused: true})
 	case t.running < mostTaking:
 		t.running++
 		t.tasks.run("take links", func(ctx context.Context) error { t.run(ctx, a); return nil })
@@ -43,7 +43,7 @@ func (t *intake) add(a mesh.Take) {
 	}
 }
 
-func (t *intake) run(ctx context.Context, a mesh.Take) {
+func (t *intake) run(ctx context.Context, a mesh.Enqueue) {
 	for {
 		t.give(ctx, a)
 		t.mu.Lock()
@@ -58,14 +58,14 @@ func (t *intake) run(ctx context.Context, a mesh.Take) {
 	}
 }
 
-func (t *intake) give(ctx context.Context, a mesh.Take) {
+func (t *intake) give(ctx context.Context, a mesh.Enqueue) {
 	data := []byte{member.LinksVersion}
 	for _, k := range a.Links {
 		data = member.AppendLink(data, k.Item)
 	}
 	e := t.engine.get()
 	if a.Timing != (mesh.Timing{}) {
-		e.Owe(a.Host, a.Timing.Asked, a.Timing.Wait)
+		e.ImportDelay(a.Host, a.Timing.Delay, a.Timing.Wait)
 	}
 	done, err := e.TakeDispatched(ctx, data)
 	if err == nil {
@@ -74,5 +74,5 @@ func (t *intake) give(ctx context.Context, a mesh.Take) {
 	if err != nil && ctx.Err() == nil {
 		t.log.Debug("links are not taken for now", "host", a.Host, "err", err)
 	}
-	t.inbox.tell(mesh.Taken{ID: a.ID, Done: done, Refused: err != nil})
+	t.inbox.tell(mesh.Enqueued{ID: a.ID, Done: done, Refused: err != nil})
 }

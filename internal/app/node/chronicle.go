@@ -36,14 +36,14 @@ func (c Control) Note(ctx context.Context, leases map[strategy.Node]quorum.Lease
 	if err != nil {
 		return err
 	}
-	is := chronicle.Picture{State: string(r.State), Why: r.Why, Since: r.Changed, Leader: Leader(nodes)}
+	is := chronicle.Snapshot{State: string(r.State), Why: r.Why, Since: r.Changed, Leader: Leader(nodes)}
 	for i := range nodes {
 		s := &nodes[i]
 		is.Epoch, is.Settled = s.Epoch, s.Settled
-		is.Nodes = append(is.Nodes, chronicle.Node{Node: string(s.Node), Is: s.Standing(), CutOff: s.CutOff > 0,
+		is.Nodes = append(is.Nodes, chronicle.Node{Node: string(s.Node), Role: s.Standing(), Offline: s.Offline > 0,
 			Silent: s.Member && !s.Dead && silent(s.Node)})
 	}
-	if !all.Note(is, time.Now()) {
+	if !all.Update(is, time.Now()) {
 		return nil
 	}
 	value, err := json.Marshal(all)
@@ -57,7 +57,7 @@ func (c Control) Note(ctx context.Context, leases map[strategy.Node]quorum.Lease
 }
 
 // Standing is what a node is to the others.
-func (s *Status) Standing() chronicle.Standing {
+func (s *Status) Standing() chronicle.Role {
 	switch {
 	case s.Dead:
 		return chronicle.Dead

@@ -20,7 +20,7 @@ const GivenKey = "given"
 
 func (n *Node) given(ctx context.Context) {
 	n.follow(ctx, GivenKey, func() {}, func(e bus.Entry) {
-		n.call(ctx, func() { n.driver.Inform(strategy.Given{Data: e.Value}) })
+		n.call(ctx, func() { n.driver.AddStrategyEvent(strategy.UserData{Data: e.Value}) })
 	})
 }
 
@@ -34,8 +34,8 @@ func (r *Report) Waits() bool { return time.Since(r.Clock) < staleWait }
 func (n *Node) coming(ctx context.Context) {
 	known, synced := map[strategy.Node]bool{}, false
 	tell := func() {
-		e := strategy.Coming{Nodes: slices.Sorted(maps.Keys(known))}
-		n.call(ctx, func() { n.driver.Inform(e) })
+		e := strategy.Joining{Nodes: slices.Sorted(maps.Keys(known))}
+		n.call(ctx, func() { n.driver.AddStrategyEvent(e) })
 	}
 	n.follow(ctx, WaitingPrefix, func() { synced = true; tell() }, func(e bus.Entry) {
 		of := strategy.Node(strings.TrimPrefix(e.Key, WaitingPrefix))

@@ -91,7 +91,7 @@ func (c Control) Start(ctx context.Context, settings map[string][]string, seeds 
 		if err := r.Start(settings, len(seeds) > 0); err != nil {
 			return err
 		}
-		r.Note(c.By, "start")
+		r.AddChange(c.By, "start")
 		return nil
 	})
 }
@@ -120,8 +120,8 @@ func (c Control) Tune(ctx context.Context, f func(desired.Record) (map[string][]
 		if err != nil {
 			return err
 		}
-		r.Note(c.By, desired.Words(settings))
-		return r.Tune(settings)
+		r.AddChange(c.By, desired.DescribeSettings(settings))
+		return r.ChangeSettings(settings)
 	})
 }
 
@@ -131,21 +131,21 @@ func (c Control) Set(ctx context.Context, to desired.State) error {
 		if err := r.Set(to); err != nil {
 			return err
 		}
-		r.Note(c.By, to.Verb())
+		r.AddChange(c.By, to.Verb())
 		return nil
 	})
 }
 
 // Full stops a crawl that runs because it has the pages it was to have.
 func (c Control) Full(ctx context.Context) error {
-	return c.change(ctx, func(r *desired.Record) error { r.Full(); return nil })
+	return c.change(ctx, func(r *desired.Record) error { r.StopAtLimit(); return nil })
 }
 
 // Add adds seeds to a crawl that is not done.
 func (c Control) Add(ctx context.Context, seeds []string) error {
 	r, _, err := c.Record(ctx)
 	if err == nil {
-		err = r.MayAdd()
+		err = r.CheckAdd()
 	}
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (c Control) Add(ctx context.Context, seeds []string) error {
 		return err
 	}
 	return c.change(ctx, func(r *desired.Record) error {
-		r.Note(c.By, desired.Added(len(seeds)))
+		r.AddChange(c.By, desired.DescribeAdded(len(seeds)))
 		return nil
 	})
 }

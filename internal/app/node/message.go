@@ -25,7 +25,7 @@ func (n *Node) message(ctx context.Context, from strategy.Node, data []byte) {
 		return
 	}
 	n.driver.Message(ctx, from, driver.Kind(kind), data)
-	if driver.Kind(kind) == driver.KindTaken {
+	if driver.Kind(kind) == driver.KindLinksAnswer {
 		n.pumpSoon()
 	}
 }

@@ -208,12 +208,12 @@ func (n *Node) loop(ctx context.Context) error {
 			n.lapsed()
 		case <-leave:
 			leave = nil
-			n.driver.Tell(member.Leave{})
+			n.driver.AddEvent(member.Leave{})
 		case <-beat.C:
-			n.driver.Tell(member.Report{Data: n.report()})
-			n.driver.Inform(n.load())
+			n.driver.AddEvent(member.Report{Data: n.report()})
+			n.driver.AddStrategyEvent(n.load())
 		case <-end.C:
-			n.driver.LookForEnd()
+			n.driver.DetectEnd()
 		}
 		n.driver.Step()
 	}
@@ -221,22 +221,24 @@ func (n *Node) loop(ctx context.Context) error {
 
 func (n *Node) load() strategy.Load {
 	f, w := n.cfg.Figures(), n.cfg.Work()
-	return strategy.Load{Node: n.self, Hosts: f.Hosts, Waiting: int64(f.Waiting),
+	return strategy.Load{Node: n.self, Hosts: f.Hosts, Pending: int64(f.Waiting),
 		Fetching: f.InFlight + int(w.Behind), Rate: f.Rate, Busy: f.Busy, Paused: n.record.record.State != desired.Running,
-		Pages: w.Pages, Taken: w.Taken, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
+		Pages: w.Pages, Enqueued: w.Taken, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
 }
 
 // lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for
 // a slow server.
 func (n *Node) lapsed() {
-	if until := n.cfg.Router.Until(); !wait.Holds(until, time.Now()) {
+	if until := n.cfg.Router.Until(); !wait.IsAfter(until, time.Now()) {
 		n.log.Warn("the lease has ended, and could not be renewed: nothing is fetched until it is")
 		n.cfg.Engine.Interrupt()
 	}
 }
 
 // tell tells the member something, by who is not the loop.
-func (n *Node) tell(ctx context.Context, e member.Event) { n.call(ctx, func() { n.driver.Tell(e) }) }
+func (n *Node) tell(ctx context.Context, e member.Event) {
+	n.call(ctx, func() { n.driver.AddEvent(e) })
+}
 
 // call has the loop do something. Who is not the loop may wait for it.
 func (n *Node) call(ctx context.Context, f func()) {
@@ -259,7 +261,7 @@ type Engine interface {
 	// AddSeeds takes seeds in: all into scope, and those to be fetched of whose hosts take is true. It returns when that
 	// is durable.
 	AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error
-	AddRoot(u weburl.URL) error // takes in scope what a seed has redirected to
+	AddScopeSeed(u weburl.URL) error // takes in scope what a seed has redirected to
 	Pause(on bool)
 	Interrupt()  // breaks off all requests under way
 	Share(n int) // so many nodes crawl

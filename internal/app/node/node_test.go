@@ -74,7 +74,7 @@ func (w *world) settled(members int) {
 		}
 		table, err := quorum.ParseTable(e.Value)
 		must(w.t, err)
-		return len(table.Members) == members && table.Settled == table.Epoch
+		return len(table.Members) == members && table.Finalized == table.Epoch
 	})
 }
 
@@ -114,7 +114,7 @@ func overABadBus(t *testing.T, drop float64, prepare func(*world)) {
 			b, err := w.hub.Join("control")
 			must(t, err)
 			w.control = node.Control{Registry: b}
-			w.hub.SetFaults(inproc.Faults{Drop: drop, Twice: 0.1, Late: 0.3, Delay: time.Second, Doubt: 0.1})
+			w.hub.SetFaults(inproc.Faults{Drop: drop, Duplicate: 0.1, Delayed: 0.3, Delay: time.Second, Uncertain: 0.1})
 			nodes := []*testNode{w.start("a", "1"), w.start("b", "1")}
 			must(t, w.control.Start(t.Context(), nil, w.seeds(2)))
 			eventually(t, "half of it is fetched", func() bool { return w.count() > 100 })
@@ -203,7 +203,7 @@ func TestANodeIsCutOff(t *testing.T) {
 		a, b, c := nodes[0], nodes[1], nodes[2]
 		must(t, w.control.Start(t.Context(), nil, w.seeds(3)))
 		eventually(t, "some of it is fetched", func() bool { return w.count() > 300 })
-		w.hub.Cut("b~1", true)
+		w.hub.Partition("b~1", true)
 		time.Sleep(14 * time.Second) // its lease
 		if b.router.May("h1.test") || b.router.May("h2.test") || b.router.May("h3.test") {
 			t.Error("a node that is cut off goes on")
@@ -214,7 +214,7 @@ func TestANodeIsCutOff(t *testing.T) {
 				b.nodes.Load() == 3
 		})
 		eventually(t, "its estate is folded", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.sealed })
-		w.hub.Cut("b~1", false)
+		w.hub.Partition("b~1", false)
 		ends(t, node.ErrLost, b)
 		ends(t, nil, a, c)
 		w.check(1)

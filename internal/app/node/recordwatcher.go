@@ -166,7 +166,7 @@ func (f *recordWatcher) Admitting() bool { return f.busy.Load() > 0 }
 // Finish says in the record that the crawl is done, unless that has changed since a revision.
 func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
 	r := f.record
-	r.Turn(desired.Done, "")
+	r.ForceState(desired.Done, "")
 	return func(ctx context.Context) {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
@@ -350,7 +350,7 @@ func (f *recordWatcher) toldRoots(e bus.Entry) {
 	f.n.driver.InLane("seeds", "take in where seeds redirect to", func(context.Context) error {
 		defer f.busy.Add(-1)
 		for _, u := range urls {
-			if err := f.n.cfg.Engine.AddRoot(u); err != nil {
+			if err := f.n.cfg.Engine.AddScopeSeed(u); err != nil {
 				return fmt.Errorf("%s: %w", u, err)
 			}
 		}

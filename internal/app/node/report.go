@@ -83,12 +83,12 @@ type Quota struct {
 
 // facts are the strategy's; nil if it has none.
 func (n *Node) facts() *Facts {
-	t, tells := n.cfg.Strategy.(strategy.Teller)
+	t, tells := n.cfg.Strategy.(strategy.StatusReporter)
 	if !tells {
 		return nil
 	}
-	f := t.Facts()
-	facts := &Facts{Control: f.Control.Name(), Leads: f.Leads, TimeoutMS: float64(f.Timeout.Microseconds()) / 1000,
+	f := t.Status()
+	facts := &Facts{Control: f.Controller.Name(), Leads: f.Leads, TimeoutMS: float64(f.Timeout.Microseconds()) / 1000,
 		Owned: f.Owned, Parked: f.Parked, Unsettled: f.Unsettled}
 	if q := f.Quota; q != nil {
 		facts.Quota = &Quota{Given: q.Given, Done: q.Done, Left: q.Left, Predicted: q.Predicted.Seconds(), Basis: q.Basis}

@@ -25,7 +25,7 @@ func NewRouter() *Router { return &Router{joined: make(chan struct{})} }
 
 func (r *Router) publish(v member.View) {
 	r.view.Store(&v)
-	if v != nil && v.Member() {
+	if v != nil && v.IsMember() {
 		r.once.Do(func() { close(r.joined) })
 	}
 }
@@ -51,13 +51,13 @@ func (r *Router) Ours(host string) bool {
 func (r *Router) May(host string) bool {
 	v := r.known()
 	now := time.Now()
-	return v != nil && wait.Holds(v.Until(), now) && v.May(host, now)
+	return v != nil && wait.IsAfter(v.Until(), now) && v.MayFetch(host, now)
 }
 
 // Ended is told that a request has ended. It counts those to whose end the lease did not last. That a host has another
 // owner by then is none: who hands it over waits for what is under way.
 func (r *Router) Ended() {
-	if v := r.known(); v == nil || !wait.Holds(v.Until(), time.Now()) {
+	if v := r.known(); v == nil || !wait.IsAfter(v.Until(), time.Now()) {
 		r.slips.Add(1)
 	}
 }
@@ -76,7 +76,7 @@ func (r *Router) Epoch() uint64 {
 // Member reports whether the node is a member, as far as it knows.
 func (r *Router) Member() bool {
 	v := r.known()
-	return v != nil && v.Member()
+	return v != nil && v.IsMember()
 }
 
 // Until is when the node's lease ends unless it is renewed; the zero time if it has none.

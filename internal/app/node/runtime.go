@@ -43,7 +43,7 @@ func (r runtime) Wake(at time.Time) { r.wake.Reset(time.Until(at)) }
 
 func (r runtime) Send(to strategy.Node, kind driver.Kind, data []byte) { r.send(to, byte(kind), data) }
 
-func (r runtime) Leased() bool { return wait.Holds(r.cfg.Router.Until(), time.Now()) }
+func (r runtime) Leased() bool { return wait.IsAfter(r.cfg.Router.Until(), time.Now()) }
 
 func (r runtime) Fail(err error) { r.fail(err) }
 
@@ -53,7 +53,7 @@ func (r runtime) Do(a member.Action) {
 	switch a := a.(type) {
 	case member.Watch:
 		n.watch.set(a)
-	case member.Enter:
+	case member.RecordJoin:
 		n.tasks.Go(n.enter)
 	case member.Write:
 		n.tasks.Go(func(ctx context.Context) { n.write(ctx, a) })
@@ -104,7 +104,7 @@ func (n *Node) enter(ctx context.Context) {
 		n.fail(fmt.Errorf("note that this node is a member: %w", err))
 		return
 	}
-	n.tell(ctx, member.Entered{})
+	n.tell(ctx, member.JoinRecorded{})
 }
 
 // write writes to the registry. A member has few writes under way: of its lease, of the table, and of the leases of the
@@ -156,9 +156,9 @@ func (n *Node) pump(ctx context.Context) {
 	}
 }
 
-// Arrived tells the strategy which hosts have come with a transfer. It is the engine's to call, and quick.
+// Received tells the strategy which hosts have come with a transfer. It is the engine's to call, and quick.
 func (n *Node) Arrived(_ member.Transfer, hosts []string) {
 	if n.cfg.Strategy != nil && len(hosts) > 0 { // at once: Whole comes after it
-		n.call(n.tasks.ctx, func() { n.driver.Inform(strategy.Held{Hosts: hosts}) })
+		n.call(n.tasks.ctx, func() { n.driver.AddStrategyEvent(strategy.Held{Hosts: hosts}) })
 	}
 }

@@ -33,7 +33,7 @@ type drama struct {
 
 func comeAndGo(t *testing.T, seed uint64) {
 	w := newWorld(t, 120, 80)
-	w.hub.SetFaults(inproc.Faults{Drop: 0.03, Twice: 0.03, Late: 0.1, Delay: 300 * time.Millisecond, Doubt: 0.03})
+	w.hub.SetFaults(inproc.Faults{Drop: 0.03, Duplicate: 0.03, Delayed: 0.1, Delay: 300 * time.Millisecond, Uncertain: 0.03})
 	d := &drama{world: w, dice: rand.New(rand.NewPCG(seed, 7))}
 	for range 4 {
 		d.join()
@@ -46,7 +46,7 @@ func comeAndGo(t *testing.T, seed uint64) {
 		d.replace()
 	}
 	for _, x := range d.nodes {
-		w.hub.Cut(x.id.Node(), false)
+		w.hub.Partition(x.id.Node(), false)
 	}
 	d.rest()
 	if r, _, err := w.control.Record(t.Context()); err != nil || r.State != desired.Done {
@@ -85,16 +85,16 @@ func (d *drama) act() {
 		time.Sleep(time.Duration(d.dice.IntN(20_000)) * time.Millisecond)
 		d.nodes[i] = d.start(x.id.Name, x.id.Life)
 	case 3: // is cut off for a while
-		d.hub.Cut(x.id.Node(), true)
+		d.hub.Partition(x.id.Node(), true)
 		time.Sleep(time.Duration(d.dice.IntN(25_000)) * time.Millisecond)
-		d.hub.Cut(x.id.Node(), false)
+		d.hub.Partition(x.id.Node(), false)
 	case 4:
 		x.n.Leave()
 		d.join()
 	case 5: // reaches the others, but not the registry
-		d.hub.Deny(x.id.Node(), true)
+		d.hub.DenyRegistry(x.id.Node(), true)
 		time.Sleep(time.Duration(d.dice.IntN(25_000)) * time.Millisecond)
-		d.hub.Deny(x.id.Node(), false)
+		d.hub.DenyRegistry(x.id.Node(), false)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestANodeOutlivesAStalledDisk(t *testing.T) {
 		for i := range 5000 {
 			host := fmt.Sprint("h", i%100)
 			front.Push(host, frontier.Item{URL: fmt.Sprintf("http://%s/%d", host, i)})
-			front.Room(t.Context())
+			front.WaitForRoom(t.Context())
 		}
 		w := newWorld(t, 20, 10)
 		nodes := together(t, w, "a", "b", "c")
@@ -44,7 +44,7 @@ func TestANodeOutlivesAStalledDisk(t *testing.T) {
 		}()
 		go func() {
 			front.Remove("h7", "h8")
-			_, err := front.Removed()
+			_, err := front.FinishRemove()
 			done <- err
 		}()
 		time.Sleep(29 * time.Second)

@@ -54,7 +54,7 @@ func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.L
 	add := func(n strategy.Node, s Status) {
 		lease, alive := leases[n]
 		delete(leases, n)
-		s.Node, s.Epoch, s.Settled, s.Dead = n, table.Epoch, table.Settled == table.Epoch, !alive || lease.Revoked
+		s.Node, s.Epoch, s.Settled, s.Dead = n, table.Epoch, table.Finalized == table.Epoch, !alive || lease.Revoked
 		s.Report, _ = ParseReport(lease.Report) // of another version, or none yet
 		all = append(all, s)
 	}
@@ -64,7 +64,7 @@ func (c Control) statusBy(ctx context.Context, leases map[strategy.Node]quorum.L
 	for _, n := range table.Leaving {
 		add(n, Status{Leaving: true, Slot: -1})
 	}
-	for _, n := range table.Estates {
+	for _, n := range table.Failed {
 		add(n, Status{Slot: -1})
 	}
 	for n, l := range leases {

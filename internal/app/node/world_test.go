@@ -147,8 +147,8 @@ func (w *world) start(name, life string) *testNode {
 	} else {
 		placer = shard.New(shard.Config{})
 	}
-	m := quorum.New(quorum.Config{Self: id.Node(), Instance: rand.Uint64() | 1, Joined: id.Joined, Arrived: h.arrived,
-		Forgot: h.forgot, Partial: slices.Collect(maps.Keys(h.part)), Place: placer, Layout: "test 1",
+	m := quorum.New(quorum.Config{Self: id.Node(), Instance: rand.Uint64() | 1, Joined: id.Joined, Received: h.arrived,
+		Forgotten: h.forgot, Partial: slices.Collect(maps.Keys(h.part)), Place: placer, Layout: "test 1",
 		Timing: member.LAN(), Seed: rand.Uint64()})
 	x.n = node.New(node.Config{Crawl: "test", Identity: id, Member: m, Strategy: mind, Timing: member.LAN(),
 		Bus: bus, Engine: x, Router: x.router, Estates: x,
@@ -233,14 +233,14 @@ func (x *testNode) TakeLinks(_ context.Context, data []byte) (refused []int, err
 				x.found(url)
 			} else {
 				refused = append(refused, i)
-				x.box.Want(hostOf(url)) // others hold it for the owner: is it?
+				x.box.AddUnrouted(hostOf(url)) // others hold it for the owner: is it?
 			}
 		}
 	})
 	return refused, err
 }
 
-func (x *testNode) Inherit(_ context.Context, data []byte) error {
+func (x *testNode) AdoptLinks(_ context.Context, data []byte) error {
 	return x.do(func() {
 		for _, url := range unpack(data) {
 			x.found(url)
@@ -321,7 +321,7 @@ func (x *testNode) AddSeeds(_ context.Context, seeds []weburl.URL, take func(str
 	})
 }
 
-func (x *testNode) AddRoot(u weburl.URL) error {
+func (x *testNode) AddScopeSeed(u weburl.URL) error {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
 	x.w.tally[x.id.Name+" "+u.String()] = true
@@ -363,9 +363,9 @@ func (x *testNode) Queues(_ context.Context, most int) (all []strategy.Queue, _ 
 		}
 	})
 	for _, host := range slices.Sorted(maps.Keys(waiting)) {
-		all = append(all, strategy.Queue{Host: host, Waiting: waiting[host]})
+		all = append(all, strategy.Queue{Host: host, Pending: waiting[host]})
 	}
-	slices.SortStableFunc(all, func(a, b strategy.Queue) int { return b.Waiting - a.Waiting })
+	slices.SortStableFunc(all, func(a, b strategy.Queue) int { return b.Pending - a.Pending })
 	return all[:min(len(all), most)], nil
 }
 
@@ -373,7 +373,7 @@ func (x *testNode) figures() (f node.Figures) {
 	queues, _ := x.Queues(context.Background(), 1<<30)
 	f.Hosts = len(queues)
 	for _, q := range queues {
-		f.Waiting += q.Waiting
+		f.Waiting += q.Pending
 	}
 	if front := x.front.Load(); front != nil {
 		f.Waiting += front.Counts().URLs
@@ -381,12 +381,12 @@ func (x *testNode) figures() (f node.Figures) {
 	return f
 }
 
-func (x *testNode) Wanted() (hosts []string, links []int) {
-	_ = x.do(func() { hosts, links = x.box.Wanted() })
+func (x *testNode) Unrouted() (hosts []string, links []int) {
+	_ = x.do(func() { hosts, links = x.box.Unrouted() })
 	return hosts, links
 }
 
-func (x *testNode) Wake(hosts []string) { _ = x.do(func() { x.box.Wake(hosts) }) }
+func (x *testNode) RetryDeferred(hosts []string) { _ = x.do(func() { x.box.RetryDeferred(hosts) }) }
 
 func (x *testNode) Pause(on bool) { _ = x.do(func() { x.paused = on }) }
 func (x *testNode) Share(n int)   { x.nodes.Store(int64(n)) }
@@ -463,7 +463,7 @@ func (x *testNode) Export(owner func(string) strategy.Node) (e driver.Export, er
 	return e, err
 }
 
-func (x *testNode) Take(_ context.Context, t member.Transfer, _ uint64, last bool,
+func (x *testNode) Import(_ context.Context, t member.Transfer, _ uint64, last bool,
 	data []byte) (func(context.Context) error, error) {
 	var came []string
 	err := x.do(func() {
@@ -508,7 +508,7 @@ func (h *holding) remove(gone func(host string) bool) {
 	}
 }
 
-func (x *testNode) Forget(_ context.Context, gone member.Gone, whole []member.Transfer) error {
+func (x *testNode) Forget(_ context.Context, gone member.Moved, whole []member.Transfer) error {
 	return x.do(func() {
 		if gone != nil {
 			x.remove(func(host string) bool { return gone(host, x.latest[host]) })
@@ -517,7 +517,7 @@ func (x *testNode) Forget(_ context.Context, gone member.Gone, whole []member.Tr
 	})
 }
 
-func (x *testNode) Settled(_ context.Context, epoch uint64) error {
+func (x *testNode) FinalizeEpoch(_ context.Context, epoch uint64) error {
 	return x.do(func() {
 		done := func(t member.Transfer) bool { return t.Epoch <= epoch }
 		x.arrived = slices.DeleteFunc(x.arrived, done)
@@ -529,13 +529,13 @@ func (x *testNode) Settled(_ context.Context, epoch uint64) error {
 // An estate is what a dead node's log says.
 type estate struct {
 	*holding
-	gone []member.Gone
+	gone []member.Moved
 }
 
-func (e *estate) Arrived() []member.Transfer { return e.arrived }
-func (e *estate) Forgot() []member.Transfer  { return e.forgot }
-func (e *estate) Close() error               { return nil }
-func (e *estate) Forget(gone member.Gone)    { e.gone = append(e.gone, gone) }
+func (e *estate) Received() []member.Transfer  { return e.arrived }
+func (e *estate) Forgotten() []member.Transfer { return e.forgot }
+func (e *estate) Close() error                 { return nil }
+func (e *estate) Forget(gone member.Moved)     { e.gone = append(e.gone, gone) }
 func (e *estate) Export(owner func(string) strategy.Node) (driver.Export, error) {
 	return e.export(func(host string) strategy.Node {
 		for _, gone := range e.gone {
@@ -546,7 +546,7 @@ func (e *estate) Export(owner func(string) strategy.Node) (driver.Export, error)
 		return owner(host)
 	})
 }
-func (e *estate) Bound(f func([]byte) error) error {
+func (e *estate) OutboxLinks(f func([]byte) error) error {
 	return f(pack(slices.Collect(maps.Values(e.outbox))))
 }
 

@@ -40,7 +40,7 @@ func Advise(err error, f *folder.Folder) error {
 // IsDamage reports whether an error says that a file of a crawl is not as it was written.
 func IsDamage(err error) bool {
 	for _, kind := range []error{seenrun.ErrDamaged, seenrun.ErrVersion, frontier.ErrDamaged, frontier.ErrVersion,
-		file.ErrDamaged, file.ErrVersion, journal.ErrDropped, recovery.ErrState, statefile.ErrScopeSeeds,
+		file.ErrDamaged, file.ErrVersion, journal.ErrDropped, recovery.ErrInconsistent, statefile.ErrScopeSeeds,
 		statefile.ErrDeferred, warc.ErrMissing, fs.ErrNotExist, fs.ErrInvalid} {
 		if errors.Is(err, kind) {
 			return true

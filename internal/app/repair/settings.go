@@ -18,7 +18,7 @@ func (r *repairer) settings() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	kept, ok := settings.ReadKept(r.Path("state", settings.Name))
+	kept, ok := settings.ReadChecked(r.Path("state", settings.Name))
 	if ok && string(kept) != string(text) {
 		r.restored = kept
 		r.Say(settings.Name + " is not as kumo wrote it: it is put back")

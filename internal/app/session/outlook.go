@@ -44,8 +44,8 @@ type watcher struct {
 	*Session
 	began  time.Time
 	sweep  *frontier.Sweep
-	coming forecast.Watch
-	stall  stall.Watch
+	coming forecast.Forecaster
+	stall  stall.Monitor
 
 	scarce   int64 // attempts without a socket, before the last answer
 	answered time.Time
@@ -54,25 +54,25 @@ type watcher struct {
 
 func (w *watcher) look() {
 	now, counts, totals := w.Job.Now(), w.Frontier.Counts(), w.Stats.Totals()
-	sample := forecast.Sample{Time: now, Waiting: counts.URLs, Done: totals.Pages + totals.Failed}
-	for _, h := range w.sweep.Look() {
-		sample.Longest = append(sample.Longest, forecast.Host{Name: h.Key, URLs: h.Waiting, Delay: h.Delay,
-			Left: h.Left(now)})
+	sample := forecast.Sample{Time: now, Pending: counts.URLs, Done: totals.Pages + totals.Failed}
+	for _, h := range w.sweep.Next() {
+		sample.SlowestHosts = append(sample.SlowestHosts, forecast.Host{Name: h.Key, URLs: h.Pending, Delay: h.Delay,
+			Remaining: h.RemainingTime(now)})
 	}
-	sample.CutTo(func(host string) int { return int(w.Engine.Inspector.MostPages(item.HostOfSlice(host))) })
-	o := Outlook{Forecast: w.coming.Next(sample)}
+	sample.CapURLs(func(host string) int { return int(w.Engine.Inspector.MostPages(item.HostOfSlice(host))) })
+	o := Outlook{Forecast: w.coming.Update(sample)}
 	w.curves.Add(stats.Point{Time: now, Pages: totals.Pages, Bytes: totals.Bytes, Failed: totals.Failed,
 		Known: int64(w.URLsKnown()), Waiting: int64(counts.URLs), Active: int64(counts.Active)})
 	snapshot := w.snapshot(now, &counts)
-	alarm, change := w.stall.Look(snapshot)
+	alarm, change := w.stall.Update(snapshot)
 	o.Stall = alarm
 	w.outlook.Store(&o)
 	l := w.Job.Listener
 	switch {
 	case change == stall.Began && l.Stalled != nil:
 		l.Stalled(alarm.For, alarm.Words, alarm.Do)
-	case change == stall.Ended && l.Moving != nil:
-		l.Moving(w.stalled)
+	case change == stall.Ended && l.Recovered != nil:
+		l.Recovered(w.stalled)
 	}
 	w.stalled = alarm.For
 }
@@ -86,16 +86,16 @@ func (w *watcher) snapshot(now time.Time, counts *frontier.Counts) *stall.Snapsh
 	if !v.Answered.Equal(w.answered) {
 		w.answered, w.scarce = v.Answered, line.Scarce
 	}
-	s := &stall.Snapshot{Quiet: now.Sub(since), URLs: counts.URLs, Active: counts.Active, Waiting: counts.Waiting,
-		Backing: counts.Backing, Paused: v.Paused, DiskFull: v.DiskFull, DiskFree: v.DiskFree, DiskWant: v.DiskWant,
-		CutOff: line.CutOff, CutOffWhy: line.Why, OutboxFull: v.OutboxFull, Scarce: line.Scarce - w.scarce,
+	s := &stall.Snapshot{SinceAnswer: now.Sub(since), URLs: counts.URLs, Active: counts.Active, Waiting: counts.Waiting,
+		BackingOff: counts.Backing, Paused: v.Paused, DiskFull: v.DiskFull, DiskFree: v.DiskFree, DiskNeed: v.DiskMin,
+		Offline: line.Offline, OfflineReason: line.Why, OutboxFull: v.OutboxFull, NoSocket: line.Scarce - w.scarce,
 		Failures: v.Failures, Failure: stats.Clip(v.Failure), Rate: w.Job.Crawl.Rate, Timeout: w.Job.Fetch.Timeout,
-		Checking: v.Checking, Folder: w.Job.Dir}
-	if line.CutOff {
-		s.CutOffFor = now.Sub(line.Since)
+		Checkpointing: v.Checkpointing, Folder: w.Job.Dir}
+	if line.Offline {
+		s.OfflineFor = now.Sub(line.Since)
 	}
-	if h, ok := w.Frontier.Inspector().Soonest(); ok {
-		s.HasNext, s.Next = true, stall.Next{Host: h.Key, In: h.Next.Sub(now), Why: string(h.Why), Delay: h.Delay}
+	if h, ok := w.Frontier.Inspector().NextHost(); ok {
+		s.HasNext, s.Next = true, stall.NextHost{Host: h.Key, In: h.Next.Sub(now), Why: string(h.Why), Delay: h.Delay}
 	}
 	return s
 }

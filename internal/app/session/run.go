@@ -56,7 +56,7 @@ func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 
 // checkBytes warns where a bound on the bytes of hosts does not know what all of them have sent in earlier runs.
 func (s *Session) checkBytes() {
-	if c := &s.Job.Crawl; (c.BytesPerHost > 0 || c.Overrides.BoundBytes()) && s.Stats.Snapshot().Partial {
+	if c := &s.Job.Crawl; (c.BytesPerHost > 0 || c.Overrides.LimitsBytes()) && s.Stats.Snapshot().Partial {
 		s.Job.Warn(fmt.Errorf("--max-bytes-per-host counts most hosts from this run on: of so many hosts the bytes of " +
 			"earlier runs are not kept"))
 	}
@@ -64,10 +64,10 @@ func (s *Session) checkBytes() {
 
 func (s *Session) fill(r *stats.Report) {
 	reach, line, counts := s.Engine.Reach(), s.Engine.Outage(), s.Frontier.Counts()
-	r.HostsAnswered, r.HostsGivenUp, r.HostsFell = reach.Answered, reach.GaveUp, reach.Fell
-	r.CutOffs, r.CutOffSeconds, r.Scarce = line.Times, line.Total.Seconds(), line.Scarce
-	r.Journal, r.Undecided = uint64(s.Engine.Checkpoints.Journalled()), s.Engine.Undecided()
-	r.Known, r.Waiting, r.Hosts = s.Engine.Known(), counts.URLs+int(r.Forsaken), counts.Hosts
+	r.HostsAnswered, r.HostsAbandoned, r.HostsFailed = reach.Answered, reach.Abandoned, reach.Lost
+	r.Outages, r.OutageSeconds, r.OutOfSockets = line.Times, line.Total.Seconds(), line.Scarce
+	r.Journal, r.PendingDedup = uint64(s.Engine.Checkpoints.Journalled()), s.Engine.Undecided()
+	r.Known, r.Waiting, r.Hosts = s.Engine.Known(), counts.URLs+int(r.Abandoned), counts.Hosts
 	r.Refused = s.Engine.Refused()
 	r.Cookies, r.CookiesEvicted = s.Engine.Cookies()
 	if s.Job.Fields != nil {
@@ -126,7 +126,7 @@ func ended(err error) string {
 // isEnd reports whether the engine has ended a run that is not done in order.
 func isEnd(err error) bool {
 	return IsStop(err) || errors.Is(err, policy.ErrLimit) || errors.Is(err, crawl.ErrStuck) ||
-		errors.Is(err, crawl.ErrCutOff) || errors.Is(err, crawl.ErrNoProxy)
+		errors.Is(err, crawl.ErrOffline) || errors.Is(err, crawl.ErrNoProxy)
 }
 
 // IsStop reports whether a run ended because its context did.
@@ -162,7 +162,7 @@ func (s *Session) Tune(j *job.Job) error {
 		return err
 	}
 	s.Job.TakeOverrides(j)
-	s.Fetcher.SetManners(fetch.Manners{UserAgent: j.UserAgent(), ConnectTimeout: j.Fetch.ConnectTimeout,
+	s.Fetcher.SetLiveSettings(fetch.LiveSettings{UserAgent: j.UserAgent(), ConnectTimeout: j.Fetch.ConnectTimeout,
 		Timeout: j.Fetch.Timeout})
 	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay,
 		Overrides: s.Job.HostConfig}

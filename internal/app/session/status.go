@@ -37,7 +37,7 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 		x.State = inspect.Paused
 	}
 	is := c.Condition(x.Time)
-	x.CutOff, x.CutOffWhy, x.EndsIn, x.Growth, x.Forecast = is.CutOff, is.CutOffWhy, is.EndsIn, is.Growth, is.Forecast
+	x.CutOff, x.CutOffWhy, x.EndsIn, x.Growth, x.Forecast = is.Offline, is.OfflineReason, is.EndsIn, is.Growth, is.Forecast
 	x.Stalled, x.StalledBy, x.StallWhy, x.StallDo = is.Stalled, is.StalledBy, is.StallWhy, is.StallDo
 	if a := c.Job.Away; a != nil {
 		u := a.Status()
@@ -48,8 +48,8 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 
 // Condition is what is to be expected at a time, and what is in the way.
 func (s *Session) Condition(now time.Time) (c stats.Condition) {
-	if o := s.Outage(); o.CutOff {
-		c.CutOff, c.CutOffWhy = max(now.Sub(o.Since).Seconds(), 0), o.Why
+	if o := s.Outage(); o.Offline {
+		c.Offline, c.OfflineReason = max(now.Sub(o.Since).Seconds(), 0), o.Why
 	}
 	o := s.Outlook()
 	c.EndsIn, c.Growth, c.Forecast = o.Forecast.AtLeast, o.Forecast.Growth, o.Forecast.Words

@@ -200,7 +200,7 @@ func (g *group) unmodified() bool {
 // away reports whether the URL's host has gone to another node since the URL was taken in, with all that waits.
 func (g *group) away() bool {
 	s := g.v.State
-	return g.v.Shared && s != nil && (s.Away(g.url) || s.GivenUp(g.url, g.entry.Tenure))
+	return g.v.Shared && s != nil && (s.IsAway(g.url) || s.WasReleased(g.url, g.entry.Tenure))
 }
 
 // judgeEntry compares what the URL database says with what became of the URL.
@@ -246,5 +246,5 @@ func (g *group) judgeEntry() {
 // fetchable reports whether a URL is one that a crawl can fetch.
 func fetchable(url string) bool {
 	u, err := weburl.Parse(url)
-	return err == nil && u.Web()
+	return err == nil && u.IsHTTP()
 }

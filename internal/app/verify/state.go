@@ -33,7 +33,7 @@ func (v *verifier) state() error {
 
 // cuts notes what the next start will cut off.
 func (v *verifier) cuts() {
-	for _, c := range v.View.Cuts() {
+	for _, c := range v.View.Truncations() {
 		name, err := filepath.Rel(v.Dir, c.Name)
 		if err != nil {
 			continue
@@ -55,9 +55,9 @@ func (v *verifier) cuts() {
 
 func (v *verifier) readJournal() error {
 	var batches int64
-	err := v.Journal.Replay(v.Journal.Begin(), func(batch []byte, end journal.Position) error {
+	err := v.Journal.Replay(v.Journal.Start(), func(batch []byte, end journal.Position) error {
 		batches++
-		return v.progress(checkJournal, int64(end-v.Journal.Begin()), int64(v.Journal.End()-v.Journal.Begin()),
+		return v.progress(checkJournal, int64(end-v.Journal.Start()), int64(v.Journal.End()-v.Journal.Start()),
 			int64(len(batch)))
 	})
 	if v.ctx.Err() != nil {
@@ -169,7 +169,7 @@ func (v *verifier) readDeferred() error {
 		return err
 	}
 	var n, at int64
-	err := v.State.ReadAsides(v.View, v.Dir, func(s *page.Skip, end int64) error {
+	err := v.State.EachDeferred(v.View, v.Dir, func(s *page.Skip, end int64) error {
 		n++
 		if err := sameHost(s.URL, s.Host); err != nil {
 			v.fault(Fault{Check: checkDeferred, File: name, Offset: at, URL: s.URL, What: err.Error()})
@@ -190,7 +190,7 @@ func (v *verifier) readRoots() error {
 	if _, err := v.committed(checkRoots, name, true); err != nil {
 		return err
 	}
-	n, err := v.State.ReadScopeSeeds(v.View, v.Dir)
+	n, err := v.State.CountScopeSeeds(v.View, v.Dir)
 	v.counted(checkRoots, n, "seeds, and what they redirect to")
 	if err != nil {
 		v.fault(Fault{Check: checkRoots, File: name, Offset: -1, What: err.Error(),

@@ -63,7 +63,7 @@ const reportName = "report.json"
 func (v *verifier) counters() error {
 	defer func() { v.counted(checkReport, v.tally.compared, "counters") }()
 	if v.State != nil {
-		s := v.State.Stats.Lasting()
+		s := v.State.Stats.DurableSnapshot()
 		v.compare("state", s.Pages, s.Duplicates, s.Statuses, s.Rules)
 		if v.counts() {
 			v.same("state/seen/manifest", "known URLs", v.Seen.Len(), v.tally.known)
@@ -91,7 +91,7 @@ func (v *verifier) counters() error {
 	waiting := v.tally.waiting
 	if more := int64(r.Waiting) - waiting; more > 0 && more <= int64(r.Hosts) {
 		waiting += more // rules to be fetched, which the next start asks for anew
-	} else if more < 0 && -more <= int64(r.Undecided) {
+	} else if more < 0 && -more <= int64(r.PendingDedup) {
 		waiting += more // what the start has found to be news
 	}
 	v.same(reportName, "urls_waiting", int64(r.Waiting), waiting)
@@ -137,9 +137,9 @@ func (v *verifier) compare(file string, pages, duplicates int64, statuses map[in
 // compareSums compares what no file counts but the state.
 func (v *verifier) compareSums(r *stats.Report) {
 	var want stats.Report
-	want.Fill(v.State.Stats.Lasting(), 0, 0)
+	want.Fill(v.State.Stats.DurableSnapshot(), 0, 0)
 	v.same(reportName, "bytes", r.Bytes, want.Bytes)
-	v.same(reportName, "failed", r.Failed-r.Forsaken, want.Failed)
+	v.same(reportName, "failed", r.Failed-r.Abandoned, want.Failed)
 	v.same(reportName, "retries", r.Retries, want.Retries)
 	v.same(reportName, "robots_fetched", r.RobotsFetched, want.RobotsFetched)
 	v.same(reportName, "links", r.Links, want.Links)

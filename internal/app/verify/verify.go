@@ -22,7 +22,7 @@ type Parts struct {
 	View    *vfs.Overlay // as the next start will have them
 	Journal interface {
 		journal.Journal
-		Begin() journal.Position
+		Start() journal.Position
 	}
 	Seen    *seen.DB
 	Digests *seen.Digests

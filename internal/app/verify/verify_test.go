@@ -65,7 +65,7 @@ func (f *folder) visits() iter.Seq[*page.Record] {
 		robots.Fields, dead.Fields = nil, nil
 		for _, rec := range append(all, again, robots, dead) {
 			if rec == again {
-				again.Revisit = &page.Ref{URL: all[0].URL, Time: all[0].Response.Start, ID: all[0].Place.ID}
+				again.Revisit = &page.Ref{URL: all[0].URL, Time: all[0].Response.Start, ID: all[0].Location.ID}
 			}
 			f.visit = append(f.visit, rec)
 			if !yield(rec) {
@@ -108,7 +108,7 @@ func newFolder(t *testing.T, compression string) *folder {
 		}
 		s.Seen.UpdateMeta(rec.URL, m)
 		if rec.Response != nil && rec.Revisit == nil {
-			s.Digests.Put(rec.Digest, seen.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID})
+			s.Digests.Put(rec.Digest, seen.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Location.ID})
 		}
 	}
 	for _, k := range out {

@@ -191,9 +191,9 @@ func (w *warcReader) companion(rec *warc.Record, kind string) {
 		done = &is.metadata
 	}
 	switch {
-	case rec.Answer() != is.id && w.lost:
+	case rec.ResponseID() != is.id && w.lost:
 		return
-	case is.id == "" || rec.Answer() != is.id:
+	case is.id == "" || rec.ResponseID() != is.id:
 		w.bad(rec.Offset, rec.Fields["WARC-Target-URI"], "a "+kind+" record that belongs to no answer before it", "")
 		return
 	case rec.Fields["WARC-Target-URI"] != is.url || rec.Fields["WARC-Date"] != is.date || *done:

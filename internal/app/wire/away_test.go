@@ -186,7 +186,7 @@ func wantPlace(t *testing.T, p place.Place, pages int) {
 	if n := bytes.Count(lines, []byte("\n")); err != nil || n != pages {
 		t.Errorf("pages.jsonl has %d URLs, want %d: %v", n, pages, err)
 	}
-	storetest.Agree(t, copied)
+	storetest.CheckConsistent(t, copied)
 }
 
 // TestADiskThatIsShortWaitsForThePlace crawls onto a disk that has room for little while the place is down: the crawl
@@ -195,7 +195,7 @@ func TestADiskThatIsShortWaitsForThePlace(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(3, 8, 200))
 	j := jobtest.For(s, t.TempDir())
-	j.WARCSize, j.Crawl.Commit, j.Crawl.LookSpace = 32<<10, 5*time.Millisecond, time.Millisecond
+	j.WARCSize, j.Crawl.Commit, j.Crawl.DiskCheckInterval = 32<<10, 5*time.Millisecond, time.Millisecond
 	at, err := file.Open(t.TempDir(), vfs.OS)
 	if err != nil {
 		t.Fatal(err)
@@ -212,8 +212,8 @@ func TestADiskThatIsShortWaitsForThePlace(t *testing.T) {
 		}
 	}
 	j.Listener.Paused = func(uint64) {
-		if u := j.Away.Status(); u.Waiting == 0 || u.Words() == "" {
-			t.Errorf("it pauses, and says of the place %q", u.Words())
+		if u := j.Away.Status(); u.Waiting == 0 || u.Summary() == "" {
+			t.Errorf("it pauses, and says of the place %q", u.Summary())
 		}
 		paused.Store(true)
 		p.SetDown(nil)

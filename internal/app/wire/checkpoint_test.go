@@ -91,7 +91,7 @@ func TestNothingIsFetchedWhileTheDiskIsNearlyFull(t *testing.T) {
 	t.Parallel()
 	s := jobtest.Serve(t, synthweb.Clean(1, 3, 60))
 	j := jobtest.For(s, t.TempDir())
-	j.Crawl.MinFree, j.Crawl.LookSpace = 1000, time.Millisecond
+	j.Crawl.MinFree, j.Crawl.DiskCheckInterval = 1000, time.Millisecond
 	disk := &roomy{FS: vfs.OS}
 	disk.free.Store(999)
 	var resumed atomic.Bool
@@ -137,7 +137,7 @@ func TestAPauseHoldsForHostsThatAreWaitedFor(t *testing.T) {
 	s := jobtest.Serve(t, synthweb.Clean(1, 6, 120))
 	j := jobtest.For(s, t.TempDir())
 	j.Frontier.Delay = 10 * time.Millisecond
-	j.Crawl.MinFree, j.Crawl.LookSpace = 1000, time.Millisecond
+	j.Crawl.MinFree, j.Crawl.DiskCheckInterval = 1000, time.Millisecond
 	disk := &ebbing{FS: vfs.OS}
 	var visits, pauses atomic.Int64
 	var paused atomic.Bool

@@ -83,7 +83,7 @@ func crashes(t *testing.T, seed uint64) {
 	if n := len(lines(t, j.Dir, "pages.jsonl")); n != score.Truth {
 		t.Errorf("pages.jsonl has %d URLs, want %d", n, score.Truth)
 	}
-	storetest.Agree(t, j.Dir)
+	storetest.CheckConsistent(t, j.Dir)
 }
 
 // doubt makes seen unsure of every URL that a crawl meets: all of them are decided by merges.

@@ -59,13 +59,13 @@ func TestARealDiskIsFull(t *testing.T) {
 	if n := len(lines(t, j.Dir, "pages.jsonl")); n != score.Truth {
 		t.Errorf("pages.jsonl has %d URLs, want %d", n, score.Truth)
 	}
-	storetest.Agree(t, j.Dir)
+	storetest.CheckConsistent(t, j.Dir)
 }
 
 // pauses runs a job to its end on a disk that is nearly full until the crawl has paused.
 func pauses(t *testing.T, j *job.Job, dir string) {
 	t.Helper()
-	j.Crawl.MinFree, j.Crawl.LookSpace = 1<<20, time.Millisecond
+	j.Crawl.MinFree, j.Crawl.DiskCheckInterval = 1<<20, time.Millisecond
 	remove := fill(t, dir, 900<<10)
 	var resumed atomic.Bool
 	j.Listener = crawl.Listener{Paused: func(uint64) { remove() }, Resumed: func(uint64) { resumed.Store(true) }}

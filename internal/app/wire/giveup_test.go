@@ -110,8 +110,8 @@ func TestRobotsElsewhereThatCannotBeHadEndsTheCrawl(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.wantAsked(t)
-		if report.Forsaken != 4 || report.Waiting != 4 {
-			t.Errorf("%d given up, %d waiting, want all four seeds", report.Forsaken, report.Waiting)
+		if report.Abandoned != 4 || report.Waiting != 4 {
+			t.Errorf("%d given up, %d waiting, want all four seeds", report.Abandoned, report.Waiting)
 		}
 	}
 	if n := len(lines(t, j.Dir, "skipped.jsonl")); n != 4 {

@@ -38,7 +38,7 @@ func TestALargeSitemapIsReadWhole(t *testing.T) {
 	if report, err = c.Run(t.Context()); report == nil {
 		t.Fatal(err)
 	}
-	if n := report.Known + report.Undecided; n != entries+2 { // of some a merge has yet to say whether they are news
+	if n := report.Known + report.PendingDedup; n != entries+2 { // of some a merge has yet to say whether they are news
 		t.Errorf("%d URLs are known, want %d (%v)", n, entries+2, err)
 	}
 }

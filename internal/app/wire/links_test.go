@@ -45,8 +45,8 @@ func TestManyLinks(t *testing.T) {
 			if err := parse.New(parserConfig(c.job, c.room)).Parse(resp, &pg); err != nil {
 				t.Fatal(err)
 			}
-			if all := len(pg.Links) == c.links; all != c.all || pg.Cut == c.all || (pg.LinksCut == "") != c.all {
-				t.Errorf("%d links of %d, cut: %v, by %q", len(pg.Links), c.links, pg.Cut, pg.LinksCut)
+			if all := len(pg.Links) == c.links; all != c.all || pg.MemoryCut == c.all || (pg.LinksCut == "") != c.all {
+				t.Errorf("%d links of %d, cut: %v, by %q", len(pg.Links), c.links, pg.MemoryCut, pg.LinksCut)
 			}
 		})
 	}

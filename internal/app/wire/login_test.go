@@ -178,7 +178,7 @@ func TestLoginThatFailsLater(t *testing.T) {
 	j := c.job(t, "h.test/0")
 	j.Logins = c.file(t, "")
 	gave := ""
-	j.Listener.GaveUp = func(origin, why string) { gave = origin + " " + why }
+	j.Listener.Abandoned = func(origin, why string) { gave = origin + " " + why }
 	j.Listener.Visited = func(r *page.Record) {
 		if strings.HasSuffix(r.URL, "/3") {
 			c.mu.Lock()

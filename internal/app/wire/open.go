@@ -171,7 +171,7 @@ func (o *opening) build() error {
 	if err := o.openState(); err != nil {
 		return o.mendable(err)
 	}
-	if !o.alone && !o.Job.HasSeeds() && o.State.Fresh() {
+	if !o.alone && !o.Job.HasSeeds() && o.State.IsNew() {
 		return job.ErrNoSeeds
 	}
 	if o.Folder != nil && o.Resumed && !settings.IsFile(o.Folder.Path(settings.Name)) {
@@ -298,7 +298,7 @@ func (o *opening) blockList() (*policy.BlockList, error) {
 	}
 	if o.Job.BlockFile == "" {
 		list := policy.NewBlockList()
-		list.Put(rules)
+		list.SetExtra(rules)
 		return list, nil
 	}
 	now := o.Job.Crawl.Now
@@ -306,7 +306,7 @@ func (o *opening) blockList() (*policy.BlockList, error) {
 		now = time.Now
 	}
 	list, err := policy.OpenBlockList(o.Job.BlockFile, now, o.Job.Warn)
-	list.Put(rules)
+	list.SetExtra(rules)
 	return list, err
 }
 
@@ -321,7 +321,7 @@ func readFields(j *job.Job) func(*page.Response, *page.Page) ([]page.Fields, err
 func (o *opening) assemble() error {
 	j := o.Job
 	parts := crawl.Parts{
-		Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Modes()...), Block: o.block, Fetcher: o.Fetcher,
+		Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Scopes()...), Block: o.block, Fetcher: o.Fetcher,
 		NewParser: func(room int64) crawl.Parser { return parse.New(parserConfig(j, room)) }, Text: j.Text,
 		Fields:    readFields(j),
 		Archive:   j.Writes(job.WARC),
@@ -335,7 +335,7 @@ func (o *opening) assemble() error {
 		Header:    o.Fetcher.Header,
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}
-	if !o.runs && o.State.Fresh() { // there is no state, which has what seeds redirect to, too
+	if !o.runs && o.State.IsNew() { // there is no state, which has what seeds redirect to, too
 		for _, u := range o.SeedURLs {
 			parts.Scope.AddSeed(u)
 		}
@@ -378,9 +378,9 @@ func (o *opening) hooks() crawl.Hooks {
 // ordinary slot is read again at a large one, which has all that a page may have.
 func parserConfig(j *job.Job, room int64) parse.Config {
 	cfg := parse.Config{Agent: job.Agent, PlainText: true, Language: true, Scripts: j.ScriptPaths,
-		AnchorText: j.AnchorText, MaxWide: int(room / 3)}
+		AnchorText: j.AnchorText, MaxConverted: int(room / 3)}
 	if room <= 1<<20 {
-		cfg.MaxURLs, cfg.MaxWide = int(room), 0
+		cfg.MaxURLs, cfg.MaxConverted = int(room), 0
 		cfg.MaxLinks = min(int(room/64), 10_000)
 		cfg.MaxListed = cfg.MaxLinks
 		return cfg

@@ -144,8 +144,8 @@ func (d *district) after(pages int64, do func()) (wait func()) {
 
 // untilCutOff waits until the crawl of a job knows that it is cut off from the web, however slow the machine is.
 func (d *district) untilCutOff(j *job.Job) (wait func()) {
-	told, before := make(chan struct{}, 1), j.Listener.CutOff
-	j.Listener.CutOff = func(since time.Time, why string) {
+	told, before := make(chan struct{}, 1), j.Listener.Offline
+	j.Listener.Offline = func(since time.Time, why string) {
 		if before != nil {
 			before(since, why)
 		}
@@ -183,9 +183,9 @@ func TestAnOutageOfTheLineCostsNoHost(t *testing.T) {
 	j.Crawl.Tries = 1
 	var off, back, gaveUp atomic.Int32
 	j.Listener = crawl.Listener{
-		CutOff: func(time.Time, string) { off.Add(1) },
-		Back:   func(time.Duration, bool) { back.Add(1) },
-		GaveUp: func(string, string) { gaveUp.Add(1) },
+		Offline:   func(time.Time, string) { off.Add(1) },
+		Online:    func(time.Duration, bool) { back.Add(1) },
+		Abandoned: func(string, string) { gaveUp.Add(1) },
 	}
 	cutOff := d.untilCutOff(j)
 	wait := d.after(150, func() {
@@ -203,7 +203,7 @@ func TestAnOutageOfTheLineCostsNoHost(t *testing.T) {
 		t.Errorf("%d of %d pages were asked for, %d answered, %d of them asked for again", pages, d.hosts*d.pages,
 			report.Pages, again)
 	}
-	if off.Load() == 0 || back.Load() == 0 || gaveUp.Load() != 0 || report.CutOffs == 0 || report.GaveUpMany() {
+	if off.Load() == 0 || back.Load() == 0 || gaveUp.Load() != 0 || report.Outages == 0 || report.AbandonedMany() {
 		t.Errorf("told %d times to be cut off, %d to be back; %d hosts given up; report %+v", off.Load(), back.Load(),
 			gaveUp.Load(), report)
 	}
@@ -220,8 +220,8 @@ func TestHostsThatAreGoneTogetherAreTriedAgainWhileOthersWork(t *testing.T) {
 	})
 	report, err := runJob(t, j)
 	wait()
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 {
-		t.Errorf("%d of %d pages, %d hosts given up, %v", pages, d.hosts*d.pages, report.HostsGivenUp, err)
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 {
+		t.Errorf("%d of %d pages, %d hosts given up, %v", pages, d.hosts*d.pages, report.HostsAbandoned, err)
 	}
 }
 
@@ -234,8 +234,8 @@ func TestACrawlThatStaysCutOffEnds(t *testing.T) {
 	wait := d.after(30, func() { d.cut(0) })
 	report, err := runJob(t, j)
 	wait()
-	if !errors.Is(err, crawl.ErrCutOff) || report.HostsGivenUp > 0 || report.Waiting == 0 || report.Ended == "failed" {
-		t.Fatalf("%v; %d hosts given up, %d URLs wait, ended %q", err, report.HostsGivenUp, report.Waiting, report.Ended)
+	if !errors.Is(err, crawl.ErrOffline) || report.HostsAbandoned > 0 || report.Waiting == 0 || report.Ended == "failed" {
+		t.Fatalf("%v; %d hosts given up, %d URLs wait, ended %q", err, report.HostsAbandoned, report.Waiting, report.Ended)
 	}
 	d.join()
 	report, err = runJob(t, j)
@@ -252,7 +252,7 @@ func TestTheOnlyHostIsWaitedForAndThenGivenUp(t *testing.T) {
 	wait := d.after(5, func() { d.cut(0) })
 	report, err := runJob(t, j)
 	wait()
-	if err != nil || report.HostsFell != 1 || !report.GaveUpMany() || report.CutOffs != 1 {
+	if err != nil || report.HostsFailed != 1 || !report.AbandonedMany() || report.Outages != 1 {
 		t.Errorf("%v; report %+v", err, report)
 	}
 }
@@ -263,11 +263,11 @@ func TestDeadSeedsAreNoOutage(t *testing.T) {
 	d.cut(6)
 	j := d.job(t.TempDir())
 	j.Frontier.RetryWait = time.Millisecond
-	j.Listener = crawl.Listener{CutOff: func(_ time.Time, why string) { t.Errorf("cut off: %s", why) }}
+	j.Listener = crawl.Listener{Offline: func(_ time.Time, why string) { t.Errorf("cut off: %s", why) }}
 	began := time.Now()
 	report, err := runJob(t, j)
-	if err != nil || report.Pages != 18 || report.HostsGivenUp != 54 || !report.GaveUpMany() {
-		t.Errorf("%d pages, %d hosts given up, %v", report.Pages, report.HostsGivenUp, err)
+	if err != nil || report.Pages != 18 || report.HostsAbandoned != 54 || !report.AbandonedMany() {
+		t.Errorf("%d pages, %d hosts given up, %v", report.Pages, report.HostsAbandoned, err)
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
@@ -289,9 +289,9 @@ func TestAProxyThatIsDownIsNoHostsFault(t *testing.T) {
 	})
 	report, err := runJob(t, j)
 	wait()
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 || report.CutOffs == 0 {
-		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp,
-			report.CutOffs, err)
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 || report.Outages == 0 {
+		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsAbandoned,
+			report.Outages, err)
 	}
 }
 
@@ -311,9 +311,9 @@ func TestALineThatHangsUpIsAnOutage(t *testing.T) {
 	})
 	report, err := runJob(t, j)
 	wait()
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 || report.CutOffs == 0 {
-		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp,
-			report.CutOffs, err)
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 || report.Outages == 0 {
+		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsAbandoned,
+			report.Outages, err)
 	}
 }
 
@@ -366,10 +366,10 @@ func TestANameServerThatKnowsNothingIsAnOutage(t *testing.T) {
 			})
 			report, err := runJob(t, j)
 			wait()
-			if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 ||
-				report.CutOffs == 0 {
-				t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp,
-					report.CutOffs, err)
+			if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 ||
+				report.Outages == 0 {
+				t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsAbandoned,
+					report.Outages, err)
 			}
 		})
 	}
@@ -499,7 +499,7 @@ func TestAnOwnerWhoDisappearsDoesNotHaltACrawl(t *testing.T) {
 			}
 			ctx, enough := context.WithCancel(t.Context())
 			defer enough()
-			j.Listener = crawl.Listener{CutOff: func(_ time.Time, why string) {
+			j.Listener = crawl.Listener{Offline: func(_ time.Time, why string) {
 				t.Errorf("offline after %d requests of %d at other hosts: %s", d.requests.Load(), d.hosts*d.pages, why)
 				enough()
 			}}
@@ -535,8 +535,8 @@ func TestADeadNameBesideGivenAddressesIsNoOutage(t *testing.T) {
 	j.Fetch.DNSServer = serveHosts(t, func(string) string { return "" })
 	j.Frontier.RetryWait, j.Crawl.OutageWait = 50*time.Millisecond, 10*time.Second
 	report, err := runJob(t, j)
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.CutOffs != 0 || report.HostsGivenUp != 1 {
-		t.Errorf("%d of %d pages, offline %d times, %d hosts given up, %v", pages, d.hosts*d.pages, report.CutOffs,
-			report.HostsGivenUp, err)
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.Outages != 0 || report.HostsAbandoned != 1 {
+		t.Errorf("%d of %d pages, offline %d times, %d hosts given up, %v", pages, d.hosts*d.pages, report.Outages,
+			report.HostsAbandoned, err)
 	}
 }

@@ -37,7 +37,7 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	rules := robots.NewCache(robots.Config{Agent: job.Agent, Now: c.Now, ErrorTTL: 24 * time.Hour})
 	o.Closers = append(o.Closers, rules.Close)
 	s = plan.New(plan.Config{
-		Rules: policy.Rules{Scope: weburl.NewScope(mine.Scope, c.Overrides.Modes()...), Block: o.block, Include: c.Include,
+		Rules: policy.Rules{Scope: weburl.NewScope(mine.Scope, c.Overrides.Scopes()...), Block: o.block, Include: c.Include,
 			Exclude:  c.Exclude,
 			MaxDepth: c.Depth, MaxRedirects: cmp.Or(c.MaxRedirects, crawl.DefaultRedirects), Embeds: c.Embeds,
 			Overrides: c.Overrides},

@@ -107,7 +107,7 @@ func (o *opening) openRankKey() (key siphash.Key, err error) {
 
 // writeNew writes a file of which a part is as good as nothing. (The disk of a crawl that is looked at cannot rename.)
 func writeNew(disk vfs.FS, name string, data []byte) error {
-	if err := vfs.CutBack(disk, name, 0); err != nil {
+	if err := vfs.TruncateTo(disk, name, 0); err != nil {
 		return err
 	}
 	f, err := disk.Append(name)
@@ -155,7 +155,7 @@ func (o *opening) openRanks() error {
 
 func (o *opening) openRanker(mark linklog.Mark) (*ranker.Ranker, error) {
 	urls, links := o.Job.RankMemory(o.peers != nil)
-	cfg := ranker.Config{Order: orders[o.Job.Order](), Key: o.late.key, Most: urls, Others: o.peers != nil}
+	cfg := ranker.Config{Order: orders[o.Job.Order](), Key: o.late.key, MaxURLs: urls, Others: o.peers != nil}
 	if o.Folder != nil {
 		cfg.Log = linklog.Config{Dir: o.rankDir(), Disk: o.disk, Memory: links}
 		if mark == (linklog.Mark{}) {
@@ -169,7 +169,7 @@ func (o *opening) openRanker(mark linklog.Mark) (*ranker.Ranker, error) {
 
 func (o *opening) useRanker(r *ranker.Ranker) {
 	o.late.Ranker = r
-	o.ranks = crawl.Ranks{Name: o.Job.Order, Links: r, Kept: o.Folder != nil}
+	o.ranks = crawl.Ranks{Name: o.Job.Order, Links: r, Persistent: o.Folder != nil}
 	o.Closers = append(o.Closers, r.Close)
 }
 

@@ -200,7 +200,7 @@ func TestACrawlThatKeepsOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Crawl.Recrawl = policy.Recrawl{Intervals: []policy.Interval{interval}, Keep: true}
+	j.Crawl.Recrawl = policy.Recrawl{Intervals: []policy.Interval{interval}, Continuous: true}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	var visits, idle atomic.Int64

@@ -194,7 +194,7 @@ func TestSeedsSurviveCrashes(t *testing.T) {
 			if n := len(lines(t, j.Dir, "pages.jsonl")); score.Missing != 0 || n != score.Truth {
 				t.Errorf("%d pages of %d; the servers saw:\n%s", n, score.Truth, score)
 			}
-			storetest.Agree(t, j.Dir)
+			storetest.CheckConsistent(t, j.Dir)
 		})
 	}
 }
@@ -210,7 +210,7 @@ func TestAnOlderStateIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.State.Marks = slices.DeleteFunc(c.State.Marks, func(m store.Mark) bool { return strings.HasSuffix(m.Name, "roots") })
-	if err := c.State.CheckAge(); err == nil || !strings.Contains(err.Error(), "--fresh") {
+	if err := c.State.CheckVersion(); err == nil || !strings.Contains(err.Error(), "--fresh") {
 		t.Error(err)
 	}
 	if err := c.Close(); err != nil {

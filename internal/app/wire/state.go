@@ -25,14 +25,14 @@ func (o *opening) openState() (err error) {
 		return err
 	}
 	if o.Journal.End() > 0 {
-		if err := o.State.CheckAge(); err != nil {
+		if err := o.State.CheckVersion(); err != nil {
 			return err
 		}
 	}
 	if err := o.openRanks(); err != nil {
 		return err
 	}
-	o.Resumed, o.Known, o.Waiting = !o.State.Fresh(), o.State.Known(), o.State.Waiting()
+	o.Resumed, o.Known, o.Waiting = !o.State.IsNew(), o.State.Known(), o.State.Pending()
 	return nil
 }
 

@@ -36,10 +36,10 @@ func (o *opening) openStores(p *crawl.Parts) (err error) {
 		return err
 	}
 	o.Stores = append(o.Stores, p.Answers)
-	if p.Roots, err = statefile.OpenScopeSeeds(o.disk, j.Dir, marks); err != nil {
+	if p.ScopeSeeds, err = statefile.OpenScopeSeeds(o.disk, j.Dir, marks); err != nil {
 		return err
 	}
-	o.Stores = append(o.Stores, p.Roots)
+	o.Stores = append(o.Stores, p.ScopeSeeds)
 	lines := jsonl.Config{Dir: j.Dir, NoPages: !j.Writes(job.JSONL)}
 	if err := o.add(jsonl.Open(o.disk, lines, marks)); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (o *opening) openStores(p *crawl.Parts) (err error) {
 			return err
 		}
 	}
-	_, kept := store.Find(marks, jsonl.FieldsName) // or else what an earlier run wrote would be cut back to nothing later
+	_, kept := store.FindMark(marks, jsonl.FieldsName) // or else what an earlier run wrote would be cut back to nothing later
 	if kept || j.Fields != nil || j.Filters != nil && j.Filters.Records {
 		if err := o.add(jsonl.OpenFields(o.disk, lines, marks)); err != nil {
 			return err

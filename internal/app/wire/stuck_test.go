@@ -101,7 +101,7 @@ func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), soonEnough)
 	defer cancel()
 	report, err := c.Run(ctx)
-	if !errors.Is(err, crawl.ErrStuck) || !strings.Contains(err.Error(), s.url("a.test/")) || report.Forsaken != 1 ||
+	if !errors.Is(err, crawl.ErrStuck) || !strings.Contains(err.Error(), s.url("a.test/")) || report.Abandoned != 1 ||
 		!strings.Contains(report.Ended, "not all was fetched") {
 		t.Errorf("%v; %+v", err, report)
 	}

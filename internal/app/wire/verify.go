@@ -95,7 +95,7 @@ func (o *onlooker) open() {
 	p.State = state
 	o.openAsides()
 	const answers = "state/robots.jsonl" // which no check reads
-	if length, _ := store.Find(state.Marks, statefile.RobotsAnswersName); length > 0 {
+	if length, _ := store.FindMark(state.Marks, statefile.RobotsAnswersName); length > 0 {
 		if size, err := p.Disk.Size(path(statefile.RobotsAnswersName)); err != nil || size < length {
 			o.broken("deferred", answers, fmt.Errorf("the journal says that %d bytes were written, %d are here", length, size))
 		}

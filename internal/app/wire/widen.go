@@ -145,7 +145,7 @@ func (o *opening) reenterSkips(ctx context.Context, r *crawl.Reentry, wanted fun
 		if err != nil || !wanted(&s) {
 			return nil //nolint:nilerr // verify says what is wrong with a line
 		}
-		return r.Shed(ctx, &page.Skip{URL: s.URL, Host: s.Host, From: s.From, Depth: s.Depth})
+		return r.Skipped(ctx, &page.Skip{URL: s.URL, Host: s.Host, From: s.From, Depth: s.Depth})
 	})
 	return err
 }
@@ -257,7 +257,7 @@ func (w *rereader) page(p *jsonl.PageLine, n *made) error {
 	if in == nil || err != nil {
 		return err
 	}
-	in.GoTo(p.Offset)
+	in.SeekTo(p.Offset)
 	rec, err := in.Next()
 	if err != nil || rec.Fields["WARC-Type"] != "response" {
 		return nil //nolint:nilerr // verify says what is wrong with a record
@@ -276,7 +276,7 @@ func (w *rereader) page(p *jsonl.PageLine, n *made) error {
 	if err := w.parser.Parse(resp, &pg); err != nil && !parse.IsList(pg.Sniffed) {
 		return nil //nolint:nilerr // it is none
 	}
-	made := &page.Record{URL: p.URL, Time: p.Time, Place: page.Place{File: p.WARC, Offset: p.Offset}}
+	made := &page.Record{URL: p.URL, Time: p.Time, Location: page.Location{File: p.WARC, Offset: p.Offset}}
 	if w.texts != nil && err == nil && parse.IsHTML(pg.Sniffed) {
 		if made.Text, _ = w.Job.Text(resp, &pg); made.Text != nil { // what was found before a bound counts
 			n.texts++

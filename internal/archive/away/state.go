@@ -272,7 +272,7 @@ func (f *StateFile) copy(ctx context.Context, p place.Place, disk vfs.FS, to str
 		has += n
 	}
 	if err == nil && (has != f.Size || hex.EncodeToString(sum.Sum(nil)) != f.SHA256) {
-		err = errors.Join(fmt.Errorf("it has not the %d bytes that were brought there", f.Size), vfs.CutBack(disk, to, 0))
+		err = errors.Join(fmt.Errorf("it has not the %d bytes that were brought there", f.Size), vfs.TruncateTo(disk, to, 0))
 	}
 	return err
 }

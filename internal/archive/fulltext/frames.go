@@ -94,7 +94,7 @@ type fileWriter struct {
 const writeBuffer = 256 << 10
 
 func create(disk vfs.FS, name string) (*fileWriter, error) {
-	if err := vfs.CutBack(disk, name, 0); err != nil { // of a process that was ended
+	if err := vfs.TruncateTo(disk, name, 0); err != nil { // of a process that was ended
 		return nil, err
 	}
 	f, err := disk.Append(name)

@@ -447,7 +447,7 @@ func readDoc(data []byte) (d Doc, err error) {
 	for _, s := range []*string{&d.Lang, &d.Type, &d.Title, &d.About, &d.Text} {
 		*s = r.String()
 	}
-	if !r.Whole() {
+	if !r.Complete() {
 		return d, damagedf("a document cannot be read")
 	}
 	return d, nil

@@ -150,7 +150,7 @@ func (f *Finder) external(ctx context.Context, most int) (byHost [][]string, lef
 	err = found.EachKey(ctx, func(key, _ []byte) error {
 		host, url, _ := strings.Cut(string(key), " ")
 		switch u, err := weburl.Parse(url); {
-		case err != nil || !u.Web(), f.known.checks[f.known.hash(url)]:
+		case err != nil || !u.IsHTTP(), f.known.checks[f.known.hash(url)]:
 			return nil
 		case n == most:
 			left++
@@ -210,7 +210,7 @@ func (k *checking) check(ctx context.Context, url string, resp *page.Response) (
 	c := &Check{URL: url, Time: time.Now().UTC().Truncate(time.Millisecond)}
 	for at := url; ; {
 		u, err := weburl.Parse(at)
-		if err != nil || !u.Web() {
+		if err != nil || !u.IsHTTP() {
 			c.Error = "scheme"
 			return c, nil
 		}
@@ -223,7 +223,7 @@ func (k *checking) check(ctx context.Context, url string, resp *page.Response) (
 			return c, nil
 		}
 		if ok, _ := rules.Allowed(u.RequestURI()); !ok {
-			c.Error = string(page.NoRules)
+			c.Error = string(page.NoRobots)
 			return c, nil
 		}
 		c.Method = http.MethodHead
@@ -297,7 +297,7 @@ func (k *checking) rules(ctx context.Context, u weburl.URL, resp *page.Response)
 			return nil, page.None, context.Cause(ctx)
 		}
 		if status = 0; err != nil {
-			a.failure = page.NoRules
+			a.failure = page.NoRobots
 			if fe, ok := errors.AsType[*fetch.Error](err); ok {
 				a.failure = fe.Failure
 			}
@@ -305,7 +305,7 @@ func (k *checking) rules(ctx context.Context, u weburl.URL, resp *page.Response)
 		}
 		status = resp.Status
 		to, err := at.Resolve(resp.Header.Get("Location"))
-		if status/100 != 3 || err != nil || !to.Web() {
+		if status/100 != 3 || err != nil || !to.IsHTTP() {
 			break
 		}
 		at = to.Canonical()

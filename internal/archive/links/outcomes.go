@@ -116,7 +116,7 @@ func (c chain) fill(l *Link) { l.Status, l.Error, l.Redirects = c.status, c.why,
 
 // reasons are what codes of crawl.log below 0 mean, in the words of page.Failure as far as they say which.
 var reasons = map[int]string{-1: string(page.DNS), -2: string(page.Connect), -3: string(page.Reset),
-	-4: string(page.Timeout), -5: string(page.Internal), -8: string(page.Unreachable), -61: string(page.NoRules),
+	-4: string(page.Timeout), -5: string(page.Internal), -8: string(page.Unreachable), -61: string(page.NoRobots),
 	-5002: string(page.Private)}
 
 // eachLine calls f with a file's lines, and says how far it is.
@@ -252,7 +252,7 @@ func (f *Finder) became(ctx context.Context, all []Link) (map[string]outcome, er
 		_, told := what[url]
 		switch {
 		case told:
-		case parseErr != nil || !u.Web():
+		case parseErr != nil || !u.IsHTTP():
 			what[url] = outcome{why: "scheme"}
 		case f.known.checks[f.known.hash(url)]:
 			what[url] = outcome{status: http.StatusOK}

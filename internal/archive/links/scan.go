@@ -99,7 +99,7 @@ func Pages(ctx context.Context, disk vfs.FS, dir string, call func(*Page) error)
 			p.Depth++
 		}
 		for link := range l.links() {
-			if kind, known := page.KindNamed(link.kind); known {
+			if kind, known := page.ParseKind(link.kind); known {
 				p.Links = append(p.Links, page.Link{URL: link.raw, Kind: kind})
 			}
 		}
@@ -199,7 +199,7 @@ func (s *scan) run() error {
 		}
 		if n := s.skip(at); n > 0 {
 			p.answer = at
-			in.GoTo(at + n)
+			in.SeekTo(at + n)
 			continue
 		}
 		rec, err := in.Next()
@@ -277,7 +277,7 @@ func (f *Finder) texts(p *pageLinks) map[string]string {
 	if err != nil {
 		return texts
 	}
-	in.GoTo(p.answer)
+	in.SeekTo(p.answer)
 	rec, err := in.Next()
 	if err != nil || rec.Fields["WARC-Type"] != "response" || rec.Fields["WARC-Target-URI"] != p.url {
 		return texts

@@ -9,15 +9,15 @@ import (
 
 // A Spool is a Writer that keeps what is written on this machine until it is closed.
 type Spool struct {
-	data  *vfs.Stretch // nil once closed or aborted
+	data  *vfs.Spool // nil once closed or aborted
 	also  io.Writer
-	store func(data *vfs.Stretch) error
+	store func(data *vfs.Spool) error
 	err   error // the first of Write
 }
 
 // NewSpool returns a writer to data, whose Close calls store. What is written also goes to another writer, which never
 // fails, such as a hash. The data is freed then.
-func NewSpool(data *vfs.Stretch, also io.Writer, store func(data *vfs.Stretch) error) *Spool {
+func NewSpool(data *vfs.Spool, also io.Writer, store func(data *vfs.Spool) error) *Spool {
 	return &Spool{data: data, also: also, store: store}
 }
 

@@ -33,7 +33,7 @@ func newLateBed(t *testing.T) *lateBed {
 	b.p = placetest.NewFaulty(b.at, rand.New(rand.NewPCG(1, 1)), 0)
 	b.p.SetDown(placetest.ErrFault)
 	b.cfg.Place = b.p
-	b.cfg.Failed = func(s stats.Uploads) { b.said = append(b.said, s.Words()) }
+	b.cfg.Failed = func(s stats.Uploads) { b.said = append(b.said, s.Summary()) }
 	b.cfg.Works = func(stats.Uploads) { b.said = append(b.said, "works") }
 	return b
 }
@@ -73,8 +73,8 @@ func TestAPlaceThatComesUpLater(t *testing.T) {
 		go func() { ran <- u.Run(t.Context()) }()
 		time.Sleep(2500 * time.Millisecond)
 		synctest.Wait()
-		if got := u.Status(); got.Waiting != 2 || !strings.Contains(got.Words(), "503 slow down; next try in 1 s") {
-			t.Errorf("it says %q", got.Words())
+		if got := u.Status(); got.Waiting != 2 || !strings.Contains(got.Summary(), "503 slow down; next try in 1 s") {
+			t.Errorf("it says %q", got.Summary())
 		}
 		b.p.SetDown(nil)
 		time.Sleep(time.Second)

@@ -41,7 +41,7 @@ func (l *ledger) record(came ...away.Entry) (err error) {
 	for _, e := range came {
 		lines = append(lines, e.Line()...)
 	}
-	if err := vfs.CutBack(l.cfg.Disk, name, l.log); err != nil { // a full disk has torn the last line
+	if err := vfs.TruncateTo(l.cfg.Disk, name, l.log); err != nil { // a full disk has torn the last line
 		return err
 	}
 	f, err := l.cfg.Disk.Append(name)

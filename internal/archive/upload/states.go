@@ -118,7 +118,7 @@ func (s *States) Checkpoint(at, relies journal.Position, marks []store.Mark) {
 		return
 	}
 	files, cost, err := s.list()
-	gain := s.cfg.Log.Kept(safe)
+	gain := s.cfg.Log.Trimmable(safe)
 	worth := gain > 0 && (gain >= max(cost, s.cfg.Least) || s.cfg.Least < 0)
 	if err == nil && (worth || s.must) {
 		if files, err = s.stage(files); err == nil {
@@ -279,7 +279,7 @@ func (s *States) trim(ctx context.Context) error {
 	if !is {
 		return nil
 	}
-	gone := s.cfg.Log.Kept(to)
+	gone := s.cfg.Log.Trimmable(to)
 	if err := s.cfg.Log.Trim(ctx, to); err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (s *States) seek() error {
 	for _, name := range lacks {
 		s.told[name] = true
 	}
-	s.cfg.Warn(fmt.Errorf("the place %s: %s", s.up.cfg.Place.URL(), s.status().Lacking()))
+	s.cfg.Warn(fmt.Errorf("the place %s: %s", s.up.cfg.Place.URL(), s.status().MissingHint()))
 	return nil
 }
 
@@ -350,14 +350,14 @@ func (s *States) status() *stats.UploadedState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &stats.UploadedState{Checkpoints: s.cut.States, Bytes: s.cut.Bytes, Last: s.came, Cut: uint64(s.trimmed),
-		CutBytes: s.cut.Log, Kept: s.cfg.Log.Kept(math.MaxInt64), LackAll: int64(len(s.lacks)),
-		Lacks: slices.Clone(s.lacks[:min(len(s.lacks), mostLacks)])}
+		CutBytes: s.cut.Log, Kept: s.cfg.Log.Trimmable(math.MaxInt64), MissingCount: int64(len(s.lacks)),
+		MissingFiles: slices.Clone(s.lacks[:min(len(s.lacks), mostLacks)])}
 	if s.there != nil {
 		x.Position = s.there.Position
 	}
 	if s.offered != nil {
 		for _, f := range s.offered.files {
-			x.Coming += f.size
+			x.InTransit += f.size
 		}
 	}
 	return x

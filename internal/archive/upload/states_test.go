@@ -89,19 +89,19 @@ func (l lifesLog) Ship(_ context.Context, upTo journal.Position) error {
 	return nil
 }
 
-func (l lifesLog) Kept(before journal.Position) int64 {
+func (l lifesLog) Trimmable(before journal.Position) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int64(before) - int64(min(l.trimmed, before))
 }
 
-func (l lifesLog) Held(context.Context) error {
+func (l lifesLog) CheckOwner(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.taken
 }
 
-func (l lifesLog) Begins(context.Context) (journal.Position, error) {
+func (l lifesLog) Start(context.Context) (journal.Position, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.trimmed, nil
@@ -425,7 +425,7 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 		l.at++
 		s.Checkpoint(l.at, l.at, marks)
 		synctest.Wait()
-		if u.Status().State.Lacking() != "" || len(warned) > 0 {
+		if u.Status().State.MissingHint() != "" || len(warned) > 0 {
 			t.Errorf("a file that grows is missed: %q", warned)
 		}
 		move := func(from, to string) {
@@ -437,15 +437,15 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 		b.close(501, "another")
 		u.Look()
 		synctest.Wait()
-		if x := u.Status().State; x.LackAll != 1 || !strings.Contains(x.Lacking(), name+" is neither") || len(warned) != 1 ||
-			!strings.HasSuffix(warned[0], x.Lacking()) {
+		if x := u.Status().State; x.MissingCount != 1 || !strings.Contains(x.MissingHint(), name+" is neither") || len(warned) != 1 ||
+			!strings.HasSuffix(warned[0], x.MissingHint()) {
 			t.Errorf("%+v, warned of %q", x, warned)
 		}
 		move(kept, name)
 		b.write("warc/news-00500-vm.cdxj", "index")
 		u.Look()
 		synctest.Wait()
-		if x := u.Status().State; x.Lacking() != "" || len(warned) != 1 {
+		if x := u.Status().State; x.MissingHint() != "" || len(warned) != 1 {
 			t.Errorf("it is back, and %+v, warned of %q", x, warned)
 		}
 		kill()

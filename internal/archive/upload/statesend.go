@@ -31,7 +31,7 @@ func (s *States) begin(ctx context.Context) error {
 	if why != nil && !errors.Is(why, away.ErrState) {
 		return why
 	}
-	begins, err := s.cfg.Log.Begins(ctx)
+	begins, err := s.cfg.Log.Start(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *States) giveUp(why error) error {
 
 // bring brings a checkpoint to the place. What was brought before it failed is not brought again.
 func (s *States) bring(ctx context.Context, o *offer) error {
-	if err := errors.Join(s.up.claim.check(ctx), s.cfg.Log.Held(ctx)); err != nil {
+	if err := errors.Join(s.up.claim.check(ctx), s.cfg.Log.CheckOwner(ctx)); err != nil {
 		return err
 	}
 	state := &away.State{Position: uint64(o.at), Relies: uint64(o.relies)}
@@ -82,7 +82,7 @@ func (s *States) bring(ctx context.Context, o *offer) error {
 	if err := s.cfg.Log.Ship(ctx, o.relies); err != nil {
 		return err
 	}
-	if err := s.cfg.Log.Held(ctx); err != nil { // who has folded this node has removed what the place had of it
+	if err := s.cfg.Log.CheckOwner(ctx); err != nil { // who has folded this node has removed what the place had of it
 		return err
 	}
 	if err := state.Write(ctx, s.up.cfg.Place); err != nil {

@@ -88,7 +88,7 @@ func Open(ctx context.Context, cfg Config) (*Uploader, error) {
 		return nil, err
 	}
 	if torn >= 0 {
-		if err := vfs.CutBack(cfg.Disk, cfg.path(away.LogName), torn); err != nil {
+		if err := vfs.TruncateTo(cfg.Disk, cfg.path(away.LogName), torn); err != nil {
 			return nil, err
 		}
 	}

@@ -137,7 +137,7 @@ func TestFilesComeAsTheyAreClosed(t *testing.T) {
 		if err := <-ran; err != nil {
 			t.Fatal(err)
 		}
-		if s := u.Status(); s.Files != 5 || s.Waiting != 0 || s.Words() != "" {
+		if s := u.Status(); s.Files != 5 || s.Waiting != 0 || s.Summary() != "" {
 			t.Errorf("at the end: %+v", s)
 		}
 		b.wantAll()
@@ -155,7 +155,7 @@ func TestAPlaceThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 		p := placetest.NewFaulty(b.at, rand.New(rand.NewPCG(1, 1)), 0)
 		var said []string
 		b.cfg.Place = p
-		b.cfg.Failed = func(s stats.Uploads) { said = append(said, s.Words()) }
+		b.cfg.Failed = func(s stats.Uploads) { said = append(said, s.Summary()) }
 		b.cfg.Works = func(stats.Uploads) { said = append(said, "works") }
 		u := b.open()
 		p.SetDown(errors.New("connection refused"))
@@ -164,7 +164,7 @@ func TestAPlaceThatIsDownIsTriedAgainWithGrowingPauses(t *testing.T) {
 		go func() { ran <- u.Run(t.Context()) }()
 		time.Sleep(2500 * time.Millisecond)
 		synctest.Wait()
-		if got := u.Status().Words(); got != "2 files (3.0 kB) wait: connection refused; next try in 1 s" {
+		if got := u.Status().Summary(); got != "2 files (3.0 kB) wait: connection refused; next try in 1 s" {
 			t.Errorf("it says %q", got)
 		}
 		b.close(1, "more")

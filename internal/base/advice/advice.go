@@ -27,7 +27,7 @@ func IsUsage(err error) bool {
 
 type advised struct {
 	error
-	do string
+	remedy string
 }
 
 func (e *advised) Unwrap() error { return e.error }
@@ -38,7 +38,7 @@ func With(err error, do string) error { return &advised{err, do} }
 // Of is what can be done about an error, "" if nobody knows.
 func Of(err error) string {
 	if a, ok := errors.AsType[*advised](err); ok {
-		return a.do
+		return a.remedy
 	}
 	return ""
 }

@@ -38,8 +38,8 @@ func (r *Recent[K, V]) Put(k K, v V) {
 	}
 }
 
-// Drop forgets a key.
-func (r *Recent[K, V]) Drop(k K) {
+// Delete forgets a key.
+func (r *Recent[K, V]) Delete(k K) {
 	delete(r.young, k)
 	delete(r.old, k)
 }

@@ -17,7 +17,7 @@ func TestRecentKeepsWhatIsUsed(t *testing.T) {
 		t.Error("what nobody used is kept")
 	}
 	r.Put(2, 2)
-	r.Drop(2)
+	r.Delete(2)
 	if _, ok := r.Get(2); ok {
 		t.Error("what was dropped is there")
 	}

@@ -51,22 +51,24 @@ func (s *Sorter) EachKey(ctx context.Context, f func(key, value []byte) error) e
 func MergeSorted(all []Records) *Merge {
 	m := &Merge{}
 	for _, src := range all {
-		m.all = append(m.all, &given{src: src})
+		m.all = append(m.all, &sortedSource{src: src})
 	}
 	return m
 }
 
 // A given is a sequence of records that is sorted by others.
-type given struct {
+type sortedSource struct {
 	src      Records
 	key, val []byte
 }
 
-func (g *given) advance() (err error) {
+func (g *sortedSource) advance() (err error) {
 	g.key, g.val, err = g.src.Next()
 	return err
 }
 
-func (g *given) record() (key, head []byte)    { return g.key, g.val[:min(len(g.val), compared)] }
-func (g *given) value(*[]byte) ([]byte, error) { return g.val, nil }
-func (g *given) close() error                  { return nil }
+func (g *sortedSource) record() (key, head []byte) {
+	return g.key, g.val[:min(len(g.val), comparedBytes)]
+}
+func (g *sortedSource) value(*[]byte) ([]byte, error) { return g.val, nil }
+func (g *sortedSource) close() error                  { return nil }

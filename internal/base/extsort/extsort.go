@@ -42,8 +42,8 @@ type Combine func(key []byte, values iter.Seq[[]byte], emit func(value []byte) e
 const (
 	defaultMemory = 128 << 20
 	fanIn         = 64       // runs merged at once
-	mostChunk     = 1 << 20  // bytes
-	compared      = 64 << 10 // bytes of a value that its order depends on
+	maxChunk      = 1 << 20  // bytes
+	comparedBytes = 64 << 10 // bytes of a value that its order depends on
 	itemSize      = 32
 	maxRecord     = 1 << 31 // bytes of a key, and of a value
 )
@@ -100,7 +100,7 @@ func (r *Run) size() (n int64) {
 // New returns a sorter. The caller closes it.
 func New(cfg Config) *Sorter {
 	cfg = cfg.withDefaults()
-	return &Sorter{cfg: cfg, chunk: min(max(cfg.Memory/8, 64), mostChunk)}
+	return &Sorter{cfg: cfg, chunk: min(max(cfg.Memory/8, 64), maxChunk)}
 }
 
 // Add adds a record; key and value are copied.
@@ -112,19 +112,19 @@ func (s *Sorter) Add(part int, key, value []byte) error {
 	if part < 0 || part >= s.cfg.Parts {
 		return fmt.Errorf("sort a record of part %d: there are %d", part, s.cfg.Parts)
 	}
-	if len(s.items) > 0 && s.used+s.takes(n)+itemSize*(len(s.items)+1) > s.cfg.Memory {
+	if len(s.items) > 0 && s.used+s.growth(n)+itemSize*(len(s.items)+1) > s.cfg.Memory {
 		if err := s.spill(); err != nil {
 			return err
 		}
 	}
-	s.share(key)
+	s.updateShared(key)
 	it := item{key: uint32(len(key)), value: uint32(len(value)), part: uint32(part)}
-	s.used += s.takes(n)
+	s.used += s.growth(n)
 	if s.isLong(n) {
 		it.chunk = isLong | uint32(len(s.long))
 		s.long = append(s.long, append(append(make([]byte, 0, n), key...), value...))
 	} else {
-		c := s.room(n)
+		c := s.chunkFor(n)
 		it.chunk, it.at = uint32(s.fill-1), uint32(len(*c))
 		*c = append(append(*c, key...), value...)
 	}
@@ -132,8 +132,8 @@ func (s *Sorter) Add(part int, key, value []byte) error {
 	return nil
 }
 
-// share notes how much a key has in common with those in memory.
-func (s *Sorter) share(key []byte) {
+// updateShared notes how much a key has in common with those in memory.
+func (s *Sorter) updateShared(key []byte) {
 	if len(s.items) == 0 {
 		s.shared = len(key)
 		return
@@ -154,8 +154,8 @@ func (s *Sorter) isLong(n int) bool { return n > s.chunk/4 }
 // fits reports whether a record fits into the chunk that is being filled.
 func (s *Sorter) fits(n int) bool { return s.fill > 0 && len(s.chunks[s.fill-1])+n <= s.chunk }
 
-// takes is how much memory a record would take.
-func (s *Sorter) takes(n int) int {
+// growth is how much memory a record would take.
+func (s *Sorter) growth(n int) int {
 	switch {
 	case s.isLong(n):
 		return n
@@ -165,8 +165,8 @@ func (s *Sorter) takes(n int) int {
 	return s.chunk
 }
 
-// room is the chunk for n bytes more.
-func (s *Sorter) room(n int) *[]byte {
+// chunkFor is the chunk for n bytes more.
+func (s *Sorter) chunkFor(n int) *[]byte {
 	if !s.fits(n) {
 		if s.fill == len(s.chunks) {
 			s.chunks = append(s.chunks, make([]byte, 0, s.chunk))
@@ -222,7 +222,7 @@ func compare(aKey, aValue, bKey, bValue []byte) int {
 	if c := bytes.Compare(aKey, bKey); c != 0 {
 		return c
 	}
-	return bytes.Compare(aValue[:min(len(aValue), compared)], bValue[:min(len(bValue), compared)])
+	return bytes.Compare(aValue[:min(len(aValue), comparedBytes)], bValue[:min(len(bValue), comparedBytes)])
 }
 
 // spill writes what is in memory as a run.
@@ -233,12 +233,12 @@ func (s *Sorter) spill() error {
 		return err
 	}
 	s.runs = append(s.runs, run)
-	s.forget()
+	s.reset()
 	return nil
 }
 
-// forget empties memory, of which the chunks stay.
-func (s *Sorter) forget() {
+// reset empties memory, of which the chunks stay.
+func (s *Sorter) reset() {
 	for i := range s.chunks[:s.fill] {
 		s.chunks[i] = s.chunks[i][:0]
 	}
@@ -263,7 +263,7 @@ func (s *Sorter) write(of func(part int) (source, error)) (Run, error) {
 func (s *Sorter) Sorted(part int) (*Merge, error) {
 	s.sort()
 	for len(s.runs) >= fanIn {
-		if err := s.join(); err != nil {
+		if err := s.mergeSmallest(); err != nil {
 			return nil, err
 		}
 	}
@@ -275,8 +275,8 @@ func (s *Sorter) Sorted(part int) (*Merge, error) {
 	return m, nil
 }
 
-// join makes one run of the smallest, of as many as must be so that the rest can be merged at once.
-func (s *Sorter) join() error {
+// mergeSmallest makes one run of the smallest, of as many as must be so that the rest can be merged at once.
+func (s *Sorter) mergeSmallest() error {
 	slices.SortStableFunc(s.runs, func(a, b Run) int { return cmp.Compare(a.size(), b.size()) })
 	few := s.runs[:min(fanIn, len(s.runs)-fanIn+2)]
 	run, err := s.write(func(part int) (source, error) {

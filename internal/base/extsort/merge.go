@@ -63,7 +63,7 @@ func (m *memory) advance() error {
 
 func (m *memory) record() (key, head []byte) {
 	key, value := m.sorter.record(&m.items[m.at-1])
-	return key, value[:min(len(value), compared)]
+	return key, value[:min(len(value), comparedBytes)]
 }
 
 func (m *memory) value(*[]byte) ([]byte, error) {
@@ -77,26 +77,26 @@ func (m *memory) close() error { return nil }
 type Merge struct {
 	disk  vfs.FS
 	all   []cursor
-	heap  []headed // by record, the least first
+	heap  []heapEntry // by record, the least first
 	begun bool
 	buf   []byte   // a long value
 	temps []string // files to be removed
 }
 
 // A headed cursor has the record that it stands at.
-type headed struct {
+type heapEntry struct {
 	prefix    uint64
 	key, head []byte
 	cursor    cursor
 	index     int // among all
 }
 
-func (h *headed) look() {
+func (h *heapEntry) load() {
 	h.key, h.head = h.cursor.record()
 	h.prefix = prefix(h.key)
 }
 
-func less(a, b *headed) bool {
+func less(a, b *heapEntry) bool {
 	if a.prefix != b.prefix {
 		return a.prefix < b.prefix
 	}
@@ -163,34 +163,34 @@ func (m *Merge) advance() error {
 	case !m.begun:
 		m.begun = true
 		for i, c := range m.all {
-			h := headed{cursor: c, index: i}
+			h := heapEntry{cursor: c, index: i}
 			if err := c.advance(); errors.Is(err, io.EOF) {
 				continue
 			} else if err != nil {
 				return err
 			}
-			h.look()
+			h.load()
 			m.heap = append(m.heap, h)
 		}
 		for i := len(m.heap)/2 - 1; i >= 0; i-- {
-			m.down(i)
+			m.siftDown(i)
 		}
 	case len(m.heap) > 0:
-		if cap(m.buf) > mostChunk {
+		if cap(m.buf) > maxChunk {
 			m.buf = nil // of a record that was unusually long
 		}
 		h := &m.heap[0]
 		if err := h.cursor.advance(); errors.Is(err, io.EOF) {
 			last := len(m.heap) - 1
 			m.heap[0] = m.heap[last]
-			m.heap[last] = headed{}
+			m.heap[last] = heapEntry{}
 			m.heap = m.heap[:last]
 		} else if err != nil {
 			return err
 		} else {
-			h.look()
+			h.load()
 		}
-		m.down(0)
+		m.siftDown(0)
 	}
 	if len(m.heap) == 0 {
 		return io.EOF
@@ -198,8 +198,8 @@ func (m *Merge) advance() error {
 	return nil
 }
 
-// down lets an entry of the heap sink to its place.
-func (m *Merge) down(i int) {
+// siftDown lets an entry of the heap sink to its place.
+func (m *Merge) siftDown(i int) {
 	for {
 		least := i
 		for _, child := range [...]int{2*i + 1, 2*i + 2} {

@@ -136,7 +136,7 @@ func openRun(disk vfs.FS, run *Run, part int) (*runReader, error) {
 func (r *runReader) advance() error {
 	if r.rest > 0 { // of a value that nobody asked for
 		if err := r.in.Skip(r.rest); err != nil {
-			return cut(err)
+			return unexpectedEOF(err)
 		}
 		r.rest = 0
 	}
@@ -147,14 +147,14 @@ func (r *runReader) advance() error {
 	size, err := binary.ReadUvarint(r.in)
 	switch {
 	case err != nil:
-		return cut(err)
+		return unexpectedEOF(err)
 	case n >= maxRecord || size >= maxRecord:
 		return errDamaged
 	}
 	if r.key, err = r.read(r.key[:0], int(n)); err != nil {
 		return err
 	}
-	head := min(int(size), compared)
+	head := min(int(size), comparedBytes)
 	r.rest = int64(size) - int64(head)
 	r.head, err = r.read(r.head[:0], head)
 	return err
@@ -164,18 +164,18 @@ var errDamaged = errors.New("a run of a sort is damaged")
 
 // read appends the next n bytes to b.
 func (r *runReader) read(b []byte, n int) ([]byte, error) {
-	b = grown(b, n)
+	b = extend(b, n)
 	_, err := io.ReadFull(r.in, b[len(b)-n:])
-	return b, cut(err)
+	return b, unexpectedEOF(err)
 }
 
-// grown appends room for n bytes to b, and no more where that is much.
-func grown(b []byte, n int) []byte {
+// extend appends room for n bytes to b, and no more where that is much.
+func extend(b []byte, n int) []byte {
 	if had := len(b); cap(b)-had >= n {
 		return b[:had+n]
 	}
 	size := len(b) + n
-	if size < mostChunk {
+	if size < maxChunk {
 		size += size / 4
 	}
 	more := make([]byte, len(b)+n, size)
@@ -183,8 +183,8 @@ func grown(b []byte, n int) []byte {
 	return more
 }
 
-// cut is the error of a run that ends within a record.
-func cut(err error) error {
+// unexpectedEOF is the error of a run that ends within a record.
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
@@ -198,7 +198,7 @@ func (r *runReader) value(buf *[]byte) ([]byte, error) {
 	if r.rest == 0 {
 		return r.head, nil
 	}
-	b := append(grown((*buf)[:0], int(r.rest)+len(r.head))[:0], r.head...)
+	b := append(extend((*buf)[:0], int(r.rest)+len(r.head))[:0], r.head...)
 	b, err := r.read(b, int(r.rest))
 	r.rest = 0
 	*buf = b

@@ -39,20 +39,20 @@ func JSON(dst []byte, s string) []byte {
 // line's end, or one of Unicode's format characters (direction, joining, byte order marks, tags), which make texts look
 // alike that are not.
 func mustEscape(r rune, size int) bool {
-	return r == utf8.RuneError && size == 1 || control(r) || formats(r)
+	return r == utf8.RuneError && size == 1 || control(r) || isFormat(r)
 }
 
-// formats is unicode.Is(unicode.Cf, r), quick for most letters.
-func formats(r rune) bool {
+// isFormat is unicode.Is(unicode.Cf, r), quick for most letters.
+func isFormat(r rune) bool {
 	if '\u206f' < r && r < '\ufeff' || '\u00ad' < r && r < '\u0600' {
 		return false
 	}
 	return unicode.Is(unicode.Cf, r)
 }
 
-// Directs reports whether a character changes the direction in which those around it are written, so that a text looks
+// IsBidiControl reports whether a character changes the direction in which those around it are written, so that a text looks
 // like another.
-func Directs(r rune) bool {
+func IsBidiControl(r rune) bool {
 	switch {
 	case r < '\u061c':
 		return false

@@ -24,10 +24,10 @@ import (
 const version = 1
 
 const (
-	flagRoot = 1 << iota
-	flagTold
+	flagScopeSeed = 1 << iota
+	flagReported
 	flagRecrawl
-	flagLate
+	flagQueueLast
 	flagRobots
 	flagCounts // redirects and tries
 	flagHTTPS  // the URL is without "https://", the host and a slash
@@ -36,9 +36,9 @@ const (
 
 // More flags, behind the lift.
 const (
-	flagAgain  = 1 << iota
-	flagLosses // how often follows
-	flagVain   // how many pages follow
+	flagRefetch   = 1 << iota
+	flagRefetches // how often follows
+	flagVain      // how many pages follow
 	flagDeferred
 )
 
@@ -65,9 +65,9 @@ func Append(b []byte, host string, it *Item) []byte {
 func AppendBody(b []byte, host string, it *Item) []byte {
 	flags, url := it.flags(), it.URL
 	host = HostOfSlice(host)
-	if n := rootLen("https://", host, url); n > 0 {
+	if n := originLen("https://", host, url); n > 0 {
 		flags, url = flags|flagHTTPS, url[n:]
-	} else if n := rootLen("http://", host, url); n > 0 {
+	} else if n := originLen("http://", host, url); n > 0 {
 		flags, url = flags|flagHTTP, url[n:]
 	}
 	b = append(b, version, flags, byte(it.Kind))
@@ -76,13 +76,13 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(uint32(it.Depth)))
 	b = appendString(b, url)
-	b = appendRest(b, it.Seed, it.URL)
-	b = appendRest(b, it.From, it.URL)
+	b = appendSuffix(b, it.Seed, it.URL)
+	b = appendSuffix(b, it.From, it.URL)
 	b = appendString(b, it.Path)
 	if flags&flagRobots != 0 {
 		b = appendString(b, it.Robots)
 	}
-	more := flag(it.Again, flagAgain) | flag(it.Again && it.Losses > 0, flagLosses) | flag(it.Vain > 0, flagVain) |
+	more := flag(it.Refetch, flagRefetch) | flag(it.Refetch && it.Refetches > 0, flagRefetches) | flag(it.Vain > 0, flagVain) |
 		flag(it.Deferred, flagDeferred)
 	if it.Lift != 0 || more != 0 {
 		b = append(b, byte(it.Lift))
@@ -90,8 +90,8 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 	if more != 0 {
 		b = append(b, more)
 	}
-	if more&flagLosses != 0 {
-		b = append(b, it.Losses)
+	if more&flagRefetches != 0 {
+		b = append(b, it.Refetches)
 	}
 	if more&flagVain != 0 {
 		b = append(b, it.Vain)
@@ -103,14 +103,14 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// appendRest appends how much a string has in common with the beginning of another, and the rest.
-func appendRest(b []byte, s, begin string) []byte {
-	n := shared(s, begin)
+// appendSuffix appends how much a string has in common with the beginning of another, and the rest.
+func appendSuffix(b []byte, s, begin string) []byte {
+	n := commonPrefix(s, begin)
 	return appendString(binary.AppendUvarint(b, uint64(n)), s[n:])
 }
 
-// rootLen is the length of a known host's root, with which a URL begins; 0 if it does not.
-func rootLen(scheme, host, url string) int {
+// originLen is the length of a known host's root, with which a URL begins; 0 if it does not.
+func originLen(scheme, host, url string) int {
 	rest, is := strings.CutPrefix(url, scheme)
 	if !is || host == "" || len(rest) <= len(host) || rest[len(host)] != '/' || rest[:len(host)] != host {
 		return 0
@@ -119,7 +119,7 @@ func rootLen(scheme, host, url string) int {
 }
 
 func (it *Item) flags() byte {
-	return flag(it.Root, flagRoot) | flag(it.Told, flagTold) | flag(it.Recrawl, flagRecrawl) | flag(it.Late, flagLate) |
+	return flag(it.ScopeSeed, flagScopeSeed) | flag(it.Reported, flagReported) | flag(it.Recrawl, flagRecrawl) | flag(it.QueueLast, flagQueueLast) |
 		flag(it.Robots != "", flagRobots) | flag(it.Redirects|it.Tries != 0, flagCounts)
 }
 
@@ -130,11 +130,11 @@ func flag(set bool, f byte) byte {
 	return 0
 }
 
-// shared is how many bytes two strings have in common at their beginnings.
-func shared(a, b string) int {
+// commonPrefix is how many bytes two strings have in common at their beginnings.
+func commonPrefix(a, b string) int {
 	n, i := min(len(a), len(b)), 0
 	for ; i+8 <= n; i += 8 {
-		if differ := eight(a[i:]) ^ eight(b[i:]); differ != 0 {
+		if differ := firstEight(a[i:]) ^ firstEight(b[i:]); differ != 0 {
 			return i + bits.TrailingZeros64(differ)/8
 		}
 	}
@@ -144,8 +144,8 @@ func shared(a, b string) int {
 	return i
 }
 
-// eight are the first eight bytes of a string, which the compiler loads at once.
-func eight(s string) uint64 {
+// firstEight are the first eight bytes of a string, which the compiler loads at once.
+func firstEight(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
@@ -177,8 +177,8 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 		return Item{}, fmt.Errorf("%w: it has version %d", ErrVersion, body[0])
 	}
 	flags, f := body[1], varint.Reader{Rest: body[3:]}
-	it := Item{Kind: page.Kind(body[2]), Root: flags&flagRoot != 0, Told: flags&flagTold != 0,
-		Recrawl: flags&flagRecrawl != 0, Late: flags&flagLate != 0}
+	it := Item{Kind: page.Kind(body[2]), ScopeSeed: flags&flagScopeSeed != 0, Reported: flags&flagReported != 0,
+		Recrawl: flags&flagRecrawl != 0, QueueLast: flags&flagQueueLast != 0}
 	if flags&flagCounts != 0 {
 		it.Redirects, it.Tries = f.Byte(), f.Byte()
 	}
@@ -213,9 +213,9 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 		it.Lift = int8(f.Rest[0])
 	}
 	if len(f.Rest) > 1 {
-		it.readMore(f.Rest[1], f.Rest[2:])
+		it.readExtras(f.Rest[1], f.Rest[2:])
 	}
-	r.room(int(length) + joined(seedFrom, seed) + joined(fromFrom, from) + len(path) + len(robots))
+	r.reserve(int(length) + joinedLen(seedFrom, seed) + joinedLen(fromFrom, from) + len(path) + len(robots))
 	it.URL = r.string(scheme, host, root, url)
 	it.Seed = r.join(it.URL[:seedFrom], seed)
 	it.From = r.join(it.URL[:fromFrom], from)
@@ -224,11 +224,11 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	return it, nil
 }
 
-// readMore reads what the second byte of flags says that there is.
-func (it *Item) readMore(flags byte, counts []byte) {
-	it.Again, it.Deferred = flags&flagAgain != 0, flags&flagDeferred != 0
-	if it.Again && flags&flagLosses != 0 && len(counts) > 0 {
-		it.Losses, counts = counts[0], counts[1:]
+// readExtras reads what the second byte of flags says that there is.
+func (it *Item) readExtras(flags byte, counts []byte) {
+	it.Refetch, it.Deferred = flags&flagRefetch != 0, flags&flagDeferred != 0
+	if it.Refetch && flags&flagRefetches != 0 && len(counts) > 0 {
+		it.Refetches, counts = counts[0], counts[1:]
 	}
 	if flags&flagVain != 0 && len(counts) > 0 {
 		it.Vain = counts[0]
@@ -263,12 +263,12 @@ func LiftOf(body []byte) int8 {
 
 // String is a string as those of items are.
 func (r *Reader) String(b []byte) string {
-	r.room(len(b))
+	r.reserve(len(b))
 	return r.join("", b)
 }
 
-// room makes room for the strings of an item, so that those before it are not copied.
-func (r *Reader) room(n int) {
+// reserve makes room for the strings of an item, so that those before it are not copied.
+func (r *Reader) reserve(n int) {
 	if r.Share == 0 || r.text.Cap()-r.text.Len() < n {
 		r.text.Reset()
 		r.text.Grow(max(n, r.Share))
@@ -286,8 +286,8 @@ func (r *Reader) string(scheme, host string, root int, rest []byte) string {
 	return r.text.String()[at:]
 }
 
-// joined is how many bytes join writes.
-func joined(begin uint64, rest []byte) int {
+// joinedLen is how many bytes join writes.
+func joinedLen(begin uint64, rest []byte) int {
 	if len(rest) == 0 {
 		return 0
 	}

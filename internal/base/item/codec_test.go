@@ -21,13 +21,13 @@ func someItem(dice *rand.Rand) Item {
 	is := func() bool { return dice.IntN(2) == 0 }
 	root := []string{"https://", "http://", "mailto:"}[dice.IntN(3)] + []string{host, "elsewhere.test"}[dice.IntN(2)] + "/"
 	it := Item{URL: root + someText(dice, "/articles/2026/"), Depth: dice.Int32() - 1<<30, Kind: page.Kind(dice.IntN(9)),
-		Root: is(), Late: is(), Told: is(), Recrawl: is(), Again: is(), Deferred: is()}
+		ScopeSeed: is(), QueueLast: is(), Reported: is(), Recrawl: is(), Refetch: is(), Deferred: is()}
 	it.From, it.Seed, it.Path = someText(dice, it.URL), someText(dice, it.URL), someText(dice, "LLLRE")
 	if is() {
 		it.Vain = uint8(dice.IntN(256))
 	}
-	if it.Again && is() {
-		it.Losses = uint8(dice.IntN(256))
+	if it.Refetch && is() {
+		it.Refetches = uint8(dice.IntN(256))
 	}
 	if is() {
 		it.Redirects, it.Tries = uint8(dice.IntN(256)), uint8(dice.IntN(3))
@@ -86,7 +86,7 @@ func TestAnItemWithoutALiftHasNone(t *testing.T) {
 	dice := rand.New(rand.NewPCG(4, 0))
 	for range 50 {
 		it := someItem(dice)
-		it.Lift, it.Again, it.Losses, it.Vain, it.Deferred = 5, false, 0, 0, false
+		it.Lift, it.Refetch, it.Refetches, it.Vain, it.Deferred = 5, false, 0, 0, false
 		body := AppendBody(nil, host, &it)
 		it.Lift = 0
 		var r Reader
@@ -110,7 +110,7 @@ func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 0))
 	for range 50 {
 		it := someItem(dice)
-		it.Lift, it.Again, it.Losses, it.Vain, it.Deferred = 0, false, 0, 0, false
+		it.Lift, it.Refetch, it.Refetches, it.Vain, it.Deferred = 0, false, 0, 0, false
 		body := AppendBody(nil, host, &it)
 		frame := Append(nil, host, &it)
 		if !bytes.HasSuffix(frame, body) {
@@ -133,7 +133,7 @@ func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 // What a later kumo adds to an item does not keep this one from reading the rest; another version does.
 func TestALaterItemIsRead(t *testing.T) {
 	it := someItem(rand.New(rand.NewPCG(2, 0)))
-	it.Lift, it.Again = -3, true // behind which it comes
+	it.Lift, it.Refetch = -3, true // behind which it comes
 	body := append(AppendBody(nil, "", &it), "what comes later"...)
 	var r Reader
 	if got, err := r.ReadBody(body, ""); err != nil || got != it {

@@ -20,13 +20,13 @@ type Item struct {
 	Kind      page.Kind
 	Redirects uint8  // redirects in a row that led here
 	Tries     uint8  // visits that it had
-	Root      bool   // a seed, or where a seed redirects to
+	ScopeSeed bool   // a seed, or where a seed redirects to
 	Robots    string // the origin whose robots.txt this is fetched for, "" for an ordinary URL
-	Late      bool   // after all that wait now: it failed where others may not
-	Told      bool   // an earlier run has said that its host could not be had
+	QueueLast bool   // after all that wait now: it failed where others may not
+	Reported  bool   // an earlier run has said that its host could not be had
 	Recrawl   bool   // it was visited before, and its time has come again
-	Again     bool   // it was fetched, and its record is lost: what is known of a visit says nothing
-	Losses    uint8  // how often that was, where others remember which URLs are done; 0: they do not, or it was not
+	Refetch   bool   // it was fetched, and its record is lost: what is known of a visit says nothing
+	Refetches uint8  // how often that was, where others remember which URLs are done; 0: they do not, or it was not
 	Vain      uint8  // pages in vain in a row on the way to it, 255 at most; see package traps
 	Deferred  bool   // behind all of the host that is not: it is like a trap
 	Lift      int8   // by how many places it goes before others of its importance, see [kumo/internal/state/rank.Lift]
@@ -38,20 +38,20 @@ type Item struct {
 }
 
 // FromSeed is the item of a seed.
-func FromSeed(url string) Item { return Item{URL: url, Seed: url, Kind: page.Seed, Root: true} }
+func FromSeed(url string) Item { return Item{URL: url, Seed: url, Kind: page.Seed, ScopeSeed: true} }
 
 // IsNew reports whether nothing has become of the item yet: it is an ordinary URL that was met and no more.
 func (it *Item) IsNew() bool {
-	return it.Tries == 0 && it.Robots == "" && !it.Late && !it.Told && !it.Recrawl && !it.Again && !it.Deferred
+	return it.Tries == 0 && it.Robots == "" && !it.QueueLast && !it.Reported && !it.Recrawl && !it.Refetch && !it.Deferred
 }
 
 // Key is what the item is known by where others remember which URLs are done: its URL, and how often the record of that
 // was lost.
 func (it *Item) Key() string {
-	if it.Losses == 0 {
+	if it.Refetches == 0 {
 		return it.URL
 	}
-	return it.URL + " " + strconv.Itoa(int(it.Losses)) // no URL has a space
+	return it.URL + " " + strconv.Itoa(int(it.Refetches)) // no URL has a space
 }
 
 // Host is the host of the item's URL, in whose queue it waits.

@@ -45,10 +45,10 @@ func (s *Slices) Count() int {
 }
 
 // Of is the slice of a canonical URL of the web; "" of anything else.
-func (s *Slices) Of(url string) string { return s.At(HostOf(url), url) }
+func (s *Slices) Of(url string) string { return s.OfHost(HostOf(url), url) }
 
-// At is Of for a URL whose host is known.
-func (s *Slices) At(host, url string) string {
+// OfHost is Of for a URL whose host is known.
+func (s *Slices) OfHost(host, url string) string {
 	if s == nil || host == "" {
 		return host
 	}

@@ -13,7 +13,7 @@ func TestAHostIsCutIntoEvenSlices(t *testing.T) {
 		for i := range 100 * n {
 			url := fmt.Sprint("https://", host, "/articles/", i)
 			slice := s.Of(url)
-			if HostOfSlice(slice) != host || slice != s.At(host, url) || slice != s.Name(host, s.Number([]byte(url))) {
+			if HostOfSlice(slice) != host || slice != s.OfHost(host, url) || slice != s.Name(host, s.Number([]byte(url))) {
 				t.Fatalf("%s is in %s", url, slice)
 			}
 			met[slice]++
@@ -32,7 +32,7 @@ func TestAHostIsCutIntoEvenSlices(t *testing.T) {
 
 func TestOneSliceIsTheHost(t *testing.T) {
 	s, url := NewSlices(1), "https://"+host+"/a"
-	if s.Of(url) != host || s.At(host, url) != host || s.Count() != 1 || !slices.Equal(slices.Collect(s.All(host)),
+	if s.Of(url) != host || s.OfHost(host, url) != host || s.Count() != 1 || !slices.Equal(slices.Collect(s.All(host)),
 		[]string{host}) {
 		t.Error("a host with one slice has another name")
 	}

@@ -33,11 +33,11 @@ func (l *Limits) groups() groups {
 		root, at := unescape(where[3]), l.path(unescape(where[4]))
 		switch what[0] {
 		case "cgroup2":
-			g.v2 = append(g.v2, upwards(at, root, own[""])...)
+			g.v2 = append(g.v2, ancestors(at, root, own[""])...)
 		case "cgroup":
 			for controller := range strings.SplitSeq(what[2], ",") {
 				if group, in := own[controller]; in {
-					g.v1[controller] = append(g.v1[controller], upwards(at, root, group)...)
+					g.v1[controller] = append(g.v1[controller], ancestors(at, root, group)...)
 				}
 			}
 		}
@@ -45,9 +45,9 @@ func (l *Limits) groups() groups {
 	return g
 }
 
-// upwards are the folders of a group and of those above it, where a hierarchy is mounted at a folder from root on. A
+// ancestors are the folders of a group and of those above it, where a hierarchy is mounted at a folder from root on. A
 // group that lies elsewhere is not to be seen: of it the mounted root is all that is known.
-func upwards(at, root, group string) (all []string) {
+func ancestors(at, root, group string) (all []string) {
 	rest, below := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
 	if !below || rest != "" && rest[0] != '/' || slices.Contains(strings.Split(rest, "/"), "..") {
 		rest = ""
@@ -82,12 +82,12 @@ func unescape(s string) string {
 // cores is how many processors' time the groups may use; 0: as much as there is.
 func (g groups) cores() (most float64) {
 	for _, dir := range g.v2 { // "max 100000", or microseconds in so many
-		quota, period, _ := strings.Cut(text(filepath.Join(dir, "cpu.max")), " ")
-		most = least(most, share(positive(quota), positive(period)))
+		quota, period, _ := strings.Cut(readText(filepath.Join(dir, "cpu.max")), " ")
+		most = minKnown(most, share(positive(quota), positive(period)))
 	}
 	for _, dir := range g.v1["cpu"] {
-		quota, period := number(filepath.Join(dir, "cpu.cfs_quota_us")), number(filepath.Join(dir, "cpu.cfs_period_us"))
-		most = least(most, share(quota, period))
+		quota, period := readNumber(filepath.Join(dir, "cpu.cfs_quota_us")), readNumber(filepath.Join(dir, "cpu.cfs_period_us"))
+		most = minKnown(most, share(quota, period))
 	}
 	return most
 }
@@ -103,17 +103,17 @@ func share(quota, period float64) float64 {
 // progress to speak of.
 func (g groups) memory() (most float64) {
 	for _, dir := range g.v2 {
-		most = least(most, number(filepath.Join(dir, "memory.max")))
-		most = least(most, number(filepath.Join(dir, "memory.high")))
+		most = minKnown(most, readNumber(filepath.Join(dir, "memory.max")))
+		most = minKnown(most, readNumber(filepath.Join(dir, "memory.high")))
 	}
 	for _, dir := range g.v1["memory"] {
-		most = least(most, number(filepath.Join(dir, "memory.limit_in_bytes"))) // 2^63 less a page: no limit
+		most = minKnown(most, readNumber(filepath.Join(dir, "memory.limit_in_bytes"))) // 2^63 less a page: no limit
 	}
 	return most
 }
 
-// writes is how many bytes a second the groups may write to any of some devices; 0: as many as these can.
-func (g groups) writes(devices []string) (most float64) {
+// writeRate is how many bytes a second the groups may write to any of some devices; 0: as many as these can.
+func (g groups) writeRate(devices []string) (most float64) {
 	for _, dir := range g.v2 {
 		for line := range lines(filepath.Join(dir, "io.max")) { // "8:0 rbps=max wbps=1048576 riops=max wiops=max"
 			f := strings.Fields(line)
@@ -122,7 +122,7 @@ func (g groups) writes(devices []string) (most float64) {
 			}
 			for _, one := range f[1:] {
 				if limit, is := strings.CutPrefix(one, "wbps="); is {
-					most = least(most, positive(limit))
+					most = minKnown(most, positive(limit))
 				}
 			}
 		}
@@ -130,16 +130,16 @@ func (g groups) writes(devices []string) (most float64) {
 	for _, dir := range g.v1["blkio"] {
 		for line := range lines(filepath.Join(dir, "blkio.throttle.write_bps_device")) { // "8:0 1048576"
 			if f := strings.Fields(line); len(f) == 2 && slices.Contains(devices, f[0]) {
-				most = least(most, positive(f[1]))
+				most = minKnown(most, positive(f[1]))
 			}
 		}
 	}
 	return most
 }
 
-// disks are the device on which the folder lies, and those below it: the disk of a partition, and those that a volume
+// devices are the device on which the folder lies, and those below it: the disk of a partition, and those that a volume
 // is made of. A limit on any of them holds.
-func (l *Limits) disks() (all []string) {
+func (l *Limits) devices() (all []string) {
 	const deepest = 64 // of volumes on volumes
 	for next := []string{l.device}; len(next) > 0 && len(all) < deepest; next = next[1:] {
 		device := next[0]
@@ -151,12 +151,12 @@ func (l *Limits) disks() (all []string) {
 		if err != nil { // of a file system without a device
 			continue
 		}
-		if text(filepath.Join(dir, "partition")) != "" {
-			next = append(next, text(filepath.Join(filepath.Dir(dir), "dev")))
+		if readText(filepath.Join(dir, "partition")) != "" {
+			next = append(next, readText(filepath.Join(filepath.Dir(dir), "dev")))
 		}
 		below, _ := filepath.Glob(filepath.Join(dir, "slaves", "*", "dev")) // the pattern is a good one
 		for _, dev := range below {
-			next = append(next, text(dev))
+			next = append(next, readText(dev))
 		}
 	}
 	return all

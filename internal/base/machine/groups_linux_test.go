@@ -45,7 +45,7 @@ func TestRealGroups(t *testing.T) {
 		return true
 	}
 	disk := "0:0"
-	if all := l.disks(); len(all) > 0 {
+	if all := l.devices(); len(all) > 0 {
 		disk = all[len(all)-1]
 	}
 	g := l.groups()
@@ -77,7 +77,7 @@ func TestRealGroups(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	_, said, _ := strings.Cut(string(out), "FIGURES ")
 	said, _, _ = strings.Cut(said, "\n")
-	var got Figures
+	var got Resources
 	if err != nil || json.Unmarshal([]byte(said), &got) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

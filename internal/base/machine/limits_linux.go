@@ -23,19 +23,19 @@ func deviceOf(dir string) string {
 	return fmt.Sprintf("%d:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev))
 }
 
-func (l *Limits) read() Figures {
+func (l *Limits) read() Resources {
 	g := l.groups()
-	return Figures{
-		Cores:       least(l.allowed(), g.cores()),
+	return Resources{
+		Cores:       minKnown(l.affinity(), g.cores()),
 		GHz:         l.gigahertz(),
-		MemoryGB:    least(l.memory(), g.memory()) / gigabyte,
+		MemoryGB:    minKnown(l.memory(), g.memory()) / gigabyte,
 		NetworkMbps: l.interfaceSpeed(),
-		DiskMbps:    g.writes(l.disks()) / megabit,
+		DiskMbps:    g.writeRate(l.devices()) / megabit,
 	}
 }
 
-// least is the lesser of two figures of which either may be unknown.
-func least(a, b float64) float64 {
+// minKnown is the lesser of two figures of which either may be unknown.
+func minKnown(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return a + b
 	}
@@ -44,8 +44,8 @@ func least(a, b float64) float64 {
 
 func (l *Limits) path(elem ...string) string { return filepath.Join(l.root, filepath.Join(elem...)) }
 
-// text is what a small file has, "" if it cannot be read.
-func text(name string) string {
+// readText is what a small file has, "" if it cannot be read.
+func readText(name string) string {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return ""
@@ -53,8 +53,8 @@ func text(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// number is the number that a file has; 0 if it has none, or one that stands for no limit.
-func number(name string) float64 { return positive(text(name)) }
+// readNumber is the number that a file has; 0 if it has none, or one that stands for no limit.
+func readNumber(name string) float64 { return positive(readText(name)) }
 
 func positive(s string) float64 {
 	n, err := strconv.ParseFloat(s, 64)
@@ -87,14 +87,14 @@ func field(name, key string) string {
 	return ""
 }
 
-// allowed is how many processors the process may be put on: those of its affinity, which lie within its cpuset.
-func (l *Limits) allowed() float64 {
+// affinity is how many processors the process may be put on: those of its affinity, which lie within its cpuset.
+func (l *Limits) affinity() float64 {
 	list := field(l.path("proc/self/status"), "Cpus_allowed_list")
-	return cmp.Or(float64(len(cpus(list))), processors())
+	return cmp.Or(float64(len(parseCPUs(list))), processors())
 }
 
-// cpus are those of a list like "0-3,7".
-func cpus(list string) (all []int) {
+// parseCPUs are those of a list like "0-3,7".
+func parseCPUs(list string) (all []int) {
 	for _, part := range strings.Split(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")
 		first, err := strconv.Atoi(strings.TrimSpace(from))
@@ -120,17 +120,17 @@ func (l *Limits) memory() float64 {
 // gigahertz is the mean of the processors that may be used.
 func (l *Limits) gigahertz() float64 {
 	var sum, n float64
-	for _, cpu := range cpus(field(l.path("proc/self/status"), "Cpus_allowed_list")) {
+	for _, cpu := range parseCPUs(field(l.path("proc/self/status"), "Cpus_allowed_list")) {
 		dir := l.path("sys/devices/system/cpu", "cpu"+strconv.Itoa(cpu), "cpufreq")
-		kHz := cmp.Or(number(filepath.Join(dir, "base_frequency")), number(filepath.Join(dir, "cpuinfo_max_freq")))
-		if kHz = least(kHz, number(filepath.Join(dir, "scaling_max_freq"))); kHz > 0 {
+		kHz := cmp.Or(readNumber(filepath.Join(dir, "base_frequency")), readNumber(filepath.Join(dir, "cpuinfo_max_freq")))
+		if kHz = minKnown(kHz, readNumber(filepath.Join(dir, "scaling_max_freq"))); kHz > 0 {
 			sum, n = sum+kHz/1e6, n+1
 		}
 	}
 	if n > 0 {
-		return rounded(sum / n)
+		return roundTenth(sum / n)
 	}
-	return rounded(l.cpuinfo())
+	return roundTenth(l.cpuinfo())
 }
 
 // cpuinfo is what /proc/cpuinfo says: the speed in the processor's name, or else that of the moment, which in a virtual
@@ -151,5 +151,5 @@ func (l *Limits) cpuinfo() float64 {
 	return sum / max(n, 1)
 }
 
-// rounded is a figure without what changes from one moment to the next.
-func rounded(f float64) float64 { return math.Round(f*10) / 10 }
+// roundTenth is a figure without what changes from one moment to the next.
+func roundTenth(f float64) float64 { return math.Round(f*10) / 10 }

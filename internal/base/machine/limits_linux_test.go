@@ -77,22 +77,22 @@ func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		tree tree
-		want Figures
+		want Resources
 	}{
-		{"no control groups", bare, Figures{4, 2.4, 8, 1000, 0}},
-		{"nothing to be read", tree{}, Figures{Cores: processors()}},
+		{"no control groups", bare, Resources{4, 2.4, 8, 1000, 0}},
+		{"nothing to be read", tree{}, Resources{Cores: processors()}},
 		{"no limits", with(bare, second, tree{
 			"sys/fs/cgroup/crawls.slice/kumo.service/cpu.max":     "max 100000",
 			"sys/fs/cgroup/crawls.slice/kumo.service/memory.max":  "max",
 			"sys/fs/cgroup/crawls.slice/kumo.service/memory.high": "max",
 			"sys/fs/cgroup/crawls.slice/kumo.service/io.max":      "",
-		}), Figures{4, 2.4, 8, 1000, 0}},
+		}), Resources{4, 2.4, 8, 1000, 0}},
 		{"its group's limits", with(bare, second, tree{
 			"sys/fs/cgroup/crawls.slice/kumo.service/cpu.max":    "50000 100000",
 			"sys/fs/cgroup/crawls.slice/kumo.service/memory.max": "1073741824",
 			"sys/fs/cgroup/crawls.slice/kumo.service/io.max": "8:0 rbps=max wbps=99 riops=max wiops=max\n" +
 				"259:0 rbps=1 wbps=1000000 riops=max wiops=max",
-		}), Figures{0.5, 2.4, 1, 1000, 8}},
+		}), Resources{0.5, 2.4, 1, 1000, 8}},
 		{"limits of a group above", with(bare, second, tree{
 			"sys/fs/cgroup/crawls.slice/cpu.max":                  "150000 100000",
 			"sys/fs/cgroup/crawls.slice/kumo.service/cpu.max":     "200000 100000",
@@ -100,11 +100,11 @@ func TestLimits(t *testing.T) {
 			"sys/fs/cgroup/crawls.slice/kumo.service/memory.max":  "4294967296",
 			"sys/fs/cgroup/crawls.slice/io.max":                   "259:0 wbps=500000",
 			"sys/fs/cgroup/crawls.slice/kumo.service/memory.high": "max",
-		}), Figures{1.5, 2.4, 2, 1000, 4}},
+		}), Resources{1.5, 2.4, 2, 1000, 4}},
 		{"more than there is", with(bare, second, tree{
 			"sys/fs/cgroup/crawls.slice/kumo.service/cpu.max":    "900000 100000",
 			"sys/fs/cgroup/crawls.slice/kumo.service/memory.max": "99999999999999",
-		}), Figures{4, 2.4, 8, 1000, 0}},
+		}), Resources{4, 2.4, 8, 1000, 0}},
 		{"the first version", with(bare, first, tree{
 			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":                   "-1",
 			"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us":                  "100000",
@@ -121,20 +121,20 @@ func TestLimits(t *testing.T) {
 			"sys/fs/cgroup/memory/somebody else/memory.limit_in_bytes":     "1",
 			"sys/fs/cgroup/blkio/else/blkio.throttle.write_bps_device":     "259:0 1",
 			"sys/fs/cgroup/blkio/kumo/below/blkio.throttle.write_bps_dev.": "259:0 1",
-		}), Figures{0.5, 2.4, 3, 1000, 1}},
+		}), Resources{0.5, 2.4, 3, 1000, 1}},
 		{"a container that sees its own group only", with(bare, tree{
 			"proc/self/cgroup":       "0::/docker/abc",
 			"proc/self/mountinfo":    `35 25 0:30 /docker/abc /sys/fs/c\040group ro - cgroup2 cgroup rw`,
 			"sys/fs/c group/cpu.max": "100000 100000",
-		}), Figures{1, 2.4, 8, 1000, 0}},
+		}), Resources{1, 2.4, 8, 1000, 0}},
 		{"a group that is not to be seen", with(bare, tree{
 			"proc/self/cgroup":              "0::/../outside",
 			"proc/self/mountinfo":           `35 25 0:30 / /sys/fs/cgroup ro - cgroup2 cgroup rw`,
 			"sys/fs/cgroup/cpu.max":         "200000 100000",
 			"sys/fs/cgroup/outside/cpu.max": "1000 100000",
-		}), Figures{2, 2.4, 8, 1000, 0}},
+		}), Resources{2, 2.4, 8, 1000, 0}},
 		{"two processors by affinity", with(bare, tree{"proc/self/status": "Cpus_allowed_list:\t1,3"}),
-			Figures{2, 2.4, 8, 1000, 0}},
+			Resources{2, 2.4, 8, 1000, 0}},
 		{"speeds of the processors", with(bare, tree{
 			"sys/devices/system/cpu/cpu0/cpufreq/base_frequency":   "2600000",
 			"sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "3900000",
@@ -142,31 +142,31 @@ func TestLimits(t *testing.T) {
 			"sys/devices/system/cpu/cpu2/cpufreq/cpuinfo_max_freq": "3000000",
 			"sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq": "1000000", // somebody saves power
 			"sys/devices/system/cpu/cpu7/cpufreq/cpuinfo_max_freq": "9000000", // not ours
-		}), Figures{4, 2.2, 8, 1000, 0}},
+		}), Resources{4, 2.2, 8, 1000, 0}},
 		{"a virtual machine's processors", with(bare, tree{"proc/cpuinfo": "model name\t: AMD EPYC\ncpu MHz\t\t: 2596.142"}),
-			Figures{4, 2.6, 8, 1000, 0}},
+			Resources{4, 2.6, 8, 1000, 0}},
 		{"another architecture", with(bare, tree{"proc/cpuinfo": "processor\t: 0\nBogoMIPS\t: 50.00"}),
-			Figures{4, 0, 8, 1000, 0}},
+			Resources{4, 0, 8, 1000, 0}},
 		{"a virtual card", with(bare, tree{"sys/class/net/eth0/device/driver": "->../../drivers/vmxnet3"}),
-			Figures{4, 2.4, 8, 0, 0}},
-		{"a card that does not know", with(bare, tree{"sys/class/net/eth0/speed": "-1"}), Figures{4, 2.4, 8, 0, 0}},
-		{"a card that says nonsense", with(bare, tree{"sys/class/net/eth0/speed": "4294967295"}), Figures{4, 2.4, 8, 0, 0}},
+			Resources{4, 2.4, 8, 0, 0}},
+		{"a card that does not know", with(bare, tree{"sys/class/net/eth0/speed": "-1"}), Resources{4, 2.4, 8, 0, 0}},
+		{"a card that says nonsense", with(bare, tree{"sys/class/net/eth0/speed": "4294967295"}), Resources{4, 2.4, 8, 0, 0}},
 		{"a pair in a container", with(bare, tree{
 			"proc/self/net/route":       "Iface\nveth0\t00000000\t0\t0003\t0\t0\t0\t00000000\t0\t0\t0",
 			"sys/class/net/veth0/speed": "10000",
-		}), Figures{4, 2.4, 8, 0, 0}},
+		}), Resources{4, 2.4, 8, 0, 0}},
 		{"two cards as one", with(bare, tree{
 			"proc/self/net/route":              "Iface\nbond0\t00000000\t0\t0003\t0\t0\t0\t00000000\t0\t0\t0",
 			"sys/class/net/bond0/speed":        "2000",
 			"sys/class/net/bond0/bonding/mode": "802.3ad 4",
-		}), Figures{4, 2.4, 8, 2000, 0}},
+		}), Resources{4, 2.4, 8, 2000, 0}},
 		{"IPv6 alone", with(bare, tree{
 			"proc/self/net/route": "Iface",
 			"proc/self/net/ipv6_route": zeros + " 00 " + zeros + " 00 " + zeros + " ffffffff 1 0 00200200 lo\n" +
 				"fe80" + zeros[4:] + " 40 " + zeros + " 00 " + zeros + " 00000100 1 0 00000001 eth0\n" +
 				zeros + " 00 " + zeros + " 00 fe80" + zeros[4:] + " 00000400 1 0 00000003 eth1",
-		}), Figures{4, 2.4, 8, 10000, 0}},
-		{"no route", with(bare, tree{"proc/self/net/route": "Iface"}), Figures{4, 2.4, 8, 0, 0}},
+		}), Resources{4, 2.4, 8, 10000, 0}},
+		{"no route", with(bare, tree{"proc/self/net/route": "Iface"}), Resources{4, 2.4, 8, 0, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.tree.limits(t, "259:0").Read(); got != c.want {

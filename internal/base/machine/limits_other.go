@@ -6,6 +6,6 @@ import "github.com/pbnjay/memory"
 
 func deviceOf(string) string { return "" }
 
-func (l *Limits) read() Figures {
-	return Figures{Cores: processors(), MemoryGB: float64(memory.TotalMemory()) / gigabyte}
+func (l *Limits) read() Resources {
+	return Resources{Cores: processors(), MemoryGB: float64(memory.TotalMemory()) / gigabyte}
 }

@@ -19,43 +19,43 @@ type Usage struct {
 // look alike: then it is what the process gets from them.
 //
 // The zero value is ready. It is used by one goroutine at a time.
-type Line struct {
-	began  time.Time // of what is looked at now
-	first  Usage
-	spare  bool      // places were free meanwhile
-	rates  []float64 // megabits a second, the newest last
-	limits float64   // what has been found
+type BandwidthMeter struct {
+	began     time.Time // of what is looked at now
+	first     Usage
+	slotsFree bool      // places were free meanwhile
+	rates     []float64 // megabits a second, the newest last
+	estimate  float64   // what has been found
 }
 
 const (
-	lineWindow = 5 * time.Second
-	lineRates  = 12  // that are kept
-	lineSame   = 0.1 // by which share the greatest rates may differ
-	lineBusy   = 0.9 // of its places, for the line to be the limit
-	lineCPU    = 0.8 // of the processors' time, at the most
+	rateWindow    = 5 * time.Second
+	maxRates      = 12  // that are kept
+	rateTolerance = 0.1 // by which share the greatest rates may differ
+	minBusy       = 0.9 // of its places, for the line to be the limit
+	maxCPU        = 0.8 // of the processors' time, at the most
 )
 
 // Observe takes in what was done by now, with so many processors.
-func (l *Line) Observe(now time.Time, u Usage, cores float64) {
+func (l *BandwidthMeter) Observe(now time.Time, u Usage, cores float64) {
 	took := now.Sub(l.began)
 	if l.began.IsZero() || took < 0 || u.Bytes < l.first.Bytes { // counters have begun anew
-		l.began, l.first, l.spare = now, u, u.Busy < lineBusy
+		l.began, l.first, l.slotsFree = now, u, u.Busy < minBusy
 		return
 	}
-	l.spare = l.spare || u.Busy < lineBusy
-	if took < lineWindow {
+	l.slotsFree = l.slotsFree || u.Busy < minBusy
+	if took < rateWindow {
 		return
 	}
 	used := (u.CPU - l.first.CPU).Seconds() / took.Seconds()
-	if !l.spare && (cores == 0 || used < lineCPU*cores) {
+	if !l.slotsFree && (cores == 0 || used < maxCPU*cores) {
 		l.add(float64(u.Bytes-l.first.Bytes) / megabit / took.Seconds())
 	}
-	l.began, l.first, l.spare = now, u, u.Busy < lineBusy
+	l.began, l.first, l.slotsFree = now, u, u.Busy < minBusy
 }
 
 // add takes in a rate at which the line may have been the limit.
-func (l *Line) add(rate float64) {
-	if len(l.rates) == lineRates {
+func (l *BandwidthMeter) add(rate float64) {
+	if len(l.rates) == maxRates {
 		l.rates = slices.Delete(l.rates, 0, 1)
 	}
 	l.rates = append(l.rates, rate)
@@ -63,13 +63,13 @@ func (l *Line) add(rate float64) {
 		return
 	}
 	greatest := slices.Sorted(slices.Values(l.rates))[len(l.rates)-3:]
-	if greatest[0] <= 0 || greatest[0] < (1-lineSame)*greatest[2] {
+	if greatest[0] <= 0 || greatest[0] < (1-rateTolerance)*greatest[2] {
 		return
 	}
-	if most := greatest[2]; most < (1-lineSame)*l.limits || most > (1+lineSame)*l.limits { // what is news
-		l.limits = most
+	if most := greatest[2]; most < (1-rateTolerance)*l.estimate || most > (1+rateTolerance)*l.estimate { // what is news
+		l.estimate = most
 	}
 }
 
 // Mbps is what the line has, in megabits a second; 0 as long as it has not been the limit.
-func (l *Line) Mbps() float64 { return l.limits }
+func (l *BandwidthMeter) Mbps() float64 { return l.estimate }

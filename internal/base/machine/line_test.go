@@ -14,8 +14,8 @@ type span struct {
 }
 
 // watch tells a Line a story, every two seconds, of a machine with two processors.
-func watch(story ...span) *Line {
-	l, now, u := new(Line), time.Unix(1e9, 0), Usage{}
+func watch(story ...span) *BandwidthMeter {
+	l, now, u := new(BandwidthMeter), time.Unix(1e9, 0), Usage{}
 	for _, s := range story {
 		u.Busy = s.busy
 		for second := range s.seconds {

@@ -13,8 +13,8 @@ package machine
 
 import "runtime"
 
-// Figures are what there is. Zero is unknown.
-type Figures struct {
+// Resources are what there is. Zero is unknown.
+type Resources struct {
 	Cores       float64 // processors that may be used; a fraction if less than one is allowed
 	GHz         float64 // of these, the mean of what they are made for, not of what they run at just now
 	MemoryGB    float64 // of 2^30 bytes
@@ -33,7 +33,7 @@ func NewLimits(dir string) *Limits { return &Limits{root: "/", device: deviceOf(
 
 // Read reads the limits as they are now. The disk's figure is a limit on writing that was set, not what the disk can
 // do.
-func (l *Limits) Read() Figures { return l.read() }
+func (l *Limits) Read() Resources { return l.read() }
 
 // processors is how many this process may be put on.
 func processors() float64 { return float64(runtime.NumCPU()) }

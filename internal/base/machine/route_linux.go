@@ -24,7 +24,7 @@ func (l *Limits) interfaceSpeed() float64 {
 	if !isFile(filepath.Join(dir, "device")) && !isFile(filepath.Join(dir, "bonding")) {
 		return 0
 	}
-	if speed := number(filepath.Join(dir, "speed")); speed < math.MaxInt32 { // -1, as some have it
+	if speed := readNumber(filepath.Join(dir, "speed")); speed < math.MaxInt32 { // -1, as some have it
 		return speed
 	}
 	return 0

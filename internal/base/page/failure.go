@@ -16,15 +16,15 @@ const (
 	Private     Failure = "private"     // a private, loopback or link-local address that the crawl may not visit
 	Proxy       Failure = "proxy"       // the proxy failed
 	Unreachable Failure = "unreachable" // given up: its host asked to be left alone too often
-	NoRules     Failure = "robots"      // its host's robots.txt cannot be had, which forbids everything for now
+	NoRobots    Failure = "robots"      // its host's robots.txt cannot be had, which forbids everything for now
 	Login       Failure = "login"       // its host asks for a login, and that has failed
 	// this machine had no file descriptor, port or buffer left for a connection: no host's fault
 	Local    Failure = "local"
 	Internal Failure = "internal" // kumo's own fault
 )
 
-// OfHost reports whether the failure speaks of the whole host rather than of one URL.
-func (f Failure) OfHost() bool {
+// AffectsHost reports whether the failure speaks of the whole host rather than of one URL.
+func (f Failure) AffectsHost() bool {
 	switch f {
 	case DNS, Connect, Refused, TLS, Private, Proxy, Unreachable, Login:
 		return true

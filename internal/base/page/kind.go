@@ -56,8 +56,8 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// KindNamed is the kind of a name that [Kind.String] gives.
-func KindNamed(name string) (Kind, bool) {
+// ParseKind is the kind of a name that [Kind.String] gives.
+func ParseKind(name string) (Kind, bool) {
 	for k := range kinds {
 		if kinds[k].name == name {
 			return Kind(k), true

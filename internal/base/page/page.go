@@ -40,9 +40,9 @@ type Response struct {
 	Body       []byte // the payload without content coding; filled by fetch.Decode, may alias Payload
 
 	// reads the payload without content coding where Body is only its beginning; nil where it is all. fetch.Decode sets it
-	Whole func() io.Reader
+	FullBody func() io.Reader
 
-	Far *Far // where Raw and Payload lie if they are too long to be held in memory; both are nil then
+	Spooled *Spooled // where Raw and Payload lie if they are too long to be held in memory; both are nil then
 
 	Truncated Truncation // why Raw is not all that the server meant to send
 	Malformed string     // what was wrong with the answer, "" if nothing
@@ -56,43 +56,43 @@ type Response struct {
 }
 
 // A Far is what of an answer lies on the disk. What its Free returns is not read any more.
-type Far struct {
-	Raw, Payload Stretch
+type Spooled struct {
+	Raw, Payload Spool
 	Free         func()
 }
 
 // A Stretch is bytes that can be read piece by piece.
-type Stretch interface {
+type Spool interface {
 	io.ReaderAt
 	Len() int64
 }
 
-// Connecting is how long it took until there was a connection: 0 where one was open.
-func (r *Response) Connecting() time.Duration { return r.DNS + r.Connect + r.Handshake }
+// ConnectTime is how long it took until there was a connection: 0 where one was open.
+func (r *Response) ConnectTime() time.Duration { return r.DNS + r.Connect + r.Handshake }
 
 // ServerIP is the address of the server, or of the proxy; the zero Addr if it is not known.
 func (r *Response) ServerIP() netip.Addr { return r.Addr.Addr().Unmap().WithZone("") }
 
 // RawLen is the length of Raw, wherever it lies.
 func (r *Response) RawLen() int64 {
-	if r.Far != nil {
-		return r.Far.Raw.Len()
+	if r.Spooled != nil {
+		return r.Spooled.Raw.Len()
 	}
 	return int64(len(r.Raw))
 }
 
 // PayloadLen is the length of Payload, wherever it lies.
 func (r *Response) PayloadLen() int64 {
-	if r.Far != nil {
-		return r.Far.Payload.Len()
+	if r.Spooled != nil {
+		return r.Spooled.Payload.Len()
 	}
 	return int64(len(r.Payload))
 }
 
 // PayloadReader reads Payload, wherever it lies.
 func (r *Response) PayloadReader() io.Reader {
-	if r.Far != nil {
-		return io.NewSectionReader(r.Far.Payload, 0, r.Far.Payload.Len())
+	if r.Spooled != nil {
+		return io.NewSectionReader(r.Spooled.Payload, 0, r.Spooled.Payload.Len())
 	}
 	return bytes.NewReader(r.Payload)
 }
@@ -102,9 +102,9 @@ type Buffers struct {
 	Raw, Request, Chunks, Body []byte
 	Header                     http.Header
 
-	Lent   int64  // bytes of the room that come from a budget
-	Lender Lender // of whom they are; set if Lent is not 0
-	Far    *Far   // of the Response
+	Lent    int64    // bytes of the room that come from a budget
+	Lender  Lender   // of whom they are; set if Lent is not 0
+	Spooled *Spooled // of the Response
 }
 
 // A Lender has a budget.
@@ -112,23 +112,23 @@ type Lender interface{ Return(bytes int64) }
 
 // What of a Response is kept for the next fetch.
 const (
-	maxRoom   = 128 << 10 // bytes of a buffer; few answers are longer
+	maxBuffer = 128 << 10 // bytes of a buffer; few answers are longer
 	maxFields = 100       // of a header
 )
 
 // Empty empties the buffers, and lets go of those that have become huge. What is lent goes back: buffers at rest are
 // few.
 func (b *Buffers) Empty() {
-	if b.Far != nil {
-		b.Far.Free()
-		b.Far = nil
+	if b.Spooled != nil {
+		b.Spooled.Free()
+		b.Spooled = nil
 	}
 	if b.Lent > 0 {
 		b.Lender.Return(b.Lent)
 		b.Lent = 0
 	}
 	for _, room := range []*[]byte{&b.Raw, &b.Request, &b.Chunks, &b.Body} {
-		if *room = (*room)[:0]; cap(*room) > maxRoom {
+		if *room = (*room)[:0]; cap(*room) > maxBuffer {
 			*room = nil
 		}
 	}
@@ -163,14 +163,14 @@ type Page struct {
 	Links       []Link // in the order found, each URL and kind once
 	Variants    []Variant
 	Dropped     int      // links left out: unusable, or beyond a limit
-	Cut         bool     // the parser had not the room for all: one that has more finds more
+	MemoryCut   bool     // the parser had not the room for all: one that has more finds more
 	LinksCut    LinksCut // why Links are only the first ones; "" if they are all
 
-	Sniffed      string // media type by what the body begins with: "application/pdf" for a PDF served as text/html
-	CharsetHow   string // how the charset is known: "bom", "header", "meta", "detected" or "default"
-	Refresh      string // where a refresh leads, in canonical form; "" if there is none
-	RefreshAfter int    // after how many seconds
-	Robots       Robots
+	Sniffed       string // media type by what the body begins with: "application/pdf" for a PDF served as text/html
+	CharsetSource string // how the charset is known: "bom", "header", "meta", "detected" or "default"
+	Refresh       string // where a refresh leads, in canonical form; "" if there is none
+	RefreshAfter  int    // after how many seconds
+	Robots        Robots
 }
 
 // LinksCut is the limit that left links of a page unread.
@@ -250,7 +250,7 @@ type Record struct {
 	// the URL of a page with nearly the same text, "" if none was met, or there is a Revisit
 	NearDuplicate string
 	Recrawl       Recrawl
-	Place         Place // where its response lies; set by the WARC store
+	Location      Location // where its response lies; set by the WARC store
 
 	NoIndex   bool // the page asks to be in no index, and the crawl obeys
 	NoArchive bool // the page asks not to be archived, and the crawl obeys
@@ -282,7 +282,7 @@ type Ref struct {
 }
 
 // A Place is where a record lies in the crawl's files.
-type Place struct {
+type Location struct {
 	File   string // base name of the closed file, "" if it was not stored
 	Offset int64
 	Length int64

@@ -20,9 +20,9 @@ const (
 	sumSize = 3  // bytes of checksum in its text, which make it 56 letters without padding
 )
 
-// ErrTyped is a text that was a secret once, or never: its checksum is wrong. A secret that belongs to another cluster
+// ErrChecksum is a text that was a secret once, or never: its checksum is wrong. A secret that belongs to another cluster
 // is not told from the right one here.
-var ErrTyped = errors.New("the secret is not complete, or has a typing mistake: its checksum does not fit")
+var ErrChecksum = errors.New("the secret is not complete, or has a typing mistake: its checksum does not fit")
 
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
@@ -50,7 +50,7 @@ func Parse(text string) (Secret, error) {
 	}
 	data, err := letters.DecodeString(text)
 	if err != nil || len(data) != size+sumSize || !bytes.Equal(data[size:], sum(data[:size])) {
-		return Secret{}, ErrTyped
+		return Secret{}, ErrChecksum
 	}
 	return Secret{[size]byte(data[:size])}, nil
 }

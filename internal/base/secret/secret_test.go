@@ -39,7 +39,7 @@ func TestTypingMistakesAreFound(t *testing.T) {
 			other = 'b'
 		}
 		for _, wrong := range []string{text[:i] + string(other) + text[i+1:], text[:i], text[:i] + "1" + text[i+1:]} {
-			if _, err := Parse(wrong); wrong != "" && !errors.Is(err, ErrTyped) {
+			if _, err := Parse(wrong); wrong != "" && !errors.Is(err, ErrChecksum) {
 				t.Errorf("Parse(%q): %v", wrong, err)
 			}
 		}

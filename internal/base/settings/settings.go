@@ -29,20 +29,20 @@ type Setting struct {
 // Redacted stands for a secret.
 const Redacted = "REDACTED"
 
-// head begins a crawl's config.yaml, and tells it from others.
-const head = "# The settings of this crawl, for kumo crawl --config. Secrets are left out.\n"
+// header begins a crawl's config.yaml, and tells it from others.
+const header = "# The settings of this crawl, for kumo crawl --config. Secrets are left out.\n"
 
 // Encode writes config.yaml: the settings in effect, in a form that --config reads.
 func Encode(all []Setting) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString(head)
+	b.WriteString(header)
 	for _, s := range all {
 		var v any = s.Values
 		switch {
-		case s.Key == mappings:
+		case s.Key == overrideKey:
 			v = asMappings(s.Values)
 		case len(s.Values) == 1:
-			v = plain(s.Values[0])
+			v = parseScalar(s.Values[0])
 		}
 		line, err := yaml.Marshal(map[string]any{s.Key: v})
 		if err != nil {
@@ -63,13 +63,13 @@ func IsFile(name string) bool {
 		return false
 	}
 	defer f.Close()
-	begin := make([]byte, len(head))
+	begin := make([]byte, len(header))
 	_, err = io.ReadFull(f, begin)
-	return err == nil && string(begin) == head
+	return err == nil && string(begin) == header
 }
 
-// mappings is the setting whose values are mappings, in a file as such, and else in a line of YAML each.
-const mappings = "override"
+// overrideKey is the setting whose values are mappings, in a file as such, and else in a line of YAML each.
+const overrideKey = "override"
 
 func asMappings(texts []string) (all []any) {
 	for _, text := range texts {
@@ -83,8 +83,8 @@ func asMappings(texts []string) (all []any) {
 	return all
 }
 
-// plain makes a number or a truth value of a text that is one, so that it is written without quotes.
-func plain(text string) any {
+// parseScalar makes a number or a truth value of a text that is one, so that it is written without quotes.
+func parseScalar(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
 		return n
 	}
@@ -108,8 +108,8 @@ func Read(name string) ([]Setting, error) {
 	var settings []Setting
 	for _, item := range items {
 		value, err := item.Value, error(nil)
-		if item.Key == mappings {
-			value, err = asTexts(value)
+		if item.Key == overrideKey {
+			value, err = mappingLines(value)
 		}
 		var values []string
 		if err == nil {
@@ -123,13 +123,13 @@ func Read(name string) ([]Setting, error) {
 	return settings, nil
 }
 
-// asTexts writes mappings as lines of YAML.
-func asTexts(v any) (any, error) {
+// mappingLines writes mappings as lines of YAML.
+func mappingLines(v any) (any, error) {
 	if list, ok := v.([]any); ok {
 		texts := make([]any, len(list))
 		for i, one := range list {
 			var err error
-			if texts[i], err = asTexts(one); err != nil {
+			if texts[i], err = mappingLines(one); err != nil {
 				return nil, err
 			}
 		}
@@ -162,8 +162,8 @@ func scalars(v any) ([]string, error) {
 	return []string{fmt.Sprint(v)}, nil
 }
 
-// Same reports whether two settings are equal.
-func (s Setting) Same(t Setting) bool { return s.Key == t.Key && slices.Equal(s.Values, t.Values) }
+// Equal reports whether two settings are equal.
+func (s Setting) Equal(t Setting) bool { return s.Key == t.Key && slices.Equal(s.Values, t.Values) }
 
 // Map is settings by their keys.
 func Map(all []Setting) map[string][]string {

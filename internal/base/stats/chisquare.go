@@ -2,10 +2,10 @@ package stats
 
 import "math"
 
-// Even is the chance that counts as uneven as these, or more, come of an even spread: the p-value of Pearson's
+// UniformP is the chance that counts as uneven as these, or more, come of an even spread: the p-value of Pearson's
 // chi-square test against equal shares. Each count should be expected to be 5 at least. It is 1 for less than two
 // counts.
-func Even(counts []int) float64 {
+func UniformP(counts []int) float64 {
 	sum := 0
 	for _, n := range counts {
 		sum += n

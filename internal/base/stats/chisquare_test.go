@@ -37,17 +37,17 @@ func TestChance(t *testing.T) {
 			fair[a]++
 			loaded[max(a, rng.IntN(6))]++
 		}
-		if Even(fair) < 0.1 {
+		if UniformP(fair) < 0.1 {
 			low++
 		}
-		if p := Even(loaded); p > 0.001 {
+		if p := UniformP(loaded); p > 0.001 {
 			t.Errorf("loaded die %v: p = %v", loaded, p)
 		}
 	}
 	if low < 70 || low > 130 {
 		t.Errorf("%d of 1,000 fair throws have a p below 0.1, want about 100", low)
 	}
-	if p := Even([]int{7}); p != 1 {
+	if p := UniformP([]int{7}); p != 1 {
 		t.Errorf("one count: p = %v", p)
 	}
 }

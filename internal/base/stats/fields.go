@@ -7,12 +7,12 @@ import (
 
 // FieldCounts say what a rule for records has found on a host's pages.
 type FieldCounts struct {
-	Rule    string       `json:"rule"`
-	Host    string       `json:"host"`              // OtherHosts for those that are not counted apart
-	Pages   int64        `json:"pages"`             // whose URL the rule is for
-	Records int64        `json:"records"`           //
-	Lacking int64        `json:"lacking,omitempty"` // records that were not made for want of a field that is required
-	Fields  []FieldCount `json:"fields"`            // of those that pages were looked through for
+	Rule       string       `json:"rule"`
+	Host       string       `json:"host"`              // OtherHosts for those that are not counted apart
+	Pages      int64        `json:"pages"`             // whose URL the rule is for
+	Records    int64        `json:"records"`           //
+	Incomplete int64        `json:"lacking,omitempty"` // records that were not made for want of a field that is required
+	Fields     []FieldCount `json:"fields"`            // of those that pages were looked through for
 }
 
 // A FieldCount says of a field on how many pages it was.
@@ -36,7 +36,7 @@ func (r *Report) PrintFields(row func(string, string, ...any)) {
 	var pages, records, lacking int64
 	var rules, amiss []string
 	for _, c := range r.Fields {
-		pages, records, lacking = pages+c.Pages, records+c.Records, lacking+c.Lacking
+		pages, records, lacking = pages+c.Pages, records+c.Records, lacking+c.Incomplete
 		if !slices.Contains(rules, c.Rule) {
 			rules = append(rules, c.Rule)
 		}

@@ -63,15 +63,15 @@ func (c *FilterCounts) Add(was FilterCounts) {
 func (r *Report) printFilters(row func(string, string, ...any)) {
 	for _, f := range r.Filters {
 		name := "filter"
-		row(name, "%s: %s", f.Filter, f.Line())
+		row(name, "%s: %s", f.Filter, f.Summary())
 		if n := f.Restarts(); n > 0 {
 			row("", "started again %s: %s", Count(n, "times"), f.Trouble)
 		}
 	}
 }
 
-// Line says in a line what was answered.
-func (c *FilterCounts) Line() string {
+// Summary says in a line what was answered.
+func (c *FilterCounts) Summary() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(c.Points)) {
 		p := c.Points[name]

@@ -19,8 +19,8 @@ type Host struct {
 
 func (h Host) mean() float64 { return h.Time.Seconds() / float64(h.Pages) }
 
-// visited counts a visit to a host that gives a page, or has given one.
-func (c *Counter) visited(v *Visit) {
+// countHost counts a visit to a host that gives a page, or has given one.
+func (c *Counter) countHost(v *Visit) {
 	first := v.Status != 0 && !v.Recrawl
 	host := v.Host
 	h, known := c.s.Hosts[host]
@@ -36,11 +36,11 @@ func (c *Counter) visited(v *Visit) {
 	}
 	h.Bytes += v.Bytes
 	c.s.Hosts[host] = h
-	c.thin()
+	c.dropFastest()
 }
 
-// thin keeps the number of hosts bounded.
-func (c *Counter) thin() {
+// dropFastest keeps the number of hosts bounded.
+func (c *Counter) dropFastest() {
 	if len(c.s.Hosts) <= maxHosts {
 		return
 	}

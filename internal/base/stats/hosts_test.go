@@ -30,7 +30,7 @@ func TestManyHosts(t *testing.T) {
 		t.Errorf("%d hosts, partial %v, %d pages", len(s.Hosts), s.Partial, s.Pages)
 	}
 	var r Report
-	r.Fill(From(s, c.Sums()).Lasting(), 0, 0)
+	r.Fill(From(s, c.Sums()).DurableSnapshot(), 0, 0)
 	if slow := r.Slowest[0]; slow.Host != fmt.Sprintf("h%d", maxHosts-1) || slow.Pages != 2 {
 		t.Errorf("the slowest is %+v", slow)
 	}

@@ -36,21 +36,21 @@ type Report struct {
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
 	// that may have been met before: a merge of the known URLs decides
-	Undecided int   `json:"urls_undecided"`
-	Forsaken  int64 `json:"urls_given_up"` // in this run, with their hosts: they wait for the next
-	Hosts     int   `json:"hosts"`         // that the frontier has met
+	PendingDedup int   `json:"urls_undecided"`
+	Abandoned    int64 `json:"urls_given_up"` // in this run, with their hosts: they wait for the next
+	Hosts        int   `json:"hosts"`         // that the frontier has met
 	// that waited, from an earlier version or another node, and are none to fetch
 	Refused int `json:"urls_refused,omitempty"`
 
 	// Of this run, http and https apart:
-	HostsAnswered int64 `json:"hosts_answered"`
-	HostsGivenUp  int64 `json:"hosts_given_up"`
-	HostsFell     int64 `json:"hosts_given_up_after_answers"` // of these, had answered before
+	HostsAnswered  int64 `json:"hosts_answered"`
+	HostsAbandoned int64 `json:"hosts_given_up"`
+	HostsFailed    int64 `json:"hosts_given_up_after_answers"` // of these, had answered before
 	// times that nothing could be reached, and the crawl waited
-	CutOffs       int64   `json:"cut_offs"`
-	CutOffSeconds float64 `json:"cut_off_seconds"`
+	Outages       int64   `json:"cut_offs"`
+	OutageSeconds float64 `json:"cut_off_seconds"`
 	// attempts to connect for which this machine had no file descriptor, port or buffer
-	Scarce int64 `json:"out_of_sockets"`
+	OutOfSockets int64 `json:"out_of_sockets"`
 
 	Cookies        int64 `json:"cookies"`         // that servers have set and are kept
 	CookiesEvicted int64 `json:"cookies_evicted"` // in this run, as there was no room for them
@@ -97,7 +97,7 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	}
 	r.Recrawls = s.Recrawls
 	r.Duplicates, r.Failed, r.Retries, r.RobotsFetched, r.Links = s.Duplicates, s.Failed, s.Retries, s.Robots, s.Links
-	r.Forsaken, r.LinksCut = s.Forsaken, s.LinksCut
+	r.Abandoned, r.LinksCut = s.Forsaken, s.LinksCut
 	r.Statuses, r.Types, r.Errors, r.Skipped = s.Statuses, s.Types, s.Failures, s.Rules
 	r.OffHosts, r.OffTop = len(s.Off), top(s.Off, offTop)
 	for _, n := range s.Off {
@@ -106,10 +106,10 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	r.Slowest = slowHosts(s.Hosts)
 }
 
-// GaveUpMany reports whether hosts were given up in numbers, so that the run is not what it should have been: more than
+// AbandonedMany reports whether hosts were given up in numbers, so that the run is not what it should have been: more than
 // one in ten of those that had answered, or more than half of all. A few dead hosts among many are to be expected.
-func (r *Report) GaveUpMany() bool {
-	return 10*r.HostsFell > r.HostsAnswered || 2*r.HostsGivenUp > r.HostsAnswered+r.HostsGivenUp-r.HostsFell
+func (r *Report) AbandonedMany() bool {
+	return 10*r.HostsFailed > r.HostsAnswered || 2*r.HostsAbandoned > r.HostsAnswered+r.HostsAbandoned-r.HostsFailed
 }
 
 func slowHosts(hosts map[string]Host) []SlowHost {
@@ -165,8 +165,8 @@ func (r *Report) PrintCounts(w io.Writer) {
 	}
 	row("bytes", "%s (%s/s)", Bytes(r.Bytes), Bytes(int64(r.BytesPerSecond)))
 	row("hosts", "%d; %s linked to", r.Hosts, Count(r.OffHosts, "hosts", "other"))
-	if r.CutOffs > 0 {
-		row("cut off", "for %v in all", time.Duration(r.CutOffSeconds*float64(time.Second)).Round(time.Second))
+	if r.Outages > 0 {
+		row("cut off", "for %v in all", time.Duration(r.OutageSeconds*float64(time.Second)).Round(time.Second))
 	}
 	if r.CookiesEvicted > 0 {
 		row("cookies", "%d kept, %d dropped for want of room", r.Cookies, r.CookiesEvicted)
@@ -182,9 +182,9 @@ func (r *Report) PrintCounts(w io.Writer) {
 	}
 	r.PrintFields(row)
 	r.printFilters(row)
-	if r.Forsaken > 0 {
-		row("given up", "%s, with %s: the same command tries %s again", Count(r.Forsaken, "URLs"),
-			Either(r.Forsaken, "its host", "their hosts"), Either(r.Forsaken, "it", "them"))
+	if r.Abandoned > 0 {
+		row("given up", "%s, with %s: the same command tries %s again", Count(r.Abandoned, "URLs"),
+			Either(r.Abandoned, "its host", "their hosts"), Either(r.Abandoned, "it", "them"))
 	}
 	var slow []string
 	for _, h := range r.Slowest[:min(3, len(r.Slowest))] {

@@ -17,8 +17,8 @@ type Sink struct {
 	Why      string  `json:"why,omitempty"`  // it takes none now
 }
 
-// Words say how it stands: "" where nothing waits.
-func (s *Sink) Words() string {
+// Summary say how it stands: "" where nothing waits.
+func (s *Sink) Summary() string {
 	if s.Waiting == 0 && s.Why == "" {
 		return ""
 	}

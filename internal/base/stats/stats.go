@@ -52,15 +52,15 @@ type Snapshot struct {
 
 // A Counter counts. Its methods may be called by many goroutines at once.
 type Counter struct {
-	mu    sync.Mutex
-	s     Snapshot
-	extra int64            // of s.Bytes, those that Sums tells of
-	lost  map[string]int64 // forsaken URLs, by failure
+	mu        sync.Mutex
+	s         Snapshot
+	extra     int64            // of s.Bytes, those that Sums tells of
+	abandoned map[string]int64 // forsaken URLs, by failure
 }
 
 // New returns a counter at zero.
 func New() *Counter {
-	return &Counter{lost: map[string]int64{}, s: Snapshot{
+	return &Counter{abandoned: map[string]int64{}, s: Snapshot{
 		Statuses: map[int]int64{}, Types: map[string]int64{}, Failures: map[string]int64{},
 		Rules: map[string]int64{}, Off: map[string]int64{}, Hosts: map[string]Host{},
 	}}
@@ -77,7 +77,7 @@ func From(s Snapshot, n Sums) *Counter {
 	fill(c.s.Hosts, &s.Hosts)
 	maps.DeleteFunc(s.Hosts, func(_ string, h Host) bool { return h.Pages == 0 }) // which kumo once kept
 	c.s, c.extra = s, n.ExtraBytes
-	c.thin()
+	c.dropFastest()
 	return c
 }
 
@@ -110,7 +110,7 @@ func (c *Counter) Visited(v Visit) {
 		c.s.LinksCut++
 	}
 	c.s.Bytes += v.Bytes
-	c.visited(&v)
+	c.countHost(&v)
 }
 
 // RobotsFetched counts a robots.txt.
@@ -131,21 +131,21 @@ func (c *Counter) Retried(bytes int64) {
 	c.extra += bytes
 }
 
-// Forsaken counts a URL of this run whose host was given up: it has failed, but for the crawl it still waits.
-func (c *Counter) Forsaken(v Visit) {
+// Abandoned counts a URL of this run whose host was given up: it has failed, but for the crawl it still waits.
+func (c *Counter) Abandoned(v Visit) {
 	c.Visited(v)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Forsaken++
-	c.lost[v.Failure]++
+	c.abandoned[v.Failure]++
 }
 
-// Lasting is a snapshot without what was forsaken: that is counted when it is done.
-func (c *Counter) Lasting() Snapshot {
+// DurableSnapshot is a snapshot without what was forsaken: that is counted when it is done.
+func (c *Counter) DurableSnapshot() Snapshot {
 	s := c.Snapshot()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for failure, n := range c.lost {
+	for failure, n := range c.abandoned {
 		s.Forsaken -= n
 		s.Failed -= n
 		add(s.Failures, failure, -n)

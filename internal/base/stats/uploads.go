@@ -24,19 +24,19 @@ type UploadedState struct {
 	Checkpoints int   `json:"checkpoints"` // that came by this process
 	Bytes       int64 `json:"bytes"`       // in them
 	// when the newest came; zero: an earlier process brought it, or there is none
-	Last     time.Time `json:"last,omitzero"`
-	Position uint64    `json:"position"`     // up to where the journal is in the newest; 0: there is none
-	Cut      uint64    `json:"cut"`          // up to where this process has cut it off on the servers
-	CutBytes int64     `json:"cut_bytes"`    // how many bytes these were
-	Kept     int64     `json:"kept_bytes"`   // what the servers keep of it
-	Coming   int64     `json:"coming_bytes"` // of a checkpoint that is on its way
+	Last      time.Time `json:"last,omitzero"`
+	Position  uint64    `json:"position"`     // up to where the journal is in the newest; 0: there is none
+	Cut       uint64    `json:"cut"`          // up to where this process has cut it off on the servers
+	CutBytes  int64     `json:"cut_bytes"`    // how many bytes these were
+	Kept      int64     `json:"kept_bytes"`   // what the servers keep of it
+	InTransit int64     `json:"coming_bytes"` // of a checkpoint that is on its way
 	// record files that are neither there nor here: for them nothing more is cut
-	Lacks   []string `json:"lacks,omitempty"`
-	LackAll int64    `json:"lacks_all,omitempty"` // how many these are, of which only the first are named
+	MissingFiles []string `json:"lacks,omitempty"`
+	MissingCount int64    `json:"lacks_all,omitempty"` // how many these are, of which only the first are named
 }
 
-// Words say how it stands.
-func (s *UploadedState) Words(now time.Time) string {
+// Summary say how it stands.
+func (s *UploadedState) Summary(now time.Time) string {
 	text := "no checkpoint yet"
 	if s.Position > 0 {
 		text = "a checkpoint"
@@ -44,28 +44,28 @@ func (s *UploadedState) Words(now time.Time) string {
 			text += " of " + Span(max(now.Sub(s.Last), 0).Truncate(time.Second)) + " ago"
 		}
 	}
-	if s.Coming > 0 {
-		text += ", one of " + Bytes(s.Coming) + " on the way"
+	if s.InTransit > 0 {
+		text += ", one of " + Bytes(s.InTransit) + " on the way"
 	}
 	return text + fmt.Sprintf("; of the journal %s cut, %s kept by the servers", Bytes(s.CutBytes), Bytes(s.Kept))
 }
 
 // Lacking says what keeps the journal from being cut, and what to do; "": nothing.
-func (s *UploadedState) Lacking() string {
-	if s == nil || s.LackAll == 0 {
+func (s *UploadedState) MissingHint() string {
+	if s == nil || s.MissingCount == 0 {
 		return ""
 	}
 	more := ""
-	if n := s.LackAll - int64(len(s.Lacks)); n > 0 {
+	if n := s.MissingCount - int64(len(s.MissingFiles)); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	return fmt.Sprintf("%s%s %s neither in the folder nor in the place, so the servers keep the journal from there on: "+
-		"put %s back into the folder; without, let the node leave, and join anew", strings.Join(s.Lacks, ", "), more,
-		Either(s.LackAll, "is", "are"), Either(s.LackAll, "it", "them"))
+		"put %s back into the folder; without, let the node leave, and join anew", strings.Join(s.MissingFiles, ", "), more,
+		Either(s.MissingCount, "is", "are"), Either(s.MissingCount, "it", "them"))
 }
 
-// Words say how it stands: "" where nothing waits.
-func (u Uploads) Words() string {
+// Summary say how it stands: "" where nothing waits.
+func (u Uploads) Summary() string {
 	switch {
 	case u.Waiting == 0 && u.Why == "":
 		return ""

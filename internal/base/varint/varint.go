@@ -147,5 +147,5 @@ func (r *Reader) Suffix(before string, most int) string {
 // Bool reads a byte that is true unless it is 0.
 func (r *Reader) Bool() bool { return r.Byte() != 0 }
 
-// Whole reports whether all fields were there, and nothing is left.
-func (r *Reader) Whole() bool { return !r.Bad && len(r.Rest) == 0 }
+// Complete reports whether all fields were there, and nothing is left.
+func (r *Reader) Complete() bool { return !r.Bad && len(r.Rest) == 0 }

@@ -49,12 +49,12 @@ func (d *Bounded) OpenAt(name string) (ReaderAt, error) {
 
 // A boundedFile is open, or closed until somebody reads it.
 type boundedFile struct {
-	disk   *Bounded
-	name   string
-	file   ReaderAt      // nil while it is not open
-	users  int           // who read it
-	idle   *list.Element // of disk.idle; nil while it is not open, or read
-	closed bool
+	disk    *Bounded
+	name    string
+	file    ReaderAt      // nil while it is not open
+	readers int           // who read it
+	idle    *list.Element // of disk.idle; nil while it is not open, or read
+	closed  bool
 }
 
 func (f *boundedFile) ReadAt(p []byte, off int64) (int, error) {
@@ -92,17 +92,17 @@ func (f *boundedFile) acquire() (err error) {
 		d.idle.Remove(f.idle)
 		f.idle = nil
 	}
-	f.users++
+	f.readers++
 	return nil
 }
 
 func (f *boundedFile) release() {
 	d := f.disk
-	if f.users--; f.users > 0 {
+	if f.readers--; f.readers > 0 {
 		return
 	}
 	if f.closed {
-		_ = f.shut() // it was only read
+		_ = f.closeIdle() // it was only read
 	} else {
 		f.idle = d.idle.PushFront(f)
 	}
@@ -115,12 +115,12 @@ func (d *Bounded) evict() bool {
 	if last == nil {
 		return false
 	}
-	_ = last.Value.(*boundedFile).shut() // it was only read
+	_ = last.Value.(*boundedFile).closeIdle() // it was only read
 	return true
 }
 
-// shut closes what is open and not being read.
-func (f *boundedFile) shut() error {
+// closeIdle closes what is open and not being read.
+func (f *boundedFile) closeIdle() error {
 	d := f.disk
 	if f.idle != nil {
 		d.idle.Remove(f.idle)
@@ -141,11 +141,11 @@ func (f *boundedFile) Close() error {
 		return fs.ErrClosed
 	}
 	f.closed = true
-	if f.file == nil || f.users > 0 {
+	if f.file == nil || f.readers > 0 {
 		d.room.Broadcast() // who waits to open it sees that it is closed
 		return nil
 	}
-	err := f.shut()
+	err := f.closeIdle()
 	d.room.Signal()
 	return err
 }

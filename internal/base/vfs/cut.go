@@ -6,9 +6,9 @@ import (
 	"io/fs"
 )
 
-// CutBack cuts the file at name to length. A file that is not there counts as empty; one that is shorter than length is
+// TruncateTo cuts the file at name to length. A file that is not there counts as empty; one that is shorter than length is
 // an error of kind fs.ErrInvalid, because what it has lost cannot be made good here.
-func CutBack(disk FS, name string, length int64) error {
+func TruncateTo(disk FS, name string, length int64) error {
 	size, err := disk.Size(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -17,7 +17,7 @@ type Log struct {
 // OpenLog opens the log at name, cut back to length first. A log shorter than length has lost entries, which is an
 // error of kind fs.ErrInvalid.
 func OpenLog(disk FS, name string, length int64) (*Log, error) {
-	if err := CutBack(disk, name, length); err != nil {
+	if err := TruncateTo(disk, name, length); err != nil {
 		return nil, err
 	}
 	f, err := disk.Append(name)

@@ -16,11 +16,11 @@ import (
 type Overlay struct {
 	FS
 	mu    sync.Mutex // guards files, and what is in them
-	files map[string]*overlaid
+	files map[string]*changedFile
 }
 
 // An overlaid file was changed: what is left of the one below, then what was appended.
-type overlaid struct {
+type changedFile struct {
 	kept int64 // bytes of the file below
 	more []byte
 	gone bool
@@ -29,30 +29,30 @@ type overlaid struct {
 var _ FS = (*Overlay)(nil)
 
 // NewOverlay lays an overlay over a disk.
-func NewOverlay(below FS) *Overlay { return &Overlay{FS: below, files: map[string]*overlaid{}} }
+func NewOverlay(below FS) *Overlay { return &Overlay{FS: below, files: map[string]*changedFile{}} }
 
 // A Cut is a file of which the overlay hides a part.
-type Cut struct {
+type Truncation struct {
 	Name   string
 	Length int64 // what is left
 	Lost   int64 // bytes behind that
 }
 
-// Cuts are the files that were truncated and not removed, in the order of their names.
-func (o *Overlay) Cuts() (cuts []Cut) {
+// Truncations are the files that were truncated and not removed, in the order of their names.
+func (o *Overlay) Truncations() (cuts []Truncation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name, f := range o.files {
 		if size, err := o.FS.Size(name); err == nil && !f.gone && size > f.kept {
-			cuts = append(cuts, Cut{name, f.kept, size - f.kept})
+			cuts = append(cuts, Truncation{name, f.kept, size - f.kept})
 		}
 	}
-	slices.SortFunc(cuts, func(a, b Cut) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(cuts, func(a, b Truncation) int { return strings.Compare(a.Name, b.Name) })
 	return cuts
 }
 
 // change returns a file's changes. It is called with mu held.
-func (o *Overlay) change(name string) (*overlaid, error) {
+func (o *Overlay) change(name string) (*changedFile, error) {
 	if f := o.files[name]; f != nil {
 		return f, nil
 	}
@@ -60,7 +60,7 @@ func (o *Overlay) change(name string) (*overlaid, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f := &overlaid{kept: size, gone: err != nil}
+	f := &changedFile{kept: size, gone: err != nil}
 	o.files[name] = f
 	return f, nil
 }
@@ -106,7 +106,7 @@ func (o *Overlay) Remove(name string) error {
 	if f.gone {
 		return notThere("remove", name)
 	}
-	*f = overlaid{gone: true}
+	*f = changedFile{gone: true}
 	return nil
 }
 
@@ -194,7 +194,7 @@ func notThere(op, name string) error { return &fs.PathError{Op: op, Path: name, 
 
 type overlayFile struct {
 	o *Overlay
-	f *overlaid
+	f *changedFile
 }
 
 func (w *overlayFile) Write(p []byte) (int, error) {
@@ -209,7 +209,7 @@ func (w *overlayFile) Close() error { return nil }
 
 type overlayReader struct {
 	o     *Overlay
-	f     *overlaid
+	f     *changedFile
 	below ReaderAt // nil if there is no file below
 }
 

@@ -21,7 +21,7 @@ func TestAnOverlayShowsChangesAndMakesNone(t *testing.T) {
 		}
 	}
 	disk := vfs.NewOverlay(vfs.OS)
-	if err := errors.Join(vfs.CutBack(disk, path("cut"), 4), disk.Remove(path("gone")),
+	if err := errors.Join(vfs.TruncateTo(disk, path("cut"), 4), disk.Remove(path("gone")),
 		disk.MkdirAll(path("folder"))); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestAnOverlayShowsChangesAndMakesNone(t *testing.T) {
 	if names, err := disk.List(dir); err != nil || !slices.Equal(names, []string{"cut", "left", "new"}) {
 		t.Errorf("%v %v", names, err)
 	}
-	if cuts := disk.Cuts(); len(cuts) != 1 || cuts[0] != (vfs.Cut{Name: path("cut"), Length: 4, Lost: 6}) {
+	if cuts := disk.Truncations(); len(cuts) != 1 || cuts[0] != (vfs.Truncation{Name: path("cut"), Length: 4, Lost: 6}) {
 		t.Errorf("%+v", cuts)
 	}
 	if names, err := vfs.OS.List(dir); err != nil || !slices.Equal(names, []string{"cut", "gone", "left"}) {

@@ -9,7 +9,7 @@ import (
 // Replace writes a file so that a reader sees the old content or the new, never a part, whatever happens.
 func Replace(disk FS, name string, data []byte) error {
 	tmp := name + ".tmp"
-	if err := CutBack(disk, tmp, 0); err != nil {
+	if err := TruncateTo(disk, tmp, 0); err != nil {
 		return err
 	}
 	f, err := disk.Append(tmp)

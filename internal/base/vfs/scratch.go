@@ -13,10 +13,10 @@ import (
 // stretches share it, so that it takes one file descriptor however many there are. It is made when it is first needed,
 // and has no name where the system lets an open file be removed.
 type Scratch struct {
-	dir   string
-	room  func() (uint64, error) // on the disk; nil: not asked
-	least uint64                 // that the disk must have left
-	open  func(dir string) (scratchFile, error)
+	dir      string
+	diskFree func() (uint64, error) // on the disk; nil: not asked
+	minFree  uint64                 // that the disk must have left
+	open     func(dir string) (scratchFile, error)
 
 	mu   sync.Mutex // guards what follows
 	file scratchFile
@@ -35,8 +35,8 @@ type scratchFile interface {
 }
 
 const (
-	scratchBlock = 128 << 10
-	scratchStep  = 64 // blocks by which the file grows between two looks at the disk's room
+	scratchBlock  = 128 << 10
+	scratchGrowth = 64 // blocks by which the file grows between two looks at the disk's room
 )
 
 // ErrNoRoom says that the disk has less room left than a Scratch must leave.
@@ -46,7 +46,7 @@ var ErrNoRoom = errors.New("the disk is nearly full")
 // that the disk has more than least bytes left; without room it is not asked. The caller closes it when no stretch is
 // in use.
 func NewScratch(dir string, room func() (uint64, error), least uint64) *Scratch {
-	return &Scratch{dir: dir, room: room, least: least, open: openScratch}
+	return &Scratch{dir: dir, diskFree: room, minFree: least, open: openScratch}
 }
 
 func openScratch(dir string) (scratchFile, error) {
@@ -79,8 +79,8 @@ func (s *Scratch) Used() int64 {
 	return s.used * scratchBlock
 }
 
-// take returns a block that nobody has.
-func (s *Scratch) take() (int64, scratchFile, error) {
+// allocBlock returns a block that nobody has.
+func (s *Scratch) allocBlock() (int64, scratchFile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.file == nil {
@@ -96,12 +96,12 @@ func (s *Scratch) take() (int64, scratchFile, error) {
 		s.used++
 		return block, s.file, nil
 	}
-	if s.room != nil && s.next%scratchStep == 0 {
-		want := s.least + scratchStep*scratchBlock
-		if s.least == 0 {
+	if s.diskFree != nil && s.next%scratchGrowth == 0 {
+		want := s.minFree + scratchGrowth*scratchBlock
+		if s.minFree == 0 {
 			want = scratchBlock // whatever it has: that it is full is seen then
 		}
-		if left, err := s.room(); err != nil || left < want {
+		if left, err := s.diskFree(); err != nil || left < want {
 			return 0, nil, errors.Join(ErrNoRoom, err)
 		}
 	}
@@ -110,8 +110,8 @@ func (s *Scratch) take() (int64, scratchFile, error) {
 	return s.next - 1, s.file, nil
 }
 
-// give takes blocks back. When nobody has any the file is emptied.
-func (s *Scratch) give(blocks []int64) {
+// freeBlocks takes blocks back. When nobody has any the file is emptied.
+func (s *Scratch) freeBlocks(blocks []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, blocks...)
@@ -123,7 +123,7 @@ func (s *Scratch) give(blocks []int64) {
 }
 
 // A Stretch is bytes in a Scratch. One goroutine at a time writes to it; then several may read.
-type Stretch struct {
+type Spool struct {
 	scratch *Scratch
 	file    scratchFile
 	blocks  []int64
@@ -131,18 +131,18 @@ type Stretch struct {
 }
 
 // New returns an empty stretch.
-func (s *Scratch) New() *Stretch { return &Stretch{scratch: s} }
+func (s *Scratch) New() *Spool { return &Spool{scratch: s} }
 
 // Len is the number of bytes written.
-func (t *Stretch) Len() int64 { return t.length }
+func (t *Spool) Len() int64 { return t.length }
 
 // Write appends to the stretch. The error is ErrNoRoom, or of those that IsFull knows, where the disk has no room;
 // after it the stretch has the first n bytes of p, and the rest can be written later.
-func (t *Stretch) Write(p []byte) (n int, err error) {
+func (t *Spool) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		within := t.length % scratchBlock
 		if within == 0 && int64(len(t.blocks))*scratchBlock == t.length {
-			block, file, err := t.scratch.take()
+			block, file, err := t.scratch.allocBlock()
 			if err != nil {
 				return n, err
 			}
@@ -160,7 +160,7 @@ func (t *Stretch) Write(p []byte) (n int, err error) {
 }
 
 // ReadAt reads from the stretch as an io.ReaderAt does.
-func (t *Stretch) ReadAt(p []byte, off int64) (n int, err error) {
+func (t *Spool) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) && off < t.length {
 		within := off % scratchBlock
 		part := p[n:min(int64(len(p)), int64(n)+min(scratchBlock-within, t.length-off))]
@@ -178,9 +178,9 @@ func (t *Stretch) ReadAt(p []byte, off int64) (n int, err error) {
 }
 
 // Free gives the stretch's room back. It is empty then.
-func (t *Stretch) Free() {
+func (t *Spool) Free() {
 	if len(t.blocks) > 0 {
-		t.scratch.give(t.blocks)
+		t.scratch.freeBlocks(t.blocks)
 	}
 	t.blocks, t.length = nil, 0
 }

@@ -71,9 +71,9 @@ func TestScratchLeavesNoFile(t *testing.T) {
 
 // TestScratchLeavesRoom stops growing before the disk is full, and goes on in what was freed.
 func TestScratchLeavesRoom(t *testing.T) {
-	left := uint64(3 * scratchStep * scratchBlock)
-	s := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 2*scratchStep*scratchBlock)
-	first, piece := s.New(), make([]byte, scratchStep*scratchBlock)
+	left := uint64(3 * scratchGrowth * scratchBlock)
+	s := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 2*scratchGrowth*scratchBlock)
+	first, piece := s.New(), make([]byte, scratchGrowth*scratchBlock)
 	if _, err := first.Write(piece); err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +134,12 @@ func TestScratchOfAFullDisk(t *testing.T) {
 	left := uint64(scratchBlock)
 	s := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 0)
 	defer s.Close()
-	if _, _, err := s.take(); err != nil {
+	if _, _, err := s.allocBlock(); err != nil {
 		t.Errorf("with room for a block: %v", err)
 	}
 	other := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 1)
 	defer other.Close()
-	if _, _, err := other.take(); !IsFull(err) {
+	if _, _, err := other.allocBlock(); !IsFull(err) {
 		t.Errorf("with less than is to be left: %v, want one that says that the disk is full", err)
 	}
 }

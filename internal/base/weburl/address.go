@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// NamesAddress reports whether a hostname is an address, or this machine by name, so that it is not looked up.
-func NamesAddress(hostname string) bool {
+// IsAddress reports whether a hostname is an address, or this machine by name, so that it is not looked up.
+func IsAddress(hostname string) bool {
 	if hostname == "localhost" || strings.HasSuffix(hostname, ".localhost") {
 		return true
 	}

@@ -30,7 +30,7 @@ func (u URL) Canonical() URL {
 	if !u.hierarchical() || u.isCanonical() {
 		return u
 	}
-	room := rooms.Get().(*room)
+	room := rooms.Get().(*buffers)
 	defer rooms.Put(room)
 	p := parser{base: u, dst: room.out[:0], canonical: true, pathSet: canonicalPath, querySet: canonicalQuery}
 	p.baseOrigin()

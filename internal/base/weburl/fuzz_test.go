@@ -23,10 +23,10 @@ func checkCanonical(t *testing.T, u URL) {
 		t.Errorf("canonical form of %q is %q: it means another thing", u, c)
 	}
 	got, err := URL{}.AppendCanonical([]byte("before "), []byte(u.String()))
-	if u.Web() && (err != nil || string(got) != "before "+c.String()) {
+	if u.IsHTTP() && (err != nil || string(got) != "before "+c.String()) {
 		t.Errorf("AppendCanonical of %q = %q, %v, want %q", u, got, err, c)
 	}
-	if !u.Web() && !errors.Is(err, ErrScheme) {
+	if !u.IsHTTP() && !errors.Is(err, ErrScheme) {
 		t.Errorf("AppendCanonical of %q = %q, %v, want %v", u, got, err, ErrScheme)
 	}
 }
@@ -60,7 +60,7 @@ func FuzzResolve(f *testing.F) {
 			return // the canonical form may exist, being shorter
 		}
 		checkParsed(t, u)
-		if u.Web() && (errCanon != nil || string(canon) != u.Canonical().String()) {
+		if u.IsHTTP() && (errCanon != nil || string(canon) != u.Canonical().String()) {
 			t.Errorf("%q on %q = %q, canonical %q, %v, want %q", ref, base, u, canon, errCanon, u.Canonical())
 		}
 	})

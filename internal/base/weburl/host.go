@@ -85,9 +85,9 @@ func (p *parser) ipv6(in []byte) error {
 	return nil
 }
 
-// FileWord returns a hostname as a part of a file's name. An IPv6 address in brackets becomes readable words without
+// FileNamePart returns a hostname as a part of a file's name. An IPv6 address in brackets becomes readable words without
 // colons, which some file systems do not take: [2001:db8::1] is ipv6-2001-db8-0-1, where 0 stands for the zeros.
-func FileWord(hostname string) string {
+func FileNamePart(hostname string) string {
 	address, is := strings.CutPrefix(hostname, "[")
 	if !is {
 		return hostname

@@ -50,7 +50,7 @@ func toASCII(name string) (string, error) {
 		return strings.ToLower(name), nil
 	}
 	if late {
-		name = strings.Map(mapLately, name)
+		name = strings.Map(mapRecent, name)
 	}
 	if hyphen && hasBadALabel(name) {
 		return "", ErrHost
@@ -76,9 +76,9 @@ func hasBadALabel(name string) bool {
 
 func isDot(r rune) bool { return r == '.' || r == '\u3002' || r == '\uff0e' || r == '\uff61' }
 
-// mapLately maps the characters whose mapping UTS 46 has changed since Unicode 15, the version of the profile's tables
+// mapRecent maps the characters whose mapping UTS 46 has changed since Unicode 15, the version of the profile's tables
 // before Go 1.27. Characters that are allowed only since then are not known.
-func mapLately(r rune) rune {
+func mapRecent(r rune) rune {
 	switch {
 	case 0x10a0 <= r && r <= 0x10c5:
 		return r - 0x10a0 + 0x2d00

@@ -15,7 +15,7 @@ func (u URL) Resolve(ref string) (URL, error) {
 	if at, ok := plainAbsolute(ref, encodePath, encodeQuery); ok && at.pathEnd > at.path && int(at.queryEnd) == len(ref) {
 		return URL{ref, at}, nil
 	}
-	room := rooms.Get().(*room)
+	room := rooms.Get().(*buffers)
 	defer rooms.Put(room)
 	p := parser{base: u, dst: room.out[:0], pathSet: encodePath, querySet: encodeQuery}
 	if err := p.parse(append(room.in[:0], ref...)); err != nil {
@@ -29,9 +29,9 @@ func (u URL) Resolve(ref string) (URL, error) {
 }
 
 // A room is where a URL is written before its length is known.
-type room struct{ in, out [MaxLength]byte }
+type buffers struct{ in, out [MaxLength]byte }
 
-var rooms = sync.Pool{New: func() any { return new(room) }}
+var rooms = sync.Pool{New: func() any { return new(buffers) }}
 
 // A parser appends one URL to dst, part by part, noting where each part ends.
 type parser struct {

@@ -128,7 +128,7 @@ func (p *parser) appendPlain(ref []byte) bool {
 	switch c := ref[0]; {
 	case c == '/':
 		pathEnd, queryEnd, ok := plainTail(ref, 1, p.pathSet, p.querySet)
-		if !ok || !p.base.Web() || len(ref) > 1 && ref[1] == '/' {
+		if !ok || !p.base.IsHTTP() || len(ref) > 1 && ref[1] == '/' {
 			return false
 		}
 		p.baseOrigin()
@@ -145,7 +145,7 @@ func (p *parser) appendPlain(ref []byte) bool {
 		p.appendTail(ref, at.path, at.pathEnd, at.queryEnd)
 		return true
 	}
-	if !p.base.Web() || schemeLen(ref) > 0 {
+	if !p.base.IsHTTP() || schemeLen(ref) > 0 {
 		return false
 	}
 	pathEnd, queryEnd, ok := plainTail(ref, 0, p.pathSet, p.querySet)

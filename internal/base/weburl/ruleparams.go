@@ -92,11 +92,11 @@ const (
 // both, and nothing else but the hyphens of a UUID.
 func looksRandom(value string) bool {
 	if len(value) == 36 && value[8] == '-' && value[13] == '-' && value[18] == '-' && value[23] == '-' {
-		return only(value, alphanumeric+"-")
+		return hasOnly(value, alphanumeric+"-")
 	}
-	return len(value) >= 16 && only(value, alphanumeric) && strings.ContainsAny(value, digits) &&
+	return len(value) >= 16 && hasOnly(value, alphanumeric) && strings.ContainsAny(value, digits) &&
 		strings.ContainsAny(value, letters)
 }
 
-// only reports whether a value has no other characters than these.
-func only(value, chars string) bool { return strings.Trim(value, chars) == "" }
+// hasOnly reports whether a value has no other characters than these.
+func hasOnly(value, chars string) bool { return strings.Trim(value, chars) == "" }

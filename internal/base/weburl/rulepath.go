@@ -64,7 +64,7 @@ func isSessionSegment(segment string) bool {
 		return false
 	}
 	id, ok = strings.CutSuffix(id, "))")
-	return ok && len(id) == 24 && only(id, alphanumeric)
+	return ok && len(id) == 24 && hasOnly(id, alphanumeric)
 }
 
 // isIndex reports whether a path's last segment is one of the files that servers answer with when a folder is asked

@@ -33,7 +33,7 @@ func (r Rules) appendKept(dst []byte, query string) []byte {
 	first, pair := true, r&DropSession != 0 && hasColdFusion(query)
 	for at := 0; at <= len(query); {
 		param := query[at : at+paramLen(query[at:])]
-		if !r.drops(param, pair) {
+		if !r.shouldDrop(param, pair) {
 			if !first {
 				dst = append(dst, query[at-1])
 			}
@@ -55,8 +55,8 @@ func paramLen(query string) int {
 	return len(query)
 }
 
-// drops reports whether a rule drops a parameter. The pair says whether the query has a session id in two parts.
-func (r Rules) drops(param string, pair bool) bool {
+// shouldDrop reports whether a rule drops a parameter. The pair says whether the query has a session id in two parts.
+func (r Rules) shouldDrop(param string, pair bool) bool {
 	name, value, _ := strings.Cut(param, "=")
 	switch kindOf(name) {
 	case tracking:

@@ -59,10 +59,10 @@ func (r Rules) String() string {
 // Apply rewrites an http or https URL that is in canonical form; others it leaves alone. The result is in canonical
 // form, too, and applying the rules again does not change it. It allocates only where there is something to change.
 func (r Rules) Apply(u URL) URL {
-	if r == 0 || !u.Web() {
+	if r == 0 || !u.IsHTTP() {
 		return u
 	}
-	room := rooms.Get().(*room)
+	room := rooms.Get().(*buffers)
 	defer rooms.Put(room)
 	p := parser{dst: room.out[:0]}
 	p.scheme(u.Scheme())

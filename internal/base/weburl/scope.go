@@ -37,9 +37,9 @@ func (m Mode) String() string {
 
 // A Verdict says whether a URL is in scope, and why.
 type Verdict struct {
-	In   bool
-	Near bool   // the URL's host is one of the crawl's, even if the URL is out
-	Rule string // the reason in a few words
+	In         bool
+	OnSeedHost bool   // the URL's host is one of the crawl's, even if the URL is out
+	Rule       string // the reason in a few words
 }
 
 // A Scope says which URLs belong to a crawl. Its methods may be called by many goroutines at once; seeds come while the
@@ -87,7 +87,7 @@ func (s *Scope) JudgeAs(mode Mode, u URL) Verdict {
 // AddSeed takes a seed, or what one redirects to, into the scope. URLs other than http and https are passed over.
 func (s *Scope) AddSeed(u URL) {
 	u = u.Canonical()
-	if !u.Web() {
+	if !u.IsHTTP() {
 		return
 	}
 	s.hosts.Add(u.Host())
@@ -113,7 +113,7 @@ func folder(path string) string { return path[:strings.LastIndexByte(path, '/')+
 
 // Judge says whether a URL in canonical form is in scope.
 func (s *Scope) Judge(u URL) Verdict {
-	if !u.Web() {
+	if !u.IsHTTP() {
 		return Verdict{Rule: "not http or https"}
 	}
 	if s.mode == ScopeAny {
@@ -122,7 +122,7 @@ func (s *Scope) Judge(u URL) Verdict {
 	near := s.hosts.Has(u.Host())
 	switch s.mode {
 	case ScopeDomain:
-		if near || s.related(u.Hostname()) {
+		if near || s.inSeedDomain(u.Hostname()) {
 			return Verdict{true, true, "same domain as a seed"}
 		}
 		return Verdict{Rule: "another domain"}
@@ -135,19 +135,19 @@ func (s *Scope) Judge(u URL) Verdict {
 		if s.marks.Has(u.href) {
 			return Verdict{true, true, "a seed"}
 		}
-		return Verdict{Near: true, Rule: "not a seed"}
+		return Verdict{OnSeedHost: true, Rule: "not a seed"}
 	case ScopePrefix:
-		if s.below(u) {
+		if s.belowSeed(u) {
 			return Verdict{true, true, "below a seed's folder"}
 		}
-		return Verdict{Near: true, Rule: "not below a seed's folder"}
+		return Verdict{OnSeedHost: true, Rule: "not below a seed's folder"}
 	}
 	return Verdict{true, true, "same host as a seed"}
 }
 
-// related reports whether the host belongs to a seed's domain. The domain is only asked for where the name ends in a
+// inSeedDomain reports whether the host belongs to a seed's domain. The domain is only asked for where the name ends in a
 // seed's, since that costs more than all the rest.
-func (s *Scope) related(hostname string) bool {
+func (s *Scope) inSeedDomain(hostname string) bool {
 	for name := strings.TrimSuffix(hostname, "."); ; {
 		if s.marks.Has(name) {
 			return Domain(hostname) == name
@@ -160,8 +160,8 @@ func (s *Scope) related(hostname string) bool {
 	}
 }
 
-// below reports whether a seed lies in the URL's folder or one above it.
-func (s *Scope) below(u URL) bool {
+// belowSeed reports whether a seed lies in the URL's folder or one above it.
+func (s *Scope) belowSeed(u URL) bool {
 	for key := u.href[u.at.host:u.at.pathEnd]; ; key = key[:len(key)-1] {
 		i := strings.LastIndexByte(key, '/')
 		if i < 0 {

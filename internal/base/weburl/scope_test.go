@@ -40,7 +40,7 @@ func TestScope(t *testing.T) {
 				s.AddSeed(parse(t, seed))
 			}
 			got := s.Judge(parse(t, c.url))
-			if got.In != want.in || got.Near != want.near || got.Rule == "" {
+			if got.In != want.in || got.OnSeedHost != want.near || got.Rule == "" {
 				t.Errorf("scope %v: %q gives %+v, want %+v", mode, c.url, got, want)
 			}
 		}

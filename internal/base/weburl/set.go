@@ -37,7 +37,7 @@ func (t *Set) Add(s string) bool {
 	if slots == nil || 4*(shard.used+1) > 3*len(*slots) {
 		slots = shard.grow(slots)
 	}
-	if !put(*slots, key) {
+	if !insert(*slots, key) {
 		return false // somebody else has added it since
 	}
 	shard.used++
@@ -71,7 +71,7 @@ func (s *setShard) has(key uint64) bool {
 	if slots == nil {
 		return false
 	}
-	for i := first(key, len(*slots)); ; i++ {
+	for i := startSlot(key, len(*slots)); ; i++ {
 		if i == len(*slots) {
 			i = 0
 		}
@@ -92,16 +92,16 @@ func (s *setShard) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	larger := make([]atomic.Uint64, 4+len(*old)*3/2)
 	for i := range *old {
 		if key := (*old)[i].Load(); key != 0 {
-			put(larger, key)
+			insert(larger, key)
 		}
 	}
 	s.slots.Store(&larger)
 	return &larger
 }
 
-// put puts a key into the first free slot, unless it is there.
-func put(slots []atomic.Uint64, key uint64) bool {
-	for i := first(key, len(slots)); ; i++ {
+// insert puts a key into the first free slot, unless it is there.
+func insert(slots []atomic.Uint64, key uint64) bool {
+	for i := startSlot(key, len(slots)); ; i++ {
 		if i == len(slots) {
 			i = 0
 		}
@@ -115,8 +115,8 @@ func put(slots []atomic.Uint64, key uint64) bool {
 	}
 }
 
-// first is where the search for a key begins among n slots.
-func first(key uint64, n int) int {
+// startSlot is where the search for a key begins among n slots.
+func startSlot(key uint64, n int) int {
 	hi, _ := bits.Mul64(key, uint64(n))
 	return int(hi)
 }

@@ -83,5 +83,5 @@ func (u URL) HasUser() bool { return u.hierarchical() && u.at.host > u.at.scheme
 // hierarchical reports whether the URL is an http, https or ftp URL, which is to say whether all its parts are known.
 func (u URL) hierarchical() bool { return u.at.hostEnd > u.at.host }
 
-// Web reports whether the URL is one that a crawl can fetch: http or https, with a host.
-func (u URL) Web() bool { return u.hierarchical() && u.href[0] == 'h' }
+// IsHTTP reports whether the URL is one that a crawl can fetch: http or https, with a host.
+func (u URL) IsHTTP() bool { return u.hierarchical() && u.href[0] == 'h' }

@@ -172,7 +172,7 @@ func (c *counter) token(i int, t *token.Token) error {
 	case token.SequenceEntryType:
 		l := c.enter(t.Position.Column)
 		l.path = max(l.path, l.base+pathIndex)
-		if c.nothingAfter(i, t) {
+		if c.isEmptyValue(i, t) {
 			c.empty++
 		}
 	case token.MappingValueType:
@@ -203,7 +203,7 @@ func (c *counter) colon(i int, t *token.Token) error {
 	if l.keys++; l.keys > maxKeys {
 		return fault(t, "a mapping has more than %d keys", maxKeys)
 	}
-	if c.nothingAfter(i, first) {
+	if c.isEmptyValue(i, first) {
 		c.empty++
 	}
 	return nil
@@ -219,8 +219,8 @@ func isOfKey(t *token.Token) bool {
 	return true
 }
 
-// nothingAfter reports whether a dash, or a colon whose key begins with first, has no value.
-func (c *counter) nothingAfter(i int, first *token.Token) bool {
+// isEmptyValue reports whether a dash, or a colon whose key begins with first, has no value.
+func (c *counter) isEmptyValue(i int, first *token.Token) bool {
 	for _, next := range c.tokens[i+1:] {
 		switch next.Type {
 		case token.CommentType:
@@ -294,7 +294,7 @@ var errExpansion = errors.New("more values than allowed, with aliases replaced")
 func checkExpansion(file *ast.File) error {
 	e := &expansion{anchors: map[string]size{}, open: map[string]bool{}}
 	for _, doc := range file.Docs {
-		s, err := e.of(doc.Body)
+		s, err := e.sizeOf(doc.Body)
 		if err != nil {
 			return err
 		}
@@ -303,8 +303,8 @@ func checkExpansion(file *ast.File) error {
 	return nil
 }
 
-// of returns the size of a node. Its recursion is bounded by maxDepth.
-func (e *expansion) of(n ast.Node) (s size, err error) {
+// sizeOf returns the size of a node. Its recursion is bounded by maxDepth.
+func (e *expansion) sizeOf(n ast.Node) (s size, err error) {
 	s.nodes = 1
 	add := func(children ...ast.Node) {
 		for _, child := range children {
@@ -312,7 +312,7 @@ func (e *expansion) of(n ast.Node) (s size, err error) {
 				return
 			}
 			var one size
-			one, err = e.of(child)
+			one, err = e.sizeOf(child)
 			s = s.add(one)
 			if all := e.total.add(s); err == nil && (all.nodes > maxNodes || all.text > maxText) {
 				err = fault(child.GetToken(), "%v", errExpansion)

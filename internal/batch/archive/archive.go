@@ -139,7 +139,7 @@ func (w *writer) settle() error {
 	if err := w.store.Sync(); err != nil {
 		return err
 	}
-	return w.store.Settle()
+	return w.store.Finalize()
 }
 
 // maxDecoded bounds a page's body without its content coding.

@@ -370,7 +370,7 @@ func (l *loader) seeds() {
 	seen := map[string]int{}
 	for i, text := range c.Seeds {
 		u, err := weburl.Parse(strings.TrimSpace(text))
-		if err != nil || !u.Web() {
+		if err != nil || !u.IsHTTP() {
 			l.entry("seeds", i, "%q: a URL that begins with http:// or https:// is wanted", text)
 			continue
 		}

@@ -155,7 +155,7 @@ func (j *job) run(ctx context.Context) (_ *batch.Result, err error) {
 
 // taskFile writes what tasks are told, and returns its path.
 func (j *job) taskFile() (string, error) {
-	text, err := json.Marshal(taskFile{Conf: j.Conf, Hadoop: j.cfg.Conf.Some("fs.", "dfs.", "hadoop.security."),
+	text, err := json.Marshal(taskFile{Conf: j.Conf, Hadoop: j.cfg.Conf.WithPrefix("fs.", "dfs.", "hadoop.security."),
 		User: j.cfg.Place.User(), Place: j.cfg.Place.URL(), Work: j.work, Reducers: j.Reducers})
 	if err != nil {
 		return "", err

@@ -250,7 +250,7 @@ func (l *lab) check(t *testing.T, reducers int, result *batch.Result) {
 }
 
 func TestRunner(t *testing.T) {
-	top := hadooptest.Folder(t)
+	top := hadooptest.TempFolder(t)
 	batchtest.Run(t, func(t *testing.T) batchtest.Fixture {
 		l := open(t, top+"/"+strings.ReplaceAll(path.Base(t.Name()), ",", ""))
 		if strings.HasSuffix(t.Name(), "/a_huge_record") {
@@ -265,7 +265,7 @@ func TestRunner(t *testing.T) {
 func TestARunnerIsKilled(t *testing.T) {
 	for name, run := range map[string]batch.Run{"the same job": heldIdentity(), "another job": identity(3)} {
 		t.Run(name, func(t *testing.T) {
-			l := open(t, hadooptest.Folder(t))
+			l := open(t, hadooptest.TempFolder(t))
 			l.writeInput(t)
 			id := l.beginAndDie(t)
 			found := "found the job " + id
@@ -318,7 +318,7 @@ func (l *lab) beginAndDie(t *testing.T) (id string) {
 
 // Killing a job that has ended is not an error.
 func TestAJobHasEndedBeforeItsKill(t *testing.T) {
-	l := open(t, hadooptest.Folder(t))
+	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
 	if _, err := l.Run(t.Context(), identity(2)); err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func (l *lab) killed(t *testing.T) (id string) {
 }
 
 func TestAJobIsAbandoned(t *testing.T) {
-	l := open(t, hadooptest.Folder(t))
+	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
 	if err := l.Abandon(t.Context(), "output"); err != nil {
 		t.Fatal("nothing there:", err)
@@ -362,7 +362,7 @@ func (l *lab) wasKilled(t *testing.T, id string) {
 }
 
 func TestARunThatIsEndedEndsItsJob(t *testing.T) {
-	l := open(t, hadooptest.Folder(t))
+	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	id := ""
@@ -427,20 +427,20 @@ func (h *heldRun) release(t *testing.T) (*batch.Result, error) {
 // When its process ends, seconds after its job, an application master removes _temporary of its output, where another
 // job may be at work.
 func TestAnotherJobHadTheOutputBefore(t *testing.T) {
-	l := open(t, hadooptest.Folder(t))
+	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
 	var master *hadooptest.Master
 	l.watch = func(line string) {
 		if master == nil && strings.Contains(line, "Counters: ") { // the client asks it no more
 			master = hadooptest.MasterOf(t, lastJob(l.lines))
-			master.Hold()
+			master.Pause()
 		}
 	}
 	if _, err := l.Run(t.Context(), identity(2)); err != nil {
 		t.Fatal(err)
 	}
 	h := l.hold(t)
-	master.Release(t)
+	master.Resume(t)
 	result, err := h.release(t)
 	if err != nil {
 		t.Fatal(err)
@@ -450,7 +450,7 @@ func TestAnotherJobHadTheOutputBefore(t *testing.T) {
 
 // One that YARN ends removes it as well, with what reducers have committed, which its successor takes for done.
 func TestAnApplicationMasterIsEnded(t *testing.T) {
-	l := open(t, hadooptest.Folder(t))
+	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
 	h := l.hold(t)
 	l.mu.Lock()
@@ -473,7 +473,7 @@ func TestAnApplicationMasterIsEnded(t *testing.T) {
 
 // A runner may be killed while it moves what its job has written.
 func TestWhatAnotherRunnerHasBegunToMove(t *testing.T) {
-	l := open(t, hadooptest.Folder(t))
+	l := open(t, hadooptest.TempFolder(t))
 	j := &job{Run: identity(2), cfg: &l.cfg, work: path.Join("output", workName)}
 	s := &status{tag: "kumo-tag"}
 	counters := path.Join(j.committed(s.tag), workName, countersName)
@@ -507,7 +507,7 @@ func TestANodeManagerDies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes on a busy machine")
 	}
-	l := open(t, hadooptest.Folder(t))
+	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
 	var once sync.Once
 	l.watch = func(line string) {
@@ -523,7 +523,7 @@ func TestANodeManagerDies(t *testing.T) {
 }
 
 func TestATaskThatTakesTooMuchMemory(t *testing.T) {
-	l := open(t, hadooptest.Folder(t))
+	l := open(t, hadooptest.TempFolder(t))
 	l.writeInput(t)
 	l.cfg.Attempts = 2 // Hadoop tells why an attempt failed, but for the last
 	run := identity(1)
@@ -563,7 +563,7 @@ func TestATaskWithoutItsJob(t *testing.T) {
 
 func TestAPlaceWithACommaIsRefused(t *testing.T) {
 	conf := hadooptest.Conf(t)
-	url := hadooptest.Folder(t) + "/news, today"
+	url := hadooptest.TempFolder(t) + "/news, today"
 	p, err := hdfs.Open(t.Context(), url, hdfs.Config{Conf: conf, Spool: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

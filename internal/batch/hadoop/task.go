@@ -139,7 +139,7 @@ func (t *task) run(ctx context.Context) error {
 }
 
 func (t *task) open(ctx context.Context, url string) (*hdfs.Place, error) {
-	return hdfs.Open(ctx, url, hdfs.Config{Conf: hadoopconf.Of(t.Hadoop), User: t.User,
+	return hdfs.Open(ctx, url, hdfs.Config{Conf: hadoopconf.New(t.Hadoop), User: t.User,
 		Spool: "."}) // the container's folder
 }
 

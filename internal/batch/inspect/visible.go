@@ -18,7 +18,7 @@ func VisibleLine(s string) string { return escape(s, "\u200c\u200d") }
 func escape(s, but string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	hidden := func(r rune) bool {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || field.Directs(r) || unicode.Is(unicode.Cf, r) {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || field.IsBidiControl(r) || unicode.Is(unicode.Cf, r) {
 			return !strings.ContainsRune(but, r)
 		}
 		return false

@@ -22,20 +22,20 @@ type Event struct {
 	What string    `json:"what"`
 }
 
-// Most is how many events are kept.
-const Most = 100
+// MaxEvents is how many events are kept.
+const MaxEvents = 100
 
-// mostNodes bounds the nodes of a picture: of more only the sum of their doings is told.
-const mostNodes = 2000
+// maxNodes bounds the nodes of a picture: of more only the sum of their doings is told.
+const maxNodes = 2000
 
 // A Chronicle is how all was when it was looked at last, and what had happened until then.
 type Chronicle struct {
-	Was    *Picture `json:"was,omitempty"`
-	Events []Event  `json:"events"` // the newest last
+	Last   *Snapshot `json:"was,omitempty"`
+	Events []Event   `json:"events"` // the newest last
 }
 
 // A Picture is how all is at one time.
-type Picture struct {
+type Snapshot struct {
 	State   string    `json:"state,omitempty"` // of the crawl
 	Why     string    `json:"why,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
@@ -47,24 +47,24 @@ type Picture struct {
 
 // A Node is one of the nodes.
 type Node struct {
-	Node   string   `json:"node"` // its identity: the name, "~" and its life
-	Is     Standing `json:"is"`
-	Silent bool     `json:"silent,omitempty"`  // it is not heard of
-	CutOff bool     `json:"cut_off,omitempty"` // it reaches no host of the web
+	Node    string `json:"node"` // its identity: the name, "~" and its life
+	Role    Role   `json:"is"`
+	Silent  bool   `json:"silent,omitempty"`  // it is not heard of
+	Offline bool   `json:"cut_off,omitempty"` // it reaches no host of the web
 }
 
 func (n *Node) name() string { return strategy.Node(n.Node).Name() }
 
 // A Standing is what a node is to the others.
-type Standing string
+type Role string
 
 // The standings.
 const (
-	Joining Standing = "joining" // others know of it, and nothing is its own yet
-	Member  Standing = "member"
-	Leaving Standing = "leaving" // it hands over what it has
-	Dead    Standing = "dead"    // others hand over what it had
-	Left    Standing = "left"    // it has handed over all it had; its lease has not ended yet
+	Joining Role = "joining" // others know of it, and nothing is its own yet
+	Member  Role = "member"
+	Leaving Role = "leaving" // it hands over what it has
+	Dead    Role = "dead"    // others hand over what it had
+	Left    Role = "left"    // it has handed over all it had; its lease has not ended yet
 )
 
 // Parse reads a chronicle in JSON; nil is one of which nothing was noted yet.
@@ -75,35 +75,35 @@ func Parse(data []byte) (c Chronicle, err error) {
 	if err = json.Unmarshal(data, &c); err != nil {
 		return c, fmt.Errorf("read what has happened in the cluster: %w", err)
 	}
-	c.Events = c.Events[max(len(c.Events)-Most, 0):]
+	c.Events = c.Events[max(len(c.Events)-MaxEvents, 0):]
 	return c, nil
 }
 
-// Note notes what has happened until now, if anything has, and reports whether it has.
-func (c *Chronicle) Note(is Picture, now time.Time) bool {
+// Update notes what has happened until now, if anything has, and reports whether it has.
+func (c *Chronicle) Update(is Snapshot, now time.Time) bool {
 	slices.SortFunc(is.Nodes, func(a, b Node) int { return cmp.Compare(a.Node, b.Node) })
-	is.Nodes = is.Nodes[:min(len(is.Nodes), mostNodes)]
-	was := c.Was
+	is.Nodes = is.Nodes[:min(len(is.Nodes), maxNodes)]
+	was := c.Last
 	if was != nil && was.equal(&is) {
 		return false
 	}
 	if was == nil {
-		was = &Picture{}
+		was = &Snapshot{}
 	}
-	all := append(slices.Clone(c.Events), happened(was, &is, now.UTC())...)
-	c.Was, c.Events = &is, all[max(len(all)-Most, 0):]
+	all := append(slices.Clone(c.Events), diff(was, &is, now.UTC())...)
+	c.Last, c.Events = &is, all[max(len(all)-MaxEvents, 0):]
 	return true
 }
 
-func (p *Picture) equal(o *Picture) bool {
+func (p *Snapshot) equal(o *Snapshot) bool {
 	a, b := *p, *o
 	same := a.Since.Equal(b.Since) && slices.Equal(a.Nodes, b.Nodes)
 	a.Since, b.Since, a.Nodes, b.Nodes = time.Time{}, time.Time{}, nil, nil
 	return same && reflect.DeepEqual(a, b)
 }
 
-// happened is what has happened between two looks.
-func happened(was, is *Picture, now time.Time) (all []Event) {
+// diff is what has happened between two looks.
+func diff(was, is *Snapshot, now time.Time) (all []Event) {
 	say := func(format string, args ...any) { all = append(all, Event{now, fmt.Sprintf(format, args...)}) }
 	if was.State != is.State && is.State != "" {
 		why := ""
@@ -115,7 +115,7 @@ func happened(was, is *Picture, now time.Time) (all []Event) {
 			all[0].Time = is.Since.UTC()
 		}
 	}
-	nodesHappened(was, is, say)
+	diffNodes(was, is, say)
 	switch {
 	case was.Leader == is.Leader || is.Leader == "":
 	case was.Leader != "":
@@ -129,7 +129,7 @@ func happened(was, is *Picture, now time.Time) (all []Event) {
 	return all
 }
 
-func nodesHappened(was, is *Picture, say func(string, ...any)) {
+func diffNodes(was, is *Snapshot, say func(string, ...any)) {
 	before := map[string]*Node{}
 	for i := range was.Nodes {
 		before[was.Nodes[i].Node] = &was.Nodes[i]
@@ -141,27 +141,27 @@ func nodesHappened(was, is *Picture, say func(string, ...any)) {
 		if old == nil {
 			old = &Node{}
 		}
-		changed(old, n, say)
+		diffNode(old, n, say)
 	}
-	if len(is.Nodes) == mostNodes {
+	if len(is.Nodes) == maxNodes {
 		return // who is missing may only have no place in the picture
 	}
 	for i := range was.Nodes {
 		if n := &was.Nodes[i]; before[n.Node] != nil {
-			say("%s", gone(n))
+			say("%s", describeGone(n))
 		}
 	}
 }
 
-// changed says what has happened to a node that is there.
-func changed(old, n *Node, say func(string, ...any)) {
-	if old.Is != n.Is {
-		say("%s %s", n.name(), map[Standing]string{Joining: "joins", Member: "is a member",
+// diffNode says what has happened to a node that is there.
+func diffNode(old, n *Node, say func(string, ...any)) {
+	if old.Role != n.Role {
+		say("%s %s", n.name(), map[Role]string{Joining: "joins", Member: "is a member",
 			Leaving: "leaves: it hands over what it has",
 			Dead:    "has died: it was given up, and the others take over what it had",
-			Left:    "has handed over all that it had"}[n.Is])
+			Left:    "has handed over all that it had"}[n.Role])
 	}
-	if n.Is != Member {
+	if n.Role != Member {
 		return
 	}
 	switch {
@@ -171,21 +171,21 @@ func changed(old, n *Node, say func(string, ...any)) {
 		say("%s is heard of again", n.name())
 	}
 	switch {
-	case n.CutOff && !old.CutOff:
+	case n.Offline && !old.Offline:
 		say("%s reaches nothing on the web", n.name())
-	case old.CutOff && !n.CutOff:
+	case old.Offline && !n.Offline:
 		say("%s reaches the web again", n.name())
 	}
 }
 
-// gone says what became of a node that is not there any more, by what it was.
-func gone(n *Node) string {
+// describeGone says what became of a node that is not there any more, by what it was.
+func describeGone(n *Node) string {
 	switch {
-	case n.Is == Dead:
+	case n.Role == Dead:
 		return "what " + n.name() + " had was taken over"
-	case n.Is == Leaving, n.Is == Left:
+	case n.Role == Leaving, n.Role == Left:
 		return n.name() + " has left"
-	case n.Is == Joining:
+	case n.Role == Joining:
 		return n.name() + " is gone"
 	case n.Silent:
 		return n.name() + " has died: it was given up, and others have what it had"
@@ -193,9 +193,9 @@ func gone(n *Node) string {
 	return n.name() + " is gone: it has left, or was given up, and others have what it had"
 }
 
-// Merged are the events that several have noted, each for itself, the newest last: what several have met within a
+// Merge are the events that several have noted, each for itself, the newest last: what several have met within a
 // minute is one.
-func Merged(lists ...[]Event) (all []Event) {
+func Merge(lists ...[]Event) (all []Event) {
 	for _, l := range lists {
 		all = append(all, l...)
 	}
@@ -203,13 +203,13 @@ func Merged(lists ...[]Event) (all []Event) {
 	last := map[string]time.Time{}
 	all = slices.DeleteFunc(all, func(e Event) bool {
 		met, is := last[e.What]
-		if is && e.Time.Sub(met) < sameEvent {
+		if is && e.Time.Sub(met) < mergeWindow {
 			return true
 		}
 		last[e.What] = e.Time
 		return false
 	})
-	return all[max(len(all)-Most, 0):]
+	return all[max(len(all)-MaxEvents, 0):]
 }
 
-const sameEvent = time.Minute
+const mergeWindow = time.Minute

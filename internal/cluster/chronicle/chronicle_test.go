@@ -12,8 +12,8 @@ import (
 func TestNote(t *testing.T) {
 	var c Chronicle
 	now := time.Date(2026, 11, 26, 11, 0, 0, 0, time.UTC)
-	is := Picture{State: "running", Since: now.Add(-time.Minute), Nodes: []Node{{Node: "c~1", Is: Member},
-		{Node: "a~1", Is: Member}, {Node: "b~1", Is: Member}}}
+	is := Snapshot{State: "running", Since: now.Add(-time.Minute), Nodes: []Node{{Node: "c~1", Role: Member},
+		{Node: "a~1", Role: Member}, {Node: "b~1", Role: Member}}}
 	node := func(name string) *Node {
 		return &is.Nodes[slices.IndexFunc(is.Nodes, func(n Node) bool { return n.Node == name })]
 	}
@@ -29,9 +29,9 @@ func TestNote(t *testing.T) {
 		}
 		pic := is
 		pic.Nodes = slices.Clone(is.Nodes)
-		c.Note(pic, now)
+		c.Update(pic, now)
 		pic.Nodes = slices.Clone(is.Nodes)
-		if c.Note(pic, now) {
+		if c.Update(pic, now) {
 			t.Error("what is as it was is noted")
 		}
 	}
@@ -40,16 +40,16 @@ func TestNote(t *testing.T) {
 		func() { is.Leader, is.Epoch, is.Settled = "a", 3, true },
 		func() { node("b~1").Silent = true },
 		func() { node("b~1").Silent = false },
-		func() { node("c~1").CutOff = true },
-		func() { node("c~1").CutOff, node("b~1").Silent = false, true },
-		func() { node("b~1").Is, is.Settled = Dead, false },
+		func() { node("c~1").Offline = true },
+		func() { node("c~1").Offline, node("b~1").Silent = false, true },
+		func() { node("b~1").Role, is.Settled = Dead, false },
 		func() {
 			is.Nodes = slices.DeleteFunc(is.Nodes, func(n Node) bool { return n.Node == "b~1" })
 			is.Epoch, is.Settled = 4, true
 		},
-		func() { is.Nodes = append(is.Nodes, Node{Node: "b~2", Is: Joining}) },
-		func() { node("b~2").Is = Member },
-		func() { node("a~1").Is, is.Leader = Leaving, "c" },
+		func() { is.Nodes = append(is.Nodes, Node{Node: "b~2", Role: Joining}) },
+		func() { node("b~2").Role = Member },
+		func() { node("a~1").Role, is.Leader = Leaving, "c" },
 		func() { is.Nodes = slices.DeleteFunc(is.Nodes, func(n Node) bool { return n.Node == "a~1" }) },
 		func() { is.State, is.Why, is.Since = "stopping", "limit", now },
 	} {
@@ -74,11 +74,11 @@ func TestNote(t *testing.T) {
 	if first := c.Events[0].Time; !first.Equal(time.Date(2026, 11, 26, 10, 59, 0, 0, time.UTC)) {
 		t.Errorf("the crawl runs since %v", first)
 	}
-	for i := range 2 * Most {
+	for i := range 2 * MaxEvents {
 		is.Leader = fmt.Sprint("n", i)
 		note()
 	}
-	if len(c.Events) != Most || c.Events[Most-1].What != "n199 leads now, in place of n198" {
+	if len(c.Events) != MaxEvents || c.Events[MaxEvents-1].What != "n199 leads now, in place of n198" {
 		t.Errorf("%d events are kept, the last %v", len(c.Events), c.Events[len(c.Events)-1])
 	}
 }
@@ -87,7 +87,7 @@ func TestNote(t *testing.T) {
 func TestMerged(t *testing.T) {
 	at := time.Date(2026, 11, 26, 11, 0, 0, 0, time.UTC)
 	e := func(seconds int, what string) Event { return Event{at.Add(time.Duration(seconds) * time.Second), what} }
-	all := Merged([]Event{e(5, "b is a member"), e(90, "b is gone")}, []Event{e(0, "b is a member"), e(80, "b is gone"),
+	all := Merge([]Event{e(5, "b is a member"), e(90, "b is gone")}, []Event{e(0, "b is a member"), e(80, "b is gone"),
 		e(200, "b is a member")}, nil)
 	want := []Event{e(0, "b is a member"), e(80, "b is gone"), e(200, "b is a member")}
 	if !slices.Equal(all, want) {
@@ -104,8 +104,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c.Note(Picture{Nodes: []Node{{Node: "~", Is: Member}, {Is: Dead}}}, time.Time{})
-		if len(c.Events) > Most {
+		c.Update(Snapshot{Nodes: []Node{{Node: "~", Role: Member}, {Role: Dead}}}, time.Time{})
+		if len(c.Events) > MaxEvents {
 			t.Errorf("%d events", len(c.Events))
 		}
 	})

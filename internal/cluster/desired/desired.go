@@ -44,21 +44,21 @@ type Change struct {
 }
 
 const (
-	mostChanges = 20 // that a record has
-	mostBy      = 100
-	mostWhat    = 300         // bytes of each
-	sameTry     = time.Minute // in which a change that is as the last one is taken for another try of it
+	maxChanges  = 20 // that a record has
+	maxBy       = 100
+	maxWhat     = 300         // bytes of each
+	retryWindow = time.Minute // in which a change that is as the last one is taken for another try of it
 )
 
-// Note notes what somebody has changed. Only the last changes are kept.
-func (r *Record) Note(by, what string) {
-	c := Change{time.Now().UTC(), cut(by, mostBy), cut(what, mostWhat)}
+// AddChange notes what somebody has changed. Only the last changes are kept.
+func (r *Record) AddChange(by, what string) {
+	c := Change{time.Now().UTC(), truncate(by, maxBy), truncate(what, maxWhat)}
 	if n := len(r.Log); n > 0 && r.Log[n-1].By == c.By && r.Log[n-1].What == c.What &&
-		c.Time.Sub(r.Log[n-1].Time) < sameTry {
+		c.Time.Sub(r.Log[n-1].Time) < retryWindow {
 		return
 	}
 	all := append(slices.Clone(r.Log), c)
-	r.Log = all[max(len(all)-mostChanges, 0):]
+	r.Log = all[max(len(all)-maxChanges, 0):]
 }
 
 // Since are the changes that another, earlier record does not have.
@@ -75,7 +75,7 @@ func (r *Record) Since(was *Record) []Change {
 	return r.Log
 }
 
-func cut(s string, n int) string {
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -97,8 +97,8 @@ func Parse(value []byte) (Record, error) {
 	return r, nil
 }
 
-// Turn changes the state, whatever it is.
-func (r *Record) Turn(to State, why string) { r.State, r.Why, r.Changed = to, why, time.Now() }
+// ForceState changes the state, whatever it is.
+func (r *Record) ForceState(to State, why string) { r.State, r.Why, r.Changed = to, why, time.Now() }
 
 // Start lets the crawl begin, or go on. The settings are those of the first start; of a later one the given ones are
 // changed, which must be some that nodes look up in the record while they run. seeded: seeds have come with it.
@@ -113,7 +113,7 @@ func (r *Record) Start(settings map[string][]string, seeded bool) error {
 	default:
 		r.merge(settings)
 	}
-	r.Turn(Running, "")
+	r.ForceState(Running, "")
 	return nil
 }
 
@@ -128,8 +128,8 @@ func (r *Record) merge(settings map[string][]string) {
 	}
 }
 
-// Tune changes settings of a crawl that was started. One without values is left out from now on.
-func (r *Record) Tune(settings map[string][]string) error {
+// ChangeSettings changes settings of a crawl that was started. One without values is left out from now on.
+func (r *Record) ChangeSettings(settings map[string][]string) error {
 	if r.Settings == nil {
 		return ErrNotStarted
 	}
@@ -145,22 +145,22 @@ func (r *Record) Set(to State) error {
 	if r.State != to && !allowed(r.State, to) {
 		return fmt.Errorf("%w: the crawl is %s", ErrState, r.State)
 	}
-	r.Turn(to, "")
+	r.ForceState(to, "")
 	return nil
 }
 
 // WhyLimit is why a crawl was stopped that has the pages it was to have.
 const WhyLimit = "limit"
 
-// Full stops a crawl that runs because it has the pages it was to have.
-func (r *Record) Full() {
+// StopAtLimit stops a crawl that runs because it has the pages it was to have.
+func (r *Record) StopAtLimit() {
 	if r.State == Running {
-		r.Turn(Stopping, WhyLimit)
+		r.ForceState(Stopping, WhyLimit)
 	}
 }
 
-// MayAdd returns an error unless seeds may be added.
-func (r *Record) MayAdd() error {
+// CheckAdd returns an error unless seeds may be added.
+func (r *Record) CheckAdd() error {
 	if r.State == Done {
 		return fmt.Errorf("%w: the crawl is done; start it with these URLs", ErrState)
 	}
@@ -179,8 +179,8 @@ func allowed(from, to State) bool {
 	return false
 }
 
-// Words say what a change of settings is, for the log.
-func Words(settings map[string][]string) string {
+// DescribeSettings say what a change of settings is, for the log.
+func DescribeSettings(settings map[string][]string) string {
 	var said []string
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		said = append(said, key+"="+strings.Join(settings[key], ","))
@@ -201,8 +201,8 @@ func (s State) Verb() string {
 	return string(s)
 }
 
-// Added says that so many URLs were added.
-func Added(n int) string {
+// DescribeAdded says that so many URLs were added.
+func DescribeAdded(n int) string {
 	if n == 1 {
 		return "add 1 URL"
 	}

@@ -45,19 +45,19 @@ func TestTransitions(t *testing.T) {
 // Settings are those of the first start; later ones change some, and an empty one is taken back.
 func TestSettings(t *testing.T) {
 	r := Record{State: Waiting, Seeds: 1}
-	if err := r.Tune(map[string][]string{"delay": {"1s"}}); !errors.Is(err, ErrState) {
+	if err := r.ChangeSettings(map[string][]string{"delay": {"1s"}}); !errors.Is(err, ErrState) {
 		t.Errorf("settings of a crawl that was not started: %v", err)
 	}
 	if err := r.Start(map[string][]string{"depth": {"3"}, "limit": {"9"}}, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Tune(map[string][]string{"delay": {"1s"}, "limit": nil}); err != nil {
+	if err := r.ChangeSettings(map[string][]string{"delay": {"1s"}, "limit": nil}); err != nil {
 		t.Fatal(err)
 	}
 	if want := map[string][]string{"depth": {"3"}, "delay": {"1s"}}; !reflect.DeepEqual(r.Settings, want) {
 		t.Errorf("%v, want %v", r.Settings, want)
 	}
-	if r.Full(); r.State != Stopping || r.Why != WhyLimit {
+	if r.StopAtLimit(); r.State != Stopping || r.Why != WhyLimit {
 		t.Errorf("%+v is not stopped", r)
 	}
 	data, err := json.Marshal(r)

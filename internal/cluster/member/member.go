@@ -26,8 +26,8 @@ type Member interface {
 	// Members are those that take part, as far as this node knows, without moves; of epoch 0 before it knows. They are
 	// not to be changed.
 	Members() strategy.Members
-	// News is what a strategy that is no Placer is to be told of the members; false if it has been, by an earlier call.
-	News() (strategy.Members, bool)
+	// NewMembers is what a strategy that is no Placer is to be told of the members; false if it has been, by an earlier call.
+	NewMembers() (strategy.Members, bool)
 	// Exporting reports whether it is not settled what this node holds: it is about to hand over, and to forget.
 	Exporting() bool
 }
@@ -36,14 +36,14 @@ type Member interface {
 // goroutines at once.
 type View interface {
 	Epoch() uint64    // that the node knows of; 0 before it knows one
-	Member() bool     // the node is one, as far as it knows
+	IsMember() bool   // the node is one, as far as it knows
 	Until() time.Time // when it stops to ask for anything, unless it hears that it may go on
 	// Owner says who owns a host: to whom links to it go.
 	Owner(host string) (strategy.Node, strategy.State)
 	// Ours reports whether this node owns a host and has all that is known of it. It may be parked.
 	Ours(host string) bool
-	// May reports whether this node may send a request to a host now.
-	May(host string, now time.Time) bool
+	// MayFetch reports whether this node may send a request to a host now.
+	MayFetch(host string, now time.Time) bool
 }
 
 // ErrStale is the error of a Write that expected another revision than there is.
@@ -98,8 +98,8 @@ type Chunk struct {
 	Data    []byte
 }
 
-// Taken answers Take: the chunk is journalled, and the journal shipped.
-type Taken struct {
+// Imported answers Take: the chunk is journalled, and the journal shipped.
+type Imported struct {
 	Transfer Transfer
 	Seq      uint64
 }
@@ -113,22 +113,22 @@ type Forgotten struct {
 	Epoch uint64
 }
 
-// Folded answers Fold: the estate lies ready to be read. Arrived are the transfers to the dead node that it had got
+// Recovered answers Fold: the estate lies ready to be read. Arrived are the transfers to the dead node that it had got
 // whole since the last settled epoch.
-type Folded struct {
-	Node    strategy.Node
-	Arrived []Transfer
-	Forgot  []Transfer // Whole of all its Forgets
+type Recovered struct {
+	Node      strategy.Node
+	Received  []Transfer
+	Forgotten []Transfer // Whole of all its Forgets
 }
 
 // Flushed answers Flush.
 type Flushed struct{ Epoch uint64 }
 
-// Released answers Release.
-type Released struct{ Node strategy.Node }
+// OutboxAdopted answers Release.
+type OutboxAdopted struct{ Node strategy.Node }
 
-// Entered answers Enter.
-type Entered struct{}
+// JoinRecorded answers Enter.
+type JoinRecorded struct{}
 
 // Leave asks the member to hand over all it has and to leave.
 type Leave struct{}
@@ -152,33 +152,33 @@ type HandOver struct {
 // Tick says that time has passed: after Wake.
 type Tick struct{}
 
-func (Entry) event()        {}
-func (Synced) event()       {}
-func (Wrote) event()        {}
-func (Message) event()      {}
-func (Drained) event()      {}
-func (Chunk) event()        {}
-func (Taken) event()        {}
-func (Dropped) event()      {}
-func (Forgotten) event()    {}
-func (Folded) event()       {}
-func (Flushed) event()      {}
-func (Released) event()     {}
-func (Entered) event()      {}
-func (Leave) event()        {}
-func (Report) event()       {}
-func (Route) event()        {}
-func (Acknowledged) event() {}
-func (HandOver) event()     {}
-func (Tick) event()         {}
+func (Entry) event()         {}
+func (Synced) event()        {}
+func (Wrote) event()         {}
+func (Message) event()       {}
+func (Drained) event()       {}
+func (Chunk) event()         {}
+func (Imported) event()      {}
+func (Dropped) event()       {}
+func (Forgotten) event()     {}
+func (Recovered) event()     {}
+func (Flushed) event()       {}
+func (OutboxAdopted) event() {}
+func (JoinRecorded) event()  {}
+func (Leave) event()         {}
+func (Report) event()        {}
+func (Route) event()         {}
+func (Acknowledged) event()  {}
+func (HandOver) event()      {}
+func (Tick) event()          {}
 
 // Watch says of which keys of the registry the member wants to be told, and prefixes of keys, which end with "/". What
 // becomes watched is told as it is, by an Entry for each key there is.
 type Watch struct{ Keys []string }
 
-// Enter asks to note durably that this identity is a member's from now on, before it is one: if its place is lost,
+// RecordJoin asks to note durably that this identity is a member's from now on, before it is one: if its place is lost,
 // Config.Joined tells the next process so.
-type Enter struct{}
+type RecordJoin struct{}
 
 // Write writes a value of the registry if its revision is still the one named (0: if there is none); a nil Value
 // deletes it. Wrote answers, after some seconds at most.
@@ -201,7 +201,7 @@ type Publish struct{ View View }
 // undecided, and all that the node knows of them is shipped. Only the latest Drain is answered.
 type Drain struct {
 	Epoch uint64
-	Of    func(host string) bool // the hosts that are meant, none of which is this node's; nil: all that are not
+	Hosts func(host string) bool // the hosts that are meant, none of which is this node's; nil: all that are not
 }
 
 // Read asks for the next chunk of what From holds (this node, or one whose estate it has folded) and others own: Owner
@@ -215,9 +215,9 @@ type Read struct {
 	Owner   func(host string) strategy.Node
 }
 
-// Take gives the holder a chunk of hosts that come to it, in order, to be journalled. With the last one the hosts
+// Import gives the holder a chunk of hosts that come to it, in order, to be journalled. With the last one the hosts
 // become the node's own, and the holder remembers, durably, that the transfer came whole.
-type Take struct {
+type Import struct {
 	Transfer Transfer
 	Seq      uint64
 	Last     bool
@@ -231,41 +231,41 @@ type Drop struct{ Transfer Transfer }
 // says which; nil: nothing. Where From is this node, that is durable, and so is the list of transfers that are done
 // with.
 type Forget struct {
-	From  strategy.Node
-	Epoch uint64
-	Gone  Gone
-	Whole []Transfer
+	From      strategy.Node
+	Epoch     uint64
+	Moved     Moved
+	Completed []Transfer
 }
 
 // A Gone says whether what a node holds of a host is to be forgotten. came is the last epoch, not settled, under which
 // the host came to that node with a transfer that is whole or under way; 0: there is none. What came under the epoch
 // under which the node handed the host over, or later, may have come after the host was read, and stays with all else
 // of it. A host that is gone for one value of came is gone for all lower ones.
-type Gone func(host string, came uint64) bool
+type Moved func(host string, came uint64) bool
 
-// Fold makes ready what a dead node held: its log is closed, so that nothing is added to it, and read. What came to the
+// Recover makes ready what a dead node held: its log is closed, so that nothing is added to it, and read. What came to the
 // dead node by transfers that did not come whole is dropped. Folded answers.
-type Fold struct{ Node strategy.Node }
+type Recover struct{ Node strategy.Node }
 
-// Unfold lets go of what Fold made ready: another node folds the estate now.
-type Unfold struct{ Node strategy.Node }
+// CancelRecovery lets go of what Fold made ready: another node folds the estate now.
+type CancelRecovery struct{ Node strategy.Node }
 
 // Flush asks to be told when no link is left in the outbox: this node leaves, and nobody will have it then. Only the
 // latest Flush is answered.
 type Flush struct{ Epoch uint64 }
 
-// Release ends what Fold began, once all is transferred: links in the dead node's outbox go to this node's, durably.
-type Release struct{ Node strategy.Node }
+// AdoptOutbox ends what Fold began, once all is transferred: links in the dead node's outbox go to this node's, durably.
+type AdoptOutbox struct{ Node strategy.Node }
 
-// Settled says that all nodes have what is theirs under an epoch: which transfers came whole need not be remembered any
+// Finalized says that all nodes have what is theirs under an epoch: which transfers came whole need not be remembered any
 // more.
-type Settled struct{ Epoch uint64 }
+type Finalized struct{ Epoch uint64 }
 
 // Whole says that all has come to this node that comes to it under an epoch, and asks to be told, by Booked, when the
 // strategy knows of it. Before, the epoch is not settled. Where the strategy is a Placer there is none.
-type Whole struct{ Epoch uint64 }
+type AllReceived struct{ Epoch uint64 }
 
-// Wake asks for a Tick at a time; an earlier wish is replaced.
+// RetryDeferred asks for a Tick at a time; an earlier wish is replaced.
 type Wake struct{ At time.Time }
 
 // Lost says that this node's place is lost: its lease is revoked. Its state is folded by others; the process must
@@ -278,23 +278,23 @@ type Left struct{}
 // Failed says that this node cannot take part, in words for a person. The member does nothing more.
 type Failed struct{ Err error }
 
-func (Watch) action()   {}
-func (Enter) action()   {}
-func (Unfold) action()  {}
-func (Write) action()   {}
-func (Send) action()    {}
-func (Publish) action() {}
-func (Drain) action()   {}
-func (Read) action()    {}
-func (Take) action()    {}
-func (Drop) action()    {}
-func (Forget) action()  {}
-func (Fold) action()    {}
-func (Flush) action()   {}
-func (Release) action() {}
-func (Settled) action() {}
-func (Whole) action()   {}
-func (Wake) action()    {}
-func (Lost) action()    {}
-func (Left) action()    {}
-func (Failed) action()  {}
+func (Watch) action()          {}
+func (RecordJoin) action()     {}
+func (CancelRecovery) action() {}
+func (Write) action()          {}
+func (Send) action()           {}
+func (Publish) action()        {}
+func (Drain) action()          {}
+func (Read) action()           {}
+func (Import) action()         {}
+func (Drop) action()           {}
+func (Forget) action()         {}
+func (Recover) action()        {}
+func (Flush) action()          {}
+func (AdoptOutbox) action()    {}
+func (Finalized) action()      {}
+func (AllReceived) action()    {}
+func (Wake) action()           {}
+func (Lost) action()           {}
+func (Left) action()           {}
+func (Failed) action()         {}

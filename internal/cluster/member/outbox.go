@@ -52,35 +52,35 @@ type Range struct{ First, Last uint64 }
 // A link is in one of four places: fresh, to be routed; in the lane of its owner; in a batch that flies; or it rests,
 // because it was refused or nobody owns its host. Nothing but an answer takes it out.
 type Outbox struct {
-	cfg     OutboxConfig
-	links   map[uint64]*link
-	bytes   int64
-	last    uint64 // link
-	fresh   []*link
-	lanes   []*lane   // by node
-	flights []*flight // by number
-	next    uint64    // flight
-	resting []rest    // by time
-	woken   bool      // links that rest may have other owners
-	wanted  wanted
+	cfg      OutboxConfig
+	links    map[uint64]*link
+	bytes    int64
+	last     uint64 // link
+	fresh    []*link
+	lanes    []*lane         // by node
+	flights  []*flight       // by number
+	next     uint64          // flight
+	deferred []deferredLinks // by time
+	retryAll bool            // links that rest may have other owners
+	unrouted unrouted
 }
 
 type link struct {
-	number  uint64
-	host    string
-	data    string
-	no      strategy.Node // who has refused it last
-	refused bool          // somebody has
-	tries   uint8         // to find an owner who takes it
-	flown   bool          // it was in a batch
-	idle    bool          // there is nothing to fetch
+	number    uint64
+	host      string
+	data      string
+	refusedBy strategy.Node // who has refused it last
+	refused   bool          // somebody has
+	tries     uint8         // to find an owner who takes it
+	sent      bool          // it was in a batch
+	filtered  bool          // there is nothing to fetch
 }
 
 // A lane is what waits for one node.
 type lane struct {
-	to     strategy.Node
-	queue  []*link
-	flying int // batches
+	to       strategy.Node
+	queue    []*link
+	inFlight int // batches
 }
 
 type flight struct {
@@ -91,7 +91,7 @@ type flight struct {
 	again  time.Time
 }
 
-type rest struct {
+type deferredLinks struct {
 	until time.Time
 	links []*link
 }
@@ -148,7 +148,7 @@ func (o *Outbox) Data(number uint64) (string, bool) {
 // Replace has a link that was in no batch yet say something else, which is as long; false if there is none.
 func (o *Outbox) Replace(number uint64, data string) bool {
 	k, ok := o.links[number]
-	if !ok || k.flown || len(data) != len(k.data) {
+	if !ok || k.sent || len(data) != len(k.data) {
 		return false
 	}
 	k.data = data
@@ -159,16 +159,16 @@ func (o *Outbox) Replace(number uint64, data string) bool {
 // again and again; the more seldom, the fuller are the batches. owner says who owns a host, false if nobody is known
 // to.
 func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []Batch {
-	for len(o.resting) > 0 && !o.resting[0].until.After(now) {
-		for _, k := range o.resting[0].links {
-			o.wanted.woke(k)
+	for len(o.deferred) > 0 && !o.deferred[0].until.After(now) {
+		for _, k := range o.deferred[0].links {
+			o.unrouted.remove(k)
 		}
-		o.fresh = append(o.fresh, o.resting[0].links...)
-		o.resting = slices.Delete(o.resting, 0, 1)
+		o.fresh = append(o.fresh, o.deferred[0].links...)
+		o.deferred = slices.Delete(o.deferred, 0, 1)
 	}
-	if o.woken {
-		o.woken = false
-		o.wake(func(k *link) bool { to, ok := owner(k.host); return ok && (!k.refused || to != k.no) })
+	if o.retryAll {
+		o.retryAll = false
+		o.retry(func(k *link) bool { to, ok := owner(k.host); return ok && (!k.refused || to != k.refusedBy) })
 	}
 	out := o.resend(now, owner)
 	o.route(now, owner)
@@ -189,25 +189,25 @@ func (o *Outbox) resend(now time.Time, owner func(string) (strategy.Node, bool))
 		switch {
 		case due && moved(f, f.links), f.tries > 1 && moved(f, f.links[:1]): // a node that is gone is not waited for long
 			l := o.lane(f.to)
-			l.flying--
+			l.inFlight--
 			o.fresh = append(append(o.fresh, f.links...), l.queue...)
 			l.queue = nil
 			return true
 		case due:
-			out = append(out, o.fly(f, now))
+			out = append(out, o.sendBatch(f, now))
 		}
 		return false
 	})
 	return out
 }
 
-// fly sends a batch, once more perhaps.
-func (o *Outbox) fly(f *flight, now time.Time) Batch {
-	f.again = now.Add(doubled(o.cfg.Retry, f.tries, o.cfg.MaxRetry))
-	f.tries = inc(f.tries)
+// sendBatch sends a batch, once more perhaps.
+func (o *Outbox) sendBatch(f *flight, now time.Time) Batch {
+	f.again = now.Add(backoff(o.cfg.Retry, f.tries, o.cfg.MaxRetry))
+	f.tries = incSaturating(f.tries)
 	size := 1
 	for _, k := range f.links {
-		size += k.framed()
+		size += k.framedSize()
 	}
 	data := append(make([]byte, 0, size), LinksVersion)
 	for _, k := range f.links {
@@ -221,8 +221,8 @@ func AppendLink[B string | []byte](data []byte, link B) []byte {
 	return append(binary.AppendUvarint(data, uint64(len(link))), link...)
 }
 
-// framed is a link's size in a batch, at most.
-func (k *link) framed() int { return len(k.data) + binary.MaxVarintLen32 }
+// framedSize is a link's size in a batch, at most.
+func (k *link) framedSize() int { return len(k.data) + binary.MaxVarintLen32 }
 
 // route puts fresh links into the lanes of their owners.
 func (o *Outbox) route(now time.Time, owner func(string) (strategy.Node, bool)) {
@@ -237,48 +237,48 @@ func (o *Outbox) route(now time.Time, owner func(string) (strategy.Node, bool)) 
 		}
 	}
 	o.fresh = nil
-	o.lay(ownerless, now)
+	o.deferLinks(ownerless, now)
 }
 
-// lay lets links rest.
-func (o *Outbox) lay(links []*link, now time.Time) {
+// deferLinks lets links rest.
+func (o *Outbox) deferLinks(links []*link, now time.Time) {
 	if len(links) == 0 {
 		return
 	}
 	wait := time.Duration(0)
 	for _, k := range links {
-		wait = max(wait, doubled(o.cfg.Wait, k.tries, o.cfg.MaxWait))
-		k.tries = inc(k.tries)
+		wait = max(wait, backoff(o.cfg.Wait, k.tries, o.cfg.MaxWait))
+		k.tries = incSaturating(k.tries)
 	}
-	o.wanted.note(links)
-	if o.wanted.asked {
-		o.wanted.count(links)
+	o.unrouted.addHosts(links)
+	if o.unrouted.enabled {
+		o.unrouted.add(links)
 	}
-	r := rest{now.Add(wait), links}
-	at, _ := slices.BinarySearchFunc(o.resting, r, func(a, b rest) int { return cmp.Or(a.until.Compare(b.until), -1) })
-	o.resting = slices.Insert(o.resting, at, r)
+	r := deferredLinks{now.Add(wait), links}
+	at, _ := slices.BinarySearchFunc(o.deferred, r, func(a, b deferredLinks) int { return cmp.Or(a.until.Compare(b.until), -1) })
+	o.deferred = slices.Insert(o.deferred, at, r)
 }
 
 // send fills the windows of all nodes.
 func (o *Outbox) send(now time.Time, out []Batch) []Batch {
 	for _, l := range o.lanes {
-		for l.flying < o.cfg.Window && len(l.queue) > 0 {
-			f := &flight{number: o.next, to: l.to, links: o.cut(l)}
+		for l.inFlight < o.cfg.Window && len(l.queue) > 0 {
+			f := &flight{number: o.next, to: l.to, links: o.takeBatch(l)}
 			o.next++
 			o.flights = append(o.flights, f)
-			l.flying++
-			out = append(out, o.fly(f, now))
+			l.inFlight++
+			out = append(out, o.sendBatch(f, now))
 		}
 	}
-	o.lanes = slices.DeleteFunc(o.lanes, func(l *lane) bool { return l.flying == 0 && len(l.queue) == 0 })
+	o.lanes = slices.DeleteFunc(o.lanes, func(l *lane) bool { return l.inFlight == 0 && len(l.queue) == 0 })
 	return out
 }
 
-// cut takes a batch of links off a lane.
-func (o *Outbox) cut(l *lane) []*link {
+// takeBatch takes a batch of links off a lane.
+func (o *Outbox) takeBatch(l *lane) []*link {
 	n, size := 0, 1
 	for n < len(l.queue) && n < o.cfg.Links {
-		size += l.queue[n].framed()
+		size += l.queue[n].framedSize()
 		if size > o.cfg.Bytes && n > 0 {
 			break
 		}
@@ -286,7 +286,7 @@ func (o *Outbox) cut(l *lane) []*link {
 	}
 	links := slices.Clone(l.queue[:n])
 	for _, k := range links {
-		k.flown = true
+		k.sent = true
 	}
 	clear(l.queue[:n])
 	if l.queue = l.queue[n:]; len(l.queue) == 0 {
@@ -315,25 +315,25 @@ func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now t
 		not[n] = true
 	}
 	o.flights = slices.Delete(o.flights, i, i+1)
-	o.lane(from).flying--
+	o.lane(from).inFlight--
 	var gone []Range
 	var back []*link
 	for i, k := range f.links {
 		if not[i] {
-			k.no, k.refused = from, true
+			k.refusedBy, k.refused = from, true
 			back = append(back, k)
 			continue
 		}
 		delete(o.links, k.number)
 		o.bytes -= k.cost()
-		gone = addTo(gone, k.number)
+		gone = appendRange(gone, k.number)
 	}
-	o.lay(back, now)
+	o.deferLinks(back, now)
 	return gone
 }
 
-// addTo adds a number to ranges, most of which come in order.
-func addTo(all []Range, n uint64) []Range {
+// appendRange adds a number to ranges, most of which come in order.
+func appendRange(all []Range, n uint64) []Range {
 	if last := len(all) - 1; last >= 0 && all[last].Last+1 == n {
 		all[last].Last = n
 		return all
@@ -349,15 +349,15 @@ func (o *Outbox) lane(to strategy.Node) *lane {
 	return o.lanes[i]
 }
 
-// doubled is a wait, doubled for each time that it was in vain.
-func doubled(wait time.Duration, times uint8, most time.Duration) time.Duration {
+// backoff is a wait, doubled for each time that it was in vain.
+func backoff(wait time.Duration, times uint8, most time.Duration) time.Duration {
 	if times > 30 {
 		return most
 	}
 	return min(wait<<times, most)
 }
 
-func inc(n uint8) uint8 {
+func incSaturating(n uint8) uint8 {
 	if n == math.MaxUint8 {
 		return n
 	}

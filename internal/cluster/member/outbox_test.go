@@ -108,8 +108,8 @@ func (p *post) step() {
 	case 10:
 		p.move()
 	case 11:
-		if hosts, _ := p.box.Wanted(); p.dice.IntN(2) == 0 {
-			p.box.Wake(hosts)
+		if hosts, _ := p.box.Unrouted(); p.dice.IntN(2) == 0 {
+			p.box.RetryDeferred(hosts)
 		}
 	case 12:
 		if p.dice.IntN(10) == 0 {
@@ -228,11 +228,11 @@ func (p *post) check() {
 	}
 	for _, l := range p.box.lanes {
 		count(l.queue)
-		if l.flying != flying[l.to] || l.flying > p.cfg.Window {
-			p.t.Errorf("%d batches fly to %s, it counts %d, and %d may", flying[l.to], l.to, l.flying, p.cfg.Window)
+		if l.inFlight != flying[l.to] || l.inFlight > p.cfg.Window {
+			p.t.Errorf("%d batches fly to %s, it counts %d, and %d may", flying[l.to], l.to, l.inFlight, p.cfg.Window)
 		}
 	}
-	for _, r := range p.box.resting {
+	for _, r := range p.box.deferred {
 		count(r.links)
 	}
 	var bytes int64
@@ -274,7 +274,7 @@ func (p *post) settle() {
 	if len(p.waits) > 0 || p.box.Len() > 0 || p.box.Bytes() != 0 || len(p.taken) != p.puts {
 		p.t.Errorf("%d links wait for ever, %d of %d were taken", len(p.waits), len(p.taken), p.puts)
 	}
-	if p.tick(); len(p.ways) > 0 || len(p.box.lanes)+len(p.box.flights)+len(p.box.resting) > 0 {
+	if p.tick(); len(p.ways) > 0 || len(p.box.lanes)+len(p.box.flights)+len(p.box.deferred) > 0 {
 		p.t.Errorf("an empty outbox sends, or keeps something: %+v", p.box)
 	}
 }
@@ -368,7 +368,7 @@ func TestWantedLinks(t *testing.T) {
 	o.Batches(now, nobody) // before anybody asks
 	want := func(links map[string]int) {
 		t.Helper()
-		hosts, counts := o.Wanted()
+		hosts, counts := o.Unrouted()
 		got := map[string]int{}
 		for i, h := range hosts {
 			got[h] = counts[i]
@@ -377,8 +377,8 @@ func TestWantedLinks(t *testing.T) {
 			t.Errorf("%v wait, not %v", got, links)
 		}
 		for host, n := range links {
-			if o.Waiting(host) != n {
-				t.Errorf("%d wait for %s, not %d", o.Waiting(host), host, n)
+			if o.Deferred(host) != n {
+				t.Errorf("%d wait for %s, not %d", o.Deferred(host), host, n)
 			}
 		}
 	}
@@ -388,7 +388,7 @@ func TestWantedLinks(t *testing.T) {
 	want(map[string]int{"x": 3})
 	o.Batches(now.Add(time.Minute), nobody)
 	want(map[string]int{"x": 3, "y": 1})
-	o.Wake([]string{"x"})
+	o.RetryDeferred([]string{"x"})
 	out := o.Batches(now.Add(time.Minute), func(host string) (strategy.Node, bool) { return "a~1", host == "x" })
 	o.Answered("a~1", out[0].Number, []int{1}, now.Add(time.Minute))
 	want(map[string]int{"x": 1})
@@ -407,7 +407,7 @@ func TestWantedWithoutWhatIsIdle(t *testing.T) {
 			o.Answered(b.To, b.Number, nil, now)
 		}
 		got := map[string]int{}
-		hosts, links := o.Wanted()
+		hosts, links := o.Unrouted()
 		for i, host := range hosts {
 			got[host] = links[i]
 		}
@@ -415,16 +415,16 @@ func TestWantedWithoutWhatIsIdle(t *testing.T) {
 	}
 	o.Put("x", "x/1")
 	for _, host := range []string{"x", "y"} {
-		o.Idle(o.Put(host, host+"/idle"))
+		o.SetFiltered(o.Put(host, host+"/idle"))
 	}
-	o.Want("z")
+	o.AddUnrouted("z")
 	wanted("")
-	if got, want := wanted(""), map[string]int{"x": 1, "y": 0}; !maps.Equal(got, want) || o.Waiting("x") != 2 {
-		t.Errorf("%v are wanted, not %v; %d wait for x", got, want, o.Waiting("x"))
+	if got, want := wanted(""), map[string]int{"x": 1, "y": 0}; !maps.Equal(got, want) || o.Deferred("x") != 2 {
+		t.Errorf("%v are wanted, not %v; %d wait for x", got, want, o.Deferred("x"))
 	}
 	wanted("a~1")
 	o.Put("x", "x/2")
-	o.Want("z")
+	o.AddUnrouted("z")
 	if got, want := wanted(""), map[string]int{"x": 1, "y": 0, "z": 1}; !maps.Equal(got, want) {
 		t.Errorf("%v are wanted, not %v", got, want)
 	}
@@ -438,7 +438,7 @@ func TestWantedHosts(t *testing.T) {
 	owner := func(host string) (strategy.Node, bool) { to, ok := owners[host]; return to, ok }
 	want := func(hosts ...string) {
 		t.Helper()
-		if got, _ := o.Wanted(); !slices.Equal(got, hosts) {
+		if got, _ := o.Unrouted(); !slices.Equal(got, hosts) {
 			t.Fatalf("%q are wanted, not %q", got, hosts)
 		}
 	}
@@ -464,7 +464,7 @@ func TestWantedHosts(t *testing.T) {
 func TestWantedHostsAreBounded(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	o := NewOutbox(OutboxConfig{})
-	o.Wanted()
+	o.Unrouted()
 	for i := range 25_000 {
 		host := fmt.Sprint("h", i)
 		o.Put(host, host)
@@ -473,15 +473,15 @@ func TestWantedHostsAreBounded(t *testing.T) {
 	named := map[string]bool{}
 	for i := range 3 {
 		o.Batches(now, nobody)
-		hosts, _ := o.Wanted()
-		if len(hosts) != maxWanted {
+		hosts, _ := o.Unrouted()
+		if len(hosts) != maxUnrouted {
 			t.Errorf("%d are named", len(hosts))
 		}
 		for _, host := range hosts {
 			named[host] = true
 		}
 		now = now.Add(time.Minute)
-		if want := min(25_000, (i+1)*maxWanted); len(named) != want {
+		if want := min(25_000, (i+1)*maxUnrouted); len(named) != want {
 			t.Errorf("after %d routes %d have been named, not %d", i+1, len(named), want)
 		}
 	}
@@ -519,17 +519,17 @@ func TestWakeRoutesAtOnce(t *testing.T) {
 		}
 	}
 	sent()
-	o.Wake([]string{"y", "elsewhere"})
+	o.RetryDeferred([]string{"y", "elsewhere"})
 	sent("y")
 	if owners["x"] != 10 || owners["z"] != 10 {
 		t.Errorf("others are routed: %v", owners)
 	}
-	o.Wake([]string{})
+	o.RetryDeferred([]string{})
 	sent()
-	o.Wake(nil)
+	o.RetryDeferred(nil)
 	sent("x", "z")
-	if len(o.resting) > 0 {
-		t.Errorf("%d groups of links rest", len(o.resting))
+	if len(o.deferred) > 0 {
+		t.Errorf("%d groups of links rest", len(o.deferred))
 	}
 }
 
@@ -542,7 +542,7 @@ func TestWakeAsksOnlyNewOwners(t *testing.T) {
 	sent := func() []Batch { return o.Batches(now, func(string) (strategy.Node, bool) { return owner, true }) }
 	b := sent()
 	o.Answered("a", b[0].Number, []int{0}, now)
-	o.Wake(nil)
+	o.RetryDeferred(nil)
 	if again := sent(); len(again) > 0 {
 		t.Errorf("%s, who has refused a link, is asked at once again", again[0].To)
 	}
@@ -550,7 +550,7 @@ func TestWakeAsksOnlyNewOwners(t *testing.T) {
 	if late := sent(); len(late) > 0 {
 		t.Error("a link is routed before it is woken")
 	}
-	o.Wake(nil)
+	o.RetryDeferred(nil)
 	if b := sent(); len(b) != 1 || b[0].To != "b" {
 		t.Errorf("a new owner is not asked: %v", b)
 	}
@@ -567,7 +567,7 @@ func TestWakeAsksANodeWithoutName(t *testing.T) {
 		t.Fatalf("a link without an owner is sent: %v", b)
 	}
 	owned = true
-	o.Wake(nil)
+	o.RetryDeferred(nil)
 	if b := sent(); len(b) != 1 {
 		t.Errorf("a link whose host has got an owner waits: %v", b)
 	}
@@ -583,7 +583,7 @@ func BenchmarkRoute(b *testing.B) {
 				now = now.Add(time.Minute)
 				o.Batches(now, nobody)
 				if asked {
-					o.Wanted()
+					o.Unrouted()
 				}
 			}
 		})
@@ -594,7 +594,7 @@ func BenchmarkWake(b *testing.B) {
 	o, host := restingBox(10_000), []string{"h7"}
 	b.ReportAllocs()
 	for b.Loop() {
-		o.Wake(host)
+		o.RetryDeferred(host)
 		o.Batches(time.Unix(1e9, 0), nobody)
 	}
 }

@@ -14,25 +14,25 @@ type absences struct {
 	recent ring[absence]
 }
 
-// mostAbsent bounds the absences.
-const mostAbsent = 64
+// maxAbsent bounds the absences.
+const maxAbsent = 64
 
 // An absence is a node that did not answer.
 type absence struct {
-	id     uint64
-	places uint64 // digest of the addresses at which it did not answer
-	left   bool   // it has said farewell, and answers at none
-	until  time.Duration
+	id          uint64
+	addrsDigest uint64 // digest of the addresses at which it did not answer
+	left        bool   // it has said farewell, and answers at none
+	until       time.Duration
 }
 
 func (a *absences) mark(c Contact, left bool) {
-	a.recent.add(absence{short(c.ID), places(c.Addrs), left, a.env.now + 2*a.env.cfg.Notice}, mostAbsent)
+	a.recent.add(absence{short(c.ID), digestAddrs(c.Addrs), left, a.env.now + 2*a.env.cfg.Notice}, maxAbsent)
 }
 
 // has reports whether a node did not answer lately at the addresses that are known now.
 func (a *absences) has(c Contact) bool {
 	return slices.ContainsFunc(a.recent.all, func(one absence) bool {
-		return one.id == short(c.ID) && one.until > a.env.now && (one.left || one.places == places(c.Addrs))
+		return one.id == short(c.ID) && one.until > a.env.now && (one.left || one.addrsDigest == digestAddrs(c.Addrs))
 	})
 }
 

@@ -39,7 +39,7 @@ func knowing(w *overlaytest.World, name string) (all []*overlaytest.Node) {
 // neighbours are the nodes that have another among their neighbours.
 func neighbours(w *overlaytest.World, name string) (all []*overlaytest.Node) {
 	for _, n := range w.Live() {
-		if slices.Contains(names(n.Neighbours(nil)), name) {
+		if slices.Contains(names(n.Neighbors(nil)), name) {
 			all = append(all, n)
 		}
 	}
@@ -61,7 +61,7 @@ func TestTheDeadAreNoticedInTime(t *testing.T) {
 			}
 			var longest time.Duration
 			for range 10 {
-				dead := w.Any()
+				dead := w.RandomNode()
 				watching := neighbours(w, dead.Name)
 				if len(watching) < 3 { // how many there are follows from where ids happen to lie
 					t.Errorf("%d nodes watch it", len(watching))
@@ -89,12 +89,12 @@ func TestNewcomersAreKnownSoon(t *testing.T) {
 	var longest time.Duration
 	for range 20 {
 		name := w.Names(1)[0]
-		n := w.Start(name, w.Any().Name)
+		n := w.Start(name, w.RandomNode().Name)
 		started := w.Now()
 		right := func() bool {
 			for _, near := range w.Closest(n.ID, 8)[1:] { // those nearest to it, and they have it nearest
 				other := w.ByID(w.IDOf(near))
-				if !slices.Contains(names(n.Neighbours(nil)), near) || !slices.Contains(names(other.Neighbours(nil)), name) &&
+				if !slices.Contains(names(n.Neighbors(nil)), near) || !slices.Contains(names(other.Neighbors(nil)), name) &&
 					slices.Contains(w.Closest(other.ID, 17), name) {
 					return false
 				}
@@ -115,7 +115,7 @@ func TestNewcomersAreKnownSoon(t *testing.T) {
 
 func TestWhoLeavesIsGoneAtOnce(t *testing.T) {
 	w := quiet(t, 60)
-	n := w.Any()
+	n := w.RandomNode()
 	contacts := n.Table
 	w.Leave(n)
 	w.Run(time.Second)
@@ -132,30 +132,30 @@ func TestWhoLeavesIsGoneAtOnce(t *testing.T) {
 
 func TestALostConnectionIsLookedInto(t *testing.T) {
 	w := quiet(t, 40)
-	n := w.Any()
-	dead := w.ByID(overlay.IDOf(names(n.Neighbours(nil))[0]))
-	n.Tell(overlay.Lost{Node: dead.Name}) // it lives
+	n := w.RandomNode()
+	dead := w.ByID(overlay.IDOf(names(n.Neighbors(nil))[0]))
+	n.Handle(overlay.Lost{Node: dead.Name}) // it lives
 	w.Run(5 * time.Second)
 	if !n.Table[dead.Name] {
 		t.Error("a contact that lives is gone because one connection was")
 	}
 	w.Crash(dead)
 	for range 10 { // as a transport says it each time
-		n.Tell(overlay.Lost{Node: dead.Name})
+		n.Handle(overlay.Lost{Node: dead.Name})
 		w.Run(10 * time.Millisecond)
 	}
 	if n.Table[dead.Name] {
 		t.Error("a dead contact to which there is no connection is waited for")
 	}
-	n.Tell(overlay.Lost{Node: "nobody"}, overlay.Lost{Node: n.Name})
+	n.Handle(overlay.Lost{Node: "nobody"}, overlay.Lost{Node: n.Name})
 }
 
 func TestNoMessageIsNeededWhereTheAnswerIsKnown(t *testing.T) {
 	w := quiet(t, 100)
-	n := w.Any()
-	n.Tell() // what is due just now is done
+	n := w.RandomNode()
+	n.Handle() // what is due just now is done
 	w.Reset()
-	n.Tell(overlay.Find{ID: n.ID, Tag: 3, Want: 3})
+	n.Handle(overlay.Find{ID: n.ID, Tag: 3, Want: 3})
 	f, done := n.Found[3]
 	if !done || !f.Exact || w.Messages > 0 || !slices.Equal(names(f.Closest), w.Closest(n.ID, 3)) {
 		t.Errorf("done %v with %d messages: %+v", done, w.Messages, f)
@@ -164,9 +164,9 @@ func TestNoMessageIsNeededWhereTheAnswerIsKnown(t *testing.T) {
 
 func TestLookUpsHaveABound(t *testing.T) {
 	w := quiet(t, 200)
-	n := w.Any()
+	n := w.RandomNode()
 	for i := range 1000 {
-		n.Tell(overlay.Find{ID: xor.Of(fmt.Sprint(i)), Tag: uint64(i), Want: 3})
+		n.Handle(overlay.Find{ID: xor.Of(fmt.Sprint(i)), Tag: uint64(i), Want: 3})
 	}
 	if n.LookUps() > 32 {
 		t.Errorf("%d under way", n.LookUps())
@@ -176,7 +176,7 @@ func TestLookUpsHaveABound(t *testing.T) {
 		t.Errorf("%d of 1000 were answered", len(n.Found))
 	}
 	id := n.ID // who leaves is not closest to its own id any more
-	n.Tell(overlay.Leave{}, overlay.Find{ID: id, Tag: 2000, Want: 3}, overlay.Find{ID: xor.Of("late"), Tag: 2001, Want: 3})
+	n.Handle(overlay.Leave{}, overlay.Find{ID: id, Tag: 2000, Want: 3}, overlay.Find{ID: xor.Of("late"), Tag: 2001, Want: 3})
 	w.Run(10 * time.Second)
 	for tag := uint64(2000); tag < 2002; tag++ {
 		f, done := n.Found[tag]
@@ -216,20 +216,20 @@ func TestPartsOfANetworkFindEachOtherAgain(t *testing.T) {
 	for i, n := range w.Live() {
 		side[n.Name] = i%3 == 0
 	}
-	w.Cut(func(a, b string) bool { return side[a] != side[b] })
+	w.Partition(func(a, b string) bool { return side[a] != side[b] })
 	w.Run(10 * time.Minute)
 	for _, n := range w.Live() {
-		for _, c := range names(n.Neighbours(nil)) {
+		for _, c := range names(n.Neighbors(nil)) {
 			if side[c] != side[n.Name] {
 				t.Fatalf("%s has a neighbour of the other side", n.Name)
 			}
 		}
 	}
-	w.Cut(nil)
+	w.Partition(nil)
 	healed := w.Now()
 	wrong := func() (n int) {
 		for _, node := range w.Live() {
-			if !slices.Equal(names(node.Neighbours(nil)), w.Closest(node.ID, 17)[1:]) {
+			if !slices.Equal(names(node.Neighbors(nil)), w.Closest(node.ID, 17)[1:]) {
 				n++
 			}
 		}
@@ -250,7 +250,7 @@ func TestTheSameSeedGivesTheSameRun(t *testing.T) {
 		w.Loss = 0.05
 		joinAll(w, 50, 100*time.Millisecond)
 		w.Run(2 * time.Minute)
-		return w.Messages, w.Bytes, names(w.Live()[0].Neighbours(nil))
+		return w.Messages, w.Bytes, names(w.Live()[0].Neighbors(nil))
 	}
 	m1, b1, n1 := run()
 	m2, b2, n2 := run()
@@ -269,7 +269,7 @@ func TestAnswersMayComeLate(t *testing.T) {
 		}
 		return 50 * time.Millisecond
 	}
-	far := w.Start("far away", w.Any().Name)
+	far := w.Start("far away", w.RandomNode().Name)
 	w.Run(3 * time.Minute)
 	if c, exact := far.Closest(far.ID, 1, nil); !exact || c[0].Node != far.Name {
 		t.Errorf("it has not found its place: %v", names(c))
@@ -289,8 +289,8 @@ func TestAnswersMayComeLate(t *testing.T) {
 // TestWhoOnlyAsksDoesNotLive lets a node fall deaf: what is sent to it is lost.
 func TestWhoOnlyAsksDoesNotLive(t *testing.T) {
 	w := quiet(t, 30)
-	deaf := w.Any()
-	w.Cut(func(_, to string) bool { return to == deaf.Name })
+	deaf := w.RandomNode()
+	w.Partition(func(_, to string) bool { return to == deaf.Name })
 	w.Run(time.Minute)
 	if n := len(neighbours(w, deaf.Name)); n > 0 {
 		t.Errorf("it is a neighbour of %d", n)
@@ -334,7 +334,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 	for _, count := range []int{64, 10_000} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			w := quiet(t, 100)
-			victim := w.Any()
+			victim := w.RandomNode()
 			var made []string // near to the victim: six first bits alike, which most neighbours' ids have not
 			for i := 0; len(made) < 3000; i++ {
 				if name := fmt.Sprintf("made-up-%d", i); victim.ID.FirstDiff(w.IDOf(name)) < xor.Bits-6 {
@@ -342,7 +342,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 				}
 			}
 			liars := map[string]bool{}
-			for i, name := range names(victim.Neighbours(nil)) {
+			for i, name := range names(victim.Neighbors(nil)) {
 				if i%4 == 0 {
 					liars[name] = true
 					w.ByID(w.IDOf(name)).Reply = func(_ string, data []byte) []byte {
@@ -365,7 +365,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 			}
 			w.Reset()
 			for i := range lookUps {
-				victim.Tell(overlay.Find{ID: victim.ID.Distance(xor.Of(fmt.Sprint(i))), Tag: uint64(i), Want: 3})
+				victim.Handle(overlay.Find{ID: victim.ID.Distance(xor.Of(fmt.Sprint(i))), Tag: uint64(i), Want: 3})
 				w.Run(time.Second)
 				for _, name := range honest {
 					if !victim.Table[name] {
@@ -479,7 +479,7 @@ func TestAddressesAreCarried(t *testing.T) {
 		t.Errorf("contacts are %+v", c)
 	}
 	step(overlay.Message{From: overlay.Contact{Node: "a", Addrs: []string{"moved"}}, Data: []byte{'p', 1}})
-	if c = o.Neighbours(nil); !slices.Equal(c[0].Addrs, []string{"moved"}) {
+	if c = o.Neighbors(nil); !slices.Equal(c[0].Addrs, []string{"moved"}) {
 		t.Errorf("after it has moved it is at %q", c[0].Addrs)
 	}
 }
@@ -494,14 +494,14 @@ func TestWhoWasAloneFindsAll(t *testing.T) {
 			w.Run(time.Minute)
 			others := w.Closest(w.Live()[0].ID, 8)
 			name := w.Names(1)[0]
-			w.Cut(func(a, b string) bool { return a == name || b == name })
+			w.Partition(func(a, b string) bool { return a == name || b == name })
 			alone := w.Start(name, others...)
 			w.Run(time.Duration(seconds) * time.Second)
 			if leaves {
-				alone.Tell(overlay.Leave{})
+				alone.Handle(overlay.Leave{})
 			}
-			w.Cut(nil)
-			alone.Tell(overlay.Join{Contacts: []overlay.Contact{{Node: others[0]}}})
+			w.Partition(nil)
+			alone.Handle(overlay.Join{Contacts: []overlay.Contact{{Node: others[0]}}})
 			w.Run(15 * time.Second)
 			if got := alone.Len(); got < len(others) {
 				t.Errorf("after %d seconds who leaves (%v) knows %d of %d others", seconds, leaves, got, len(others))
@@ -515,7 +515,7 @@ func TestWhoLeavesMeetsWhoAsks(t *testing.T) {
 	w := overlaytest.New(3)
 	leaves := w.Start("leaves", "nobody")
 	w.Run(10 * time.Second)
-	leaves.Tell(overlay.Leave{})
+	leaves.Handle(overlay.Leave{})
 	other := w.Start("other", "leaves")
 	w.Run(3 * time.Second)
 	if !leaves.Table["other"] || other.Table["leaves"] {

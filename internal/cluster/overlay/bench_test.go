@@ -25,7 +25,7 @@ func amongMany(b *testing.B) (w *overlaytest.World, n *overlaytest.Node, other s
 	w = many()
 	n = w.Live()[250]
 	b.ReportAllocs()
-	return w, n, names(n.Neighbours(nil))[3]
+	return w, n, names(n.Neighbors(nil))[3]
 }
 
 func step(b *testing.B, data []byte) {

@@ -12,11 +12,11 @@ type Config struct {
 	Self Contact // this node; its ID is computed
 	Seed uint64  // of what is random: intervals, ids that are looked up to refresh a bucket
 
-	Width      int // how many bits of an id count; all. Tests use spaces so small that they can go through all of one
-	K          int // contacts a bucket; 10, at most 48
-	Spares     int // contacts a bucket that wait for a place in it; 5
-	Alpha      int // questions that a look-up has under way; 3
-	Neighbours int // how many of the nearest nodes are watched; 16, at most 48
+	Width     int // how many bits of an id count; all. Tests use spaces so small that they can go through all of one
+	K         int // contacts a bucket; 10, at most 48
+	Spares    int // contacts a bucket that wait for a place in it; 5
+	Alpha     int // questions that a look-up has under way; 3
+	Neighbors int // how many of the nearest nodes are watched; 16, at most 48
 
 	Timeout time.Duration // until a question counts as failed; 1s
 	// a contact that has failed to answer so many questions, one after the other, is dead; 3. With 2, one lost message
@@ -32,15 +32,15 @@ type Config struct {
 	Contacts  int // in the table, beside neighbours; 1000
 }
 
-// mostContacts is how many contacts a message may have.
-const mostContacts = 64
+// maxContacts is how many contacts a message may have.
+const maxContacts = 64
 
 func (c Config) withDefaults() Config {
 	c.Width = cmp.Or(c.Width, xor.Bits)
-	c.K = min(cmp.Or(c.K, 10), mostContacts-16)
+	c.K = min(cmp.Or(c.K, 10), maxContacts-16)
 	c.Spares = cmp.Or(c.Spares, 5)
 	c.Alpha = cmp.Or(c.Alpha, 3)
-	c.Neighbours = min(cmp.Or(c.Neighbours, 16), mostContacts-16)
+	c.Neighbors = min(cmp.Or(c.Neighbors, 16), maxContacts-16)
 	c.Timeout = cmp.Or(c.Timeout, time.Second)
 	c.Tries = cmp.Or(c.Tries, 3)
 	c.Notice = cmp.Or(c.Notice, 10*time.Second)
@@ -54,7 +54,7 @@ func (c Config) withDefaults() Config {
 }
 
 // breadth is how many contacts an answer has at most.
-func (c *Config) breadth() int { return max(c.K, c.Neighbours) + 1 }
+func (c *Config) breadth() int { return max(c.K, c.Neighbors) + 1 }
 
 // every is the longest time between two exchanges with a neighbour: what Notice leaves after the questions that show
 // that it is dead, and one more Timeout for what a late timer takes.

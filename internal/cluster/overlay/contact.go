@@ -25,7 +25,7 @@ type Contact struct {
 func IDOf(node string) xor.ID { return xor.Of("node", node) }
 
 // places is a digest of addresses, whatever their order; 0 of none.
-func places(addrs []string) (sum uint64) {
+func digestAddrs(addrs []string) (sum uint64) {
 	for _, a := range addrs {
 		h := fnv.New64a()
 		h.Write([]byte(a))

@@ -12,7 +12,7 @@ type questions interface {
 	ask(question) bool
 	ping(*peer)
 	try(c Contact, kind byte, teller uint64) bool
-	awaitsNeighbour() bool
+	awaitsNeighbor() bool
 }
 
 // An exchange guards the questions to other nodes: it sends them, matches answers to them, and lets those fail that are
@@ -29,23 +29,23 @@ type exchange struct {
 	number uint32         // of the last question
 }
 
-// mostLate bounds the failed questions of which an answer still counts.
-const mostLate = 16
+// maxLate bounds the failed questions of which an answer still counts.
+const maxLate = 16
 
 // A question is under way to a node.
 type question struct {
-	to     Contact
-	peer   *peer // the same, if it was in the table
-	asked  time.Duration
-	until  time.Duration // time of failure
-	lookUp *lookUp       // nil: it asks for a sign of life
-	teller uint64        // short id of the node that reported this one, if it is not in the table; 0: itself
-	number uint32
-	kind   byte
-	tries  uint8 // failed questions before, if the node is not in the table
-	late   bool  // it has failed
-	vain   bool  // the node has said farewell
-	healed bool  // it goes to a node that may be of another part of a partitioned network
+	to       Contact
+	peer     *peer // the same, if it was in the table
+	asked    time.Duration
+	until    time.Duration // time of failure
+	lookUp   *lookUp       // nil: it asks for a sign of life
+	reporter uint64        // short id of the node that reported this one, if it is not in the table; 0: itself
+	number   uint32
+	kind     byte
+	tries    uint8 // failed questions before, if the node is not in the table
+	late     bool  // it has failed
+	departed bool  // the node has said farewell
+	healing  bool  // it goes to a node that may be of another part of a partitioned network
 }
 
 // short is enough of an id to tell it from a few others.
@@ -110,20 +110,20 @@ func (x *exchange) try(c Contact, kind byte, teller uint64) bool {
 			return true
 		default:
 			all++
-			if q.teller == teller {
+			if q.reporter == teller {
 				same++
 			}
 		}
 	}
-	if all >= 3*x.env.cfg.Neighbours || teller != 0 && same >= max(x.env.cfg.Neighbours/2, 1) {
+	if all >= 3*x.env.cfg.Neighbors || teller != 0 && same >= max(x.env.cfg.Neighbors/2, 1) {
 		return false
 	}
-	return x.ask(question{kind: kind, to: c, teller: teller})
+	return x.ask(question{kind: kind, to: c, reporter: teller})
 }
 
 // take removes and returns the question that a node's message answers: one that is under way, or that has failed
 // lately, as distant nodes answer late.
-func (x *exchange) take(node string, m *note) (q question, asked bool) {
+func (x *exchange) take(node string, m *parsedMessage) (q question, asked bool) {
 	for i := range x.open {
 		if x.open[i].isAnswered(node, m) {
 			q = x.open[i]
@@ -157,15 +157,15 @@ func (x *exchange) expire(failed func(question)) {
 		q := x.open[i]
 		x.drop(i)
 		failed(q)
-		if !q.vain {
+		if !q.departed {
 			q.late = true
-			x.late.add(q, mostLate)
+			x.late.add(q, maxLate)
 		}
 	}
 }
 
-// lost lets all questions to a node fail. If there is none, it pings the node if that is in the table.
-func (x *exchange) lost(c Contact) {
+// failQuestions lets all questions to a node fail. If there is none, it pings the node if that is in the table.
+func (x *exchange) failQuestions(c Contact) {
 	p, any := x.table.known(c.Node), false
 	for i := range x.open {
 		if q := &x.open[i]; q.to.ID == c.ID {
@@ -177,11 +177,11 @@ func (x *exchange) lost(c Contact) {
 	}
 }
 
-// forgo lets all questions to a node fail that has said farewell, and drops late answers.
-func (x *exchange) forgo(c Contact) {
+// dropQuestions lets all questions to a node fail that has said farewell, and drops late answers.
+func (x *exchange) dropQuestions(c Contact) {
 	for i := range x.open {
 		if q := &x.open[i]; q.to.ID == c.ID {
-			q.until, q.vain = x.env.now, true
+			q.until, q.departed = x.env.now, true
 		}
 	}
 	for i := range x.late.all {
@@ -191,15 +191,15 @@ func (x *exchange) forgo(c Contact) {
 	}
 }
 
-func (q *question) isAnswered(node string, m *note) bool {
+func (q *question) isAnswered(node string, m *parsedMessage) bool {
 	return q.number == m.number && m.kind == q.kind-'a'+'A' && q.to.Node == node
 }
 
-// awaitsNeighbour reports whether an unknown node that would be a neighbour has yet to answer.
-func (x *exchange) awaitsNeighbour() bool {
+// awaitsNeighbor reports whether an unknown node that would be a neighbour has yet to answer.
+func (x *exchange) awaitsNeighbor() bool {
 	for i := range x.open {
 		q := &x.open[i]
-		if q.lookUp == nil && !q.healed && x.table.known(q.to.Node) == nil && x.table.isNear(q.to.ID) {
+		if q.lookUp == nil && !q.healing && x.table.known(q.to.Node) == nil && x.table.isNear(q.to.ID) {
 			return true
 		}
 	}

@@ -22,11 +22,11 @@ func TestWhatIsFreshIsTrue(t *testing.T) {
 	asked, fresh, wrong := 0, 0, 0
 	for range 300 {
 		if w.Rand().IntN(20) == 0 {
-			w.Crash(w.Any())
-			w.Start(w.Names(1)[0], w.Any().Name)
+			w.Crash(w.RandomNode())
+			w.Start(w.Names(1)[0], w.RandomNode().Name)
 		}
 		w.Run(time.Second)
-		id := w.IDOf(w.Any().Name + "?")
+		id := w.IDOf(w.RandomNode().Name + "?")
 		for _, n := range w.Live() {
 			if n.Len() == 0 {
 				continue
@@ -58,8 +58,8 @@ func TestWhoSleptIsNotFresh(t *testing.T) {
 			t.Errorf("%s is fresh until %v, at %v", n.Name, n.Fresh, w.Now())
 		}
 	}
-	cut := w.Any()
-	w.Cut(func(a, b string) bool { return a == cut.Name || b == cut.Name })
+	cut := w.RandomNode()
+	w.Partition(func(a, b string) bool { return a == cut.Name || b == cut.Name })
 	var gone time.Duration
 	for range 15 {
 		w.Run(time.Second)
@@ -70,7 +70,7 @@ func TestWhoSleptIsNotFresh(t *testing.T) {
 		if gone == 0 && cut.Fresh < w.Now() {
 			gone = w.Now()
 		}
-		if !knows && gone == 0 && len(cut.Neighbours(nil)) > 0 {
+		if !knows && gone == 0 && len(cut.Neighbors(nil)) > 0 {
 			t.Fatalf("it is fresh at %v, and nobody knows it any more", w.Now())
 		}
 	}

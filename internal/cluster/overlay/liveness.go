@@ -13,26 +13,26 @@ type liveness struct {
 	env       *env
 	table     *table
 	absences  *absences
-	buried    func(c Contact, near bool) // is called for each contact that died or left
+	removed   func(c Contact, near bool) // is called for each contact that died or left
 	questions questions
 	watch     *watch
 }
 
-// deaf is the number of intervals between exchanges in which a contact must have answered once.
-const deaf = 4
+// maxSilence is the number of intervals between exchanges in which a contact must have answered once.
+const maxSilence = 4
 
-// hear applies a message that is no answer: a sign of life. A node that is not in the table is asked for an answer, if
+// heard applies a message that is no answer: a sign of life. A node that is not in the table is asked for an answer, if
 // its bucket wants more contacts.
-func (v *liveness) hear(from Contact) {
+func (v *liveness) heard(from Contact) {
 	if p := v.table.known(from.Node); p != nil {
 		p.heard = v.env.now
-		v.renew(p, from)
-		if v.hears(p) {
+		v.updateAddrs(p, from)
+		if v.answersLately(p) {
 			p.fails = 0
 		}
-		next := min(v.env.now+v.watch.interval(), p.answered+deaf*v.env.cfg.every())
-		if p.near && depth(v.table.id, p.ID) == v.table.guards() {
-			next = min(next, max(p.vouched+v.env.cfg.every()/2, v.env.now))
+		next := min(v.env.now+v.watch.interval(), p.answered+maxSilence*v.env.cfg.every())
+		if p.near && depth(v.table.id, p.ID) == v.table.successorDepth() {
+			next = min(next, max(p.confirmed+v.env.cfg.every()/2, v.env.now))
 		}
 		if p.near && p.version == 0 { // a question does not bring its list of neighbours
 			next = min(next, p.next)
@@ -43,20 +43,22 @@ func (v *liveness) hear(from Contact) {
 	switch {
 	case v.table.isNear(from.ID):
 		v.questions.try(from, nearQuestion, 0)
-	case v.table.wants(v.table.bucket(from.ID)):
+	case v.table.needsContacts(v.table.bucket(from.ID)):
 		v.questions.try(from, pingQuestion, 0)
 	default:
-		v.wait(from)
+		v.addSpare(from)
 	}
 }
 
-// hears reports whether a contact has answered lately. One that asks and never answers counts as dead.
-func (v *liveness) hears(p *peer) bool { return v.env.now-p.answered < deaf*v.env.cfg.every() }
+// answersLately reports whether a contact has answered lately. One that asks and never answers counts as dead.
+func (v *liveness) answersLately(p *peer) bool {
+	return v.env.now-p.answered < maxSilence*v.env.cfg.every()
+}
 
-// renew applies a contact's addresses from the transport. If they have changed, neighbours are sent the list again:
+// updateAddrs applies a contact's addresses from the transport. If they have changed, neighbours are sent the list again:
 // nodes that could not reach the contact may do so now, for instance by a relay.
-func (v *liveness) renew(p *peer, c Contact) {
-	if len(c.Addrs) == 0 || slices.Equal(p.Addrs, c.Addrs) || places(p.Addrs) == places(c.Addrs) {
+func (v *liveness) updateAddrs(p *peer, c Contact) {
+	if len(c.Addrs) == 0 || slices.Equal(p.Addrs, c.Addrs) || digestAddrs(p.Addrs) == digestAddrs(c.Addrs) {
 		return
 	}
 	p.Addrs = c.Addrs
@@ -65,13 +67,13 @@ func (v *liveness) renew(p *peer, c Contact) {
 	}
 }
 
-// wait puts a node into its bucket's replacement cache, and pings the contact there that was not heard of for longest.
-func (v *liveness) wait(c Contact) {
+// addSpare puts a node into its bucket's replacement cache, and pings the contact there that was not heard of for longest.
+func (v *liveness) addSpare(c Contact) {
 	if p := v.table.knownSpare(c.ID); p != nil {
 		p.heard = v.env.now
-		v.renew(p, c)
+		v.updateAddrs(p, c)
 	} else {
-		v.table.keep(c, v.env.now)
+		v.table.addSpare(c, v.env.now)
 	}
 	if p := stalest(v.table.bucket(c.ID).live); p != nil && v.env.now-p.heard > v.env.cfg.Check/4 {
 		v.questions.ping(p)
@@ -82,7 +84,7 @@ func (v *liveness) wait(c Contact) {
 func (v *liveness) answered(q question, from Contact) *peer {
 	p := v.admit(from, q.peer)
 	if p != nil {
-		p.vouched, v.table.moved = max(p.vouched, q.asked), true
+		p.confirmed, v.table.changed = max(p.confirmed, q.asked), true
 		if q.lookUp == nil && !q.late {
 			p.pinged = false
 		}
@@ -97,18 +99,18 @@ func (v *liveness) failed(q question) {
 		if q.lookUp == nil {
 			p.pinged = false
 		}
-		lives := p.heard > q.asked && v.hears(p)
+		lives := p.heard > q.asked && v.answersLately(p)
 		if q.asked >= p.failed && !lives { // questions that were under way together fail as one
 			p.fails++
 			p.failed = v.env.now
 		}
 		switch {
 		case int(p.fails) >= v.env.cfg.Tries:
-			v.bury(p, false)
+			v.remove(p, false)
 		case !lives, p.near && p.version == 0:
 			v.questions.ping(p)
 		}
-	case q.lookUp != nil || q.healed || q.vain:
+	case q.lookUp != nil || q.healing || q.departed:
 	case int(q.tries)+1 < v.env.cfg.Tries:
 		q.tries++
 		v.questions.ask(q)
@@ -125,7 +127,7 @@ func (v *liveness) admit(c Contact, p *peer) *peer {
 	}
 	if p == nil {
 		if !v.table.isNear(c.ID) && !v.table.hasRoom(v.table.bucket(c.ID)) {
-			v.wait(c)
+			v.addSpare(c)
 			return nil
 		}
 		v.table.dropSpare(c.ID)
@@ -135,32 +137,32 @@ func (v *liveness) admit(c Contact, p *peer) *peer {
 			v.absences.forget()
 		}
 		if gone := v.table.insert(p); gone != nil {
-			v.env.do(Gone{Node: gone.Node, ID: gone.ID})
-			v.table.keep(gone.Contact, gone.heard)
+			v.env.do(Removed{Node: gone.Node, ID: gone.ID})
+			v.table.addSpare(gone.Contact, gone.heard)
 		}
 	}
 	p.heard, p.answered, p.fails = v.env.now, v.env.now, 0
 	next := v.watch.interval()
-	if p.near && depth(v.table.id, p.ID) == v.table.guards() {
+	if p.near && depth(v.table.id, p.ID) == v.table.successorDepth() {
 		next /= 2
 	}
-	if p.near && p.version == 0 && !v.watch.placed { // its list of neighbours is not here
+	if p.near && p.version == 0 && !v.watch.positioned { // its list of neighbours is not here
 		next = 0
 	}
 	v.watch.askAt(p, v.env.now+next)
-	v.renew(p, c)
+	v.updateAddrs(p, c)
 	return p
 }
 
-// bury removes a contact from the table that is dead, or has left. A node that waits for its place is asked.
-func (v *liveness) bury(p *peer, left bool) {
+// remove removes a contact from the table that is dead, or has left. A node that waits for its place is asked.
+func (v *liveness) remove(p *peer, left bool) {
 	near := p.near
-	if v.table.remove(p); near && v.table.watched() < v.table.prefix {
-		v.watch.unsettle()
+	if v.table.remove(p); near && v.table.watchedPrefix() < v.table.prefix {
+		v.watch.requestLists()
 	}
 	v.absences.mark(p.Contact, left)
-	v.buried(p.Contact, near)
-	v.env.do(Gone{Node: p.Node, ID: p.ID, Dead: true, Left: left, Near: near})
+	v.removed(p.Contact, near)
+	v.env.do(Removed{Node: p.Node, ID: p.ID, Dead: true, Left: left, Near: near})
 	if spares := v.table.bucket(p.ID).spare; len(spares) > 0 {
 		freshest := slices.MaxFunc(spares, func(p, q *peer) int { return cmp.Compare(p.heard, q.heard) })
 		v.questions.try(freshest.Contact, pingQuestion, 0)

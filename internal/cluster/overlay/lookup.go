@@ -9,17 +9,17 @@ import (
 
 // A lookUp finds the live nodes closest to an id.
 type lookUp struct {
-	id      xor.ID
-	want    int
-	purpose purpose
-	tag     uint64
-	list    []candidate // sorted by distance; the node itself is none, because it has nothing new to tell
-	under   int         // questions under way
-	asked   int         // questions in all
-	missed  int         // of these, such that were not answered
-	told    []Contact   // the result, if another node has reported it
-	mayTell bool        // a node that knows them all may report the result
-	over    bool
+	id             xor.ID
+	want           int
+	purpose        purpose
+	tag            uint64
+	list           []candidate // sorted by distance; the node itself is none, because it has nothing new to tell
+	under          int         // questions under way
+	asked          int         // questions in all
+	missed         int         // of these, such that were not answered
+	reported       []Contact   // the result, if another node has reported it
+	acceptReported bool        // a node that knows them all may report the result
+	over           bool
 }
 
 // A purpose is the user of a look-up.
@@ -34,14 +34,14 @@ const (
 // A candidate is a node that may be in the result.
 type candidate struct {
 	Contact
-	state  state
-	tries  uint8  // questions that failed
-	vain   uint8  // nodes that it has reported that did not answer
-	good   uint8  // and that did
-	teller uint64 // short id of the node that reported it first; 0: it was in the table
-	sure   xor.ID // all nodes as close to the id as this were in its answer
-	known  bool   // sure means something
-	hops   uint8  // 1 if it was in the table, one more than its teller else
+	state       state
+	tries       uint8  // questions that failed
+	badReports  uint8  // nodes that it has reported that did not answer
+	goodReports uint8  // and that did
+	reporter    uint64 // short id of the node that reported it first; 0: it was in the table
+	exactWithin xor.ID // all nodes as close to the id as this were in its answer
+	hasExact    bool   // sure means something
+	hops        uint8  // 1 if it was in the table, one more than its teller else
 }
 
 type state uint8
@@ -49,7 +49,7 @@ type state uint8
 const (
 	waiting state = iota
 	underWay
-	there // has answered
+	answered // has answered
 	failing
 )
 
@@ -61,20 +61,20 @@ func (l *lookUp) breadth(cfg *Config) int {
 	if l.purpose != forCaller {
 		return cfg.breadth()
 	}
-	if l.mayTell {
-		return cfg.Neighbours // all that the last node that is asked knows for certain, for the ids beside this one
+	if l.acceptReported {
+		return cfg.Neighbors // all that the last node that is asked knows for certain, for the ids beside this one
 	}
 	return min(max(l.want+4, 8), cfg.K)
 }
 
-// vouch applies how many of the contacts in a candidate's answer are all there are so close to the id.
-func (c *candidate) vouch(id xor.ID, exact, count int, named func(int) xor.ID) {
+// setExact applies how many of the contacts in a candidate's answer are all there are so close to the id.
+func (c *candidate) setExact(id xor.ID, exact, count int, named func(int) xor.ID) {
 	switch {
 	case exact > count:
-		c.known, c.sure = true, farthest
+		c.hasExact, c.exactWithin = true, farthest
 	case exact > 0:
-		c.known = true
-		c.sure = named(exact - 1).Distance(id)
+		c.hasExact = true
+		c.exactWithin = named(exact - 1).Distance(id)
 	}
 }
 
@@ -85,10 +85,10 @@ func (l *lookUp) add(c Contact, teller uint64, cfg *Config) {
 		return
 	}
 	hops := uint8(1)
-	if t := l.teller(teller); t != nil {
+	if t := l.reporter(teller); t != nil {
 		hops += t.hops
 	}
-	l.list = slices.Insert(l.list, at, candidate{Contact: c, teller: teller, hops: hops})
+	l.list = slices.Insert(l.list, at, candidate{Contact: c, reporter: teller, hops: hops})
 	if l.crowded(cfg) {
 		l.list = slices.Delete(l.list, len(l.list)-1, len(l.list))
 	}
@@ -132,8 +132,8 @@ func (l *lookUp) goal(cfg *Config) (n int, sure bool) {
 		if c.state == failing {
 			continue
 		}
-		if c.state == there && c.known && best.Less(c.sure) {
-			best = c.sure
+		if c.state == answered && c.hasExact && best.Less(c.exactWithin) {
+			best = c.exactWithin
 		}
 		last = c
 		if n++; n == l.want {
@@ -174,14 +174,14 @@ func (l *lookUp) next(goal int) (c *candidate, done bool) {
 
 // atOnce returns how many questions may be under way.
 func (l *lookUp) atOnce(cfg *Config) int {
-	if l.mayTell {
+	if l.acceptReported {
 		return min(1+l.missed, cfg.Alpha)
 	}
 	return cfg.Alpha
 }
 
-// teller returns the candidate with a short id; nil: none.
-func (l *lookUp) teller(id uint64) *candidate {
+// reporter returns the candidate with a short id; nil: none.
+func (l *lookUp) reporter(id uint64) *candidate {
 	i := slices.IndexFunc(l.list, func(t candidate) bool { return short(t.ID) == id })
 	if i < 0 {
 		return nil
@@ -189,7 +189,7 @@ func (l *lookUp) teller(id uint64) *candidate {
 	return &l.list[i]
 }
 
-// distrust abandons the nodes that one has reported and that were not asked yet.
-func (l *lookUp) distrust(teller uint64) {
-	l.list = slices.DeleteFunc(l.list, func(c candidate) bool { return c.teller == teller && c.state == waiting })
+// dropReported abandons the nodes that one has reported and that were not asked yet.
+func (l *lookUp) dropReported(teller uint64) {
+	l.list = slices.DeleteFunc(l.list, func(c candidate) bool { return c.reporter == teller && c.state == waiting })
 }

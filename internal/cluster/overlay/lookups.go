@@ -23,13 +23,13 @@ type lookUps struct {
 	regions regions
 	stats   Stats
 
-	some []*peer // scratch
-	ids  []xor.ID
-	met  []*peer // those of ids that are in the table
+	scratch    []*peer // scratch
+	ids        []xor.ID
+	metScratch []*peer // those of ids that are in the table
 }
 
-// mostAsked times K bounds the questions of a look-up.
-const mostAsked = 8
+// maxAsked times K bounds the questions of a look-up.
+const maxAsked = 8
 
 // Stats counts look-ups for Find that needed messages.
 type Stats struct {
@@ -55,14 +55,14 @@ func (s *lookUps) find(e Find) {
 		s.env.do(Found{Tag: e.Tag, Closest: closest, Exact: exact})
 		return
 	}
-	if e.Told && !e.Anew && !s.table.left {
+	if e.AcceptReported && !e.SkipCache && !s.table.leaving {
 		if told := s.regions.closest(e.ID, want, s.env.now); told != nil {
 			s.env.do(Found{Tag: e.Tag, Closest: told, Exact: true})
 			return
 		}
 	}
 	l := s.newLookUp(e.ID, want, forCaller)
-	l.tag, l.mayTell = e.Tag, e.Told
+	l.tag, l.acceptReported = e.Tag, e.AcceptReported
 	if d := depth(s.table.id, e.ID); d < len(s.table.buckets) && s.table.buckets[d].refreshed != 0 {
 		s.table.buckets[d].refreshed = s.env.now
 	}
@@ -72,9 +72,9 @@ func (s *lookUps) find(e Find) {
 // newLookUp makes a look-up that starts with the closest contacts of the table.
 func (s *lookUps) newLookUp(id xor.ID, want int, p purpose) *lookUp {
 	l := &lookUp{id: id, want: want, purpose: p}
-	s.some = s.table.closest(id, s.env.cfg.breadth(), s.some[:0])
-	l.list = make([]candidate, 0, len(s.some)+8)
-	for _, p := range s.some {
+	s.scratch = s.table.closest(id, s.env.cfg.breadth(), s.scratch[:0])
+	l.list = make([]candidate, 0, len(s.scratch)+8)
+	for _, p := range s.scratch {
 		if p != s.table.self {
 			l.add(p.Contact, 0, &s.env.cfg)
 		}
@@ -88,7 +88,7 @@ func (s *lookUps) advance(l *lookUp) {
 	for !l.over {
 		goal, _ := l.goal(&s.env.cfg)
 		c, done := l.next(goal)
-		spent := l.asked >= mostAsked*s.env.cfg.K
+		spent := l.asked >= maxAsked*s.env.cfg.K
 		if done || l.under == 0 && (c == nil || spent) {
 			s.end(l)
 			return
@@ -115,22 +115,22 @@ func (s *lookUps) resume() {
 }
 
 // advanceWith applies a node's answer.
-func (s *lookUps) advanceWith(l *lookUp, from Contact, m note) {
+func (s *lookUps) advanceWith(l *lookUp, from Contact, m parsedMessage) {
 	l.under--
 	c := l.of(from.ID)
 	if c == nil {
 		s.advance(l)
 		return
 	}
-	c.state = there
+	c.state = answered
 	c.Contact = from
-	if t := l.teller(c.teller); t != nil {
-		t.good++
+	if t := l.reporter(c.reporter); t != nil {
+		t.goodReports++
 	}
-	ids, met := s.ids[:0], s.met[:0]
+	ids, met := s.ids[:0], s.metScratch[:0]
 	list := varint.Reader{Rest: m.list}
 	for range m.count {
-		t := nextTold(&list)
+		t := nextReported(&list)
 		p, id := s.table.known(string(t.name)), from.ID
 		switch {
 		case p != nil:
@@ -140,50 +140,50 @@ func (s *lookUps) advanceWith(l *lookUp, from Contact, m note) {
 		}
 		ids, met = append(ids, id), append(met, p)
 	}
-	s.ids, s.met = ids, met
-	c.vouch(l.id, m.exact, m.count, func(i int) xor.ID { return ids[i] })
-	if l.mayTell && m.exact >= min(l.want, m.count+1) {
-		s.takeTold(l, from, m)
+	s.ids, s.metScratch = ids, met
+	c.setExact(l.id, m.exact, m.count, func(i int) xor.ID { return ids[i] })
+	if l.acceptReported && m.exact >= min(l.want, m.count+1) {
+		s.applyReport(l, from, m)
 		s.end(l)
 		return
 	}
 	list = varint.Reader{Rest: m.list}
 	for i := range min(m.count, l.breadth(&s.env.cfg)) {
-		t := nextTold(&list)
+		t := nextReported(&list)
 		if ids[i] != from.ID && ids[i] != s.table.id {
-			s.addTold(l, &t, ids[i], met[i], short(from.ID))
+			s.addReported(l, &t, ids[i], met[i], short(from.ID))
 		}
 	}
 	s.advance(l)
 }
 
-// takeTold takes an answer for the result: the node knows all nodes so close to the id.
-func (s *lookUps) takeTold(l *lookUp, from Contact, m note) {
+// applyReport takes an answer for the result: the node knows all nodes so close to the id.
+func (s *lookUps) applyReport(l *lookUp, from Contact, m parsedMessage) {
 	ids := s.ids
-	l.told = make([]Contact, 0, m.exact)
+	l.reported = make([]Contact, 0, m.exact)
 	list := varint.Reader{Rest: m.list}
 	for i := range min(m.count, m.exact) {
-		t := nextTold(&list)
-		switch p := s.met[i]; {
-		case ids[i] == s.table.id && !s.table.left:
-			l.told = append(l.told, s.table.self.Contact)
+		t := nextReported(&list)
+		switch p := s.metScratch[i]; {
+		case ids[i] == s.table.id && !s.table.leaving:
+			l.reported = append(l.reported, s.table.self.Contact)
 		case ids[i] == s.table.id:
 		case ids[i] == from.ID:
-			l.told = append(l.told, from)
+			l.reported = append(l.reported, from)
 		case p != nil:
-			l.told = append(l.told, p.Contact)
+			l.reported = append(l.reported, p.Contact)
 		default:
-			l.told = append(l.told, t.contact(ids[i]))
+			l.reported = append(l.reported, t.contact(ids[i]))
 		}
 	}
-	if len(l.told) > 0 {
-		s.regions.note(l.id, l.told, m.exact > m.count, s.env.now)
-		l.told = l.told[:min(len(l.told), l.want)]
+	if len(l.reported) > 0 {
+		s.regions.add(l.id, l.reported, m.exact > m.count, s.env.now)
+		l.reported = l.reported[:min(len(l.reported), l.want)]
 	}
 }
 
-// addTold puts a node that another has reported into the list; p if it is in the table. It copies only what it needs.
-func (s *lookUps) addTold(l *lookUp, t *told, id xor.ID, p *peer, teller uint64) {
+// addReported puts a node that another has reported into the list; p if it is in the table. It copies only what it needs.
+func (s *lookUps) addReported(l *lookUp, t *reportedContact, id xor.ID, p *peer, teller uint64) {
 	at, there := l.at(id)
 	if there || at >= 4*s.env.cfg.breadth()+l.asked {
 		return
@@ -213,24 +213,24 @@ func (s *lookUps) missed(l *lookUp, to Contact) {
 			s.absences.mark(to, false)
 		}
 	}
-	if t := l.teller(c.teller); t != nil {
-		if t.vain++; int(t.vain) > s.env.cfg.Alpha && t.vain > 2*t.good {
-			l.distrust(short(t.ID))
+	if t := l.reporter(c.reporter); t != nil {
+		if t.badReports++; int(t.badReports) > s.env.cfg.Alpha && t.badReports > 2*t.goodReports {
+			l.dropReported(short(t.ID))
 		}
 	}
 	s.advance(l)
 }
 
 func (s *lookUps) found(l *lookUp) Found {
-	if l.told != nil {
-		return Found{Tag: l.tag, Closest: l.told, Exact: true}
+	if l.reported != nil {
+		return Found{Tag: l.tag, Closest: l.reported, Exact: true}
 	}
 	f := Found{Tag: l.tag}
 	_, f.Exact = l.goal(&s.env.cfg)
 	for i := range l.list {
 		switch c := &l.list[i]; {
 		case len(f.Closest) == l.want:
-		case c.state == there:
+		case c.state == answered:
 			f.Closest = append(f.Closest, c.Contact)
 		case c.state != failing:
 			f.Exact = false
@@ -240,7 +240,7 @@ func (s *lookUps) found(l *lookUp) Found {
 	for at > 0 && xor.Compare(s.table.id, f.Closest[at-1].ID, l.id) < 0 {
 		at--
 	}
-	if at < l.want && !s.table.left {
+	if at < l.want && !s.table.leaving {
 		f.Closest = slices.Insert(f.Closest, at, s.table.self.Contact)[:min(len(f.Closest)+1, l.want)]
 	}
 	return f
@@ -264,7 +264,7 @@ func (s *lookUps) end(l *lookUp) {
 func (s *lookUps) count(l *lookUp) {
 	s.stats.LookUps++
 	s.stats.Asked += uint64(l.asked)
-	if i := slices.IndexFunc(l.list, func(c candidate) bool { return c.state == there }); i >= 0 {
+	if i := slices.IndexFunc(l.list, func(c candidate) bool { return c.state == answered }); i >= 0 {
 		s.stats.Hops += uint64(l.list[i].hops)
 	}
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // A note is a message taken apart.
-type note struct {
+type parsedMessage struct {
 	kind    byte
 	number  uint32
 	id      xor.ID
@@ -45,7 +45,7 @@ type note struct {
 const sender = ""
 
 // parse takes a message apart. Its list is a part of data.
-func parse(data []byte) (m note, err error) {
+func parse(data []byte) (m parsedMessage, err error) {
 	if len(data) > MaxMessage {
 		return m, ErrMessage
 	}
@@ -58,7 +58,7 @@ func parse(data []byte) (m note, err error) {
 	case pingQuestion, pingAnswer, farewell:
 	case findQuestion:
 		copy(m.id[:], r.Take(xor.Size))
-		m.want = int(min(r.Uint(), mostContacts))
+		m.want = int(min(r.Uint(), maxContacts))
 	case findAnswer:
 		exact := r.Uint()
 		readList(&r, &m)
@@ -76,7 +76,7 @@ func parse(data []byte) (m note, err error) {
 	default:
 		return m, ErrMessage
 	}
-	if !r.Whole() {
+	if !r.Complete() {
 		return m, ErrMessage
 	}
 	return m, nil
@@ -91,9 +91,9 @@ func read32(r *varint.Reader) uint32 {
 }
 
 // readList finds where a list of contacts ends, and that all in it is within the bounds.
-func readList(r *varint.Reader, m *note) {
+func readList(r *varint.Reader, m *parsedMessage) {
 	count := r.Uint()
-	if count > mostContacts {
+	if count > maxContacts {
 		r.Bad = true
 		return
 	}
@@ -117,14 +117,14 @@ func readList(r *varint.Reader, m *note) {
 }
 
 // A told is a contact as it stands in a message; nothing of it is kept.
-type told struct {
+type reportedContact struct {
 	name  []byte
 	count int
 	addrs []byte
 }
 
-// nextTold reads one contact of a list that parse has found to be good.
-func nextTold(r *varint.Reader) (c told) {
+// nextReported reads one contact of a list that parse has found to be good.
+func nextReported(r *varint.Reader) (c reportedContact) {
 	c.name = r.Bytes()
 	c.count = int(r.Uint())
 	c.addrs = r.Rest
@@ -136,7 +136,7 @@ func nextTold(r *varint.Reader) (c told) {
 }
 
 // contact copies what was told, into one string and one slice.
-func (c *told) contact(id xor.ID) Contact {
+func (c *reportedContact) contact(id xor.ID) Contact {
 	all := make([]byte, 0, MaxName+128)
 	all = append(all, c.name...)
 	var ends [MaxAddrs]int

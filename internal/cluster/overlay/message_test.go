@@ -12,10 +12,10 @@ import (
 )
 
 // listed are the contacts of a note, as they were written.
-func listed(m note) (all []Contact) {
+func listed(m parsedMessage) (all []Contact) {
 	r := varint.Reader{Rest: m.list}
 	for range m.count {
-		t := nextTold(&r)
+		t := nextReported(&r)
 		all = append(all, t.contact(IDOf(string(t.name))))
 	}
 	return all
@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// good are messages of all kinds.
+// goodReports are messages of all kinds.
 func good() (all [][]byte) {
 	w := head(findAnswer, 1, 0)
 	w.Uint(1)
@@ -183,7 +183,7 @@ func FuzzStep(f *testing.F) {
 		f.Add(data, data, uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte, n uint8) {
-		o := New(Config{Self: Contact{Node: "self"}, K: 2, Neighbours: 2, Alpha: 2})
+		o := New(Config{Self: Contact{Node: "self"}, K: 2, Neighbors: 2, Alpha: 2})
 		o.questions.number = 0
 		now := time.Unix(1e9, 0)
 		o.Step(now, []Event{Join{Contacts: []Contact{{Node: "x"}, {Node: "y"}}}, Find{ID: IDOf("z"), Want: 2}}, nil)

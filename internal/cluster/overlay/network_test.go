@@ -28,7 +28,7 @@ func names(contacts []overlay.Contact) []string {
 func lookUps(t *testing.T, w *overlaytest.World, nodes []*overlaytest.Node, ids []xor.ID, want int) {
 	t.Helper()
 	for i, n := range nodes {
-		n.Tell(overlay.Find{ID: ids[i], Tag: uint64(i), Want: want})
+		n.Handle(overlay.Find{ID: ids[i], Tag: uint64(i), Want: want})
 	}
 	for range 120 {
 		w.Run(time.Second)
@@ -66,7 +66,7 @@ func joinAll(w *overlaytest.World, n int, pause time.Duration) {
 		if len(w.Live()) == 0 {
 			w.Start(name)
 		} else {
-			w.Start(name, w.Any().Name)
+			w.Start(name, w.RandomNode().Name)
 		}
 		if pause > 0 {
 			w.Run(time.Duration(w.Rand().Int64N(int64(pause))))
@@ -86,7 +86,7 @@ func TestEveryNetworkOfEightIDs(t *testing.T) {
 	for members := 1; members < 256; members++ {
 		for k := 1; k <= 2; k++ {
 			w := overlaytest.New(uint64(members))
-			w.Config = overlay.Config{Width: 3, K: k, Neighbours: k, Refresh: time.Minute, Check: 20 * time.Second}
+			w.Config = overlay.Config{Width: 3, K: k, Neighbors: k, Refresh: time.Minute, Check: 20 * time.Second}
 			var last string
 			for _, i := range w.Rand().Perm(8) {
 				switch {
@@ -141,7 +141,7 @@ func TestEveryNodeFindsTheClosest(t *testing.T) {
 				w := overlaytest.New(seed)
 				w.Config = overlay.Config{Width: space.width}
 				if seed%2 == 0 { // so few contacts that most nodes know a part of the others only
-					w.Config.K, w.Config.Neighbours = 3, 4
+					w.Config.K, w.Config.Neighbors = 3, 4
 				}
 				w.Config.Refresh, w.Config.Check = 2*time.Minute, 30*time.Second
 				nodes := 2 + w.Rand().IntN(space.nodes-1)
@@ -178,7 +178,7 @@ func TestEveryIDOfASmallSpace(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	w := overlaytest.New(seed)
-	w.Config = overlay.Config{Width: 8, K: 3, Neighbours: 4, Refresh: 2 * time.Minute, Check: 30 * time.Second}
+	w.Config = overlay.Config{Width: 8, K: 3, Neighbors: 4, Refresh: 2 * time.Minute, Check: 30 * time.Second}
 	joinAll(w, 24, time.Second)
 	w.Run(2 * time.Minute)
 	live := slices.Clone(w.Live())
@@ -221,16 +221,16 @@ func TestChurn(t *testing.T) {
 	w.Run(time.Minute)
 	t.Logf("none come or go: %.2f messages/s a node, %.0f bytes/s, %.2f steps/s; %.2f contacts an hour are taken "+
 		"for dead and live", rate(w, w.Messages, time.Minute), rate(w, w.Bytes, time.Minute), rate(w, w.Steps, time.Minute),
-		3600*rate(w, w.Mistaken, time.Minute))
+		3600*rate(w, w.FalseDeaths, time.Minute))
 
 	var next func()
 	next = func() {
-		if n := w.Any(); w.Rand().IntN(2) == 0 {
+		if n := w.RandomNode(); w.Rand().IntN(2) == 0 {
 			w.Leave(n)
 		} else {
 			w.Crash(n)
 		}
-		w.Start(w.Names(1)[0], w.Any().Name, w.Any().Name, w.Any().Name)
+		w.Start(w.Names(1)[0], w.RandomNode().Name, w.RandomNode().Name, w.RandomNode().Name)
 		w.After(time.Duration(w.Rand().ExpFloat64()*float64(stay)/float64(nodes)), next)
 	}
 	next()
@@ -248,7 +248,7 @@ func TestChurn(t *testing.T) {
 			if w.Rand().IntN(2) > 0 {
 				continue
 			}
-			n, asked := w.Any(), w.Now()
+			n, asked := w.RandomNode(), w.Now()
 			n.OnFound = func(f overlay.Found) {
 				if n.Alive {
 					found.count(names(f.Closest), f.Exact, w.Closest(id, 3))
@@ -256,7 +256,7 @@ func TestChurn(t *testing.T) {
 					longest = max(longest, w.Now()-asked)
 				}
 			}
-			n.Tell(overlay.Find{ID: id, Want: 3})
+			n.Handle(overlay.Find{ID: id, Want: 3})
 		}
 		w.Run(time.Second)
 	}

@@ -36,7 +36,7 @@ type Overlay struct {
 	lookUps   lookUps
 	upkeep    upkeep
 	timer     time.Duration // for when it is set; 0: it is not
-	some      []*peer       // scratch
+	scratch   []*peer       // scratch
 }
 
 // New returns the Overlay of a node that knows no other.
@@ -49,7 +49,7 @@ func New(cfg Config) *Overlay {
 	o.questions = exchange{env: env, table: table, number: env.rng.Uint32N(1 << 20)}
 	o.watch = watch{env: env, table: table, absences: absences, questions: &o.questions}
 	o.liveness = liveness{env: env, table: table, absences: absences, questions: &o.questions, watch: &o.watch,
-		buried: o.upkeep.lost}
+		removed: o.upkeep.lost}
 	o.lookUps = lookUps{env: env, table: table, absences: absences, ask: o.questions.ask, ended: o.upkeep.lookedUp,
 		regions: newRegions()}
 	o.upkeep = upkeep{env: env, table: table, absences: absences, questions: &o.questions, lookUps: &o.lookUps}
@@ -68,20 +68,20 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 	before := o.env.now
 	o.env.now, o.env.out = max(o.env.now, now.Sub(o.env.began)), out
 	if o.env.now-before > o.env.cfg.Notice && before > 0 { // the process was asleep: the neighbours may be others
-		o.watch.placed = false
-		o.watch.unsettle()
+		o.watch.positioned = false
+		o.watch.requestLists()
 	}
 	for _, e := range in {
 		o.apply(e)
 	}
 	o.questions.expire(o.failed)
-	o.watch.askNeighbours()
-	if o.upkeep.chores <= o.env.now+o.watch.early() {
+	o.watch.askNeighbors()
+	if o.upkeep.choresAt <= o.env.now+o.watch.leadTime() {
 		o.upkeep.doChores()
 	}
 	o.lookUps.resume()
-	o.watch.settle()
-	o.watch.freshen()
+	o.watch.extendPrefix()
+	o.watch.updateFresh()
 	o.plan()
 	out, o.env.out = o.env.out, nil
 	return out
@@ -94,8 +94,8 @@ func (o *Overlay) Closest(id xor.ID, n int, out []Contact) (closest []Contact, e
 	return o.table.appendClosest(id, n, out)
 }
 
-// Neighbours appends the nearest nodes that are known to live, the nearest first.
-func (o *Overlay) Neighbours(out []Contact) []Contact {
+// Neighbors appends the nearest nodes that are known to live, the nearest first.
+func (o *Overlay) Neighbors(out []Contact) []Contact {
 	for _, p := range o.table.near {
 		out = append(out, p.Contact)
 	}
@@ -145,7 +145,7 @@ func (o *Overlay) Len() int { return o.table.live }
 // Size estimates the number of nodes, this one included: exactly if they are few, else by the distances of its
 // neighbours.
 func (o *Overlay) Size() int {
-	if o.table.live <= o.env.cfg.Neighbours || len(o.table.near) == 0 {
+	if o.table.live <= o.env.cfg.Neighbors || len(o.table.near) == 0 {
 		return o.table.live + 1
 	}
 	var farthest xor.ID
@@ -169,8 +169,8 @@ func (o *Overlay) apply(e Event) {
 	case Find:
 		o.lookUps.find(e)
 	case Lost:
-		o.questions.lost(Contact{Node: e.Node, ID: o.table.idOf(e.Node)})
-	case Doubt:
+		o.questions.failQuestions(Contact{Node: e.Node, ID: o.table.idOf(e.Node)})
+	case Suspect:
 		if p := o.table.known(e.Node); p != nil {
 			o.questions.ping(p)
 		}
@@ -194,10 +194,10 @@ func (o *Overlay) message(e Message) {
 	if from.ID = o.table.idOf(from.Node); from.ID == o.table.id {
 		return
 	}
-	if o.table.left && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
+	if o.table.leaving && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
 		o.env.send(from, varint.Writer{farewell})
 		if o.table.live == 0 { // its caller needs a node that takes over its data
-			o.liveness.hear(from)
+			o.liveness.heard(from)
 		}
 		return
 	}
@@ -206,24 +206,24 @@ func (o *Overlay) message(e Message) {
 		o.table.dropSpare(from.ID)
 		o.absences.mark(from, true)
 		if p := o.table.known(from.Node); p != nil {
-			o.liveness.bury(p, true)
+			o.liveness.remove(p, true)
 		}
-		o.questions.forgo(from) // an answer that it sent before may still arrive, and is no sign of life
+		o.questions.dropQuestions(from) // an answer that it sent before may still arrive, and is no sign of life
 	case pingQuestion:
 		o.env.send(from, head(pingAnswer, m.number, 0))
-		o.liveness.hear(from)
+		o.liveness.heard(from)
 	case findQuestion:
 		o.answerFind(from, m)
-		o.liveness.hear(from)
+		o.liveness.heard(from)
 	case nearQuestion:
 		o.answerNear(from, m)
-		o.liveness.hear(from)
+		o.liveness.heard(from)
 	default: // an answer to no question that is under way is a sign of life, no more
-		o.liveness.hear(from)
+		o.liveness.heard(from)
 	}
 }
 
-func (o *Overlay) answered(q question, from Contact, m note) {
+func (o *Overlay) answered(q question, from Contact, m parsedMessage) {
 	from.ID = q.to.ID
 	if len(from.Addrs) == 0 {
 		from.Addrs = q.to.Addrs
@@ -232,7 +232,7 @@ func (o *Overlay) answered(q question, from Contact, m note) {
 	switch {
 	case m.kind == nearAnswer && p != nil && p.near:
 		o.watch.applyList(p, m)
-	case q.healed:
+	case q.healing:
 		o.watch.tryListed(from.ID, m)
 	case q.lookUp != nil && !q.lookUp.over:
 		if q.late {
@@ -249,19 +249,19 @@ func (o *Overlay) failed(q question) {
 	o.liveness.failed(q)
 }
 
-func (o *Overlay) answerFind(to Contact, m note) {
-	o.some = o.table.closest(m.id, min(m.want, o.env.cfg.breadth()), o.some[:0])
+func (o *Overlay) answerFind(to Contact, m parsedMessage) {
+	o.scratch = o.table.closest(m.id, min(m.want, o.env.cfg.breadth()), o.scratch[:0])
 	exact := 0
 	if o.table.joined {
-		exact = o.table.exact(m.id, o.some)
+		exact = o.table.exact(m.id, o.scratch)
 	}
-	w := head(findAnswer, m.number, 1+listRoom(o.some))
+	w := head(findAnswer, m.number, 1+listRoom(o.scratch))
 	w.Uint(uint64(exact))
-	writeList(&w, o.some, o.table.self)
+	writeList(&w, o.scratch, o.table.self)
 	o.env.send(to, w)
 }
 
-func (o *Overlay) answerNear(to Contact, m note) {
+func (o *Overlay) answerNear(to Contact, m parsedMessage) {
 	var list []*peer
 	if m.have != o.table.version {
 		list = o.table.near
@@ -283,15 +283,15 @@ func (o *Overlay) leave() {
 			o.env.send(p.Contact, bye)
 		}
 	}
-	o.table.left, o.watch.placed = true, false
+	o.table.leaving, o.watch.positioned = true, false
 }
 
 // plan sets the timer for what is due first.
 func (o *Overlay) plan() {
-	due := o.upkeep.chores
+	due := o.upkeep.choresAt
 	due = min(o.questions.due(due), o.table.due)
-	if o.watch.placed && o.table.live == 0 {
-		due = min(due, o.watch.fresh-o.watch.margin()/2)
+	if o.watch.positioned && o.table.live == 0 {
+		due = min(due, o.watch.fresh-o.watch.trustTime()/2)
 	}
 	due = max(due, o.env.now+o.env.cfg.Timeout/32)
 	if due != o.timer {

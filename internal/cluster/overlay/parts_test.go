@@ -26,7 +26,7 @@ func contact(i int) Contact {
 // TestAnAnswerCountsOnce asks nodes: an answer counts from the node that was asked, once, also if it is late, and not
 // after a farewell.
 func TestAnAnswerCountsOnce(t *testing.T) {
-	env, table := newParts(Config{Questions: 3, Neighbours: 2})
+	env, table := newParts(Config{Questions: 3, Neighbors: 2})
 	x := &exchange{env: env, table: table}
 	for i := range 4 {
 		if asked := x.ask(question{kind: pingQuestion, to: contact(i)}); asked != (i < 3) {
@@ -34,14 +34,14 @@ func TestAnAnswerCountsOnce(t *testing.T) {
 		}
 	}
 	answers := func(from, number int, kind byte) bool {
-		_, answers := x.take(contact(from).Node, &note{kind: kind, number: uint32(number)})
+		_, answers := x.take(contact(from).Node, &parsedMessage{kind: kind, number: uint32(number)})
 		return answers
 	}
 	if answers(0, 2, pingAnswer) || answers(0, 1, nearAnswer) || !answers(0, 1, pingAnswer) ||
 		answers(0, 1, pingAnswer) {
 		t.Error("an answer of another node or kind counts, or one counts twice or never")
 	}
-	x.forgo(contact(2))
+	x.dropQuestions(contact(2))
 	env.now += env.cfg.Timeout
 	var failed []string
 	x.expire(func(q question) { failed = append(failed, q.to.Node) })
@@ -78,10 +78,10 @@ func TestANodeThatMovedIsNotAbsent(t *testing.T) {
 	if env.now += time.Hour; a.has(contact(0)) {
 		t.Error("an absence does not end")
 	}
-	for i := range 3 * mostAbsent {
+	for i := range 3 * maxAbsent {
 		a.mark(contact(i), false)
 	}
-	if len(a.recent.all) > mostAbsent || !a.has(contact(3*mostAbsent-1)) {
+	if len(a.recent.all) > maxAbsent || !a.has(contact(3*maxAbsent-1)) {
 		t.Errorf("%d absences are retained", len(a.recent.all))
 	}
 }
@@ -98,7 +98,7 @@ func found(t *testing.T, env *env) Found {
 
 // TestALookUpFindsLiveNodes looks up an id: the result are the closest nodes that answer, whatever the others do.
 func TestALookUpFindsLiveNodes(t *testing.T) {
-	env, table := newParts(Config{K: 4, Tries: 1, Neighbours: 4, Alpha: 2})
+	env, table := newParts(Config{K: 4, Tries: 1, Neighbors: 4, Alpha: 2})
 	env.cfg.LookUps = 1
 	a := &absences{env: env}
 	var asked []question
@@ -124,7 +124,7 @@ func TestALookUpFindsLiveNodes(t *testing.T) {
 			continue
 		}
 		live = append(live, q.to)
-		s.advanceWith(q.lookUp, q.to, note{kind: findAnswer})
+		s.advanceWith(q.lookUp, q.to, parsedMessage{kind: findAnswer})
 	}
 	live = append(live, table.self.Contact)
 	slices.SortFunc(live, func(a, b Contact) int { return xor.Compare(a.ID, b.ID, id) })
@@ -152,7 +152,7 @@ func (a *asks) try(c Contact, _ byte, _ uint64) bool {
 	a.tries = append(a.tries, c.Node)
 	return true
 }
-func (a *asks) awaitsNeighbour() bool { return false }
+func (a *asks) awaitsNeighbor() bool { return false }
 
 // TestOnlyAnswersAdmit hears of a node, gets its answer, and then none for some questions.
 func TestOnlyAnswersAdmit(t *testing.T) {
@@ -160,14 +160,14 @@ func TestOnlyAnswersAdmit(t *testing.T) {
 	asks, lost := &asks{}, []string(nil)
 	a := &absences{env: env}
 	v := &liveness{env: env, table: table, absences: a, questions: asks,
-		watch:  &watch{env: env, table: table, absences: a, questions: asks},
-		buried: func(c Contact, near bool) { lost = append(lost, fmt.Sprint(c.Node, near)) }}
+		watch:   &watch{env: env, table: table, absences: a, questions: asks},
+		removed: func(c Contact, near bool) { lost = append(lost, fmt.Sprint(c.Node, near)) }}
 	c := contact(1)
-	if v.hear(c); table.live != 0 || len(asks.tries) != 1 {
+	if v.heard(c); table.live != 0 || len(asks.tries) != 1 {
 		t.Errorf("a question has brought %d contacts into the table; %v are asked", table.live, asks.tries)
 	}
 	p := v.answered(question{to: c, asked: env.now}, c)
-	if p == nil || table.known(c.Node) != p || !p.near || p.vouched != env.now {
+	if p == nil || table.known(c.Node) != p || !p.near || p.confirmed != env.now {
 		t.Fatalf("an answer brings %+v", p)
 	}
 	together := question{to: c, asked: env.now + 1}
@@ -185,27 +185,27 @@ func TestOnlyAnswersAdmit(t *testing.T) {
 
 // TestAPlaceIsKnownWhenAllListsAreHere lets neighbours send their lists, one after the other.
 func TestAPlaceIsKnownWhenAllListsAreHere(t *testing.T) {
-	env, table := newParts(Config{Neighbours: 4})
+	env, table := newParts(Config{Neighbors: 4})
 	w := &watch{env: env, table: table, absences: &absences{env: env}, questions: &asks{}}
 	table.joined, table.prefix = true, xor.Bits
 	for i := range 3 {
-		p := &peer{Contact: contact(i), vouched: env.now}
+		p := &peer{Contact: contact(i), confirmed: env.now}
 		table.insert(p)
 	}
-	w.unsettle()
+	w.requestLists()
 	for i := range 3 {
-		w.settle()
-		if w.freshen(); w.settled || w.placed || len(env.out) > 0 {
+		w.extendPrefix()
+		if w.updateFresh(); w.complete || w.positioned || len(env.out) > 0 {
 			t.Fatalf("the place is known by %d lists of 3", i)
 		}
-		w.applyList(table.known(contact(i).Node), note{listed: true, version: 5})
+		w.applyList(table.known(contact(i).Node), parsedMessage{listed: true, version: 5})
 	}
-	w.settle()
-	w.freshen()
-	if !w.placed || table.prefix != 0 || len(env.out) != 1 {
-		t.Fatalf("placed %v, prefix %d, %+v", w.placed, table.prefix, env.out)
+	w.extendPrefix()
+	w.updateFresh()
+	if !w.positioned || table.prefix != 0 || len(env.out) != 1 {
+		t.Fatalf("placed %v, prefix %d, %+v", w.positioned, table.prefix, env.out)
 	}
-	if f, is := env.out[0].(Fresh); !is || !f.Until.Equal(env.began.Add(env.now+w.margin())) {
+	if f, is := env.out[0].(Fresh); !is || !f.Until.Equal(env.began.Add(env.now+w.trustTime())) {
 		t.Errorf("it promises %+v", env.out[0])
 	}
 }

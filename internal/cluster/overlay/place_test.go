@@ -22,7 +22,7 @@ func TestNewcomersFindTheirPlaceSoon(t *testing.T) {
 	w.Run(5 * time.Minute)
 	late, longest := 0, time.Duration(0)
 	for range 200 {
-		n := w.Start(w.Names(1)[0], w.Any().Name, w.Any().Name, w.Any().Name)
+		n := w.Start(w.Names(1)[0], w.RandomNode().Name, w.RandomNode().Name, w.RandomNode().Name)
 		began := w.Now()
 		for n.Fresh == 0 && w.Now() < began+5*time.Minute {
 			w.Run(time.Second)
@@ -43,13 +43,13 @@ func TestNewcomersFindTheirPlaceSoon(t *testing.T) {
 // out at once, and of a contact that lives that it does.
 func TestDoubtFindsTheDead(t *testing.T) {
 	w := overlaytest.New(3)
-	w.Config = overlay.Config{Neighbours: 4, Check: time.Hour}
+	w.Config = overlay.Config{Neighbors: 4, Check: time.Hour}
 	joinAll(w, 40, 500*time.Millisecond)
 	w.Run(time.Minute)
 	n := w.Live()[0]
 	var dead, lives []string
 	for i, o := range slices.Clone(w.Live()[1:]) {
-		switch near := slices.ContainsFunc(n.Neighbours(nil), func(c overlay.Contact) bool { return c.Node == o.Name }); {
+		switch near := slices.ContainsFunc(n.Neighbors(nil), func(c overlay.Contact) bool { return c.Node == o.Name }); {
 		case near || !n.Table[o.Name]:
 		case i%2 == 0:
 			dead = append(dead, o.Name)
@@ -71,7 +71,7 @@ func TestDoubtFindsTheDead(t *testing.T) {
 		t.Fatalf("%d of %d who are dead are known, %d of %d who live", known(dead), len(dead), known(lives), len(lives))
 	}
 	for _, name := range slices.Concat(dead, lives) {
-		n.Tell(overlay.Doubt{Node: name})
+		n.Handle(overlay.Suspect{Node: name})
 	}
 	before := known(lives)
 	if w.Run(5 * time.Second); known(dead) > 0 || known(lives) < before {

@@ -16,29 +16,29 @@ type region struct {
 }
 
 type regionKey struct {
-	first xor.ID // the bits, and zeros
-	bits  int
+	prefix xor.ID // the bits, and zeros
+	bits   int
 }
 
 // regions are those that others have told of lately.
 type regions struct {
 	all *bounded.Recent[regionKey, region]
 	// how many bits they have, the least and the most
-	least, most int
+	minBits, maxBits int
 }
 
 const (
-	mostRegions = 1024
-	regionFor   = 30 * time.Second
+	maxRegions = 1024
+	regionTTL  = 30 * time.Second
 )
 
 func newRegions() regions {
-	return regions{all: bounded.NewRecent[regionKey, region](mostRegions), least: xor.Bits, most: -1}
+	return regions{all: bounded.NewRecent[regionKey, region](maxRegions), minBits: xor.Bits, maxBits: -1}
 }
 
 // note takes in contacts, sorted by distance from an id, which are all nodes so close to it. whole says that there are
 // no others at all.
-func (r *regions) note(id xor.ID, closest []Contact, whole bool, now time.Duration) {
+func (r *regions) add(id xor.ID, closest []Contact, whole bool, now time.Duration) {
 	bits, n := 0, len(closest)
 	if !whole { // the last may have others beside it that are farther
 		bits = depth(id, closest[n-1].ID) + 1
@@ -49,13 +49,13 @@ func (r *regions) note(id xor.ID, closest []Contact, whole bool, now time.Durati
 	if n == 0 {
 		return
 	}
-	r.all.Put(regionKey{id.Truncate(bits), bits}, region{closest[:n:n], now + regionFor})
-	r.least, r.most = min(r.least, bits), max(r.most, bits)
+	r.all.Put(regionKey{id.Truncate(bits), bits}, region{closest[:n:n], now + regionTTL})
+	r.minBits, r.maxBits = min(r.minBits, bits), max(r.maxBits, bits)
 }
 
 // closest are the nodes closest to an id, the closest first, if so many are known.
 func (r *regions) closest(id xor.ID, n int, now time.Duration) []Contact {
-	for bits := r.most; bits >= r.least; bits-- {
+	for bits := r.maxBits; bits >= r.minBits; bits-- {
 		part, ok := r.all.Get(regionKey{id.Truncate(bits), bits})
 		if !ok || part.until <= now || len(part.nodes) < n {
 			continue

@@ -14,7 +14,7 @@ import (
 func tell(w *overlaytest.World, n *overlaytest.Node, find overlay.Find) (found overlay.Found) {
 	done := false
 	n.OnFound = func(f overlay.Found) { found, done = f, true }
-	n.Tell(find)
+	n.Handle(find)
 	for range 600 {
 		if done {
 			break
@@ -29,12 +29,12 @@ func tell(w *overlaytest.World, n *overlaytest.Node, find overlay.Find) (found o
 // needs no message.
 func TestLookUpsOfARegionAreShared(t *testing.T) {
 	w := quiet(t, 200)
-	n := w.Any()
+	n := w.RandomNode()
 	asked := func(ids int) float64 {
 		before := n.Stats().Asked
 		for range ids {
 			id := w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
-			f := tell(w, n, overlay.Find{ID: id, Want: 3, Told: true})
+			f := tell(w, n, overlay.Find{ID: id, Want: 3, AcceptReported: true})
 			if !f.Exact || !slices.Equal(names(f.Closest), w.Closest(id, 3)) {
 				t.Fatalf("found %q (exact %v), right is %q", names(f.Closest), f.Exact, w.Closest(id, 3))
 			}
@@ -54,26 +54,26 @@ func TestLookUpsOfARegionAreShared(t *testing.T) {
 // TestARegionIsNotBelievedForLong lets a node die that another one was told of.
 func TestARegionIsNotBelievedForLong(t *testing.T) {
 	w := quiet(t, 200)
-	n, believed := w.Any(), 0
+	n, believed := w.RandomNode(), 0
 	for range 10 {
 		id := w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
 		for n.ID.FirstDiff(id) < 255 { // far from what it knows itself
 			id = w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
 		}
-		closest := tell(w, n, overlay.Find{ID: id, Want: 3, Told: true}).Closest
+		closest := tell(w, n, overlay.Find{ID: id, Want: 3, AcceptReported: true}).Closest
 		dead := w.ByID(closest[0].ID)
 		w.Crash(dead)
 		w.Run(12 * time.Second) // its neighbours have noticed
-		find := overlay.Find{ID: id, Want: 3, Told: true}
+		find := overlay.Find{ID: id, Want: 3, AcceptReported: true}
 		if f := tell(w, n, find); slices.Contains(names(f.Closest), dead.Name) {
 			believed++
 		}
-		find.Anew = true
+		find.SkipCache = true
 		if f := tell(w, n, find); !slices.Equal(names(f.Closest), w.Closest(id, 3)) {
 			t.Errorf("anew it has found %q, right is %q", names(f.Closest), w.Closest(id, 3))
 		}
 		w.Run(31 * time.Second)
-		find.Anew = false
+		find.SkipCache = false
 		if f := tell(w, n, find); !slices.Equal(names(f.Closest), w.Closest(id, 3)) {
 			t.Errorf("later it has found %q, right is %q", names(f.Closest), w.Closest(id, 3))
 		}

@@ -12,16 +12,16 @@ import (
 // first step.
 type peer struct {
 	Contact
-	heard    time.Duration // when a message of it came, the last time
-	answered time.Duration // the same of an answer
-	vouched  time.Duration // when the last question was asked that it has answered; 0: none was
-	failed   time.Duration // when a question to it failed, the last time
-	next     time.Duration // a neighbour's: when it is asked again
-	version  uint32        // of its list of neighbours, as far as that is known; 0: it is not
-	fails    uint8         // questions that failed since it was heard of
-	live     bool          // it is in the table
-	near     bool          // it is a neighbour
-	pinged   bool          // a question whether it lives is under way
+	heard     time.Duration // when a message of it came, the last time
+	answered  time.Duration // the same of an answer
+	confirmed time.Duration // when the last question was asked that it has answered; 0: none was
+	failed    time.Duration // when a question to it failed, the last time
+	next      time.Duration // a neighbour's: when it is asked again
+	version   uint32        // of its list of neighbours, as far as that is known; 0: it is not
+	fails     uint8         // questions that failed since it was heard of
+	live      bool          // it is in the table
+	near      bool          // it is a neighbour
+	pinged    bool          // a question whether it lives is under way
 }
 
 // A table guards the contacts of a node: who is in which bucket, who the neighbours are, and which nodes are closest to
@@ -39,11 +39,11 @@ type table struct {
 	live    int              // contacts in all buckets
 	spares  int
 	joined  bool          // the node has looked itself up, or is the first
-	left    bool          // the node is about to leave
-	moved   bool          // contacts have come, gone, or vouched for this node since the last Fresh was considered
+	leaving bool          // the node is about to leave
+	changed bool          // contacts have come, gone, or vouched for this node since the last Fresh was considered
 	due     time.Duration // earliest time of the next question to a neighbour
 	prefix  int           // all nodes that share so many first bits with the node are neighbours, as far as those know
-	some    []*peer       // scratch
+	scratch []*peer       // scratch
 }
 
 // A bucket is the contacts whose ids have their first difference from the node's own at one bit.
@@ -79,7 +79,7 @@ func find(peers []*peer, id xor.ID) *peer {
 	return nil
 }
 
-// known finds a contact that has answered.
+// hasExact finds a contact that has answered.
 func (t *table) known(node string) *peer { return t.named[node] }
 
 func (t *table) knownSpare(id xor.ID) *peer {
@@ -92,19 +92,19 @@ func (t *table) knownSpare(id xor.ID) *peer {
 // isNear reports whether a node would be a neighbour.
 func (t *table) isNear(id xor.ID) bool {
 	n := len(t.near)
-	return n < t.cfg.Neighbours || xor.Compare(id, t.near[n-1].ID, t.id) < 0
+	return n < t.cfg.Neighbors || xor.Compare(id, t.near[n-1].ID, t.id) < 0
 }
 
 // hasRoom reports whether a bucket takes one more contact that is no neighbour.
 func (t *table) hasRoom(b *bucket) bool {
-	return t.far(b) < t.cfg.K && t.live < t.cfg.Contacts+len(t.near)
+	return t.countFar(b) < t.cfg.K && t.live < t.cfg.Contacts+len(t.near)
 }
 
-// wants reports whether a bucket has less than half of the contacts for which it has room: others are looked for.
-func (t *table) wants(b *bucket) bool { return t.far(b) < (t.cfg.K+1)/2 && t.hasRoom(b) }
+// needsContacts reports whether a bucket has less than half of the contacts for which it has room: others are looked for.
+func (t *table) needsContacts(b *bucket) bool { return t.countFar(b) < (t.cfg.K+1)/2 && t.hasRoom(b) }
 
-// far counts a bucket's contacts that are no neighbours.
-func (t *table) far(b *bucket) (n int) {
+// countFar counts a bucket's contacts that are no neighbours.
+func (t *table) countFar(b *bucket) (n int) {
 	for _, p := range b.live {
 		if !p.near {
 			n++
@@ -119,44 +119,44 @@ func (t *table) insert(p *peer) (displaced *peer) {
 	b := t.bucket(p.ID)
 	b.live = append(b.live, p)
 	t.named[p.Node], p.live = p, true
-	t.moved = true
+	t.changed = true
 	t.live++
 	if t.isNear(p.ID) {
-		displaced = t.draw(p)
+		displaced = t.addNeighbor(p)
 	}
 	return displaced
 }
 
-// draw makes a contact a neighbour. The farthest one may not be a neighbour any more; it is returned if there is no
+// addNeighbor makes a contact a neighbour. The farthest one may not be a neighbour any more; it is returned if there is no
 // room for it elsewhere.
-func (t *table) draw(p *peer) *peer {
+func (t *table) addNeighbor(p *peer) *peer {
 	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.id) })
 	t.near = slices.Insert(t.near, at, p)
 	p.near, p.version = true, 0
 	t.due = 0
 	t.version++
 	var last *peer
-	if n := len(t.near) - 1; n == t.cfg.Neighbours {
+	if n := len(t.near) - 1; n == t.cfg.Neighbors {
 		last = t.near[n]
 		t.near[n] = nil
 		t.near = t.near[:n]
 		last.near = false
 	}
-	t.prefix = max(t.prefix, t.watched())
+	t.prefix = max(t.prefix, t.watchedPrefix())
 	if last == nil {
 		return nil
 	}
-	if b := t.bucket(last.ID); t.far(b) > t.cfg.K || t.live > t.cfg.Contacts+len(t.near) {
+	if b := t.bucket(last.ID); t.countFar(b) > t.cfg.K || t.live > t.cfg.Contacts+len(t.near) {
 		t.remove(last)
 		return last
 	}
 	return nil
 }
 
-// watched is for how many first bits of its own id the node has room to know all nodes that have them, too: those are
+// watchedPrefix is for how many first bits of its own id the node has room to know all nodes that have them, too: those are
 // each other's neighbours, so that each hears of all. Others may lie beyond the farthest neighbour.
-func (t *table) watched() int {
-	if n := len(t.near); n == t.cfg.Neighbours {
+func (t *table) watchedPrefix() int {
+	if n := len(t.near); n == t.cfg.Neighbors {
 		return depth(t.id, t.near[n-1].ID) + 1
 	}
 	return 0
@@ -165,19 +165,19 @@ func (t *table) watched() int {
 // remove takes a contact out of the table, and lets the nearest that is no neighbour take its place among those.
 func (t *table) remove(p *peer) {
 	b := t.bucket(p.ID)
-	b.live = cut(b.live, p)
+	b.live = removePeer(b.live, p)
 	delete(t.named, p.Node)
 	p.live = false
-	t.moved = true
+	t.changed = true
 	t.live--
 	if !p.near {
 		return
 	}
 	p.near = false
-	t.near = cut(t.near, p)
+	t.near = removePeer(t.near, p)
 	t.version++
 	if next := t.nearestFar(); next != nil {
-		t.draw(next)
+		t.addNeighbor(next)
 	}
 }
 
@@ -193,8 +193,8 @@ func (t *table) nearestFar() (best *peer) {
 	return best
 }
 
-// cut takes one out of a slice whose order means nothing unless it is the neighbours'.
-func cut(peers []*peer, p *peer) []*peer {
+// removePeer takes one out of a slice whose order means nothing unless it is the neighbours'.
+func removePeer(peers []*peer, p *peer) []*peer {
 	i := slices.Index(peers, p)
 	if i < 0 {
 		return peers
@@ -202,9 +202,9 @@ func cut(peers []*peer, p *peer) []*peer {
 	return slices.Delete(peers, i, i+1)
 }
 
-// keep lets a node wait for a place in its bucket. Where all places of the cache are taken too, it needs one of a node
+// addSpare lets a node wait for a place in its bucket. Where all places of the cache are taken too, it needs one of a node
 // that was not heard of for long.
-func (t *table) keep(c Contact, now time.Duration) {
+func (t *table) addSpare(c Contact, now time.Duration) {
 	b := t.bucket(c.ID)
 	if len(b.spare) < t.cfg.Spares && t.live+t.spares < t.cfg.Contacts {
 		b.spare = append(b.spare, &peer{Contact: c, heard: now})
@@ -219,7 +219,7 @@ func (t *table) keep(c Contact, now time.Duration) {
 func (t *table) dropSpare(id xor.ID) {
 	if p := t.knownSpare(id); p != nil {
 		b := t.bucket(id)
-		b.spare = cut(b.spare, p)
+		b.spare = removePeer(b.spare, p)
 		t.spares--
 	}
 }
@@ -232,9 +232,9 @@ func stalest(peers []*peer) *peer {
 	return slices.MinFunc(peers, func(p, q *peer) int { return cmp.Compare(p.heard, q.heard) })
 }
 
-// guards is the depth of the nearest bucket that has contacts, -1 if none has. Of the ids to which no node is closer
+// successorDepth is the depth of the nearest bucket that has contacts, -1 if none has. Of the ids to which no node is closer
 // than this one, the second closest node is always one of that bucket: they take its place if they find it gone.
-func (t *table) guards() int {
+func (t *table) successorDepth() int {
 	for d := len(t.buckets) - 1; d >= 0; d-- {
 		if len(t.buckets[d].live) > 0 {
 			return d
@@ -256,7 +256,7 @@ func (t *table) closest(id xor.ID, n int, out []*peer) []*peer {
 	}
 	if len(out)-begin < n {
 		from, end := len(out), begin+n
-		if !t.left {
+		if !t.leaving {
 			out = insertSorted(out, t.self, id, from, end)
 		}
 		for d := mine + 1; d < len(t.buckets); d++ {
@@ -304,7 +304,7 @@ func (t *table) exact(id xor.ID, list []*peer) (n int) {
 		n++
 	}
 	all := t.live
-	if !t.left {
+	if !t.leaving {
 		all++
 	}
 	if t.prefix == 0 && n == all {
@@ -315,9 +315,9 @@ func (t *table) exact(id xor.ID, list []*peer) (n int) {
 
 // appendClosest is Overlay.Closest.
 func (t *table) appendClosest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
-	t.some = t.closest(id, n, t.some[:0])
-	exact = t.joined && len(t.some) > 0 && t.exact(id, t.some) >= min(n, len(t.some)+1)
-	for _, p := range t.some {
+	t.scratch = t.closest(id, n, t.scratch[:0])
+	exact = t.joined && len(t.scratch) > 0 && t.exact(id, t.scratch) >= min(n, len(t.scratch)+1)
+	for _, p := range t.scratch {
 		out = append(out, p.Contact)
 		exact = exact && p.fails == 0
 	}

@@ -17,7 +17,7 @@ func withFirst(b byte) (id xor.ID) {
 
 // someTable is a table with as many contacts as it takes of n random ones.
 func someTable(rng *rand.Rand, width, k, near, n int) (t *table, cfg *Config) {
-	c := Config{Self: Contact{Node: fmt.Sprint("self", rng.Uint64())}, Width: width, K: k, Neighbours: near}.withDefaults()
+	c := Config{Self: Contact{Node: fmt.Sprint("self", rng.Uint64())}, Width: width, K: k, Neighbors: near}.withDefaults()
 	cfg = &c
 	made := newTable(cfg, &peer{Contact: cfg.Self})
 	t = &made
@@ -79,8 +79,8 @@ func TestTableKeepsItsBounds(t *testing.T) {
 			}
 			for d := range table.buckets {
 				b := &table.buckets[d]
-				if table.far(b) > k {
-					t.Fatalf("bucket %d: %d contacts", d, table.far(b))
+				if table.countFar(b) > k {
+					t.Fatalf("bucket %d: %d contacts", d, table.countFar(b))
 				}
 				for _, p := range b.live {
 					if depth(table.self.ID, p.ID) != d || p.near != slices.Contains(table.near, p) {
@@ -116,13 +116,13 @@ func TestWhatIsExactIs(t *testing.T) {
 			all = append(all, network.buckets[i].live...)
 		}
 		cfg := *network.cfg
-		cfg.Neighbours = 1 + rng.IntN(16)
+		cfg.Neighbors = 1 + rng.IntN(16)
 		sub := newTable(&cfg, network.self)
 		slices.SortFunc(all, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, sub.self.ID) })
-		for _, p := range all[:min(cfg.Neighbours, len(all))] {
+		for _, p := range all[:min(cfg.Neighbors, len(all))] {
 			sub.insert(&peer{Contact: p.Contact})
 		}
-		sub.prefix = sub.watched()
+		sub.prefix = sub.watchedPrefix()
 		for i := range 256 {
 			id, n := withFirst(byte(i)), 1+rng.IntN(6)
 			got := sub.closest(id, n, nil)

@@ -18,29 +18,29 @@ type upkeep struct {
 	questions questions
 	lookUps   *lookUps
 
-	chores    time.Duration // next periodic work
-	selfAt    time.Duration // next look-up of this node's own id
-	healAt    time.Duration // next question to a departed node
-	pause     time.Duration // between two look-ups of the own id; it grows fourfold
-	losses    int           // neighbours that died since the last of those
-	bootstrap []Contact     // the last ones that Join named
-	departed  ring[Contact] // that were in the table and died
+	choresAt       time.Duration // next periodic work
+	selfAt         time.Duration // next look-up of this node's own id
+	healAt         time.Duration // next question to a departed node
+	selfInterval   time.Duration // between two look-ups of the own id; it grows fourfold
+	neighborDeaths int           // neighbours that died since the last of those
+	bootstrap      []Contact     // the last ones that Join named
+	departed       ring[Contact] // that were in the table and died
 }
 
 const (
-	mostDeparted  = 16 // departed contacts that are remembered, and contacts of Join
+	maxDeparted   = 16 // departed contacts that are remembered, and contacts of Join
 	firstPause    = 2  // Timeouts between the first two look-ups of the own id
-	lastAlone     = 30 // Timeouts between two of them while there are no contacts, at most
-	again         = 4  // closest nodes that a node asks that looks up itself again
-	mostRefreshed = 2  // buckets that are looked up at a time
-	sample        = 5  // contacts that have to answer then
-	mostChecked   = 8  // contacts that are pinged at a time
+	maxAlonePause = 30 // Timeouts between two of them while there are no contacts, at most
+	selfSample    = 4  // closest nodes that a node asks that looks up itself again
+	maxRefreshed  = 2  // buckets that are looked up at a time
+	bucketSample  = 5  // contacts that have to answer then
+	maxChecked    = 8  // contacts that are pinged at a time
 )
 
 // join starts to join the network by way of contacts.
 func (u *upkeep) join(contacts []Contact) {
 	u.bootstrap = u.bootstrap[:0]
-	for _, c := range contacts[:min(len(contacts), mostDeparted)] {
+	for _, c := range contacts[:min(len(contacts), maxDeparted)] {
 		c.ID, c.Addrs = u.table.idOf(c.Node), clean(c.Addrs)
 		if c.ID != u.table.id && c.Node != "" && len(c.Node) <= MaxName {
 			u.bootstrap = append(u.bootstrap, c)
@@ -49,15 +49,15 @@ func (u *upkeep) join(contacts []Contact) {
 	if len(u.bootstrap) == 0 && u.table.live == 0 {
 		u.table.joined = true
 	}
-	u.selfAt, u.chores, u.pause = u.env.now, u.env.now, 0
+	u.selfAt, u.choresAt, u.selfInterval = u.env.now, u.env.now, 0
 }
 
 // doChores does all periodic work that is due.
 func (u *upkeep) doChores() {
-	u.chores = u.env.now + u.env.cfg.Check/32
+	u.choresAt = u.env.now + u.env.cfg.Check/32
 	u.lookUpSelf()
 	if u.selfAt > u.env.now {
-		u.chores = min(u.chores, u.selfAt)
+		u.choresAt = min(u.choresAt, u.selfAt)
 	}
 	u.refresh()
 	u.check()
@@ -68,23 +68,23 @@ func (u *upkeep) doChores() {
 // joined, then ever less often: the nodes that answered may have been about to join themselves.
 func (u *upkeep) lookUpSelf() {
 	known := len(u.bootstrap)+len(u.departed.all)+u.table.live > 0
-	if u.losses > u.env.cfg.Neighbours/4 {
-		u.selfAt, u.pause = u.env.now, 0
+	if u.neighborDeaths > u.env.cfg.Neighbors/4 {
+		u.selfAt, u.selfInterval = u.env.now, 0
 	}
 	if !known || u.selfAt > u.env.now || u.lookUps.looking(forSelf) > 0 {
 		return
 	}
-	u.losses = 0
+	u.neighborDeaths = 0
 	most := u.env.cfg.Refresh
 	if u.table.live == 0 {
-		most = lastAlone * u.env.cfg.Timeout
+		most = maxAlonePause * u.env.cfg.Timeout
 	}
-	u.pause = min(max(4*u.pause, firstPause*u.env.cfg.Timeout), most)
-	u.selfAt = u.env.now + u.around(u.pause)
+	u.selfInterval = min(max(4*u.selfInterval, firstPause*u.env.cfg.Timeout), most)
+	u.selfAt = u.env.now + u.jitter(u.selfInterval)
 	want := u.env.cfg.breadth()
-	if u.table.joined && u.table.live >= u.env.cfg.Neighbours {
+	if u.table.joined && u.table.live >= u.env.cfg.Neighbors {
 		// the neighbours report others themselves; a distant node may know one that all of them miss
-		want = min(again, want)
+		want = min(selfSample, want)
 		u.askFar()
 	}
 	l := u.lookUps.newLookUp(u.table.id, want, forSelf)
@@ -103,7 +103,7 @@ func (u *upkeep) askFar() {
 	for i := range u.table.buckets {
 		if live := u.table.buckets[i].live; len(live) > 0 {
 			p := live[u.env.rng.IntN(len(live))]
-			u.questions.ask(question{kind: findQuestion, to: p.Contact, healed: true})
+			u.questions.ask(question{kind: findQuestion, to: p.Contact, healing: true})
 			return
 		}
 	}
@@ -113,14 +113,14 @@ func (u *upkeep) askFar() {
 func (u *upkeep) lookedUp(p purpose) {
 	switch {
 	case p == forBucket:
-		u.chores = min(u.chores, u.env.now)
+		u.choresAt = min(u.choresAt, u.env.now)
 	case p == forSelf && (u.table.live > 0 || len(u.bootstrap) == 0 && len(u.departed.all) == 0):
-		u.table.joined, u.chores = true, u.env.now
+		u.table.joined, u.choresAt = true, u.env.now
 	}
 }
 
-// around returns a random time close to another: up to a quarter less or more.
-func (u *upkeep) around(d time.Duration) time.Duration {
+// jitter returns a random time close to another: up to a quarter less or more.
+func (u *upkeep) jitter(d time.Duration) time.Duration {
 	return d*3/4 + time.Duration(u.env.rng.Int64N(int64(d)/2))
 }
 
@@ -131,21 +131,21 @@ func (u *upkeep) refresh() {
 		return
 	}
 	last := depth(u.table.id, u.table.near[len(u.table.near)-1].ID)
-	for d := 0; d <= last && u.lookUps.looking(forBucket) < mostRefreshed; d++ {
+	for d := 0; d <= last && u.lookUps.looking(forBucket) < maxRefreshed; d++ {
 		b := &u.table.buckets[d]
 		if b.refreshed != 0 && b.refreshed+u.env.cfg.Refresh > u.env.now {
 			continue
 		}
 		b.searched = false
 		b.refreshed = max(u.env.now-time.Duration(u.env.rng.Int64N(int64(u.env.cfg.Refresh)/4)), 1)
-		if u.lively(b) < (u.env.cfg.K+1)/2 {
-			u.lookUps.advance(u.lookUps.newLookUp(u.randomIn(d), min(sample, u.env.cfg.K), forBucket))
+		if u.countRecent(b) < (u.env.cfg.K+1)/2 {
+			u.lookUps.advance(u.lookUps.newLookUp(u.randomIn(d), min(bucketSample, u.env.cfg.K), forBucket))
 		}
 	}
 }
 
-// lively counts a bucket's contacts that were heard of lately.
-func (u *upkeep) lively(b *bucket) (n int) {
+// countRecent counts a bucket's contacts that were heard of lately.
+func (u *upkeep) countRecent(b *bucket) (n int) {
 	for _, p := range b.live {
 		if u.env.now-p.heard <= u.env.cfg.Check {
 			n++
@@ -175,7 +175,7 @@ func (u *upkeep) check() {
 	for i := range u.table.buckets {
 		for _, p := range u.table.buckets[i].live {
 			old := u.env.now-p.heard > u.env.cfg.Check || u.env.now-p.answered > 2*u.env.cfg.Check
-			if old && !p.near && asked < mostChecked {
+			if old && !p.near && asked < maxChecked {
 				u.questions.ping(p)
 				asked++
 			}
@@ -198,14 +198,14 @@ func (u *upkeep) heal() {
 		c = u.departed.all[i-len(u.bootstrap)]
 	}
 	if u.table.known(c.Node) == nil && !u.absences.has(c) {
-		u.questions.ask(question{kind: findQuestion, to: c, healed: true})
+		u.questions.ask(question{kind: findQuestion, to: c, healing: true})
 	}
 }
 
-// lost applies that a contact died or left.
+// failQuestions applies that a contact died or left.
 func (u *upkeep) lost(c Contact, near bool) {
 	if near {
-		u.losses++
+		u.neighborDeaths++
 	}
-	u.departed.add(c, mostDeparted)
+	u.departed.add(c, maxDeparted)
 }

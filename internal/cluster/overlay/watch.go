@@ -19,9 +19,9 @@ type watch struct {
 	absences  *absences
 	questions questions
 
-	settled bool          // all neighbours have sent their lists since one died
-	placed  bool          // they did so once, and each empty bucket was looked up
-	fresh   time.Duration // until when Fresh has promised
+	complete   bool          // all neighbours have sent their lists since one died
+	positioned bool          // they did so once, and each empty bucket was looked up
+	fresh      time.Duration // until when Fresh has promised
 }
 
 const (
@@ -42,12 +42,12 @@ func (w *watch) askAt(p *peer, at time.Duration) {
 	w.table.due = min(w.table.due, at)
 }
 
-// early returns by how much work is done before its time, together with other work.
-func (w *watch) early() time.Duration { return w.env.cfg.every() / slack }
+// leadTime returns by how much work is done before its time, together with other work.
+func (w *watch) leadTime() time.Duration { return w.env.cfg.every() / slack }
 
-// askNeighbours pings the neighbours that are due.
-func (w *watch) askNeighbours() {
-	early := w.early()
+// askNeighbors pings the neighbours that are due.
+func (w *watch) askNeighbors() {
+	early := w.leadTime()
 	if w.table.due > w.env.now+early {
 		return
 	}
@@ -63,7 +63,7 @@ func (w *watch) askNeighbours() {
 }
 
 // applyList applies a neighbour's list of neighbours: it asks unknown nodes that would be neighbours of this one.
-func (w *watch) applyList(p *peer, m note) {
+func (w *watch) applyList(p *peer, m parsedMessage) {
 	switch {
 	case !m.listed:
 	case w.tryListed(p.ID, m):
@@ -75,11 +75,11 @@ func (w *watch) applyList(p *peer, m note) {
 }
 
 // tryListed asks those of the nodes that another has listed. It reports whether there was room for all.
-func (w *watch) tryListed(teller xor.ID, m note) bool {
+func (w *watch) tryListed(teller xor.ID, m parsedMessage) bool {
 	all := true
 	r := varint.Reader{Rest: m.list}
 	for range m.count {
-		c := nextTold(&r)
+		c := nextReported(&r)
 		if len(c.name) == 0 {
 			continue
 		}
@@ -97,18 +97,18 @@ func (w *watch) tryListed(teller xor.ID, m note) bool {
 	return all
 }
 
-// unsettle requests all neighbours' lists again: one neighbour died, and there is room for a larger part of the space.
+// requestLists requests all neighbours' lists again: one neighbour died, and there is room for a larger part of the space.
 // The lists contain its other nodes. Until all lists are here, prefix stays unchanged.
-func (w *watch) unsettle() {
-	w.settled = false
+func (w *watch) requestLists() {
+	w.complete = false
 	for _, p := range w.table.near {
 		p.version = 0
 	}
 }
 
-// settle widens prefix when all neighbours' lists are here and the nodes in them have answered.
-func (w *watch) settle() {
-	if w.settled || !w.table.joined {
+// extendPrefix widens prefix when all neighbours' lists are here and the nodes in them have answered.
+func (w *watch) extendPrefix() {
+	if w.complete || !w.table.joined {
 		return
 	}
 	for _, p := range w.table.near {
@@ -116,15 +116,15 @@ func (w *watch) settle() {
 			return
 		}
 	}
-	if !w.questions.awaitsNeighbour() {
-		w.settled, w.table.prefix = true, w.table.watched()
+	if !w.questions.awaitsNeighbor() {
+		w.complete, w.table.prefix = true, w.table.watchedPrefix()
 	}
 }
 
-// isPlaced reports whether the node knows its place: its neighbours, and a contact in each farther bucket, unless a
+// isPositioned reports whether the node knows its place: its neighbours, and a contact in each farther bucket, unless a
 // look-up there found none.
-func (w *watch) isPlaced() bool {
-	if !w.table.joined || !w.settled || w.table.left {
+func (w *watch) isPositioned() bool {
+	if !w.table.joined || !w.complete || w.table.leaving {
 		return false
 	}
 	for d := range min(w.table.prefix, len(w.table.buckets)) {
@@ -135,31 +135,31 @@ func (w *watch) isPlaced() bool {
 	return true
 }
 
-// margin returns for how long at least a neighbour that has heard of this node does not take it for dead: until it asks
+// trustTime returns for how long at least a neighbour that has heard of this node does not take it for dead: until it asks
 // again, and for all its questions.
-func (w *watch) margin() time.Duration {
+func (w *watch) trustTime() time.Duration {
 	return w.env.cfg.every()*3/4 + time.Duration(w.env.cfg.Tries)*w.env.cfg.Timeout
 }
 
-// freshen reports until when the node's knowledge holds: until a node that would take its place may have taken it for
+// updateFresh reports until when the node's knowledge holds: until a node that would take its place may have taken it for
 // dead.
-func (w *watch) freshen() {
-	if !w.placed {
-		w.placed, w.table.moved = w.isPlaced(), true
+func (w *watch) updateFresh() {
+	if !w.positioned {
+		w.positioned, w.table.changed = w.isPositioned(), true
 	}
-	if !w.placed || !w.table.moved && w.table.live > 0 {
+	if !w.positioned || !w.table.changed && w.table.live > 0 {
 		return
 	}
-	w.table.moved = false
+	w.table.changed = false
 	since := w.env.now
-	if d := w.table.guards(); d >= 0 {
+	if d := w.table.successorDepth(); d >= 0 {
 		for _, p := range w.table.buckets[d].live {
 			if p.near {
-				since = min(since, p.vouched)
+				since = min(since, p.confirmed)
 			}
 		}
 	}
-	if until := since + w.margin(); until > w.env.now && until >= w.fresh+w.env.cfg.Timeout {
+	if until := since + w.trustTime(); until > w.env.now && until >= w.fresh+w.env.cfg.Timeout {
 		w.fresh = until
 		w.env.do(Fresh{Until: w.env.began.Add(until)})
 	}

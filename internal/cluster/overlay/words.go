@@ -35,17 +35,17 @@ type Find struct {
 	// The word of a node that it knows them all is enough: they are not asked whether they live. It is for a caller that
 	// is to ask them something itself, and looks again if they do not answer. Nodes are asked one after the other, more
 	// at a time only where some do not answer. What was told for another id not long ago may do.
-	Told bool
-	Anew bool // what was told for another id does not do: it has turned out to be no more so
+	AcceptReported bool
+	SkipCache      bool // what was told for another id does not do: it has turned out to be no more so
 }
 
 // Lost says that the connection to a node has failed, or that none could be made: questions that it has not answered
 // count as failed.
 type Lost struct{ Node string }
 
-// Doubt says that a node has not answered what the caller has asked it itself. If it is in the table it is asked
+// Suspect says that a node has not answered what the caller has asked it itself. If it is in the table it is asked
 // whether it lives: of a contact that is no neighbour that would show only after Config.Check.
-type Doubt struct{ Node string }
+type Suspect struct{ Node string }
 
 // Leave says that the node is about to go. It says farewell, and answers nothing else from then on. It is none of those
 // that are found or known to be the closest, and goes on to know and to find others for who still needs them.
@@ -56,7 +56,7 @@ func (Message) event() {}
 func (Fired) event()   {}
 func (Find) event()    {}
 func (Lost) event()    {}
-func (Doubt) event()   {}
+func (Suspect) event() {}
 func (Leave) event()   {}
 
 // Send sends a message to a node, once; nobody says whether it came.
@@ -80,8 +80,8 @@ type Found struct {
 // Joined says that a contact has come into the table: it has answered.
 type Joined struct{ Contact Contact }
 
-// Gone says that a contact has left the table.
-type Gone struct {
+// Removed says that a contact has left the table.
+type Removed struct {
 	Node string
 	ID   xor.ID
 	Dead bool // it did not answer any more, or said farewell; false: others have its place
@@ -104,6 +104,6 @@ func (Send) action()    {}
 func (Timer) action()   {}
 func (Found) action()   {}
 func (Joined) action()  {}
-func (Gone) action()    {}
+func (Removed) action() {}
 func (Fresh) action()   {}
 func (Refused) action() {}

@@ -56,14 +56,14 @@ type Strategy interface {
 	View() View
 }
 
-// Facts are what a strategy tells people of itself and its node.
-type Facts struct {
-	Control   Node          // who decides, as far as this node knows
-	Leads     bool          // this node does
-	Timeout   time.Duration // for a connection to a host that is tried for the first time
-	Owned     int           // hosts
-	Parked    int           // of these, those that the node is not known to reach
-	Unsettled int           // hosts of which it is not settled whose they are
+// Status are what a strategy tells people of itself and its node.
+type Status struct {
+	Controller Node          // who decides, as far as this node knows
+	Leads      bool          // this node does
+	Timeout    time.Duration // for a connection to a host that is tried for the first time
+	Owned      int           // hosts
+	Parked     int           // of these, those that the node is not known to reach
+	Unsettled  int           // hosts of which it is not settled whose they are
 
 	Quota *Quota // nil: the strategy gives none, or none is known
 }
@@ -79,7 +79,7 @@ type Quota struct {
 }
 
 // A Teller is a strategy that has facts to tell. The method is called as the others are.
-type Teller interface{ Facts() Facts }
+type StatusReporter interface{ Status() Status }
 
 // A Placer is a strategy whose decision follows from the list of members alone, so that every node computes it and
 // nobody has to be asked.
@@ -113,8 +113,8 @@ type Members struct {
 	Moves   []Move   // since Settled, as far as this node knows: its own, and a few of others'
 }
 
-// Wanted says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.
-type Wanted struct {
+// OwnersNeeded says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.
+type OwnersNeeded struct {
 	Hosts []string
 	Links []int // how many wait for each that are to be fetched; nil: they were not counted
 }
@@ -126,12 +126,12 @@ type Held struct{ Hosts []string }
 // Surveyed says that all has been told that a Survey has found.
 type Surveyed struct{}
 
-// Whole says that all has come to this node that comes to it under an epoch, and that Held has told of it. Acknowledged
+// TransfersComplete says that all has come to this node that comes to it under an epoch, and that Held has told of it. Acknowledged
 // answers.
-type Whole struct{ Epoch uint64 }
+type TransfersComplete struct{ Epoch uint64 }
 
-// Reached says how a host answered to this node, as Probe has asked.
-type Reached struct {
+// ProbeResult says how a host answered to this node, as Probe has asked.
+type ProbeResult struct {
 	Host    string
 	OK      bool          // a connection was made
 	Connect time.Duration // how long that took, or was waited for
@@ -158,17 +158,17 @@ type Persistence uint8
 const (
 	Durable Persistence = iota // it is in the log, on a quorum of servers
 	Stale                      // it is not: the log's last entry is another
-	Doubt                      // nobody knows: it may be there, or may yet come
+	InDoubt                    // nobody knows: it may be there, or may yet come
 )
 
-// Logged is an entry of the log, as Read has asked.
-type Logged struct {
+// LogEntry is an entry of the log, as Read has asked.
+type LogEntry struct {
 	Number uint64
 	Data   []byte
 }
 
-// AtEnd says that all has been told that the log had when Read was asked for.
-type AtEnd struct{ Last uint64 } // number of its last entry; 0: it is empty
+// LogEnd says that all has been told that the log had when Read was asked for.
+type LogEnd struct{ Last uint64 } // number of its last entry; 0: it is empty
 
 // Fired says that a timer's time has come.
 type Fired struct{ Timer uint64 }
@@ -177,17 +177,17 @@ type Fired struct{ Timer uint64 }
 type Load struct {
 	Node     Node
 	Hosts    int     // where something waits or is under way
-	Waiting  int64   // URLs
+	Pending  int64   // URLs
 	Fetching int     // URLs under way, where Waiting does not count them, and pages that are not durable yet
 	Rate     float64 // pages a second
 	Busy     float64 // share of its places that are at work, 0 to 1
 	Paused   bool    // it fetches nothing, as nobody is to
 
-	Pages   int64         // fetched by this process, and durable
-	Taken   int64         // URLs that this process has taken from outboxes, its own among them, and that were news
-	Bytes   int64         // that it has read from servers
-	CPU     time.Duration // that it has used
-	Machine Machine
+	Pages    int64         // fetched by this process, and durable
+	Enqueued int64         // URLs that this process has taken from outboxes, its own among them, and that were news
+	Bytes    int64         // that it has read from servers
+	CPU      time.Duration // that it has used
+	Machine  Machine
 }
 
 // A Machine is what a node has to crawl with. Zero means unknown.
@@ -199,39 +199,39 @@ type Machine struct {
 	DiskMbps    float64 // megabits a second
 }
 
-// Given is what a person has given the strategy, with the crawl: the same on all nodes. It is told again when it has
+// UserData is what a person has given the strategy, with the crawl: the same on all nodes. It is told again when it has
 // changed, and to each new process.
-type Given struct{ Data []byte }
+type UserData struct{ Data []byte }
 
-// Spared answers Spare: hosts of this node where URLs wait, those with the longest queues first.
-type Spared struct{ Queues []Queue }
+// QueueList answers Spare: hosts of this node where URLs wait, those with the longest queues first.
+type QueueList struct{ Queues []Queue }
 
-// Coming says which nodes are about to be members, all of them: they have waited for the crawl's start, and have not
+// Joining says which nodes are about to be members, all of them: they have waited for the crawl's start, and have not
 // said that they do not come. It may name some that are members already, and some that have died.
-type Coming struct{ Nodes []Node }
+type Joining struct{ Nodes []Node }
 
 // A Queue is a host where URLs wait.
 type Queue struct {
 	Host    string
-	Waiting int  // URLs
+	Pending int  // URLs
 	Busy    bool // a request to it is under way: it moves when that has ended
 }
 
-func (Members) event()   {}
-func (Wanted) event()    {}
-func (Held) event()      {}
-func (Surveyed) event()  {}
-func (Whole) event()     {}
-func (Reached) event()   {}
-func (Message) event()   {}
-func (Persisted) event() {}
-func (Logged) event()    {}
-func (AtEnd) event()     {}
-func (Fired) event()     {}
-func (Load) event()      {}
-func (Spared) event()    {}
-func (Coming) event()    {}
-func (Given) event()     {}
+func (Members) event()           {}
+func (OwnersNeeded) event()      {}
+func (Held) event()              {}
+func (Surveyed) event()          {}
+func (TransfersComplete) event() {}
+func (ProbeResult) event()       {}
+func (Message) event()           {}
+func (Persisted) event()         {}
+func (LogEntry) event()          {}
+func (LogEnd) event()            {}
+func (Fired) event()             {}
+func (Load) event()              {}
+func (QueueList) event()         {}
+func (Joining) event()           {}
+func (UserData) event()          {}
 
 // Send sends a message to a node's strategy, once; nobody says whether it came.
 type Send struct {
@@ -248,14 +248,14 @@ type Persist struct {
 	Data  []byte
 }
 
-// Read asks for the log's entries whose numbers are greater than After: each is told by Logged, the end by AtEnd.
+// Read asks for the log's entries whose numbers are greater than After: each is told by Logged, the end by LogEnd.
 type Read struct{ After uint64 }
 
 // Trim drops the log's entries before a number; they are not needed any more.
 type Trim struct{ Before uint64 }
 
-// Changed says that View is another one now.
-type Changed struct{}
+// ViewChanged says that View is another one now.
+type ViewChanged struct{}
 
 // Survey asks to be told, by Held and then Surveyed, of hosts that this node holds and that View does not name as its
 // own.
@@ -277,9 +277,9 @@ type Probe struct {
 	Timeout time.Duration
 }
 
-// Spare asks to be told, by Spared, of so many hosts of this node, those with the longest queues, so that some may go
+// ListQueues asks to be told, by Spared, of so many hosts of this node, those with the longest queues, so that some may go
 // to another node. It is not asked for again before it is answered.
-type Spare struct{ Most int }
+type ListQueues struct{ Limit int }
 
 // Timer asks for Fired at a time. A timer that is set again is moved.
 type Timer struct {
@@ -291,10 +291,10 @@ func (Send) action()         {}
 func (Persist) action()      {}
 func (Read) action()         {}
 func (Trim) action()         {}
-func (Changed) action()      {}
+func (ViewChanged) action()  {}
 func (Survey) action()       {}
 func (Acknowledged) action() {}
 func (HandOver) action()     {}
 func (Probe) action()        {}
-func (Spare) action()        {}
+func (ListQueues) action()   {}
 func (Timer) action()        {}

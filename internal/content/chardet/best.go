@@ -5,8 +5,8 @@ import "math"
 // asciiBits is what a character of ASCII takes by any model, where nothing else is known.
 const asciiBits = 4.5
 
-// enough is the margin in bits from which on it does not matter how much further another charset is off.
-const enough = 60
+// maxMargin is the margin in bits from which on it does not matter how much further another charset is off.
+const maxMargin = 60
 
 // A verdict is what the best of a charset's models says.
 type verdict struct {
@@ -21,20 +21,20 @@ type scorer interface {
 	bits(gist []byte, limit float64) float64
 }
 
-// taste is how much of a text is read by all models; most are out of the question then.
-const taste = 512
+// sampleSize is how much of a text is read by all models; most are out of the question then.
+const sampleSize = 512
 
 // best compares all models.
 func best(gist []byte) Result {
-	_, few := compare(candidates(), gist[:min(len(gist), taste)])
+	_, few := compare(candidates(), gist[:min(len(gist), sampleSize)])
 	first, few := compare(few, gist)
 	return Result{first.name, confidence(first, few, gist)}
 }
 
 func candidates() []verdict {
 	var all []verdict
-	for i := range doubles {
-		all = append(all, verdict{name: doubles[i].name, scorer: &doubles[i]})
+	for i := range multiBytes {
+		all = append(all, verdict{name: multiBytes[i].name, scorer: &multiBytes[i]})
 	}
 	for _, m := range singleModels() {
 		all = append(all, verdict{name: m.name, scorer: m, table: m.table})
@@ -46,13 +46,13 @@ func candidates() []verdict {
 func compare(all []verdict, gist []byte) (first verdict, near []verdict) {
 	first.bits = math.Inf(1)
 	for i := range all {
-		all[i].bits = all[i].scorer.bits(gist, first.bits+enough)
+		all[i].bits = all[i].scorer.bits(gist, first.bits+maxMargin)
 		if all[i].bits < first.bits {
 			first = all[i]
 		}
 	}
 	for _, v := range all {
-		if v.bits <= first.bits+enough {
+		if v.bits <= first.bits+maxMargin {
 			near = append(near, v)
 		}
 	}
@@ -62,18 +62,18 @@ func compare(all []verdict, gist []byte) (first verdict, near []verdict) {
 // confidence goes by the margin to the next charset in which the text reads otherwise. A few letters are no proof in
 // any case.
 func confidence(first verdict, others []verdict, gist []byte) float64 {
-	margin := float64(enough)
+	margin := float64(maxMargin)
 	for _, v := range others {
-		if v.name != first.name && v.bits < first.bits+margin && !alike(first.table, v.table, gist) {
+		if v.name != first.name && v.bits < first.bits+margin && !readAlike(first.table, v.table, gist) {
 			margin = v.bits - first.bits
 		}
 	}
 	sure := math.Round(100*(1-0.5*math.Exp2(-margin/6))) / 100
-	return min(sure, 0.99) * min(float64(high(gist))/4, 1)
+	return min(sure, 0.99) * min(float64(countHigh(gist))/4, 1)
 }
 
-// alike reports whether the text reads alike in both charsets.
-func alike(a, b *table, gist []byte) bool {
+// readAlike reports whether the text reads alike in both charsets.
+func readAlike(a, b *table, gist []byte) bool {
 	if a == nil || b == nil {
 		return false
 	}
@@ -85,8 +85,8 @@ func alike(a, b *table, gist []byte) bool {
 	return true
 }
 
-// high is the number of bytes that are not ASCII.
-func high(gist []byte) (n int) {
+// countHigh is the number of bytes that are not ASCII.
+func countHigh(gist []byte) (n int) {
 	for _, c := range gist {
 		if c >= 0x80 {
 			n++

@@ -26,10 +26,10 @@ type Result struct {
 // Detect finds out the charset of a text. Of a text in ASCII it says nothing.
 func Detect(text []byte) Result {
 	text = text[:min(len(text), maxText)]
-	if name := escaped(text); name != "" {
+	if name := detectEscapes(text); name != "" {
 		return Result{name, 0.95}
 	}
-	if name := wide(text); name != "" {
+	if name := detectWide(text); name != "" {
 		return Result{name, 0.9}
 	}
 	gist := gistOf(text)
@@ -122,8 +122,8 @@ func wholeRunes(text []byte) []byte {
 	return text
 }
 
-// escaped finds charsets of seven bits that change their meaning by escape sequences.
-func escaped(text []byte) string {
+// detectEscapes finds charsets of seven bits that change their meaning by escape sequences.
+func detectEscapes(text []byte) string {
 	if bytes.IndexByte(text, 0x1B) < 0 {
 		return ""
 	}
@@ -139,8 +139,8 @@ func escaped(text []byte) string {
 	return ""
 }
 
-// wide finds UTF-32 and UTF-16 without byte order mark, by their zero bytes: there is white space in nearly all texts.
-func wide(text []byte) string {
+// detectWide finds UTF-32 and UTF-16 without byte order mark, by their zero bytes: there is white space in nearly all texts.
+func detectWide(text []byte) string {
 	text = text[:min(len(text), 4<<10)&^3]
 	if len(text) < 4 || bytes.IndexByte(text, 0) < 0 {
 		return ""

@@ -73,7 +73,7 @@ func TestUchardet(t *testing.T) {
 
 // Each sample, in each charset that has all its letters, is read as it was written.
 func TestSamples(t *testing.T) {
-	for _, s := range singles() {
+	for _, s := range singleBytes() {
 		enc, err := htmlindex.Get(s.name)
 		if err != nil {
 			continue // not of the Web
@@ -81,7 +81,7 @@ func TestSamples(t *testing.T) {
 		for _, sample := range samples() {
 			text := sample.text
 			if s.name == "windows-1258" {
-				text = tonesApart(text)
+				text = splitTones(text)
 			}
 			body, err := enc.NewEncoder().Bytes([]byte(text))
 			if !slices.Contains(s.groups, sample.group) || err != nil {
@@ -243,7 +243,7 @@ func TestSentences(t *testing.T) {
 					}
 				}
 				body, err := enc.NewEncoder().Bytes([]byte(text))
-				if err != nil || high(body) < 8 && name != "iso-2022-jp" {
+				if err != nil || countHigh(body) < 8 && name != "iso-2022-jp" {
 					continue
 				}
 				n++

@@ -14,7 +14,7 @@ import (
 )
 
 // A double is a charset of two and more bytes a character.
-type double struct {
+type multiByte struct {
 	name   string
 	prior  float64
 	enc    encoding.Encoding   // nil where there is none
@@ -52,7 +52,7 @@ var rankBits = [...]float64{rankCommon: 9.3, rankLetter: 6.8, rankSign: 8.5, ran
 	rankSecond: 18, rankRare: 20,
 	rankSymbol: 16, rankHalf: 12, rankInvalid: 32}
 
-var doubles = []double{
+var multiBytes = []multiByte{
 	{"gb18030", 3, simplifiedchinese.GB18030, gbLength, common["simplified"], true, []leadRank{
 		{0xA1, rankRare}, {0xB0, rankSymbol}, {0xD8, rankFirst}, {0xF8, rankSecond}, {0x100, rankInvalid}}},
 	{"big5", 4, traditionalchinese.Big5, big5Length, common["traditional"], false, []leadRank{
@@ -69,7 +69,7 @@ var doubles = []double{
 }
 
 // rank is a character's by its bytes.
-func (d *double) rank(char []byte) rank {
+func (d *multiByte) rank(char []byte) rank {
 	switch {
 	case len(char) == 1:
 		return rankHalf
@@ -81,7 +81,7 @@ func (d *double) rank(char []byte) rank {
 }
 
 // bits is what the text takes by the charset. It may stop where that is more than limit.
-func (d *double) bits(gist []byte, limit float64) float64 {
+func (d *multiByte) bits(gist []byte, limit float64) float64 {
 	total := d.prior
 	var decoder transform.Transformer
 	if d.enc != nil {
@@ -110,7 +110,7 @@ func (d *double) bits(gist []byte, limit float64) float64 {
 }
 
 // rankOf is the rank of a character, which is decoded into room.
-func (d *double) rankOf(decoder transform.Transformer, char, room []byte) rank {
+func (d *multiByte) rankOf(decoder transform.Transformer, char, room []byte) rank {
 	r := d.rank(char)
 	if decoder == nil {
 		return r

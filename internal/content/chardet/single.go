@@ -15,7 +15,7 @@ import (
 type table [128]rune
 
 // A single is a charset of one byte a character.
-type single struct {
+type singleByte struct {
 	name   string
 	table  table
 	prior  float64 // bits against it before anything is read
@@ -29,10 +29,10 @@ func charmapTable(m *charmap.Charmap) (t table) {
 	return t
 }
 
-// singles returns the charsets of one byte. Where two read a text alike, the prior decides: names of the Web before
+// singleBytes returns the charsets of one byte. Where two read a text alike, the prior decides: names of the Web before
 // others, but ISO 8859 before the windows charset that has more, since the latter would show it.
-func singles() []single {
-	return []single{
+func singleBytes() []singleByte {
+	return []singleByte{
 		{"windows-1252", charmapTable(charmap.Windows1252), 0, []string{"western", "celtic"}},
 		{"iso-8859-15", charmapTable(charmap.ISO8859_15), 4, []string{"western"}},
 		{"macintosh", charmapTable(charmap.Macintosh), 10, []string{"western"}},
@@ -95,21 +95,21 @@ const (
 const (
 	commonBits  = 9  // punctuation that many texts have
 	symbolBits  = 14 // other symbols
-	strangeBits = 14 // letters of other languages
+	foreignBits = 14 // letters of other languages
 	controlBits = 25 // what no text has
 )
 
 var singleModels = sync.OnceValue(func() (models []*model) {
 	byLanguage := make(map[string]*pairs)
 	texts := samples()
-	for _, s := range singles() {
+	for _, s := range singleBytes() {
 		for _, sample := range texts {
 			if !slices.Contains(s.groups, sample.group) {
 				continue
 			}
 			key, text := sample.lang, sample.text
 			if s.name == "windows-1258" {
-				key, text = key+" decomposed", tonesApart(text)
+				key, text = key+" decomposed", splitTones(text)
 			}
 			if byLanguage[key] == nil {
 				byLanguage[key] = newPairs(text)
@@ -120,8 +120,8 @@ var singleModels = sync.OnceValue(func() (models []*model) {
 	return models
 })
 
-// tonesApart is Vietnamese as windows-1258 has it: the five marks of tone are characters of their own.
-func tonesApart(text string) string {
+// splitTones is Vietnamese as windows-1258 has it: the five marks of tone are characters of their own.
+func splitTones(text string) string {
 	var out []rune
 	for _, r := range text {
 		var base, tone []rune
@@ -138,7 +138,7 @@ func tonesApart(text string) string {
 	return string(out)
 }
 
-func newModel(s *single, p *pairs) *model {
+func newModel(s *singleByte, p *pairs) *model {
 	m := &model{name: s.name, prior: s.prior, table: &s.table, pairs: p}
 	for i := range m.cells {
 		r := rune(i)
@@ -166,7 +166,7 @@ func newCell(r rune, high bool, p *pairs) (c cell) {
 		case r >= 0x80 && !unicode.Is(unicode.Latin, r):
 			c.flags |= isForeign
 		}
-		c.letter, c.bits = p.index[unicode.ToLower(r)], strangeBits
+		c.letter, c.bits = p.index[unicode.ToLower(r)], foreignBits
 	case r < ' ' || r == unicode.ReplacementChar || 0x7F <= r && r < 0xA0:
 		c.bits = controlBits
 	case strings.ContainsRune(commonSymbols, r):
@@ -188,7 +188,7 @@ func (m *model) bits(gist []byte, limit float64) float64 {
 	for i, b := range gist {
 		c := &m.cells[b]
 		if (c.flags|prev.flags)&isHigh != 0 {
-			total += m.pairs.bits(prev, c) + seam(before, prev, c)
+			total += m.pairs.bits(prev, c) + seamBits(before, prev, c)
 		} else {
 			total += asciiBits
 		}
@@ -200,9 +200,9 @@ func (m *model) bits(gist []byte, limit float64) float64 {
 	return total
 }
 
-// seam is what a letter takes more than others for where it stands: upper case within a word, one script in a word of
+// seamBits is what a letter takes more than others for where it stands: upper case within a word, one script in a word of
 // another, a symbol in a word.
-func seam(before, prev, c *cell) (bits float64) {
+func seamBits(before, prev, c *cell) (bits float64) {
 	both := prev.flags & c.flags & isLetter
 	switch {
 	case both != 0 && (prev.flags^c.flags)&isForeign != 0 && (prev.flags|c.flags)&isCombining == 0:

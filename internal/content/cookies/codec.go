@@ -55,11 +55,11 @@ func Read(b []byte) (c Cookie, rest []byte, ok bool) {
 		}
 		*s, b = string(b[n:n+int(size)]), b[n+int(size):]
 	}
-	return c, b, c.isWhole()
+	return c, b, c.isValid()
 }
 
-// isWhole reports whether a cookie can be one of a jar.
-func (c *Cookie) isWhole() bool {
+// isValid reports whether a cookie can be one of a jar.
+func (c *Cookie) isValid() bool {
 	if c.Domain == "" || len(c.Domain) > maxHost || !strings.HasPrefix(c.Path, "/") || len(c.Path) > maxPath ||
 		c.Name+c.Value == "" || len(c.Name)+len(c.Value) > maxPair || strings.ContainsRune(c.Name, '=') ||
 		strings.ContainsFunc(c.Name+c.Value+c.Path+c.Domain, func(r rune) bool { return isControl(r) || r == ';' }) {

@@ -96,8 +96,8 @@ func Parse(line string, from Target, now time.Time) (c Cookie, ok bool) {
 	if latest := now.Add(maxLife); c.Expires.After(latest) {
 		c.Expires = latest
 	}
-	return c, len(c.Path) <= maxPath && c.belongs(domain, from) && (!c.Secure || from.Secure) &&
-		c.keepsPrefix(domain == "" && root)
+	return c, len(c.Path) <= maxPath && c.assignDomain(domain, from) && (!c.Secure || from.Secure) &&
+		c.matchesPrefix(domain == "" && root)
 }
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
@@ -118,8 +118,8 @@ func withoutQuery(path string) string {
 	return path
 }
 
-// belongs sets whose the cookie is. It reports false where it is none that the target may set.
-func (c *Cookie) belongs(domain string, from Target) bool {
+// assignDomain sets whose the cookie is. It reports false where it is none that the target may set.
+func (c *Cookie) assignDomain(domain string, from Target) bool {
 	c.Domain, c.HostOnly = from.Host, true
 	if domain == "" || domain == from.Host && isAddress(from.Host) {
 		return from.Host != ""
@@ -148,9 +148,9 @@ func covers(domain, host string) bool {
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// keepsPrefix reports whether a cookie is what its name promises; wholeHost says that it names no domain, and / as
+// matchesPrefix reports whether a cookie is what its name promises; wholeHost says that it names no domain, and / as
 // path.
-func (c *Cookie) keepsPrefix(wholeHost bool) bool {
+func (c *Cookie) matchesPrefix(wholeHost bool) bool {
 	name := c.Name
 	if name == "" {
 		name = c.Value // a browser would take it for a cookie of that name once it is sent
@@ -202,8 +202,8 @@ func (c *Cookie) covers(path string) bool {
 
 func (c *Cookie) expired(now time.Time) bool { return !c.Expires.IsZero() && !now.Before(c.Expires) }
 
-// is reports whether two cookies have the same place, of which a jar keeps one.
-func (c *Cookie) is(d *Cookie) bool {
+// sameKey reports whether two cookies have the same place, of which a jar keeps one.
+func (c *Cookie) sameKey(d *Cookie) bool {
 	return c.Name == d.Name && c.Path == d.Path && c.Domain == d.Domain && c.HostOnly == d.HostOnly
 }
 

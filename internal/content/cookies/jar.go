@@ -16,9 +16,9 @@ type Config struct {
 	PerDomain int   // cookies of a domain; default 50
 	Bytes     int64 // of all cookies, with what it takes to hold them; default 16 MiB
 
-	// Changed is told of cookies that an answer has set, changed or deleted, but not of those that are private, and not
+	// OnChange is told of cookies that an answer has set, changed or deleted, but not of those that are private, and not
 	// of an expiry that has moved a little; may be nil. It may be called by many goroutines at once.
-	Changed func(c *Cookie)
+	OnChange func(c *Cookie)
 	// Private says of a host that what it sets is; nil: nothing is.
 	Private func(host string) bool
 }
@@ -33,7 +33,7 @@ const maxSent = 16 << 10
 // goes as a whole.
 type Jar struct {
 	cfg     Config
-	held    atomic.Int64 // cookies
+	count   atomic.Int64 // cookies
 	evicted atomic.Int64
 	changes atomic.Uint64 // see Stamp
 
@@ -45,15 +45,15 @@ type Jar struct {
 
 // A domain is what is kept of one, in the order in which it is sent.
 type domain struct {
-	name  string
-	all   []kept
-	place *list.Element // in Jar.order
+	name    string
+	cookies []storedCookie
+	element *list.Element // in Jar.order
 }
 
-type kept struct {
+type storedCookie struct {
 	Cookie
-	stamp uint64    // of its last change
-	used  time.Time // sent, or set
+	revision uint64    // of its last change
+	used     time.Time // sent, or set
 }
 
 // NewJar makes an empty one.
@@ -68,7 +68,7 @@ func (j *Jar) Len() int64 {
 	if j == nil {
 		return 0
 	}
-	return j.held.Load()
+	return j.count.Load()
 }
 
 // Evicted is how many cookies were dropped for want of room.
@@ -82,15 +82,15 @@ func (j *Jar) Evicted() int64 {
 // Append appends the cookies that go with a request to all, in the order in which they are sent: longer paths first,
 // and of those with the same path the older ones.
 func (j *Jar) Append(all []Cookie, t Target, now time.Time) []Cookie {
-	if j == nil || j.held.Load() == 0 {
+	if j == nil || j.count.Load() == 0 {
 		return all
 	}
 	before := len(all)
 	j.mu.Lock()
 	for d := range j.domainsOf(t.Host) {
-		j.order.MoveToFront(d.place)
-		for i := range d.all {
-			if k := &d.all[i]; k.goesTo(t, now) {
+		j.order.MoveToFront(d.element)
+		for i := range d.cookies {
+			if k := &d.cookies[i]; k.goesTo(t, now) {
 				k.used = now
 				all = append(all, k.Cookie)
 			}
@@ -115,35 +115,35 @@ func (j *Jar) domainsOf(host string) iter.Seq[*domain] {
 	}
 }
 
-// Stamp says how far the cookies have changed that go to a target: it grows whenever one of them is set to another
+// Revision says how far the cookies have changed that go to a target: it grows whenever one of them is set to another
 // value, and is 0 where there are none. Deleting one does not count.
-func (j *Jar) Stamp(t Target, now time.Time) (last uint64) {
-	if j == nil || j.held.Load() == 0 {
+func (j *Jar) Revision(t Target, now time.Time) (last uint64) {
+	if j == nil || j.count.Load() == 0 {
 		return 0
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for d := range j.domainsOf(t.Host) {
-		for i := range d.all {
-			if k := &d.all[i]; k.goesTo(t, now) {
-				last = max(last, k.stamp)
+		for i := range d.cookies {
+			if k := &d.cookies[i]; k.goesTo(t, now) {
+				last = max(last, k.revision)
 			}
 		}
 	}
 	return last
 }
 
-// Now is the stamp of the last change of any cookie.
-func (j *Jar) Now() uint64 {
+// LastRevision is the stamp of the last change of any cookie.
+func (j *Jar) LastRevision() uint64 {
 	if j == nil {
 		return 0
 	}
 	return j.changes.Load()
 }
 
-// Keep keeps what an answer from a target sets, by its Set-Cookie fields; secret says that all of it is private. It
+// Store keeps what an answer from a target sets, by its Set-Cookie fields; secret says that all of it is private. It
 // reports whether something was private, so that the fields are not to be shown.
-func (j *Jar) Keep(fields []string, from Target, secret bool, now time.Time) (private bool) {
+func (j *Jar) Store(fields []string, from Target, secret bool, now time.Time) (private bool) {
 	if j == nil {
 		return secret
 	}
@@ -155,9 +155,9 @@ func (j *Jar) Keep(fields []string, from Target, secret bool, now time.Time) (pr
 			continue
 		}
 		c.Private = secret
-		changed := j.put(&c, &from)
-		if private = private || c.Private; changed && !c.Private && j.cfg.Changed != nil {
-			j.cfg.Changed(&c)
+		changed := j.set(&c, &from)
+		if private = private || c.Private; changed && !c.Private && j.cfg.OnChange != nil {
+			j.cfg.OnChange(&c)
 		}
 	}
 	return private
@@ -166,13 +166,13 @@ func (j *Jar) Keep(fields []string, from Target, secret bool, now time.Time) (pr
 // Import takes a cookie in that this jar, or another, has had: of two with one place the one that was set last stays.
 func (j *Jar) Import(c Cookie) {
 	if j != nil {
-		j.put(&c, nil)
+		j.set(&c, nil)
 	}
 }
 
-// put puts a cookie into its place, or deletes what is there if it has expired; from is nil where it comes from a jar.
+// set puts a cookie into its place, or deletes what is there if it has expired; from is nil where it comes from a jar.
 // It reports whether that is worth telling, and sets what c has of the one whose place it takes.
-func (j *Jar) put(c *Cookie, from *Target) (changed bool) {
+func (j *Jar) set(c *Cookie, from *Target) (changed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if from != nil && !from.Secure && j.shadowed(c, from) {
@@ -184,18 +184,18 @@ func (j *Jar) put(c *Cookie, from *Target) (changed bool) {
 			return false
 		}
 		d = &domain{name: c.Domain}
-		d.place = j.order.PushFront(d)
+		d.element = j.order.PushFront(d)
 		j.domains[c.Domain] = d
 		j.bytes += int64(overhead + len(c.Domain))
 	}
-	i := slices.IndexFunc(d.all, func(k kept) bool { return k.is(c) })
+	i := slices.IndexFunc(d.cookies, func(k storedCookie) bool { return k.sameKey(c) })
 	if i >= 0 {
-		was := &d.all[i]
+		was := &d.cookies[i]
 		if from == nil && was.Set.After(c.Set) {
 			return false
 		}
 		c.Created, c.Private = was.Created, c.Private || was.Private
-		changed = c.Value != was.Value || c.Secure != was.Secure || movesMuch(&was.Cookie, c)
+		changed = c.Value != was.Value || c.Secure != was.Secure || expiryMoved(&was.Cookie, c)
 	}
 	switch {
 	case c.expired(c.Set):
@@ -203,27 +203,27 @@ func (j *Jar) put(c *Cookie, from *Target) (changed bool) {
 			j.drop(d, i)
 		}
 	case i >= 0:
-		was := &d.all[i]
-		stamp := was.stamp
+		was := &d.cookies[i]
+		stamp := was.revision
 		if c.Value != was.Value {
 			stamp = j.changes.Add(1)
 		}
 		j.bytes += c.size() - was.size()
-		d.all[i] = kept{c.clone(), stamp, c.Set}
+		d.cookies[i] = storedCookie{c.clone(), stamp, c.Set}
 	default:
 		changed = true
 		j.bytes += c.size()
-		j.held.Add(1)
-		d.all = append(d.all, kept{c.clone(), j.changes.Add(1), c.Set})
-		j.bound(d, c.Set)
+		j.count.Add(1)
+		d.cookies = append(d.cookies, storedCookie{c.clone(), j.changes.Add(1), c.Set})
+		j.enforceDomainLimit(d, c.Set)
 	}
-	j.shrink(d)
+	j.enforceTotalLimit(d)
 	return changed
 }
 
-// movesMuch reports whether an expiry is so far from the other that who goes on from that one would know it: by a tenth
+// expiryMoved reports whether an expiry is so far from the other that who goes on from that one would know it: by a tenth
 // of the time that is left.
-func movesMuch(was, c *Cookie) bool {
+func expiryMoved(was, c *Cookie) bool {
 	if was.Expires.IsZero() || c.Expires.IsZero() {
 		return was.Expires.IsZero() != c.Expires.IsZero()
 	}
@@ -234,36 +234,36 @@ func movesMuch(was, c *Cookie) bool {
 // 6265bis 5.7, step 16.
 func (j *Jar) shadowed(c *Cookie, from *Target) bool {
 	for d := range j.domainsOf(from.Host) {
-		if slices.ContainsFunc(d.all, func(k kept) bool { return k.Secure && k.Name == c.Name && k.covers(c.Path) }) {
+		if slices.ContainsFunc(d.cookies, func(k storedCookie) bool { return k.Secure && k.Name == c.Name && k.covers(c.Path) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// bound drops what a domain has too much of.
-func (j *Jar) bound(d *domain, now time.Time) {
+// enforceDomainLimit drops what a domain has too much of.
+func (j *Jar) enforceDomainLimit(d *domain, now time.Time) {
 	sent := 0
-	for i := range d.all {
-		sent += len(d.all[i].Name) + len(d.all[i].Value)
+	for i := range d.cookies {
+		sent += len(d.cookies[i].Name) + len(d.cookies[i].Value)
 	}
-	for len(d.all) > j.cfg.PerDomain || sent > maxSent && len(d.all) > 1 {
+	for len(d.cookies) > j.cfg.PerDomain || sent > maxSent && len(d.cookies) > 1 {
 		worst := 0
-		for i := 1; i < len(d.all)-1; i++ { // the last was just set
-			if less(&d.all[i], &d.all[worst], now) {
+		for i := 1; i < len(d.cookies)-1; i++ { // the last was just set
+			if evictsBefore(&d.cookies[i], &d.cookies[worst], now) {
 				worst = i
 			}
 		}
-		sent -= len(d.all[worst].Name) + len(d.all[worst].Value)
-		if !d.all[worst].expired(now) {
+		sent -= len(d.cookies[worst].Name) + len(d.cookies[worst].Value)
+		if !d.cookies[worst].expired(now) {
 			j.evicted.Add(1)
 		}
 		j.drop(d, worst)
 	}
 }
 
-// less reports whether a is to go before b.
-func less(a, b *kept, now time.Time) bool {
+// evictsBefore reports whether a is to go before b.
+func evictsBefore(a, b *storedCookie, now time.Time) bool {
 	if x, y := a.expired(now), b.expired(now); x != y {
 		return x
 	}
@@ -275,38 +275,38 @@ func less(a, b *kept, now time.Time) bool {
 
 // drop drops a cookie of a domain, and the domain with its last.
 func (j *Jar) drop(d *domain, i int) {
-	j.bytes -= d.all[i].size()
-	j.held.Add(-1)
-	if d.all = slices.Delete(d.all, i, i+1); len(d.all) == 0 {
+	j.bytes -= d.cookies[i].size()
+	j.count.Add(-1)
+	if d.cookies = slices.Delete(d.cookies, i, i+1); len(d.cookies) == 0 {
 		j.forget(d)
 	}
 }
 
 func (j *Jar) forget(d *domain) {
 	j.bytes -= int64(overhead + len(d.name))
-	j.order.Remove(d.place)
+	j.order.Remove(d.element)
 	delete(j.domains, d.name)
 }
 
-// shrink drops the domains that were asked for least lately while all together have too much, but not that at hand.
-func (j *Jar) shrink(at *domain) {
+// enforceTotalLimit drops the domains that were asked for least lately while all together have too much, but not that at hand.
+func (j *Jar) enforceTotalLimit(at *domain) {
 	if j.bytes > j.cfg.Bytes {
-		j.order.MoveToFront(at.place)
+		j.order.MoveToFront(at.element)
 	}
 	for j.bytes > j.cfg.Bytes && j.order.Len() > 1 {
 		d := j.order.Back().Value.(*domain)
-		for i := range d.all {
-			j.bytes -= d.all[i].size()
+		for i := range d.cookies {
+			j.bytes -= d.cookies[i].size()
 		}
-		j.held.Add(-int64(len(d.all)))
-		j.evicted.Add(int64(len(d.all)))
+		j.count.Add(-int64(len(d.cookies)))
+		j.evicted.Add(int64(len(d.cookies)))
 		j.forget(d)
 	}
 }
 
 // Has reports whether there are cookies that may go to a host, be they private.
 func (j *Jar) Has(host string) bool {
-	if j == nil || j.held.Load() == 0 {
+	if j == nil || j.count.Load() == 0 {
 		return false
 	}
 	j.mu.Lock()
@@ -317,22 +317,22 @@ func (j *Jar) Has(host string) bool {
 	return false
 }
 
-// Tell sets who is told of changes, before the jar is used.
-func (j *Jar) Tell(changed func(c *Cookie)) {
+// SetOnChange sets who is told of changes, before the jar is used.
+func (j *Jar) SetOnChange(changed func(c *Cookie)) {
 	if j != nil {
-		j.cfg.Changed = changed
+		j.cfg.OnChange = changed
 	}
 }
 
-// Of appends the cookies to all that may go to a host, but for those that are private.
-func (j *Jar) Of(all []Cookie, host string) []Cookie {
-	if j == nil || j.held.Load() == 0 {
+// AppendForHost appends the cookies to all that may go to a host, but for those that are private.
+func (j *Jar) AppendForHost(all []Cookie, host string) []Cookie {
+	if j == nil || j.count.Load() == 0 {
 		return all
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for d := range j.domainsOf(host) {
-		for _, k := range d.all {
+		for _, k := range d.cookies {
 			if !k.Private && k.Covers(host) {
 				all = append(all, k.Cookie)
 			}
@@ -349,8 +349,8 @@ func (j *Jar) AppendAll(b []byte) []byte {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for e := j.order.Back(); e != nil; e = e.Prev() { // who reads them has the same order
-		for i := range e.Value.(*domain).all {
-			if k := &e.Value.(*domain).all[i]; !k.Private {
+		for i := range e.Value.(*domain).cookies {
+			if k := &e.Value.(*domain).cookies[i]; !k.Private {
 				b = Append(b, &k.Cookie)
 			}
 		}
@@ -379,7 +379,7 @@ func (j *Jar) HasNamed(host, name string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for d := range j.domainsOf(host) {
-		if slices.ContainsFunc(d.all, func(k kept) bool { return k.Name == name && k.Covers(host) }) {
+		if slices.ContainsFunc(d.cookies, func(k storedCookie) bool { return k.Name == name && k.Covers(host) }) {
 			return true
 		}
 	}

@@ -68,7 +68,7 @@ func TestWhatIsSent(t *testing.T) {
 		{"http://a.example/", ` n = "a b" ;HttpOnly;SameSite=Strict`, "http://a.example/", `n="a b"`},
 	} {
 		j := cookies.NewJar(cookies.Config{})
-		j.Keep([]string{c.field}, target(t, c.from), false, now)
+		j.Store([]string{c.field}, target(t, c.from), false, now)
 		if got := sent(j, target(t, c.to), now); got != c.want {
 			t.Errorf("%s, set by %s: %s is sent %q, want %q", c.field, c.from, c.to, got, c.want)
 		}
@@ -79,8 +79,8 @@ func TestWhatIsSent(t *testing.T) {
 // crawl in as somebody else.
 func TestSecureCookieStays(t *testing.T) {
 	j := cookies.NewJar(cookies.Config{})
-	j.Keep([]string{"n=safe; Secure; Domain=a.example; Path=/"}, target(t, "https://a.example/"), false, now)
-	j.Keep([]string{"n=evil; Path=/"}, target(t, "http://www.a.example/"), false, now)
+	j.Store([]string{"n=safe; Secure; Domain=a.example; Path=/"}, target(t, "https://a.example/"), false, now)
+	j.Store([]string{"n=evil; Path=/"}, target(t, "http://www.a.example/"), false, now)
 	if got := sent(j, target(t, "https://www.a.example/"), now); got != "n=safe" {
 		t.Errorf("sent %q", got)
 	}
@@ -91,7 +91,7 @@ func TestBoundOfADomain(t *testing.T) {
 	at := target(t, "https://a.example/")
 	for i, field := range []string{"old=1", "secure=1; Secure", "used=1; Path=/p", "new=1"} {
 		j.Append(nil, target(t, "https://a.example/p"), now.Add(time.Duration(i)*time.Second-time.Millisecond))
-		j.Keep([]string{field}, at, false, now.Add(time.Duration(i)*time.Second))
+		j.Store([]string{field}, at, false, now.Add(time.Duration(i)*time.Second))
 	}
 	if j.Len() != 3 || j.Evicted() != 1 {
 		t.Errorf("%d cookies, %d evicted", j.Len(), j.Evicted())
@@ -105,7 +105,7 @@ func TestBoundOfADomain(t *testing.T) {
 func TestBoundOfAll(t *testing.T) {
 	j := cookies.NewJar(cookies.Config{Bytes: 100_000})
 	for i := range 10_000 {
-		j.Keep([]string{"n=" + strings.Repeat("v", i%500)}, target(t, fmt.Sprintf("http://h%d.example/", i)), false, now)
+		j.Store([]string{"n=" + strings.Repeat("v", i%500)}, target(t, fmt.Sprintf("http://h%d.example/", i)), false, now)
 		j.Append(nil, target(t, "http://h0.example/"), now) // is used all the time
 	}
 	if j.Len() < 50 || j.Len() > 500 || j.Len()+j.Evicted() != 10_000 {
@@ -118,13 +118,13 @@ func TestBoundOfAll(t *testing.T) {
 
 func TestPrivateCookiesStayPrivate(t *testing.T) {
 	var told []string
-	j := cookies.NewJar(cookies.Config{Changed: func(c *cookies.Cookie) { told = append(told, c.Name) },
+	j := cookies.NewJar(cookies.Config{OnChange: func(c *cookies.Cookie) { told = append(told, c.Name) },
 		Private: func(host string) bool { return host == "in.example" }})
-	keep := func(from, field string) bool { return j.Keep([]string{field}, target(t, from), false, now) }
+	keep := func(from, field string) bool { return j.Store([]string{field}, target(t, from), false, now) }
 	if !keep("http://in.example/", "session=1") || keep("http://out.example/", "n=1") {
 		t.Error("what a host sets is not told apart")
 	}
-	j.Keep([]string{"wide=1; Domain=b.example"}, target(t, "http://a.b.example/"), true, now)
+	j.Store([]string{"wide=1; Domain=b.example"}, target(t, "http://a.b.example/"), true, now)
 	if !keep("http://c.b.example/", "wide=2; Domain=b.example") {
 		t.Error("a secret that another host renews is one no more")
 	}
@@ -134,17 +134,17 @@ func TestPrivateCookiesStayPrivate(t *testing.T) {
 	if all := j.AppendAll(nil); strings.Contains(string(all), "session") || strings.Contains(string(all), "wide") {
 		t.Errorf("written: %q", all)
 	}
-	if len(j.Of(nil, "in.example")) > 0 {
+	if len(j.AppendForHost(nil, "in.example")) > 0 {
 		t.Error("it goes to other nodes")
 	}
 }
 
 func TestWhatIsToldAgain(t *testing.T) {
 	told := 0
-	j := cookies.NewJar(cookies.Config{Changed: func(*cookies.Cookie) { told++ }})
+	j := cookies.NewJar(cookies.Config{OnChange: func(*cookies.Cookie) { told++ }})
 	at := target(t, "http://a.example/")
-	stamp := func() uint64 { return j.Stamp(at, now) }
-	keep := func(field string, after time.Duration) { j.Keep([]string{field}, at, false, now.Add(after)) }
+	stamp := func() uint64 { return j.Revision(at, now) }
+	keep := func(field string, after time.Duration) { j.Store([]string{field}, at, false, now.Add(after)) }
 	keep("n=1; Max-Age=1000", 0)
 	first := stamp()
 	keep("n=1; Max-Age=1000", 10*time.Second)
@@ -207,7 +207,7 @@ func compareJars(t *testing.T, r *rand.Rand) {
 		u, _ := url.Parse(from)
 		if parsed, err := http.ParseSetCookie(field); err == nil {
 			theirs.SetCookies(u, []*http.Cookie{parsed})
-			ours.Keep([]string{field}, target(t, from), false, time.Now())
+			ours.Store([]string{field}, target(t, from), false, time.Now())
 		}
 		to := at(pick("http", "https"))
 		if strings.HasPrefix(to, "http://localhost") || strings.HasPrefix(to, "http://127.") {
@@ -292,12 +292,12 @@ func FuzzRead(f *testing.F) {
 func TestJarOfAnotherProcess(t *testing.T) {
 	j := cookies.NewJar(cookies.Config{})
 	at := target(t, "https://w.a.example/p")
-	j.Keep([]string{"a=1", "b=2; Domain=a.example; Path=/; Secure; Max-Age=100", "c=3; Path=/p"}, at, false, now)
+	j.Store([]string{"a=1", "b=2; Domain=a.example; Path=/; Secure; Max-Age=100", "c=3; Path=/p"}, at, false, now)
 	k := cookies.NewJar(cookies.Config{})
 	if !k.ImportAll(j.AppendAll(nil)) || sent(k, at, now) != sent(j, at, now) || k.Len() != 3 {
 		t.Errorf("sent %q, then %q", sent(j, at, now), sent(k, at, now))
 	}
-	k.Keep([]string{"a=4"}, at, false, now.Add(time.Second))
+	k.Store([]string{"a=4"}, at, false, now.Add(time.Second))
 	k.ImportAll(j.AppendAll(nil)) // what is older changes nothing
 	if !strings.Contains(sent(k, at, now), "a=4") {
 		t.Errorf("sent %q", sent(k, at, now))
@@ -310,7 +310,7 @@ func TestJarOfAnotherProcess(t *testing.T) {
 // A request without cookies costs nothing.
 func TestNoAllocationWithoutCookies(t *testing.T) {
 	empty, other := cookies.NewJar(cookies.Config{}), cookies.NewJar(cookies.Config{})
-	other.Keep([]string{"a=1"}, target(t, "https://w.b.example/p"), false, now)
+	other.Store([]string{"a=1"}, target(t, "https://w.b.example/p"), false, now)
 	at := target(t, "https://w.a.example/p?q")
 	for _, j := range []*cookies.Jar{nil, empty, other} {
 		if n := testing.AllocsPerRun(100, func() { j.Append(nil, at, now) }); n > 0 {
@@ -324,7 +324,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			j := cookies.NewJar(cookies.Config{})
 			for i := range n {
-				j.Keep([]string{"n=1"}, target(b, fmt.Sprintf("http://h%d.example/", i)), false, now)
+				j.Store([]string{"n=1"}, target(b, fmt.Sprintf("http://h%d.example/", i)), false, now)
 			}
 			at := target(b, "http://www.a.example/p")
 			b.ReportAllocs()

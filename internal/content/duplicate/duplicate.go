@@ -26,28 +26,28 @@ type Signature struct {
 	images    uint64
 	brief     uint64 // hash of the words of a short page; 0: none, or too few
 	short     bool   // all has too few shingles
-	linked    bool   // main has
+	mainShort bool   // main has
 }
 
 const (
-	enough   = 35 // bins that are alike in pages that are nearly the same
-	bandSize = 4
-	bands    = bins / bandSize
-	first    = 1 << 10 // places of a band at first
+	minEqualBins = 35 // bins that are alike in pages that are nearly the same
+	bandSize     = 4
+	bands        = bins / bandSize
+	initialSlots = 1 << 10 // places of a band at first
 )
 
 // near reports whether two pages are nearly the same.
 func (s *Signature) near(t *Signature) bool {
-	if s.short || t.short || s.images != t.images || s.linked != t.linked {
+	if s.short || t.short || s.images != t.images || s.mainShort != t.mainShort {
 		return false
 	}
-	return alike(&s.all, &t.all) >= enough && (s.linked || alike(&s.main, &t.main) >= enough)
+	return equalBins(&s.all, &t.all) >= minEqualBins && (s.mainShort || equalBins(&s.main, &t.main) >= minEqualBins)
 }
 
 // band is a hash of a part of the signature.
 func (s *Signature) band(i int) uint64 {
 	of := &s.main
-	if s.linked {
+	if s.mainShort {
 		of = &s.all
 	}
 	b := of[i*bandSize:]
@@ -60,12 +60,12 @@ const DefaultPages = 1 << 15
 // A Table has the pages that were met last. Its methods may be called by many goroutines at once.
 type Table struct {
 	mu     sync.Mutex
-	most   int
+	max    int
 	pages  []entry
 	next   int // that is forgotten next, where there are most
 	exact  map[uint64]int32
 	briefs map[uint64]int32 // short pages, by domain and text
-	places [bands][]int32   // by a part of the band's hash: a page's number and one; 0 is none
+	slots  [bands][]int32   // by a part of the band's hash: a page's number and one; 0 is none
 }
 
 type entry struct {
@@ -82,7 +82,7 @@ func NewTable(pages int) *Table {
 	if pages <= 0 {
 		pages = DefaultPages
 	}
-	return &Table{most: pages, exact: map[uint64]int32{}, briefs: map[uint64]int32{}}
+	return &Table{max: pages, exact: map[uint64]int32{}, briefs: map[uint64]int32{}}
 }
 
 // A Match says what a page is like.
@@ -94,9 +94,9 @@ type Match struct {
 	Copies uint32 // pages of the domain that were like the earlier page before
 }
 
-// Offer looks for a page that is like one of a domain, and keeps the page if there is none there. sig is nil where the
+// FindOrAdd looks for a page that is like one of a domain, and keeps the page if there is none there. sig is nil where the
 // page has no text to compare.
-func (t *Table) Offer(url, domain string, digest [20]byte, sig *Signature) Match {
+func (t *Table) FindOrAdd(url, domain string, digest [20]byte, sig *Signature) Match {
 	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil &&
 		!sig.short}
 	if sig != nil {
@@ -110,7 +110,7 @@ func (t *Table) Offer(url, domain string, digest [20]byte, sig *Signature) Match
 		t.pages[at].copies++
 	} else {
 		e.url = strings.Clone(url) // it may be a part of something large
-		t.keep(e)
+		t.store(e)
 	}
 	return m
 }
@@ -126,11 +126,11 @@ func (t *Table) find(e *entry) (m Match, found int32) {
 			return Match{URL: t.pages[i].url, Brief: true, Domain: true}, i
 		}
 	}
-	if m.Domain || !e.html || len(t.places[0]) == 0 {
+	if m.Domain || !e.html || len(t.slots[0]) == 0 {
 		return m, found
 	}
 	for b := range bands {
-		at := t.places[b][t.place(e, b)] - 1
+		at := t.slots[b][t.slot(e, b)] - 1
 		if at < 0 {
 			continue
 		}
@@ -147,17 +147,17 @@ func (t *Table) find(e *entry) (m Match, found int32) {
 
 func (e *entry) briefKey() uint64 { return mix(e.sig.brief + e.domain) }
 
-func (t *Table) place(e *entry, band int) uint64 {
-	return e.sig.band(band) & uint64(len(t.places[0])-1)
+func (t *Table) slot(e *entry, band int) uint64 {
+	return e.sig.band(band) & uint64(len(t.slots[0])-1)
 }
 
-func (t *Table) keep(e entry) {
+func (t *Table) store(e entry) {
 	at := len(t.pages)
-	if at < t.most {
+	if at < t.max {
 		t.pages = append(t.pages, e)
 	} else {
 		at = t.next
-		t.next = (at + 1) % t.most
+		t.next = (at + 1) % t.max
 		if old := &t.pages[at]; t.exact[old.digest] == int32(at) {
 			delete(t.exact, old.digest)
 		}
@@ -170,34 +170,34 @@ func (t *Table) keep(e entry) {
 	if e.sig.brief != 0 {
 		t.briefs[e.briefKey()] = int32(at)
 	}
-	if len(t.places[0]) < 2*len(t.pages) && e.html {
+	if len(t.slots[0]) < 2*len(t.pages) && e.html {
 		t.grow()
 		return
 	}
-	t.enter(at)
+	t.index(at)
 }
 
-func (t *Table) enter(at int) {
+func (t *Table) index(at int) {
 	e := &t.pages[at]
 	if !e.html {
 		return
 	}
 	for b := range bands {
-		t.places[b][t.place(e, b)] = int32(at + 1)
+		t.slots[b][t.slot(e, b)] = int32(at + 1)
 	}
 }
 
 // grow gives the bands more places.
 func (t *Table) grow() {
-	size := max(first, 2*len(t.places[0]))
+	size := max(initialSlots, 2*len(t.slots[0]))
 	for size < 2*len(t.pages) {
 		size *= 2
 	}
-	for b := range t.places {
-		t.places[b] = make([]int32, size)
+	for b := range t.slots {
+		t.slots[b] = make([]int32, size)
 	}
 	for i := range t.pages {
-		t.enter(i)
+		t.index(i)
 	}
 }
 

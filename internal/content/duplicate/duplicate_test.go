@@ -52,7 +52,7 @@ func TestRecallAndPrecision(t *testing.T) {
 	offer := func(url string, text []string) Match {
 		body := page(text)
 		sig := r.Read(body)
-		return table.Offer(url, "example.com", sha1.Sum(body), &sig)
+		return table.FindOrAdd(url, "example.com", sha1.Sum(body), &sig)
 	}
 	texts := make([][]string, pages)
 	wrong := 0
@@ -147,7 +147,7 @@ func TestFewWords(t *testing.T) {
 		offer := func(url, domain, html string) Match {
 			var r Reader
 			sig := r.Read([]byte(html))
-			return table.Offer(url, domain, [20]byte{byte(len(url)), byte(len(table.pages))}, &sig)
+			return table.FindOrAdd(url, domain, [20]byte{byte(len(url)), byte(len(table.pages))}, &sig)
 		}
 		offer("a", "x.example", c.a)
 		if m := offer("bb", "y.example", c.b); m.Brief {
@@ -172,10 +172,10 @@ func TestTableForgetsTheOldest(t *testing.T) {
 	for i := range texts {
 		texts[i] = prose(rnd, 100)
 		sig := r.Read(page(texts[i]))
-		table.Offer(fmt.Sprint(i), "a", sha1.Sum(page(texts[i])), &sig)
+		table.FindOrAdd(fmt.Sprint(i), "a", sha1.Sum(page(texts[i])), &sig)
 	}
-	if len(table.pages) != 100 || len(table.exact) != 100 || len(table.places[0]) > first {
-		t.Errorf("%d pages, %d digests, %d places", len(table.pages), len(table.exact), len(table.places[0]))
+	if len(table.pages) != 100 || len(table.exact) != 100 || len(table.slots[0]) > initialSlots {
+		t.Errorf("%d pages, %d digests, %d places", len(table.pages), len(table.exact), len(table.slots[0]))
 	}
 	for i, want := range map[int]string{0: "", 899: "", 900: "900", 999: "999"} {
 		sig := r.Read(page(texts[i]))
@@ -196,11 +196,11 @@ func TestDomains(t *testing.T) {
 		if i >= 2 {
 			domain = "b.test"
 		}
-		if got := table.Offer(fmt.Sprint(i), domain, sha1.Sum(text), &sig); got != want {
+		if got := table.FindOrAdd(fmt.Sprint(i), domain, sha1.Sum(text), &sig); got != want {
 			t.Errorf("%d: %+v, want %+v", i, got, want)
 		}
 	}
-	if got := table.Offer("4", "b.test", [20]byte{9}, nil); got.URL != "" {
+	if got := table.FindOrAdd("4", "b.test", [20]byte{9}, nil); got.URL != "" {
 		t.Errorf("what is no text is like %s", got.URL)
 	}
 }
@@ -260,7 +260,7 @@ func BenchmarkOffer(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		table.Offer("https://example.com/page", "example.com", [20]byte{byte(i), byte(i >> 8), byte(i >> 16)},
+		table.FindOrAdd("https://example.com/page", "example.com", [20]byte{byte(i), byte(i >> 8), byte(i >> 16)},
 			&sigs[i%len(sigs)])
 	}
 }
@@ -269,7 +269,7 @@ func BenchmarkOffer(b *testing.B) {
 func TestCopiesAreCounted(t *testing.T) {
 	table := NewTable(0)
 	for i := range uint32(4) {
-		m := table.Offer(fmt.Sprint("https://example.com/", i), "example.com", [20]byte{1}, nil)
+		m := table.FindOrAdd(fmt.Sprint("https://example.com/", i), "example.com", [20]byte{1}, nil)
 		if m.Domain != (i > 0) || m.Copies != max(i, 1)-1 {
 			t.Errorf("page %d: %+v", i, m)
 		}

@@ -8,20 +8,20 @@ import (
 
 // A Reader reads pages for their signatures. It serves one goroutine at a time, and allocates nothing.
 type Reader struct {
-	main, all sketch
-	images    uint64
-	media     uint64 // sources of images, videos and frames
-	words     [leastShingles + 2]span
-	own       int        // words outside of links and navigation
-	outside   [kinds]int // open elements of each kind whose text is the site's rather than the page's
-	inAnchor  bool
-	beside    bool // in any of these
+	main, all       sketch
+	images          uint64
+	media           uint64 // sources of images, videos and frames
+	words           [minShingles + 2]span
+	ownWords        int                   // words outside of links and navigation
+	openBoilerplate [boilerplateKinds]int // open elements of each kind whose text is the site's rather than the page's
+	inAnchor        bool
+	inBoilerplate   bool // in any of these
 }
 
 // A span is the position of a word in the page.
 type span struct{ begin, end int }
 
-const kinds = 5 // nav, footer, aside, select, button
+const boilerplateKinds = 5 // nav, footer, aside, select, button
 
 // Read is the signature of an HTML page: of the text outside of links and navigation, and of all its text. A word is
 // what stands between spaces and tags, in whatever case; bytes beyond ASCII are as they stand, so that the charset does
@@ -32,16 +32,16 @@ func (r *Reader) Read(html []byte) Signature {
 	r.main.reset()
 	r.all.reset()
 	for at := 0; at < len(html); {
-		word, n := next(html[at:])
+		word, n := nextWord(html[at:])
 		if at += n; word != 0 {
-			r.word(word, span{at - n, at})
+			r.addWord(word, span{at - n, at})
 		}
 		if at < len(html) && html[at] == '<' {
 			at = r.markup(html, at)
 		}
 	}
 	s := Signature{main: r.main.minima(), all: r.all.minima(), images: r.images,
-		short: r.all.shingles < leastShingles, linked: r.main.shingles < leastShingles}
+		short: r.all.shingles < minShingles, mainShort: r.main.shingles < minShingles}
 	if s.short {
 		s.brief = r.brief(html)
 	}
@@ -51,11 +51,11 @@ func (r *Reader) Read(html []byte) Signature {
 // brief hashes the words of a short page outside of links and navigation, and its images, videos and frames. It ignores
 // words with a digit if enough other words remain. It returns 0 if the page has too few words.
 func (r *Reader) brief(html []byte) uint64 {
-	if r.own < leastWords {
+	if r.ownWords < minWords {
 		return 0
 	}
 	all, plain, words := r.media, r.media, 0
-	for _, at := range r.words[:min(r.own, len(r.words))] {
+	for _, at := range r.words[:min(r.ownWords, len(r.words))] {
 		word := bytes.ToLower(bytes.TrimSpace(html[at.begin:at.end]))
 		all = mix(all ^ hash(word))
 		if !bytes.ContainsAny(word, "0123456789") {
@@ -63,20 +63,20 @@ func (r *Reader) brief(html []byte) uint64 {
 			words++
 		}
 	}
-	if words >= leastWords {
+	if words >= minWords {
 		all = plain
 	}
 	return max(all, 1)
 }
 
-// word takes a word of the text.
-func (r *Reader) word(word uint64, at span) {
+// addWord takes a word of the text.
+func (r *Reader) addWord(word uint64, at span) {
 	h := r.all.shingle(word)
-	if !r.beside {
-		if r.own < len(r.words) {
-			r.words[r.own] = at
+	if !r.inBoilerplate {
+		if r.ownWords < len(r.words) {
+			r.words[r.ownWords] = at
 		}
-		r.own++
+		r.ownWords++
 		own := h
 		if r.main.last != r.all.last { // they mostly are the same
 			own = r.main.shingle(word)
@@ -90,7 +90,7 @@ func (r *Reader) word(word uint64, at span) {
 func (r *Reader) markup(html []byte, at int) int {
 	at++
 	if bytes.HasPrefix(html[at:], []byte("!--")) {
-		return after(html, at+3, "-->")
+		return indexAfter(html, at+3, "-->")
 	}
 	closing := at < len(html) && html[at] == '/'
 	if closing {
@@ -107,16 +107,16 @@ func (r *Reader) markup(html []byte, at int) int {
 		name = 0 // none of those below
 	}
 	begin = at
-	if at = after(html, at, ">"); shows(name) && !r.isBeside() {
-		shown := source(html[begin:at])
+	if at = indexAfter(html, at, ">"); shows(name) && !r.checkBoilerplate() {
+		shown := sourceHash(html[begin:at])
 		r.media = r.media*prime ^ shown
 		if name == img {
 			r.images = r.images*prime ^ shown
 		}
 	}
-	r.element(name, closing)
+	r.trackElement(name, closing)
 	if raw := rawName(name); raw != "" && !closing {
-		return skip(html, at, raw)
+		return skipRaw(html, at, raw)
 	}
 	return at
 }
@@ -153,15 +153,15 @@ func shows(name uint64) bool {
 	return false
 }
 
-// element takes note of where the page's own text begins and ends.
-func (r *Reader) element(name uint64, closing bool) {
+// trackElement takes note of where the page's own text begins and ends.
+func (r *Reader) trackElement(name uint64, closing bool) {
 	kind := 0
 	switch name {
 	default:
 		return
 	case a:
 		r.inAnchor = !closing
-		r.beside = r.inAnchor || r.isBeside()
+		r.inBoilerplate = r.inAnchor || r.checkBoilerplate()
 		return
 	case nav:
 	case footer:
@@ -174,11 +174,11 @@ func (r *Reader) element(name uint64, closing bool) {
 		kind = 4
 	}
 	if !closing {
-		r.outside[kind]++
-	} else if r.outside[kind] > 0 {
-		r.outside[kind]--
+		r.openBoilerplate[kind]++
+	} else if r.openBoilerplate[kind] > 0 {
+		r.openBoilerplate[kind]--
 	}
-	r.beside = r.inAnchor || r.isBeside()
+	r.inBoilerplate = r.inAnchor || r.checkBoilerplate()
 }
 
 // rawName is the name of an element whose content is no text, or "".
@@ -198,50 +198,50 @@ func rawName(name uint64) string {
 	return ""
 }
 
-func (r *Reader) isBeside() bool { return r.outside != [kinds]int{} }
+func (r *Reader) checkBoilerplate() bool { return r.openBoilerplate != [boilerplateKinds]int{} }
 
 const (
 	offset = 14695981039346656037 // of FNV-1a
 	prime  = 1099511628211
 
-	each = 0x0101010101010101 // byte of a number
-	high = 0x80 * each
+	lowBits  = 0x0101010101010101 // byte of a number
+	highBits = 0x80 * lowBits
 )
 
-// next hashes the first word of a text, and says how much of the text that is with what stands before it. 0 is no word:
+// nextWord hashes the first word of a text, and says how much of the text that is with what stands before it. 0 is no word:
 // markup begins there, or the text is at its end. Eight bytes at a time are read as one number.
-func next(text []byte) (hash uint64, n int) {
+func nextWord(text []byte) (hash uint64, n int) {
 	for n < len(text) && text[n] <= ' ' {
 		n++
 	}
 	for n < len(text) {
-		part := eight(text[n:])
-		lt := part ^ '<'*each
+		part := loadEight(text[n:])
+		lt := part ^ '<'*lowBits
 		// The lowest bit that is set is of the first byte that is a < or no more than a space. Higher ones may be wrong.
-		ends := ((part-('!'*each))&^part | (lt-each)&^lt) & high
+		ends := ((part-('!'*lowBits))&^part | (lt-lowBits)&^lt) & highBits
 		if ends == 0 {
-			if part&high != 0 {
-				return slowNext(text, n, hash)
+			if part&highBits != 0 {
+				return slowWord(text, n, hash)
 			}
-			hash = mix(hash ^ (part | ' '*each))
+			hash = mix(hash ^ (part | ' '*lowBits))
 			n += 8
 			continue
 		}
 		size := bits.TrailingZeros64(ends) &^ 7
 		part &= 1<<size - 1
-		if part&high != 0 {
-			return slowNext(text, n, hash)
+		if part&highBits != 0 {
+			return slowWord(text, n, hash)
 		}
 		if size > 0 {
-			hash ^= part | ' '*each
+			hash ^= part | ' '*lowBits
 		}
 		return hash, n + size/8
 	}
 	return hash, n
 }
 
-// eight are the first eight bytes of a text as one number. Behind its end are spaces.
-func eight(text []byte) uint64 {
+// loadEight are the first eight bytes of a text as one number. Behind its end are spaces.
+func loadEight(text []byte) uint64 {
 	if len(text) >= 8 {
 		return binary.LittleEndian.Uint64(text)
 	}
@@ -250,9 +250,9 @@ func eight(text []byte) uint64 {
 	return binary.LittleEndian.Uint64(last[:])
 }
 
-// slowNext goes on with a word byte by byte, where there are bytes beyond ASCII. Of scripts that put no spaces between
+// slowWord goes on with a word byte by byte, where there are bytes beyond ASCII. Of scripts that put no spaces between
 // words each character is a word.
-func slowNext(text []byte, n int, hash uint64) (uint64, int) {
+func slowWord(text []byte, n int, hash uint64) (uint64, int) {
 	if n < len(text) && hash == 0 && text[n] >= 0xE3 { // the first byte of a character from Hiragana on
 		for begin := n; n < len(text) && (n == begin || text[n]&0xC0 == 0x80); n++ {
 			hash = hash<<8 | uint64(text[n])
@@ -271,20 +271,20 @@ func slowNext(text []byte, n int, hash uint64) (uint64, int) {
 
 func isLetter(c byte) bool { return c-'a' < 26 }
 
-// skip is where the end tag of an element ends that is next.
-func skip(html []byte, at int, name string) int {
+// skipRaw is where the end tag of an element ends that is next.
+func skipRaw(html []byte, at int, name string) int {
 	for {
-		if at = after(html, at, "</"); at+len(name) > len(html) {
+		if at = indexAfter(html, at, "</"); at+len(name) > len(html) {
 			return len(html)
 		}
 		if bytes.EqualFold(html[at:at+len(name)], []byte(name)) {
-			return after(html, at+len(name), ">")
+			return indexAfter(html, at+len(name), ">")
 		}
 	}
 }
 
-// after is where the next of something ends, or the text if there is none.
-func after(html []byte, at int, end string) int {
+// indexAfter is where the next of something ends, or the text if there is none.
+func indexAfter(html []byte, at int, end string) int {
 	var i int
 	if len(end) == 1 {
 		i = bytes.IndexByte(html[at:], end[0])
@@ -297,8 +297,8 @@ func after(html []byte, at int, end string) int {
 	return at + i + len(end)
 }
 
-// source hashes where an image lies, without its query.
-func source(tag []byte) uint64 {
+// sourceHash hashes where an image lies, without its query.
+func sourceHash(tag []byte) uint64 {
 	at := bytes.Index(tag, []byte("src="))
 	if at < 0 {
 		return 0

@@ -1,9 +1,9 @@
 package duplicate
 
 const (
-	bins          = 64
-	leastShingles = 16 // below which a sketch says nothing
-	leastWords    = 3  // of a short page, below which it is not compared
+	bins        = 64
+	minShingles = 16 // below which a sketch says nothing
+	minWords    = 3  // of a short page, below which it is not compared
 )
 
 // A sketch is made of a text's shingles, three words in a row each: one permutation cut into bins, of each of which the
@@ -62,8 +62,8 @@ func (s *sketch) minima() (m [bins]uint16) {
 	return m
 }
 
-// alike is in how many bins two sketches have the same.
-func alike(a, b *[bins]uint16) (n int) {
+// equalBins is in how many bins two sketches have the same.
+func equalBins(a, b *[bins]uint16) (n int) {
 	for i := range a {
 		if a[i] == b[i] {
 			n++

@@ -5,18 +5,18 @@ import "sync/atomic"
 // A budget is the memory that answers under way share. Each answer has its first readSize bytes beside it, so that one
 // that is short never asks. It is asked when a buffer grows, not at each read.
 type budget struct {
-	all  int64
+	size int64
 	lent atomic.Int64
 }
 
-// maxNear is the share of the budget that one answer may have in memory. What is longer goes to the disk.
-func (b *budget) maxNear() int { return int(min(max(b.all/8, 4*readSize), 8<<20)) }
+// maxInMemory is the share of the budget that one answer may have in memory. What is longer goes to the disk.
+func (b *budget) maxInMemory() int { return int(min(max(b.size/8, 4*readSize), 8<<20)) }
 
-// bodies is how much of the budget bodies may have: they can go to the disk, heads cannot.
-func (b *budget) bodies() int64 { return b.all / 4 * 3 }
+// bodyLimit is how much of the budget bodies may have: they can go to the disk, heads cannot.
+func (b *budget) bodyLimit() int64 { return b.size / 4 * 3 }
 
 // take reports whether n bytes could be had without more than most being lent.
-func (b *budget) take(n, most int64) bool {
+func (b *budget) tryAcquire(n, most int64) bool {
 	if b.lent.Add(n) <= most {
 		return true
 	}

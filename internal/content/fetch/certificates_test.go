@@ -104,7 +104,7 @@ func TestHugeCertificates(t *testing.T) {
 			switch {
 			case c.why == "" && (err != nil || string(resp.Payload) != "hi"):
 				t.Errorf("%q, %v", resp.Payload, err)
-			case c.why != "" && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.why) || !e.Failure.OfHost()):
+			case c.why != "" && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.why) || !e.Failure.AffectsHost()):
 				t.Errorf("%v, want %q", err, c.why)
 			}
 			if took > 20*time.Second { // of some milliseconds

@@ -21,27 +21,27 @@ import (
 
 // A Client fetches. Its methods may be called by many goroutines at once.
 type Client struct {
-	cfg      Config
-	given    Config // without defaults
-	manners  atomic.Pointer[manners]
-	secrets  bool // trusted hosts are sent some
-	resolver *resolver
-	fixed    overrides
-	limit    *rate.Limiter // nil for no limit
-	proxies  *proxies      // nil for none
-	tls      *tls.Config
-	conns    *pool
-	sockets  *sockets // for all connections
-	scarcity scarcity
-	allowed  *weburl.Set // host keys, see Allow
-	ports    [2]string   // that Probe tries of hosts which name none
+	cfg        Config
+	baseConfig Config // without defaults
+	live       atomic.Pointer[liveSettings]
+	secrets    bool // trusted hosts are sent some
+	resolver   *resolver
+	fixed      overrides
+	limit      *rate.Limiter // nil for no limit
+	proxies    *proxies      // nil for none
+	tls        *tls.Config
+	conns      *pool
+	sockets    *sockets // for all connections
+	exhaustion exhaustion
+	allowed    *weburl.Set // host keys, see Allow
+	probePorts [2]string   // that Probe tries of hosts which name none
 
-	// reach opens a connection to a target; a test may put another network in its place.
-	reach func(context.Context, target) (link, error)
+	// connectTo opens a connection to a target; a test may put another network in its place.
+	connectTo func(context.Context, target) (link, error)
 
-	budget     *budget
-	scratch    *vfs.Scratch
-	ownScratch bool // to be closed
+	budget      *budget
+	scratch     *vfs.Scratch
+	ownsScratch bool // to be closed
 
 	ctx   context.Context // ends with Close; dialling and looking up names outlive the request that began them
 	close context.CancelFunc
@@ -68,12 +68,12 @@ type Request struct {
 
 	// Arrives, unless nil, is called when an answer begins to come, and the Response needs Buffers: many wait, few are
 	// read at once.
-	Arrives func()
+	OnArrival func()
 }
 
 // New returns a Client. The caller closes it.
 func New(cfg Config) (*Client, error) {
-	c := &Client{cfg: cfg.withDefaults(), given: cfg, allowed: weburl.NewSet()}
+	c := &Client{cfg: cfg.withDefaults(), baseConfig: cfg, allowed: weburl.NewSet()}
 	err := CheckFields(cfg.Header)
 	if err != nil {
 		return nil, err
@@ -85,24 +85,24 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
-	m := newManners(c.cfg)
-	c.manners.Store(m)
-	c.secrets = len(m.trusted.lines) > len(m.public.lines) || cfg.Cookies != nil || c.givenCookie() != ""
+	m := newLiveSettings(c.cfg)
+	c.live.Store(m)
+	c.secrets = len(m.trusted.lines) > len(m.public.lines) || cfg.Cookies != nil || c.configuredCookie() != ""
 	c.resolver = newResolver(c.ctx, c.cfg)
-	c.resolver.relieve = c.relieve
-	if c.proxies.some() {
-		c.resolver.trouble = blindTTL
+	c.resolver.waitForResources = c.waitForResources
+	if c.proxies.hasAny() {
+		c.resolver.failureTTL = proxiedFailureTTL
 	}
-	c.sockets = newSockets(c.cfg.Sockets, c.spareSocket)
+	c.sockets = newSockets(c.cfg.Sockets, c.closeOneIdle)
 	c.limit = newLimit(cfg.Bandwidth)
-	c.reach, c.ports = c.reachNet, [2]string{"80", "443"}
+	c.connectTo, c.probePorts = c.reachNet, [2]string{"80", "443"}
 	c.tls = newTLS(cfg)
-	c.budget, c.scratch = &budget{all: c.cfg.Memory}, c.cfg.Scratch
+	c.budget, c.scratch = &budget{size: c.cfg.Memory}, c.cfg.Scratch
 	if c.scratch == nil {
-		c.scratch, c.ownScratch = vfs.NewScratch("", nil, 0), true
+		c.scratch, c.ownsScratch = vfs.NewScratch("", nil, 0), true
 	}
 	c.conns = newPool(c.cfg.PerHost, c.cfg.MaxIdle)
-	c.conns.short = c.sockets.short
+	c.conns.socketWanted = c.sockets.hasWaiters
 	return c, nil
 }
 
@@ -138,7 +138,7 @@ func legacySuites() (all []uint16) {
 func (c *Client) Close() {
 	c.close()
 	c.conns.close()
-	if c.ownScratch {
+	if c.ownsScratch {
 		_ = c.scratch.Close() // nothing in it is needed
 	}
 }
@@ -146,7 +146,7 @@ func (c *Client) Close() {
 // Allow lets the client dial a host although its address is private. It is meant for the hosts of seeds; host is a host
 // key, as in 127.0.0.1:8080 or localhost. With OnlyPublic it does nothing.
 func (c *Client) Allow(host string) {
-	if !c.given.OnlyPublic {
+	if !c.baseConfig.OnlyPublic {
 		c.allowed.Add(host)
 	}
 }
@@ -155,13 +155,13 @@ func (c *Client) Allow(host string) {
 // the URL and the connection. They are the caller's.
 func (c *Client) Header(trusted bool) http.Header {
 	cfg := c.cfg
-	cfg.UserAgent = c.manners.Load().agent
+	cfg.UserAgent = c.live.Load().agent
 	public, all := cfg.headers()
 	if !trusted {
 		return public.Clone()
 	}
 	all = all.Clone()
-	if field := c.givenCookie(); field != "" {
+	if field := c.configuredCookie(); field != "" {
 		all.Set(cookieField, field)
 	}
 	return all
@@ -182,7 +182,7 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 	}
 	x := newExchange(ctx, c, req, t, resp)
 	err = x.run()
-	x.rest()
+	x.returnBuffers()
 	resp.Total = time.Since(x.begin)
 	return err
 }
@@ -190,7 +190,7 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 // Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not
 // known: the zero Addr.
 func (c *Client) Resolve(ctx context.Context, hostname, port string) (netip.Addr, error) {
-	if (c.proxies.some() || c.proxies.own != nil) && c.proxies.ofHost(hostname, net.JoinHostPort(hostname, port)) != nil {
+	if (c.proxies.hasAny() || c.proxies.hostProxies != nil) && c.proxies.forHost(hostname, net.JoinHostPort(hostname, port)) != nil {
 		return netip.Addr{}, nil
 	}
 	addrs, _, err := c.addresses(ctx, hostname, port)

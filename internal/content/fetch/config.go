@@ -32,9 +32,9 @@ type Config struct {
 	Proxies []ProxyRule
 	// what a host, with its port if that is not the scheme's, goes through in place of all that; nil: it has nothing of
 	// its own
-	ProxiesOf func(host string) *ProxySet
-	ProxyNews func(proxy string, err error) // is told of one, SCHEME://HOST:PORT, that is left out or (nil) works again
-	// which proxy is for which URL where there is none of these, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it; nil for
+	HostProxies   func(host string) *ProxySet
+	OnProxyChange func(proxy string, err error) // is told of one, SCHEME://HOST:PORT, that is left out or (nil) works again
+	// kind proxy is for which URL where there is none of these, as HTTP_PROXY, HTTPS_PROXY and NO_PROXY have it; nil for
 	// none
 	Environment *httpproxy.Config
 
@@ -83,7 +83,7 @@ const (
 	accept         = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	acceptEncoding = "gzip, deflate, br, zstd"
 	idleTimeout    = 90 * time.Second
-	fewFiles       = 1024 // where the system does not say how many may be open
+	defaultFiles   = 1024 // where the system does not say how many may be open
 )
 
 func (cfg Config) withDefaults() Config {

@@ -20,13 +20,13 @@ type conn struct {
 
 	domain string                // registered, of the host
 	idle   time.Time             // since when; in the pool
-	in     [idleLists]neighbours // in the lists of the pool
+	links  [idleLists]neighbours // in the lists of the pool
 }
 
-// quiet reports whether an idle connection is as it was left: the server has neither closed it nor said anything
+// isUntouched reports whether an idle connection is as it was left: the server has neither closed it nor said anything
 // unasked, which must not pass for the next answer. A session ticket that comes late costs its connection, too. The
 // read deadline is over afterwards.
-func (c *conn) quiet() bool {
+func (c *conn) isUntouched() bool {
 	if !c.socket.quiet() {
 		return false
 	}
@@ -46,7 +46,7 @@ var longAgo = time.Unix(1, 0)
 func (c *Client) connect(ctx context.Context, t target, second bool) (*conn, error) {
 	ctx, cancel := c.dialContext(ctx)
 	defer cancel()
-	l, err := c.reach(ctx, t)
+	l, err := c.connectTo(ctx, t)
 	if err != nil {
 		return nil, err
 	}

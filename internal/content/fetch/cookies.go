@@ -165,8 +165,8 @@ func (c *Cookies) pairs(t target, now time.Time) iter.Seq[string] {
 	}
 }
 
-// renewed reports whether an answer from t sets one of them to another value: a secret, as the one that was given.
-func (c *Cookies) renewed(fields []string, t target, now time.Time) bool {
+// changedBy reports whether an answer from t sets one of them to another value: a secret, as the one that was given.
+func (c *Cookies) changedBy(fields []string, t target, now time.Time) bool {
 	for pair := range c.pairs(t, now) {
 		name, _, _ := strings.Cut(pair, "=")
 		for _, field := range fields {

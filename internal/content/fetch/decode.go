@@ -31,14 +31,14 @@ const (
 )
 
 // A Decoder takes content codings off. It may be used by many goroutines at once.
-type Decoder struct{ wide chan struct{} }
+type Decoder struct{ wideSlots chan struct{} }
 
 // NewDecoder returns a Decoder that works with at most so many wide windows (up to 16 MiB each) at once, which Brotli
 // and zstd have; 0 is any number.
 func NewDecoder(wide int) *Decoder {
 	d := &Decoder{}
 	if wide > 0 {
-		d.wide = make(chan struct{}, wide)
+		d.wideSlots = make(chan struct{}, wide)
 	}
 	return d
 }
@@ -51,7 +51,7 @@ func Decode(resp *page.Response, limit int64) error { return new(Decoder).Decode
 // decoder's. A payload whose coding is not known, or that does not even begin like its coding, is kept as it is. An
 // error that is an [ErrDisk] is not the answer's fault: it lies on the disk and cannot be read.
 func (d *Decoder) Decode(resp *page.Response, limit int64) error {
-	resp.Body, resp.Whole = resp.Payload, nil // which an attempt with less room has set
+	resp.Body, resp.FullBody = resp.Payload, nil // which an attempt with less room has set
 	codings, err := contentCodings(resp.Header)
 	if err != nil {
 		codings = nil
@@ -60,7 +60,7 @@ func (d *Decoder) Decode(resp *page.Response, limit int64) error {
 	case len(codings) > 0 && resp.PayloadLen() > 0:
 		resp.Body, err = d.decode(resp, codings, limit)
 		resp.Buffers.Body = resp.Body
-	case resp.Far != nil:
+	case resp.Spooled != nil:
 		var problem error
 		resp.Body, problem = load(resp, limit)
 		resp.Buffers.Body, err = resp.Body, cmp.Or(err, problem)
@@ -69,7 +69,7 @@ func (d *Decoder) Decode(resp *page.Response, limit int64) error {
 		err = cmp.Or(err, ErrTooLong)
 	}
 	if errors.Is(err, ErrTooLong) {
-		resp.Whole = func() io.Reader { return decoded(resp, codings) }
+		resp.FullBody = func() io.Reader { return decoded(resp, codings) }
 	}
 	if err != nil {
 		return &Error{Failure: page.Malformed, Op: "decode", URL: resp.URL, Err: err}
@@ -81,7 +81,7 @@ func (d *Decoder) Decode(resp *page.Response, limit int64) error {
 // away.
 func decoded(resp *page.Response, codings []coding) io.Reader {
 	in := resp.PayloadReader()
-	if resp.Far != nil {
+	if resp.Spooled != nil {
 		in = bufio.NewReaderSize(fromDisk{in}, 64<<10)
 	}
 	for _, c := range slices.Backward(codings) {
@@ -101,7 +101,7 @@ var ErrDisk = errors.New("cannot read the temporary file")
 func load(resp *page.Response, limit int64) ([]byte, error) {
 	size := min(resp.PayloadLen(), limit)
 	dst := slices.Grow(resp.Buffers.Body[:0], int(size))[:size]
-	if n, err := resp.Far.Payload.ReadAt(dst, 0); err != nil && int64(n) < size {
+	if n, err := resp.Spooled.Payload.ReadAt(dst, 0); err != nil && int64(n) < size {
 		return dst[:n], fmt.Errorf("%w: %w", ErrDisk, err)
 	}
 	if size < resp.PayloadLen() {
@@ -148,12 +148,12 @@ func (d *Decoder) decode(resp *page.Response, codings []coding, most int64) ([]b
 		limit, excess = ratio, ErrBomb
 	}
 	dst := resp.Buffers.Body[:0]
-	if len(codings) == 1 && codings[0].whole != nil && resp.Far == nil {
+	if len(codings) == 1 && codings[0].whole != nil && resp.Spooled == nil {
 		return decodeWhole(dst, resp.Payload, codings[0], limit, excess)
 	}
-	if d.wide != nil && slices.ContainsFunc(codings, coding.isWide) {
-		d.wide <- struct{}{}
-		defer func() { <-d.wide }()
+	if d.wideSlots != nil && slices.ContainsFunc(codings, coding.isWide) {
+		d.wideSlots <- struct{}{}
+		defer func() { <-d.wideSlots }()
 	}
 	return decodeLayers(dst, resp, codings, limit, excess)
 }
@@ -177,7 +177,7 @@ func decodeWhole(dst, payload []byte, c coding, limit int64, excess error) ([]by
 // decodeLayers appends to dst what a payload holds under codings of which each reads from the one around it.
 func decodeLayers(dst []byte, resp *page.Response, codings []coding, limit int64, excess error) ([]byte, error) {
 	payload := resp.PayloadReader()
-	if resp.Far != nil {
+	if resp.Spooled != nil {
 		payload = bufio.NewReaderSize(fromDisk{payload}, 64<<10)
 	}
 	src := &released{payload}

@@ -25,7 +25,7 @@ func (c *Client) dialContext(ctx context.Context) (context.Context, context.Canc
 
 // handshake closes the connection if it fails.
 func (c *Client) handshake(ctx context.Context, l link, hostname string, protocols ...string) (*tls.Conn, error) {
-	ctx, cancel := context.WithDeadline(ctx, l.wire.due)
+	ctx, cancel := context.WithDeadline(ctx, l.wire.connectDeadline)
 	defer cancel()
 	cfg := c.tls.Clone()
 	cfg.ServerName, cfg.NextProtos = strings.TrimSuffix(hostname, "."), protocols
@@ -50,8 +50,8 @@ func mayBeLegacy(err error) bool {
 
 // reachNet connects to t over the network.
 func (c *Client) reachNet(ctx context.Context, t target) (link, error) {
-	if t.through != nil {
-		return t.through.reach(ctx, c, t)
+	if t.proxy != nil {
+		return t.proxy.reach(ctx, c, t)
 	}
 	allowed := c.allowed.Has(t.host)
 	w, err := c.dial(ctx, t.hostname, t.port, allowed || c.cfg.AllowPrivate)
@@ -61,14 +61,14 @@ func (c *Client) reachNet(ctx context.Context, t target) (link, error) {
 // dial looks a name up and connects to one of its addresses. If free, private ones will do.
 func (c *Client) dial(ctx context.Context, hostname, port string, free bool) (*wire, error) {
 	begin := time.Now()
-	limit := c.manners.Load().connect
+	limit := c.live.Load().connect
 	conn, found, err := c.dialHost(ctx, hostname, port, free, limit)
 	if err != nil {
 		return nil, err
 	}
 	w := c.newWire(conn)
 	w.slot = c.sockets
-	w.dns, w.connect, w.due = found.Sub(begin), time.Since(found), found.Add(limit)
+	w.dns, w.connect, w.connectDeadline = found.Sub(begin), time.Since(found), found.Add(limit)
 	return w, nil
 }
 

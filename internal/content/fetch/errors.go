@@ -30,7 +30,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // of is the error for a URL, or a host.
-func (e *Error) of(url string) *Error { return &Error{e.Failure, e.Op, url, e.Err} }
+func (e *Error) withURL(url string) *Error { return &Error{e.Failure, e.Op, url, e.Err} }
 
 // refusedOnWindows is WSAECONNREFUSED, which package syscall does not name.
 const refusedOnWindows = syscall.Errno(10061)
@@ -42,7 +42,7 @@ func dialError(op string, err error) *Error {
 	}
 	failure := page.Connect
 	switch {
-	case isScarce(err):
+	case isExhausted(err):
 		failure = page.Local
 	case errors.Is(err, ErrPrivate):
 		failure = page.Private

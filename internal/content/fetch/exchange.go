@@ -19,67 +19,67 @@ const readSize = 16 << 10
 const maxTrust = 1 << 20
 
 var (
-	errLate  = errors.New("no answer within the time limit")
-	errStale = errors.New("the idle connection was closed")
+	errTimeout = errors.New("no answer within the time limit")
+	errStale   = errors.New("the idle connection was closed")
 	// Without a length only TLS can say that the answer ended where the server wanted it to.
 	errNoCloseNotify = errors.New("TLS connection closed without close_notify")
 )
 
 // An exchange is one request under way.
 type exchange struct {
-	client  *Client
-	asked   Request
-	target  target
-	site    site
-	secret  bool   // the request carries secrets
-	cookie  string // that is sent
-	shown   string // the same without secrets
-	kept    bool   // the answer's cookies are
-	maxBody int64  // bytes of body
-	maxRaw  int    // bytes of the answer, chunks and interim answers included
-	resp    *page.Response
+	client         *Client
+	req            Request
+	target         target
+	site           site
+	secret         bool   // the request carries secrets
+	cookie         string // that is sent
+	redactedCookie string // the same without secrets
+	cookiesStored  bool   // the answer's cookies are
+	maxBody        int64  // bytes of body
+	maxRaw         int    // bytes of the answer, chunks and interim answers included
+	resp           *page.Response
 
-	manners  *manners
+	live     *liveSettings
 	parent   context.Context
 	begin    time.Time
 	deadline time.Time
 
-	first bool   // HTTP/2 is not offered any more
-	out   []byte // what was sent
-	here  bool   // an answer has begun to come; before that there is no room for it
+	http1Only bool   // HTTP/2 is not offered any more
+	out       []byte // what was sent
+	arrived   bool   // an answer has begun to come; before that there is no room for it
 	intake
 }
 
 func newExchange(ctx context.Context, c *Client, req Request, t target, resp *page.Response) *exchange {
-	x := &exchange{client: c, asked: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(),
+	x := &exchange{client: c, req: req, target: t, site: siteOf(t), resp: resp, parent: ctx, begin: time.Now(),
 		maxBody: c.cfg.MaxBody,
 		out:     resp.Buffers.Request[:0]}
 	if req.MaxBody > 0 {
 		x.maxBody = min(req.MaxBody, maxLength)
 	}
 	x.maxRaw = int(c.cfg.MaxHeader + 2*x.maxBody)
-	x.cookie, x.shown = c.cookies(&req, t)
-	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || t.through.forwards(t) || x.shown != x.cookie ||
+	x.cookie, x.redactedCookie = c.cookies(&req, t)
+	x.secret = req.Trusted && c.secrets || hasSecret(req.Header) || t.proxy.forwards(t) || x.redactedCookie != x.cookie ||
 		req.Form != nil
-	x.first = req.Form != nil
-	x.manners = c.manners.Load()
-	x.deadline = x.begin.Add(x.manners.maxTime)
+	x.http1Only = req.Form != nil
+	x.live = c.live.Load()
+	x.deadline = x.begin.Add(x.live.maxTime)
 	return x
 }
 
 // arrive makes ready for an answer that begins to come.
 func (x *exchange) arrive() {
-	if x.here {
+	if x.arrived {
 		return
 	}
-	x.here = true
-	if x.asked.Arrives != nil {
-		x.asked.Arrives()
+	x.arrived = true
+	if x.req.OnArrival != nil {
+		x.req.OnArrival()
 	}
 	x.openIntake()
 }
 
-func siteOf(t target) site { return site{t.scheme == "https", t.host, t.through} }
+func siteOf(t target) site { return site{t.scheme == "https", t.host, t.proxy} }
 
 // maxRefusals is how often a request that a server has not looked at is sent again at once.
 const maxRefusals = 3
@@ -89,20 +89,20 @@ func (x *exchange) run() error {
 	for refusals := 0; ; {
 		c, err := x.open()
 		if err != nil {
-			if next := x.client.proxies.instead(x.target, err); next != nil {
-				x.target.through = next
+			if next := x.client.proxies.alternative(x.target, err); next != nil {
+				x.target.proxy = next
 				x.secret = x.secret || next.forwards(x.target)
 				x.site = siteOf(x.target)
 				continue
 			}
 			return x.failed(err)
 		}
-		x.client.proxies.works(x.target.through)
-		switch err = x.speak(c); {
+		x.client.proxies.markWorking(x.target.proxy)
+		switch err = x.roundTrip(c); {
 		case errors.Is(err, errStale):
 			continue
-		case errors.Is(err, errFirst):
-			x.first = true
+		case errors.Is(err, errHTTP1Required):
+			x.http1Only = true
 		case !errors.Is(err, errRefused):
 			return err
 		}
@@ -116,34 +116,34 @@ func (x *exchange) run() error {
 func (x *exchange) open() (*conn, error) {
 	conns := x.client.conns
 	for {
-		c, err := conns.take(x.parent, x.site, x.deadline)
+		c, err := conns.acquire(x.parent, x.site, x.deadline)
 		if err != nil {
 			return nil, err
 		}
 		if c == nil {
 			break
 		}
-		x.arm(c) // an old time limit would answer for it
-		if c.session == nil && c.quiet() || c.session != nil && !x.first && c.catchUp() {
+		x.setDeadline(c) // an old time limit would answer for it
+		if c.session == nil && c.isUntouched() || c.session != nil && !x.http1Only && c.readPending() {
 			return c, nil
 		}
 		c.wire.Close() // whoever has left hears no last word
-		conns.drop(x.site)
+		conns.discard(x.site)
 	}
-	ctx, cancel := context.WithDeadlineCause(x.parent, x.deadline, errLate)
+	ctx, cancel := context.WithDeadlineCause(x.parent, x.deadline, errTimeout)
 	defer cancel()
-	c, err := x.client.connect(ctx, x.target, !x.first)
+	c, err := x.client.connect(ctx, x.target, !x.http1Only)
 	if err != nil {
-		conns.drop(x.site)
-		if errors.Is(context.Cause(ctx), errLate) {
-			err = errLate
+		conns.discard(x.site)
+		if errors.Is(context.Cause(ctx), errTimeout) {
+			err = errTimeout
 		}
 	}
 	return c, err
 }
 
-// met notes what is known of the connection in use.
-func (x *exchange) met(w *wire, reused bool) {
+// recordConn notes what is known of the connection in use.
+func (x *exchange) recordConn(w *wire, reused bool) {
 	x.resp.Addr, x.resp.TLS = w.addr, w.tls
 	if !reused {
 		x.resp.DNS, x.resp.Connect, x.resp.Handshake = w.dns, w.connect, w.handshake
@@ -151,44 +151,44 @@ func (x *exchange) met(w *wire, reused bool) {
 }
 
 // arm gives the phase that begins now its time.
-func (x *exchange) arm(c *conn) {
+func (x *exchange) setDeadline(c *conn) {
 	now := time.Now()
-	_ = c.SetDeadline(now.Add(min(x.manners.timeout, x.deadline.Sub(now)))) // where it fails, so does what follows
+	_ = c.SetDeadline(now.Add(min(x.live.timeout, x.deadline.Sub(now)))) // where it fails, so does what follows
 }
 
-// speak sends the request over c and reads the answer. Its error is errStale where the server had closed an idle
-// connection before it could see the request, errRefused where it says that it has not looked at it, errFirst where it
+// roundTrip sends the request over c and reads the answer. Its error is errStale where the server had closed an idle
+// connection before it could see the request, errRefused where it says that it has not looked at it, errHTTP1Required where it
 // wants to be asked otherwise.
-func (x *exchange) speak(c *conn) error {
-	x.met(c.wire, c.reused)
-	x.out, x.raw = x.client.appendRequest(x.out[:0], x.manners, &x.asked, x.target, x.cookie), x.raw[:0]
+func (x *exchange) roundTrip(c *conn) error {
+	x.recordConn(c.wire, c.reused)
+	x.out, x.raw = x.client.appendRequest(x.out[:0], x.live, &x.req, x.target, x.cookie), x.raw[:0]
 	stop := context.AfterFunc(x.parent, c.abort)
-	reusable, err := x.converse(c)
+	reusable, err := x.transfer(c)
 	conns := x.client.conns
 	switch alive := stop(); {
 	case alive && reusable && err == nil:
-		conns.put(c)
+		conns.release(c)
 	case err != nil:
 		c.wire.Close() // without TLS's last word, which might have to wait
-		conns.drop(x.site)
+		conns.discard(x.site)
 	default:
 		c.Close()
-		conns.drop(x.site)
+		conns.discard(x.site)
 	}
 	switch ctxErr := x.parent.Err(); {
 	case err == nil:
 	case ctxErr != nil:
-		x.keep()
+		x.storeRaw()
 		return x.cancelled(ctxErr)
 	case isDiskFault(err):
 		return x.failed(err)
 	case x.frame.end > 0:
-		x.truncation(err)
-	case errors.Is(err, errFirst):
+		x.setTruncated(err)
+	case errors.Is(err, errHTTP1Required):
 		return err
 	case errors.Is(err, errRefused) && !c.reused:
 		return err
-	case errors.Is(err, errRefused), c.reused && !x.heard(c) && isBroken(err) && !isTimeout(err):
+	case errors.Is(err, errRefused), c.reused && !x.hasBegun(c) && isBroken(err) && !isTimeout(err):
 		return errStale
 	default:
 		return x.failed(err)
@@ -197,20 +197,22 @@ func (x *exchange) speak(c *conn) error {
 }
 
 // heard reports whether an answer had begun.
-func (x *exchange) heard(c *conn) bool { return x.total() > 0 || c.session != nil && c.session.heard }
-
-// converse writes the request and reads until the answer ends. It reports whether the connection can be used again.
-func (x *exchange) converse(c *conn) (reusable bool, err error) {
-	if c.session != nil {
-		return x.converseFrames(c)
-	}
-	surplus, err := x.converseBytes(c)
-	return !surplus && !x.frame.head.last && x.frame.head.status != http.StatusSwitchingProtocols, err
+func (x *exchange) hasBegun(c *conn) bool {
+	return x.total() > 0 || c.session != nil && c.session.answered
 }
 
-// converseBytes is converse for HTTP/1. It reports whether more came than the answer.
-func (x *exchange) converseBytes(c *conn) (surplus bool, err error) {
-	x.arm(c)
+// transfer writes the request and reads until the answer ends. It reports whether the connection can be used again.
+func (x *exchange) transfer(c *conn) (reusable bool, err error) {
+	if c.session != nil {
+		return x.transferHTTP2(c)
+	}
+	surplus, err := x.transferHTTP1(c)
+	return !surplus && !x.frame.head.closing && x.frame.head.status != http.StatusSwitchingProtocols, err
+}
+
+// transferHTTP1 is converse for HTTP/1. It reports whether more came than the answer.
+func (x *exchange) transferHTTP1(c *conn) (surplus bool, err error) {
+	x.setDeadline(c)
 	if err := x.parent.Err(); err != nil { // it may have ended before the time limit was set anew
 		return false, err
 	}
@@ -223,25 +225,25 @@ func (x *exchange) converseBytes(c *conn) (surplus bool, err error) {
 	}
 	x.arrive()
 	for {
-		if err := x.makeRoom(x.frame.room()); err != nil {
+		if err := x.makeRoom(x.frame.nextReadSize()); err != nil {
 			return surplus, err
 		}
 		if x.paused {
 			x.paused = false
-			x.arm(c)
+			x.setDeadline(c)
 		}
-		n, err := c.Read(x.raw[len(x.raw):min(cap(x.raw), x.maxRaw-x.gone)])
+		n, err := c.Read(x.raw[len(x.raw):min(cap(x.raw), x.maxRaw-x.spilled)])
 		if x.total() == 0 {
 			x.resp.FirstByte = time.Since(x.begin)
 		}
 		x.raw = x.raw[:len(x.raw)+n]
 		end, bad := x.frame.advance(x.raw)
-		x.keepCookies()
+		x.storeCookies()
 		surplus, x.raw = end < len(x.raw), x.raw[:end]
 		switch {
 		case bad != nil:
 			return surplus, bad
-		case errors.Is(err, io.EOF) && x.frame.state == untilClose && c.wire.tls != "" && c.wire.ended.Load():
+		case errors.Is(err, io.EOF) && x.frame.state == untilClose && c.wire.tls != "" && c.wire.peerClosed.Load():
 			return surplus, errNoCloseNotify
 		case x.frame.state == complete, errors.Is(err, io.EOF) && x.frame.state == untilClose:
 			return surplus, nil
@@ -252,19 +254,19 @@ func (x *exchange) converseBytes(c *conn) (surplus bool, err error) {
 		case x.frame.end == 0:
 			continue
 		}
-		x.arm(c)
+		x.setDeadline(c)
 		if err := x.parent.Err(); err != nil {
 			return surplus, err
 		}
 	}
 }
 
-// truncation notes why the body ended early.
-func (x *exchange) truncation(err error) {
+// setTruncated notes why the body ended early.
+func (x *exchange) setTruncated(err error) {
 	switch {
 	case errors.Is(err, errFull):
 		x.resp.Truncated = page.Length
-	case isTimeout(err), errors.Is(err, errLate):
+	case isTimeout(err), errors.Is(err, errTimeout):
 		x.resp.Truncated = page.Time
 	default:
 		x.resp.Truncated = page.Disconnect
@@ -275,9 +277,9 @@ func (x *exchange) truncation(err error) {
 }
 
 // rest gives the buffers back, which may have grown.
-func (x *exchange) rest() {
+func (x *exchange) returnBuffers() {
 	b := &x.resp.Buffers
-	if b.Request = x.out; x.here {
+	if b.Request = x.out; x.arrived {
 		b.Raw, b.Chunks, b.Header = x.raw, x.frame.chunks, x.frame.fields
 	}
 }
@@ -285,36 +287,36 @@ func (x *exchange) rest() {
 // finish fills the response.
 func (x *exchange) finish() error {
 	resp, f := x.resp, &x.frame
-	x.keep()
-	if err := x.settle(); err != nil {
+	x.storeRaw()
+	if err := x.storeAnswer(); err != nil {
 		return x.failed(err)
 	}
 	resp.Status, resp.Proto, resp.Header = f.head.status, f.head.proto, f.fields
 	if resp.Status == http.StatusSwitchingProtocols {
 		resp.Malformed = "switches protocols unasked"
 	}
-	if resp.Status == http.StatusProxyAuthRequired && x.target.through.forwards(x.target) {
-		err := &Error{Failure: page.Proxy, Op: "tunnel", URL: resp.URL, Err: errNoUser}
-		x.client.proxies.fell(x.target, err)
+	if resp.Status == http.StatusProxyAuthRequired && x.target.proxy.forwards(x.target) {
+		err := &Error{Failure: page.Proxy, Op: "tunnel", URL: resp.URL, Err: errProxyAuth}
+		x.client.proxies.markFailed(x.target, err)
 		return err
 	}
 	return nil
 }
 
-// keep gives the response what was sent, and what has come, unless that is so long that it lies on the disk.
-func (x *exchange) keep() {
+// storeRaw gives the response what was sent, and what has come, unless that is so long that it lies on the disk.
+func (x *exchange) storeRaw() {
 	if x.resp.RequestRaw = x.out; x.raws == nil {
 		x.resp.Raw = x.raw
 	}
 	if x.secret {
-		sent := x.out[:max(0, len(x.out)-len(x.asked.Form))] // without a connection out is empty
-		x.resp.RequestRaw = redact(nil, sent, x.shown)
+		sent := x.out[:max(0, len(x.out)-len(x.req.Form))] // without a connection out is empty
+		x.resp.RequestRaw = redact(nil, sent, x.redactedCookie)
 	}
 }
 
-// failed keeps what came and classes the error of an exchange without a complete head.
+// markFailed keeps what came and classes the error of an exchange without a complete head.
 func (x *exchange) failed(err error) error {
-	x.keep()
+	x.storeRaw()
 	resp := x.resp
 	if ctxErr := x.parent.Err(); ctxErr != nil {
 		return x.cancelled(ctxErr)
@@ -323,9 +325,9 @@ func (x *exchange) failed(err error) error {
 	case isDiskFault(err):
 		return &Error{Failure: page.Internal, Op: "get", URL: resp.URL, Err: err}
 	case ok:
-		return dial.of(resp.URL)
-	case errors.Is(err, errLate), isTimeout(err):
-		return &Error{Failure: page.Timeout, Op: "get", URL: resp.URL, Err: errLate}
+		return dial.withURL(resp.URL)
+	case errors.Is(err, errTimeout), isTimeout(err):
+		return &Error{Failure: page.Timeout, Op: "get", URL: resp.URL, Err: errTimeout}
 	}
 	failure := x.failure(err)
 	if failure == page.Malformed {

@@ -19,7 +19,7 @@ type framer struct {
 	seen  int // no line ends between pos and here
 
 	start, end int // the final answer's head; end is 0 until it is complete
-	lead       int // bytes of empty lines before the answer
+	blankBytes int // bytes of empty lines before the answer
 	head       head
 	fields     http.Header // reused: empty at the beginning
 	left       int64       // bytes of body or chunk to come
@@ -83,22 +83,22 @@ func (f *framer) step(raw []byte) (more bool, err error) {
 	case complete, broken:
 		return false, nil
 	case plainBody, chunkData, untilClose:
-		return f.stretch(raw)
+		return f.readBody(raw)
 	case inHead:
 		return f.readHead(raw)
 	}
 	line, ok := f.line(raw)
 	switch {
 	case ok:
-		return true, f.take(line)
+		return true, f.addBody(line)
 	case f.state != trailers && len(raw)-f.pos > maxChunkLine, int64(len(raw)-f.pos) > f.maxHead:
 		return false, malformed("chunk", string(raw[f.pos:min(len(raw), f.pos+quoted)]))
 	}
 	return false, nil
 }
 
-// stretch takes what there is of a body or chunk.
-func (f *framer) stretch(raw []byte) (more bool, err error) {
+// readBody takes what there is of a body or chunk.
+func (f *framer) readBody(raw []byte) (more bool, err error) {
 	n := int64(len(raw) - f.pos)
 	if f.state != untilClose {
 		n = min(n, f.left)
@@ -144,20 +144,20 @@ func (f *framer) readHead(raw []byte) (more bool, err error) {
 		switch {
 		case !ok:
 			return false, nil
-		case begin == f.start && len(line) == 0 && f.lead+f.pos-begin <= maxLead:
-			f.lead += f.pos - begin
+		case begin == f.start && len(line) == 0 && f.blankBytes+f.pos-begin <= maxLead:
+			f.blankBytes += f.pos - begin
 			f.start = f.pos
 		case begin == f.start && !isHTTP(line), begin == f.start && len(line) < len("HTTP/"):
 			return false, malformed("status line", string(line))
 		case begin > f.start && len(line) == 0:
-			return true, f.takeHead(raw[f.start:f.pos])
+			return true, f.parseHead(raw[f.start:f.pos])
 		}
 	}
 }
 
-// takeHead reads a head and decides what follows it. Interim answers (1xx) are followed by another; 101 ends the
+// parseHead reads a head and decides what follows it. Interim answers (1xx) are followed by another; 101 ends the
 // exchange.
-func (f *framer) takeHead(raw []byte) (err error) {
+func (f *framer) parseHead(raw []byte) (err error) {
 	if int64(f.pos) > f.maxHead {
 		return errLongHead
 	}
@@ -167,30 +167,30 @@ func (f *framer) takeHead(raw []byte) (err error) {
 	}
 	if f.head.status/100 == 1 && f.head.status != http.StatusSwitchingProtocols {
 		f.start = f.pos
-		f.forget()
+		f.dropFields()
 		return nil
 	}
-	f.settle()
+	f.startBody()
 	return nil
 }
 
-// begin takes a head that is not read here: over HTTP/2 it has no such form. It ends where the body begins. An interim
+// setHead takes a head that is not read here: over HTTP/2 it has no such form. It ends where the body begins. An interim
 // one is passed over.
-func (f *framer) begin(hd head, end int) error {
+func (f *framer) setHead(hd head, end int) error {
 	if hd.status/100 == 1 {
-		f.forget()
+		f.dropFields()
 		return nil
 	}
 	f.head, f.pos = hd, end
 	if err := f.head.frame(f.fields); err != nil {
 		return err
 	}
-	f.settle()
+	f.startBody()
 	return nil
 }
 
-// forget lets go of an interim answer's fields.
-func (f *framer) forget() {
+// dropFields lets go of an interim answer's fields.
+func (f *framer) dropFields() {
 	if len(f.fields) > maxInterim {
 		f.fields = make(http.Header) // a map keeps its size for ever
 	}
@@ -198,7 +198,7 @@ func (f *framer) forget() {
 }
 
 // settle decides what follows the head.
-func (f *framer) settle() {
+func (f *framer) startBody() {
 	f.end = f.pos
 	switch {
 	case f.noBody:
@@ -210,14 +210,14 @@ func (f *framer) settle() {
 	case f.head.length > 0:
 		f.state, f.left = plainBody, f.head.length
 	default:
-		f.state, f.head.last = untilClose, true
+		f.state, f.head.closing = untilClose, true
 	}
 }
 
-func (f *framer) take(line []byte) error {
+func (f *framer) addBody(line []byte) error {
 	switch f.state {
 	case chunkHead:
-		return f.takeChunk(line)
+		return f.readChunkSize(line)
 	case chunkTail:
 		f.state = chunkHead
 		if len(line) > 0 {
@@ -231,7 +231,7 @@ func (f *framer) take(line []byte) error {
 	return nil
 }
 
-func (f *framer) takeChunk(line []byte) error {
+func (f *framer) readChunkSize(line []byte) error {
 	text, _, _ := bytes.Cut(line, []byte(";"))
 	size, err := strconv.ParseUint(string(bytes.TrimRight(text, " \t\r")), 16, 62)
 	switch {

@@ -59,7 +59,7 @@ func FuzzFramer(f *testing.F) {
 		if bytes.Contains(raw, []byte(" +")) && fr.end == 0 {
 			return // net/http takes "+00" for a status of three digits
 		}
-		if err == nil && answer.StatusCode < leastStatus || bytes.Count(raw, []byte("\n")) > maxFields {
+		if err == nil && answer.StatusCode < minStatus || bytes.Count(raw, []byte("\n")) > maxFields {
 			return // which net/http takes
 		}
 		if err == nil && fr.end == 0 {
@@ -76,7 +76,7 @@ func FuzzFramer(f *testing.F) {
 		if err != nil || blankColon.Match(raw[:fr.end]) { // net/http leaves the blank in the name
 			answer, in, r = kept, nil, nil
 		}
-		if answer.StatusCode != fr.head.status || answer.Proto != fr.head.proto || answer.Close != fr.head.last &&
+		if answer.StatusCode != fr.head.status || answer.Proto != fr.head.proto || answer.Close != fr.head.closing &&
 			answer.ContentLength >= 0 {
 			t.Fatalf("net/http has %s %d, close %v; framer %+v of %q", answer.Proto, answer.StatusCode, answer.Close, fr.head,
 				raw)

@@ -16,7 +16,7 @@ type head struct {
 	status  int
 	length  int64 // of the body; -1 where it ends with the connection
 	chunked bool
-	last    bool // the connection ends with this answer
+	closing bool // the connection ends with this answer
 }
 
 // maxFields bounds the fields of a head. In a map a field takes many times what it takes over the wire.
@@ -47,8 +47,8 @@ func parseHead(raw []byte, h http.Header) (head, error) {
 	return hd, hd.frame(h)
 }
 
-// leastStatus is the least that is a status: nobody could tell 000 from no answer.
-const leastStatus = 100
+// minStatus is the least that is a status: nobody could tell 000 from no answer.
+const minStatus = 100
 
 // readStatus reads a status line, RFC 9112 4.
 func readStatus(line string) (head, error) {
@@ -60,10 +60,10 @@ func readStatus(line string) (head, error) {
 	}
 	code, _, _ := strings.Cut(strings.TrimLeft(status, " "), " ")
 	n, err := strconv.ParseUint(code, 10, 16)
-	if len(code) != 3 || err != nil || n < leastStatus {
+	if len(code) != 3 || err != nil || n < minStatus {
 		return head{}, malformed("status", line)
 	}
-	return head{proto: proto, status: int(n), length: -1, last: major < 1 || major == 1 && minor == 0}, nil
+	return head{proto: proto, status: int(n), length: -1, closing: major < 1 || major == 1 && minor == 0}, nil
 }
 
 // readFields reads field lines and the empty line behind them.
@@ -160,9 +160,9 @@ func sendable(value string) bool {
 // frame takes from the fields how long the body is and whether the connection goes on, RFC 9112 6.3 and 9.3.
 func (hd *head) frame(h http.Header) error {
 	if hasToken(h["Connection"], "close") {
-		hd.last = true
+		hd.closing = true
 	} else if hd.proto == "HTTP/1.0" && hasToken(h["Connection"], "keep-alive") {
-		hd.last = false
+		hd.closing = false
 	}
 	if codings, ok := h["Transfer-Encoding"]; ok {
 		delete(h, "Transfer-Encoding")

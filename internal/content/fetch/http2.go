@@ -14,8 +14,8 @@ import (
 // smallRead is for the first reads of an exchange, which may wait long. What comes before an answer is short.
 const smallRead = 256
 
-// inputs are buffers for frames, out of which bodies are taken.
-var inputs = sync.Pool{New: func() any { return new([maxFrame + frameHeader]byte) }}
+// frameBuffers are buffers for frames, out of which bodies are taken.
+var frameBuffers = sync.Pool{New: func() any { return new([maxFrame + frameHeader]byte) }}
 
 // encrypt speaks TLS over a link, and reports whether the server has chosen HTTP/2, which is offered if second.
 func (c *Client) encrypt(ctx context.Context, l *link, t target, second bool) (chosen bool, err error) {
@@ -35,10 +35,10 @@ func (c *Client) encrypt(ctx context.Context, l *link, t target, second bool) (c
 	return state.NegotiatedProtocol == "h2", nil
 }
 
-// catchUp reads what TLS has read behind the last answer, and reports whether the connection can be used for another:
+// readPending reads what TLS has read behind the last answer, and reports whether the connection can be used for another:
 // over HTTP/2 a server may say something between two answers. What still lies in the socket is read with the next
 // answer. The read deadline is over afterwards.
-func (c *conn) catchUp() bool {
+func (c *conn) readPending() bool {
 	s := c.session
 	_ = c.SetReadDeadline(longAgo) // what TLS holds comes although time is over; a timeout does not spoil it
 	for {
@@ -52,9 +52,9 @@ func (c *conn) catchUp() bool {
 	}
 }
 
-// converseFrames is converse for HTTP/2. It reports whether the connection can be used again.
-func (x *exchange) converseFrames(c *conn) (reusable bool, err error) {
-	x.arm(c)
+// transferHTTP2 is converse for HTTP/2. It reports whether the connection can be used again.
+func (x *exchange) transferHTTP2(c *conn) (reusable bool, err error) {
+	x.setDeadline(c)
 	if err := x.parent.Err(); err != nil { // it may have ended before the time limit was set anew
 		return false, err
 	}
@@ -62,7 +62,7 @@ func (x *exchange) converseFrames(c *conn) (reusable bool, err error) {
 	s.begin()
 	// The frames are built behind the request as it is recorded, in the same buffer.
 	n := len(x.out)
-	b := x.client.appendFrames(x.out, s, x.manners, &x.asked, x.target, x.cookie)
+	b := x.client.appendFrames(x.out, s, x.live, &x.req, x.target, x.cookie)
 	x.out = b[:n]
 	if _, err := c.Write(b[n:]); err != nil && isTimeout(err) {
 		return false, err
@@ -79,20 +79,20 @@ func (x *exchange) readFrames(c *conn, s *session) (reusable bool, err error) {
 	for read := 0; ; {
 		if x.paused { // the server was not read for a while
 			x.paused = false
-			x.arm(c)
+			x.setDeadline(c)
 		}
 		n, err := c.Read(in)
 		read += n
 		had := x.frame.body
-		if bad := x.takeFrames(s, in[:n]); bad != nil {
+		if bad := x.handleFrames(s, in[:n]); bad != nil {
 			return false, bad
 		}
 		if err == nil {
-			err = x.reply(c, s)
+			err = x.sendReplies(c, s)
 		}
 		switch {
 		case s.state == ended:
-			return err == nil && s.reusable(), x.whole()
+			return err == nil && s.reusable(), x.checkComplete()
 		case err != nil:
 			return false, err
 		case read > x.maxRaw:
@@ -101,12 +101,12 @@ func (x *exchange) readFrames(c *conn, s *session) (reusable bool, err error) {
 			continue
 		}
 		if len(in) == smallRead {
-			room := inputs.Get().(*[maxFrame + frameHeader]byte)
-			defer inputs.Put(room)
+			room := frameBuffers.Get().(*[maxFrame + frameHeader]byte)
+			defer frameBuffers.Put(room)
 			in = room[:]
 		}
 		if x.frame.body > had { // what brings nothing must not hold the exchange up
-			x.arm(c)
+			x.setDeadline(c)
 		}
 		if err := x.parent.Err(); err != nil {
 			return false, err
@@ -114,8 +114,8 @@ func (x *exchange) readFrames(c *conn, s *session) (reusable bool, err error) {
 	}
 }
 
-// reply sends what the session has to say.
-func (x *exchange) reply(c *conn, s *session) error {
+// sendReplies sends what the session has to say.
+func (x *exchange) sendReplies(c *conn, s *session) error {
 	if len(s.out) == 0 {
 		return nil
 	}
@@ -124,27 +124,27 @@ func (x *exchange) reply(c *conn, s *session) error {
 	return err
 }
 
-// takeFrames reads what has come.
-func (x *exchange) takeFrames(s *session, in []byte) error {
+// handleFrames reads what has come.
+func (x *exchange) handleFrames(s *session, in []byte) error {
 	for {
 		over := s.state == ended
 		e, what, rest, err := s.step(in)
 		if over && err != nil {
-			s.leaving = true // what is wrong behind an answer is the connection's concern
+			s.goingAway = true // what is wrong behind an answer is the connection's concern
 			return nil
 		}
-		if s.heard && x.resp.FirstByte == 0 {
+		if s.answered && x.resp.FirstByte == 0 {
 			x.resp.FirstByte = time.Since(x.begin)
 		}
 		switch {
 		case err != nil:
 			return err
-		case e == starved:
+		case e == needInput:
 			return nil
 		case e == fieldBlock:
-			err = x.takeFields(s, what)
+			err = x.handleFields(s, what)
 		case e == bodyPart:
-			err = x.takeBody(what)
+			err = x.appendBody(what)
 		}
 		if err != nil {
 			return err
@@ -153,35 +153,35 @@ func (x *exchange) takeFrames(s *session, in []byte) error {
 	}
 }
 
-// takeFields reads an interim answer, the head, or trailers.
-func (x *exchange) takeFields(s *session, block []byte) error {
+// handleFields reads an interim answer, the head, or trailers.
+func (x *exchange) handleFields(s *session, block []byte) error {
 	x.arrive()
-	sec := section{raw: x.raw, fields: x.frame.fields, room: x.headRoom}
+	sec := section{raw: x.raw, fields: x.frame.fields, grow: x.growHead}
 	if err := s.decode(block, &sec); err != nil || sec.trailers {
 		return err
 	}
 	if x.raw = sec.raw; sec.status/100 == 1 {
 		x.raw = x.raw[:0]
 	}
-	if sec.odd != "" {
-		x.resp.Malformed = protocolError("%s in an answer", sec.odd).Error()
+	if sec.forbidden != "" {
+		x.resp.Malformed = protocolError("%s in an answer", sec.forbidden).Error()
 	}
-	err := x.frame.begin(head{proto: "HTTP/2.0", status: sec.status, length: -1}, len(x.raw))
-	x.keepCookies()
+	err := x.frame.setHead(head{proto: "HTTP/2.0", status: sec.status, length: -1}, len(x.raw))
+	x.storeCookies()
 	return err
 }
 
-// headRoom gives a head that grows more room: memory from the budget, for which it waits.
-func (x *exchange) headRoom(raw []byte, want int) ([]byte, error) {
+// growHead gives a head that grows more room: memory from the budget, for which it waits.
+func (x *exchange) growHead(raw []byte, want int) ([]byte, error) {
 	x.raw = raw
-	err := x.awaitRoom(want)
+	err := x.waitForMemory(want)
 	return x.raw, err
 }
 
-// takeBody adds to the body, as much at once as there is room for.
-func (x *exchange) takeBody(part []byte) error {
+// appendBody adds to the body, as much at once as there is room for.
+func (x *exchange) appendBody(part []byte) error {
 	for {
-		if err := x.makeRoom(max(len(part), x.frame.room())); err != nil {
+		if err := x.makeRoom(max(len(part), x.frame.nextReadSize())); err != nil {
 			return err
 		}
 		n := min(len(part), cap(x.raw)-len(x.raw))
@@ -199,7 +199,7 @@ func (x *exchange) takeBody(part []byte) error {
 }
 
 // whole reports an answer that has ended before its body did.
-func (x *exchange) whole() error {
+func (x *exchange) checkComplete() error {
 	if x.frame.state == plainBody {
 		return errShort
 	}

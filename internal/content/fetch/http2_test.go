@@ -113,7 +113,7 @@ var wrongFrames = []struct {
 	}, "head is longer"},
 }
 
-// one sends one frame.
+// dialOne sends one frame.
 func one(kind http2.FrameType, flags http2.Flags, on uint32, payload string) func(*peer, uint32) {
 	return func(p *peer, _ uint32) { p.raw(kind, flags, on, payload) }
 }

@@ -81,7 +81,7 @@ type cannedAnswer struct {
 
 func cannedGet(t *testing.T, text []byte, step int) *cannedAnswer {
 	c := newClient(t, Config{MaxBody: 1000, MaxHeader: 2000})
-	c.reach = func(_ context.Context, _ target) (link, error) { return link{}, errors.New("only one connection") }
+	c.connectTo = func(_ context.Context, _ target) (link, error) { return link{}, errors.New("only one connection") }
 	wire := &canned{text: bytes.Clone(text), step: step}
 	w := c.newWire(wire)
 	conn := &conn{Conn: w, wire: w, site: site{tls: true, host: "a.example"}, socket: newSocket(wire),
@@ -89,15 +89,15 @@ func cannedGet(t *testing.T, text []byte, step int) *cannedAnswer {
 	resp := new(page.Response)
 	tg, _ := parseTarget("https://a.example/")
 	x := newExchange(t.Context(), c, Request{URL: "https://a.example/"}, tg, resp)
-	if c, err := c.conns.take(t.Context(), conn.site, x.deadline); c != nil || err != nil {
+	if c, err := c.conns.acquire(t.Context(), conn.site, x.deadline); c != nil || err != nil {
 		t.Fatal(c, err)
 	}
-	err := x.speak(conn)
-	x.rest()
+	err := x.roundTrip(conn)
+	x.returnBuffers()
 	if len(resp.Payload) > 1000 || resp.HeadLen > 2000+200 || err == nil && resp.HeadLen == 0 {
 		t.Fatalf("%v: head of %d bytes, payload of %d, of %x", err, resp.HeadLen, len(resp.Payload), text)
 	}
-	if most := 1000 + 17*maxBarren; wire.sent > most {
+	if most := 1000 + 17*maxEmptyFrames; wire.sent > most {
 		t.Fatalf("%d bytes were sent, of %x", wire.sent, text)
 	}
 	return &cannedAnswer{*resp, err}

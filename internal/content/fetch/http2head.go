@@ -14,18 +14,18 @@ import (
 // A section is the fields of an HTTP/2 answer that come in one block, RFC 9113 8: those of an interim answer, of the
 // head, or trailers, of which nothing is kept.
 type section struct {
-	trailers bool
-	status   int
-	raw      []byte      // the head as HTTP/1.1 would have it, which readers of WARC files expect
-	fields   http.Header // the same, by name
-	values   []string    // room for the values in fields
-	regular  bool        // a field has come that is no pseudo-field
-	odd      string      // the first field that has no meaning over HTTP/2, left out
-	n        int         // fields so far
-	err      error
+	trailers  bool
+	status    int
+	raw       []byte      // the head as HTTP/1.1 would have it, which readers of WARC files expect
+	fields    http.Header // the same, by name
+	values    []string    // room for the values in fields
+	regular   bool        // a field has come that is no pseudo-field
+	forbidden string      // the first field that has no meaning over HTTP/2, left out
+	n         int         // fields so far
+	err       error
 
 	// room gives raw room for so many bytes more, or says why there is none.
-	room func(raw []byte, want int) ([]byte, error)
+	grow func(raw []byte, want int) ([]byte, error)
 }
 
 // decode reads a field block into sec and says what it is. Interim answers leave nothing there.
@@ -39,14 +39,14 @@ func (s *session) decode(block []byte, sec *section) error {
 		return sec.err
 	case err != nil:
 		return protocolError("field block: %v", err)
-	case sec.trailers && !s.last:
+	case sec.trailers && !s.endsStream:
 		return protocolError("HEADERS in the middle of the body")
 	case !sec.trailers && sec.status == 0:
 		return protocolError("no :status")
-	case sec.status/100 == 1 && s.last:
+	case sec.status/100 == 1 && s.endsStream:
 		return protocolError("the stream ends with status %d", sec.status)
 	}
-	if s.last {
+	if s.endsStream {
 		s.state = ended
 	} else if sec.status/100 != 1 {
 		s.state = inBody
@@ -82,8 +82,8 @@ func (sec *section) add(name, value string) error {
 	case sec.trailers:
 		return nil
 	case notOverHTTP2[name]:
-		if sec.odd == "" {
-			sec.odd = name
+		if sec.forbidden == "" {
+			sec.forbidden = name
 		}
 		return nil
 	}
@@ -95,7 +95,7 @@ func (sec *section) add(name, value string) error {
 	if want := len(name) + len(value) + len(": \r\n\r\n"); cap(sec.raw)-len(sec.raw) < want &&
 		len(sec.raw)+want > readSize {
 		var err error
-		if sec.raw, err = sec.room(sec.raw, want); err != nil {
+		if sec.raw, err = sec.grow(sec.raw, want); err != nil {
 			return err
 		}
 	}
@@ -118,14 +118,14 @@ func (sec *section) addPseudo(name, value string) error {
 	switch {
 	case name != ":status" || sec.trailers || sec.regular || sec.status != 0:
 		return protocolError("field %.*q out of place", quoted, name)
-	case len(value) != 3 || err != nil || status < leastStatus || status == http.StatusSwitchingProtocols:
+	case len(value) != 3 || err != nil || status < minStatus || status == http.StatusSwitchingProtocols:
 		return protocolError("status %.*q", quoted, value)
 	}
 	sec.status = int(status)
 	return nil
 }
 
-// begin writes the status line before the first field.
+// setHead writes the status line before the first field.
 func (sec *section) begin() {
 	if !sec.regular {
 		sec.regular = true

@@ -79,7 +79,7 @@ func (p *peer) request() uint32 {
 	}
 }
 
-// drain reads until the client ends the connection.
+// spill reads until the client ends the connection.
 func (p *peer) drain() {
 	for p.request() != 0 {
 	}

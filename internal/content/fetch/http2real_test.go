@@ -173,7 +173,7 @@ func TestHTTP2Windows(t *testing.T) {
 	s.appendPreface(nil)
 	input := append(rawFrame(4, 0, 0, ""), rawFrame(1, 4, 1, okHead)...)
 	s.begin()
-	for e, _, rest, err := s.step(input); e != starved || err != nil; e, _, rest, err = s.step(rest) {
+	for e, _, rest, err := s.step(input); e != needInput || err != nil; e, _, rest, err = s.step(rest) {
 		if err != nil {
 			t.Fatal(err)
 		} else if e == fieldBlock {
@@ -183,7 +183,7 @@ func TestHTTP2Windows(t *testing.T) {
 	data := rawFrame(0, 0, 1, strings.Repeat("x", maxFrame))
 	s.out = nil
 	for n := int64(0); n < 3*receiveWindow; n += maxFrame {
-		for e, _, rest, err := s.step(data); e != starved || err != nil; e, _, rest, err = s.step(rest) {
+		for e, _, rest, err := s.step(data); e != needInput || err != nil; e, _, rest, err = s.step(rest) {
 			if err != nil {
 				t.Fatalf("after %d bytes: %v", n, err)
 			}

@@ -25,15 +25,15 @@ const (
 )
 
 // appendFrames appends what the session has to say and the request for t as HTTP/2 sends it.
-func (c *Client) appendFrames(b []byte, s *session, m *manners, req *Request, t target, cookie string) []byte {
+func (c *Client) appendFrames(b []byte, s *session, m *liveSettings, req *Request, t target, cookie string) []byte {
 	if s.stream == 1 {
 		b = s.appendPreface(b)
 	}
 	b, s.out = append(b, s.out...), s.out[:0]
 	start := len(b)
 	b = appendFrame(b, headersFrame, flagEndHeaders|flagEndStream, s.stream, 0)
-	if s.resize {
-		b, s.resize = append(b, emptyTable), false
+	if s.resetTable {
+		b, s.resetTable = append(b, emptyTable), false
 	}
 	if req.Head {
 		b = appendString(append(b, methodName), "HEAD")
@@ -43,8 +43,8 @@ func (c *Client) appendFrames(b []byte, s *session, m *manners, req *Request, t 
 	b = append(b, indexedHTTPS)
 	b = appendString(append(b, authorityName), t.host)
 	b = appendString(append(b, pathName), t.path)
-	b = append(b, m.fieldsOf(req).block...)
-	for _, f := range c.ownFields(req, t, cookie) {
+	b = append(b, m.fieldsFor(req).block...)
+	for _, f := range c.requestFields(req, t, cookie) {
 		b = appendLiteral(b, f.name, f.value)
 	}
 	return splitBlock(b, start)

@@ -15,7 +15,7 @@ const (
 const maxIdlePer = 256
 
 type idleList struct {
-	which          int
+	kind           int
 	oldest, newest *conn
 	n              int
 }
@@ -24,10 +24,10 @@ type idleList struct {
 type neighbours struct{ prev, next *conn }
 
 func (l *idleList) push(c *conn) {
-	at := &c.in[l.which]
+	at := &c.links[l.kind]
 	*at = neighbours{prev: l.newest}
 	if l.newest != nil {
-		l.newest.in[l.which].next = c
+		l.newest.links[l.kind].next = c
 	} else {
 		l.oldest = c
 	}
@@ -36,14 +36,14 @@ func (l *idleList) push(c *conn) {
 }
 
 func (l *idleList) remove(c *conn) {
-	at := &c.in[l.which]
+	at := &c.links[l.kind]
 	if at.prev != nil {
-		at.prev.in[l.which].next = at.next
+		at.prev.links[l.kind].next = at.next
 	} else {
 		l.oldest = at.next
 	}
 	if at.next != nil {
-		at.next.in[l.which].prev = at.prev
+		at.next.links[l.kind].prev = at.prev
 	} else {
 		l.newest = at.prev
 	}
@@ -51,34 +51,34 @@ func (l *idleList) remove(c *conn) {
 	l.n--
 }
 
-// crowds are the idle connections of each registered domain, or server's address.
-type crowds[K comparable] struct {
-	which int
-	of    map[K]*idleList
+// idleGroups are the idle connections of each registered domain, or server's address.
+type idleGroups[K comparable] struct {
+	kind  int
+	lists map[K]*idleList
 	spare *idleList // an empty one, so that a host's only connection costs no allocation
 }
 
-func newCrowds[K comparable](which int) crowds[K] {
-	return crowds[K]{which: which, of: make(map[K]*idleList)}
+func newIdleGroups[K comparable](which int) idleGroups[K] {
+	return idleGroups[K]{kind: which, lists: make(map[K]*idleList)}
 }
 
-func (cs *crowds[K]) add(k K, c *conn) *idleList {
-	l := cs.of[k]
+func (cs *idleGroups[K]) add(k K, c *conn) *idleList {
+	l := cs.lists[k]
 	if l == nil {
 		if l = cs.spare; l == nil {
-			l = &idleList{which: cs.which}
+			l = &idleList{kind: cs.kind}
 		}
 		cs.spare = nil
-		cs.of[k] = l
+		cs.lists[k] = l
 	}
 	l.push(c)
 	return l
 }
 
-func (cs *crowds[K]) remove(k K, c *conn) {
-	l := cs.of[k]
+func (cs *idleGroups[K]) remove(k K, c *conn) {
+	l := cs.lists[k]
 	if l.remove(c); l.n == 0 {
-		delete(cs.of, k)
+		delete(cs.lists, k)
 		cs.spare = l
 	}
 }

@@ -19,8 +19,8 @@ type intake struct {
 
 	paused bool // the server was not read for a while
 
-	raws, payloads *vfs.Stretch // on the disk; nil if all is in memory
-	gone           int          // bytes of the answer that are on the disk, and no longer in raw
+	raws, payloads *vfs.Spool // on the disk; nil if all is in memory
+	spilled        int        // bytes of the answer that are on the disk, and no longer in raw
 }
 
 // openIntake begins with the buffers of an earlier answer, if the budget has room for them.
@@ -28,7 +28,7 @@ func (x *exchange) openIntake() {
 	b, c := &x.resp.Buffers, x.client
 	room := max(0, int64(cap(b.Raw)-readSize)) + int64(cap(b.Chunks))
 	if room > 0 && b.Lent == 0 {
-		if c.budget.take(room, c.budget.bodies()) {
+		if c.budget.tryAcquire(room, c.budget.bodyLimit()) {
 			b.Lent, b.Lender = room, c.budget
 		} else {
 			b.Raw, b.Chunks = nil, nil
@@ -38,12 +38,12 @@ func (x *exchange) openIntake() {
 		b.Header = make(http.Header, 16)
 	}
 	x.raw = b.Raw[:0]
-	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, noBody: x.asked.Head, fields: b.Header,
+	x.frame = framer{maxHead: c.cfg.MaxHeader, maxBody: x.maxBody, noBody: x.req.Head, fields: b.Header,
 		chunks: b.Chunks[:0]}
 }
 
 // total is how long the answer is so far.
-func (x *exchange) total() int { return x.gone + len(x.raw) }
+func (x *exchange) total() int { return x.spilled + len(x.raw) }
 
 // makeRoom makes room for a read where there is less than want, and less than readSize/4. All before frame.pos is
 // understood and may leave memory, once the head is complete.
@@ -59,28 +59,28 @@ func (x *exchange) makeRoom(want int) error {
 	want = max(want, readSize)
 	switch {
 	case x.frame.end == 0:
-		return x.awaitRoom(want)
+		return x.waitForMemory(want)
 	case x.raws == nil && x.grow(want):
 		return nil
 	}
-	if err := x.drain(); err != nil {
+	if err := x.spill(); err != nil {
 		return err
 	}
 	if cap(x.raw)-len(x.raw) < readSize/4 { // a line that does not end
-		return x.awaitRoom(readSize)
+		return x.waitForMemory(readSize)
 	}
 	return nil
 }
 
 // grow gives the buffers more memory. It reports false if that cannot be had.
 func (x *exchange) grow(want int) bool {
-	most := x.client.budget.maxNear()
+	most := x.client.budget.maxInMemory()
 	raw, chunks := grown(x.raw, want, most), cap(x.frame.chunks)
 	if x.frame.head.chunked {
 		chunks = grown(x.frame.chunks, raw-len(x.raw), most)
 	}
-	more := beyond(raw, cap(x.raw)) + beyond(chunks, cap(x.frame.chunks))
-	if raw > most || chunks > most || !x.borrow(more, x.client.budget.bodies()) {
+	more := extraSize(raw, cap(x.raw)) + extraSize(chunks, cap(x.frame.chunks))
+	if raw > most || chunks > most || !x.borrow(more, x.client.budget.bodyLimit()) {
 		return false
 	}
 	x.raw = resized(x.raw, raw)
@@ -105,12 +105,12 @@ func resized(b []byte, size int) []byte {
 	return append(make([]byte, 0, size), b...)
 }
 
-// beyond is by how much a buffer that grows exceeds what each has for nothing.
-func beyond(size, had int) int { return max(size, readSize) - max(had, readSize) }
+// extraSize is by how much a buffer that grows exceeds what each has for nothing.
+func extraSize(size, had int) int { return max(size, readSize) - max(had, readSize) }
 
 // borrow takes n bytes from the budget.
 func (x *exchange) borrow(n int, most int64) bool {
-	if n > 0 && !x.client.budget.take(int64(n), most) {
+	if n > 0 && !x.client.budget.tryAcquire(int64(n), most) {
 		return false
 	}
 	b := &x.resp.Buffers
@@ -119,14 +119,14 @@ func (x *exchange) borrow(n int, most int64) bool {
 }
 
 // patience is how long is waited between two looks at whether there is room.
-const patience = 20 * time.Millisecond
+const roomInterval = 20 * time.Millisecond
 
-// awaitRoom waits for memory for a head, which cannot go to the disk, while the server is not read. Its fields take as
+// waitForMemory waits for memory for a head, which cannot go to the disk, while the server is not read. Its fields take as
 // much again.
-func (x *exchange) awaitRoom(want int) error {
+func (x *exchange) waitForMemory(want int) error {
 	size := grown(x.raw, want, int(x.client.cfg.MaxHeader))
-	for !x.borrow(2*beyond(size, cap(x.raw)), x.client.budget.all) {
-		if err := x.pause(); err != nil {
+	for !x.borrow(2*extraSize(size, cap(x.raw)), x.client.budget.size) {
+		if err := x.waitForRoom(); err != nil {
 			return err
 		}
 	}
@@ -134,30 +134,30 @@ func (x *exchange) awaitRoom(want int) error {
 	return nil
 }
 
-// pause lets others give room back. It fails when the exchange has no time left.
-func (x *exchange) pause() error {
+// waitForRoom lets others give room back. It fails when the exchange has no time left.
+func (x *exchange) waitForRoom() error {
 	x.paused = true
-	wait := min(patience, time.Until(x.deadline))
+	wait := min(roomInterval, time.Until(x.deadline))
 	if wait <= 0 {
-		return errLate
+		return errTimeout
 	}
 	return sleep(x.parent, wait)
 }
 
-// drain puts on the disk what is understood of the answer, with what there is of its payload, and returns what memory
+// spill puts on the disk what is understood of the answer, with what there is of its payload, and returns what memory
 // was lent for it.
-func (x *exchange) drain() error {
+func (x *exchange) spill() error {
 	if x.raws == nil {
 		x.raws, x.payloads = x.client.scratch.New(), x.client.scratch.New()
-		x.resp.Buffers.Far = &page.Far{Raw: x.raws, Payload: x.payloads, Free: func() { x.raws.Free(); x.payloads.Free() }}
+		x.resp.Buffers.Spooled = &page.Spooled{Raw: x.raws, Payload: x.payloads, Free: func() { x.raws.Free(); x.payloads.Free() }}
 		x.raw = x.raw[:copy(x.raw, x.raw[x.frame.start:])]
-		x.frame.shift(x.frame.start)
+		x.frame.discard(x.frame.start)
 		x.frame.end, x.frame.start = x.frame.end-x.frame.start, 0
 	}
 	n, err := x.write(x.raws, x.raw[:x.frame.pos])
 	x.raw = x.raw[:copy(x.raw, x.raw[n:])]
-	x.frame.shift(n)
-	x.gone += n
+	x.frame.discard(n)
+	x.spilled += n
 	if err != nil {
 		return err
 	}
@@ -180,14 +180,14 @@ func (x *exchange) drain() error {
 
 // write writes to the disk, and waits as long as the exchange may take where that has no room. It returns how much is
 // written.
-func (x *exchange) write(to *vfs.Stretch, p []byte) (n int, err error) {
+func (x *exchange) write(to *vfs.Spool, p []byte) (n int, err error) {
 	for n < len(p) {
 		m, err := to.Write(p[n:])
 		n += m
 		switch {
 		case err == nil:
 		case errors.Is(err, vfs.ErrNoRoom), vfs.IsFull(err):
-			if err := x.pause(); err != nil {
+			if err := x.waitForRoom(); err != nil {
 				return n, err
 			}
 		default:
@@ -208,35 +208,35 @@ func isDiskFault(err error) bool {
 }
 
 // settle gives the response its answer: from the final head on, wherever it lies.
-func (x *exchange) settle() error {
+func (x *exchange) storeAnswer() error {
 	resp, f := x.resp, &x.frame
 	if x.raws == nil {
-		x.keepNear()
+		x.storeInMemory()
 		return nil
 	}
 	f.pos = len(x.raw) // whatever comes behind what is understood
-	if err := x.drain(); err != nil {
+	if err := x.spill(); err != nil {
 		if isDiskFault(err) {
 			return err
 		}
 		resp.Truncated = page.Time // the disk had no room in time
 		switch {
-		case x.gone == 0:
-			x.keepNear()
+		case x.spilled == 0:
+			x.storeInMemory()
 			return nil
-		case x.gone < f.end:
+		case x.spilled < f.end:
 			return err
 		}
 	}
-	resp.Raw, resp.Payload, resp.HeadLen, resp.Far = nil, nil, f.end, resp.Buffers.Far
+	resp.Raw, resp.Payload, resp.HeadLen, resp.Spooled = nil, nil, f.end, resp.Buffers.Spooled
 	if !f.head.chunked {
-		resp.Far.Payload = part{x.raws, int64(f.end)}
+		resp.Spooled.Payload = tailReader{x.raws, int64(f.end)}
 	}
 	return nil
 }
 
-// keepNear gives the response an answer that is in memory.
-func (x *exchange) keepNear() {
+// storeInMemory gives the response an answer that is in memory.
+func (x *exchange) storeInMemory() {
 	resp, f := x.resp, &x.frame
 	x.raw = x.raw[:copy(x.raw, x.raw[f.start:])]
 	resp.Raw, resp.HeadLen = x.raw, f.end-f.start
@@ -246,23 +246,23 @@ func (x *exchange) keepNear() {
 }
 
 // A part is a stretch from some place on.
-type part struct {
-	page.Stretch
-	from int64
+type tailReader struct {
+	page.Spool
+	offset int64
 }
 
-func (p part) Len() int64 { return p.Stretch.Len() - p.from }
+func (p tailReader) Len() int64 { return p.Spool.Len() - p.offset }
 
-func (p part) ReadAt(b []byte, off int64) (int, error) { return p.Stretch.ReadAt(b, off+p.from) }
+func (p tailReader) ReadAt(b []byte, off int64) (int, error) { return p.Spool.ReadAt(b, off+p.offset) }
 
-var _ io.ReaderAt = part{}
+var _ io.ReaderAt = tailReader{}
 
-// shift says that n bytes at the beginning of raw are there no more.
-func (f *framer) shift(n int) { f.pos, f.seen = f.pos-n, max(0, f.seen-n) }
+// discard says that n bytes at the beginning of raw are there no more.
+func (f *framer) discard(n int) { f.pos, f.seen = f.pos-n, max(0, f.seen-n) }
 
 // room is what the next read should have at least: the rest of the body where that is known, in steps if it is said to
 // be huge.
-func (f *framer) room() int {
+func (f *framer) nextReadSize() int {
 	if f.state == plainBody {
 		return int(min(f.left, maxTrust))
 	}

@@ -23,9 +23,9 @@ import (
 func whole(t testing.TB, resp *page.Response) (raw, payload []byte) {
 	t.Helper()
 	raw, payload = resp.Raw, resp.Payload
-	if resp.Far != nil {
+	if resp.Spooled != nil {
 		raw = make([]byte, resp.RawLen())
-		if _, err := resp.Far.Raw.ReadAt(raw, 0); err != nil && !errors.Is(err, io.EOF) {
+		if _, err := resp.Spooled.Raw.ReadAt(raw, 0); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
 		var err error
@@ -83,7 +83,7 @@ func TestAnswersOnTheDiskAreThose(t *testing.T) {
 	far := 0
 	for _, memory := range []int64{1 << 40, 300 << 10, 0} {
 		c, resp := newClient(t, Config{}), new(page.Response)
-		c.budget.all = memory
+		c.budget.size = memory
 		for range 40 {
 			var final string
 			var body []byte
@@ -91,7 +91,7 @@ func TestAnswersOnTheDiskAreThose(t *testing.T) {
 			if err := c.Get(t.Context(), Request{URL: url}, resp); err != nil {
 				t.Fatal(err)
 			}
-			if resp.Far != nil {
+			if resp.Spooled != nil {
 				far++
 			}
 			raw, payload := whole(t, resp)
@@ -121,12 +121,12 @@ func TestSecondAnswersOnTheDisk(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	c := newClient(t, Config{InsecureTLS: true})
-	c.budget.all = 0
+	c.budget.size = 0
 	resp := get(t, c, s.URL+"/")
 	raw, payload := whole(t, resp)
-	if resp.Proto != "HTTP/2.0" || resp.Far == nil || !bytes.Equal(payload, body) ||
+	if resp.Proto != "HTTP/2.0" || resp.Spooled == nil || !bytes.Equal(payload, body) ||
 		!bytes.Equal(raw[resp.HeadLen:], body) {
-		t.Errorf("%s, %d bytes of payload, on the disk: %v", resp.Proto, len(payload), resp.Far != nil)
+		t.Errorf("%s, %d bytes of payload, on the disk: %v", resp.Proto, len(payload), resp.Spooled != nil)
 	}
 	resp.Buffers.Empty()
 }
@@ -143,10 +143,10 @@ func TestDecodeFromTheDisk(t *testing.T) {
 			strings.Replace(strings.Join(codings, ", "), "raw", "deflate", 1), len(payload), strings.Repeat("x", readSize-2000),
 			payload), false)
 		c := newClient(t, Config{})
-		c.budget.all = 0
+		c.budget.size = 0
 		resp := get(t, c, url)
-		if err := Decode(resp, 1<<24); err != nil || !bytes.Equal(resp.Body, text) || resp.Far == nil {
-			t.Errorf("%v: %v, %d bytes of %d, on the disk: %v", codings, err, len(resp.Body), len(text), resp.Far != nil)
+		if err := Decode(resp, 1<<24); err != nil || !bytes.Equal(resp.Body, text) || resp.Spooled == nil {
+			t.Errorf("%v: %v, %d bytes of %d, on the disk: %v", codings, err, len(resp.Body), len(text), resp.Spooled != nil)
 		}
 		if err := Decode(resp, 1000); !errors.Is(err, ErrTooLong) || !bytes.Equal(resp.Body, text[:1000]) {
 			t.Errorf("%v: %v, %d bytes of 1000", codings, err, len(resp.Body))
@@ -210,7 +210,7 @@ func TestAnswersWaitForTheDisk(t *testing.T) {
 			c := newClient(t, Config{Scratch: vfs.NewScratch(t.TempDir(), room, 1), Timeout: 10 * time.Second,
 				MaxTime: time.Minute})
 			defer c.Close()
-			c.budget.all = 0
+			c.budget.size = 0
 			piped(t, c, func(conn net.Conn) {
 				buf := make([]byte, 4096)
 				_, _ = conn.Read(buf)

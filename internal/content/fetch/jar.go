@@ -27,7 +27,7 @@ func (c *Client) cookies(req *Request, t target) (sent, shown string) {
 	}
 	field := cookieIn(req.Header)
 	if req.Header == nil && req.Trusted {
-		field = c.givenCookie()
+		field = c.configuredCookie()
 	}
 	if len(set) == 0 && field == "" && !(req.Trusted && c.secrets) {
 		return "", ""
@@ -60,8 +60,8 @@ func (c *Client) cookies(req *Request, t target) (sent, shown string) {
 	return strings.Join(all, "; "), strings.Join(public, "; ")
 }
 
-// givenCookie is the Cookie field that the user has given.
-func (c *Client) givenCookie() string { return cookieIn(c.cfg.Header) }
+// configuredCookie is the Cookie field that the user has given.
+func (c *Client) configuredCookie() string { return cookieIn(c.cfg.Header) }
 
 // cookieIn is the Cookie field of a header, however its name is written; "" if it has none.
 func cookieIn(h http.Header) string {
@@ -78,29 +78,29 @@ func (t target) forCookies() cookies.Target {
 	return cookies.Target{Secure: t.scheme == "https", Host: t.hostname, Path: t.path}
 }
 
-// keepCookies has the jar keep what an answer sets, once its head is there. What is secret of it is blotted out of the
+// storeCookies has the jar keep what an answer sets, once its head is there. What is secret of it is blotted out of the
 // bytes, which are written down.
-func (x *exchange) keepCookies() {
-	if x.kept || x.frame.end == 0 {
+func (x *exchange) storeCookies() {
+	if x.cookiesStored || x.frame.end == 0 {
 		return
 	}
-	x.kept = true
+	x.cookiesStored = true
 	fields := x.frame.fields[setCookie]
 	if len(fields) == 0 {
 		return
 	}
 	jar := x.client.cfg.Jar
-	if x.asked.NoCookies {
+	if x.req.NoCookies {
 		jar = nil
 	}
-	private := x.asked.Private || x.asked.Trusted && x.client.cfg.Cookies.renewed(fields, x.target, x.client.cfg.Now())
-	if jar.Keep(fields, x.target.forCookies(), private, x.client.cfg.Now()) {
-		blot(x.raw[x.frame.start:x.frame.end])
+	private := x.req.Private || x.req.Trusted && x.client.cfg.Cookies.changedBy(fields, x.target, x.client.cfg.Now())
+	if jar.Store(fields, x.target.forCookies(), private, x.client.cfg.Now()) {
+		redactSetCookie(x.raw[x.frame.start:x.frame.end])
 	}
 }
 
-// blot replaces the values of a head's Set-Cookie fields, byte by byte.
-func blot(head []byte) {
+// redactSetCookie replaces the values of a head's Set-Cookie fields, byte by byte.
+func redactSetCookie(head []byte) {
 	setting := false // a field may go on in lines that begin with a blank
 	for line := range bytes.Lines(head) {
 		value := line

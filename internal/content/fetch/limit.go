@@ -8,5 +8,5 @@ func files() int {
 	if n := openFiles(); n > 0 {
 		return n
 	}
-	return fewFiles
+	return defaultFiles
 }

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Manners are what of Config can be other at any time. Their zero values stand for the defaults.
-type Manners struct {
+// LiveSettings are what of Config can be other at any time. Their zero values stand for the defaults.
+type LiveSettings struct {
 	UserAgent      string
 	ConnectTimeout time.Duration // the name lookup keeps the one that it began with
 	Timeout        time.Duration
 }
 
-// SetManners has exchanges go otherwise that begin from now on.
-func (c *Client) SetManners(m Manners) {
-	cfg := c.given
+// SetLiveSettings has exchanges go otherwise that begin from now on.
+func (c *Client) SetLiveSettings(m LiveSettings) {
+	cfg := c.baseConfig
 	cfg.UserAgent, cfg.ConnectTimeout, cfg.Timeout = m.UserAgent, m.ConnectTimeout, m.Timeout
-	c.manners.Store(newManners(cfg.withDefaults()))
+	c.live.Store(newLiveSettings(cfg.withDefaults()))
 }
 
 // manners are those in effect. They are never changed.
-type manners struct {
+type liveSettings struct {
 	agent   string
 	connect time.Duration
 	timeout time.Duration
@@ -29,13 +29,13 @@ type manners struct {
 	trusted fields // shared by the requests to trusted hosts
 }
 
-func newManners(cfg Config) *manners {
+func newLiveSettings(cfg Config) *liveSettings {
 	public, trusted := cfg.headers()
-	return &manners{cfg.UserAgent, cfg.ConnectTimeout, cfg.Timeout, cfg.MaxTime, newFields(public), newFields(trusted)}
+	return &liveSettings{cfg.UserAgent, cfg.ConnectTimeout, cfg.Timeout, cfg.MaxTime, newFields(public), newFields(trusted)}
 }
 
-// fieldsOf are those that a request has in common with others, or its own.
-func (m *manners) fieldsOf(req *Request) *fields {
+// fieldsFor are those that a request has in common with others, or its own.
+func (m *liveSettings) fieldsFor(req *Request) *fields {
 	switch {
 	case req.Header != nil:
 		own := make(http.Header, len(req.Header))

@@ -33,7 +33,7 @@ func TestMannersChange(t *testing.T) {
 	if err := get("/"); err != nil || <-agents != "before" {
 		t.Errorf("before: %v", err)
 	}
-	c.SetManners(Manners{UserAgent: "after", Timeout: 50 * time.Millisecond})
+	c.SetLiveSettings(LiveSettings{UserAgent: "after", Timeout: 50 * time.Millisecond})
 	if err := get("/slow"); err == nil || <-agents != "after" {
 		t.Errorf("a server that does not answer in the new time: %v", err)
 	}

@@ -22,8 +22,8 @@ const (
 
 // A nameServer is a recursive DNS server.
 type nameServer struct {
-	addr     string        // host:port
-	patience time.Duration // for one attempt
+	addr    string        // host:port
+	timeout time.Duration // for one attempt
 }
 
 // CheckDNSServer reports why a text is not the HOST:PORT of a name server.
@@ -71,7 +71,7 @@ func (s *nameServer) resolve(ctx context.Context, name string, qtype uint16) fam
 	name = dns.Fqdn(name)
 	f := family{ttl: maxTTL}
 	for range maxAliases {
-		answer, err := s.ask(ctx, name, qtype)
+		answer, err := s.query(ctx, name, qtype)
 		if err != nil {
 			f.err = err
 			return f
@@ -121,7 +121,7 @@ func (f *family) add(ip []byte) {
 }
 
 // ask puts one question until it is answered, by TCP where the answer is too long for UDP.
-func (s *nameServer) ask(ctx context.Context, name string, qtype uint16) (answer *dns.Msg, err error) {
+func (s *nameServer) query(ctx context.Context, name string, qtype uint16) (answer *dns.Msg, err error) {
 	question := new(dns.Msg)
 	question.SetQuestion(name, qtype)
 	question.SetEdns0(udpSize, false)
@@ -143,7 +143,7 @@ func (s *nameServer) ask(ctx context.Context, name string, qtype uint16) (answer
 }
 
 func (s *nameServer) exchange(ctx context.Context, question *dns.Msg, network string) (*dns.Msg, error) {
-	client := dns.Client{Net: network, Timeout: s.patience}
+	client := dns.Client{Net: network, Timeout: s.timeout}
 	answer, _, err := client.ExchangeContext(ctx, question, s.addr)
 	if err != nil {
 		return nil, fmt.Errorf("name server %s: %w", s.addr, err)

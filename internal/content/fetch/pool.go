@@ -12,22 +12,22 @@ import (
 
 // A site is whom connections are kept for: a host key and whether TLS is spoken.
 type site struct {
-	tls     bool
-	host    string
-	through *proxy
+	tls   bool
+	host  string
+	proxy *proxy
 }
 
 // A pool keeps idle connections, and keeps to the number that a host may have.
 type pool struct {
-	perHost int         // open at once; 0 for no limit
-	maxIdle int         // all hosts together
-	short   func() bool // somebody waits for a socket, so that none is kept idle
+	perHost      int         // open at once; 0 for no limit
+	maxIdle      int         // all hosts together
+	socketWanted func() bool // somebody waits for a socket, so that none is kept idle
 
 	mu      sync.Mutex
 	hosts   map[site]*siteConns
 	idle    idleList
-	domains crowds[string]
-	addrs   crowds[netip.Addr]
+	domains idleGroups[string]
+	addrs   idleGroups[netip.Addr]
 	timer   *time.Timer // fires when the oldest has been idle for too long
 	closed  bool
 }
@@ -40,7 +40,7 @@ type siteConns struct {
 }
 
 // pass gives who waits first a connection, or nil for leave to open one. It reports whether anybody waits.
-func (h *siteConns) pass(c *conn) bool {
+func (h *siteConns) handOver(c *conn) bool {
 	if len(h.waiting) == 0 {
 		return false
 	}
@@ -53,13 +53,13 @@ func (h *siteConns) pass(c *conn) bool {
 const idlePerHost = 8
 
 func newPool(perHost, maxIdle int) *pool {
-	return &pool{perHost: perHost, maxIdle: maxIdle, short: func() bool { return false }, hosts: make(map[site]*siteConns),
-		domains: newCrowds[string](ofDomain), addrs: newCrowds[netip.Addr](ofAddr)}
+	return &pool{perHost: perHost, maxIdle: maxIdle, socketWanted: func() bool { return false }, hosts: make(map[site]*siteConns),
+		domains: newIdleGroups[string](ofDomain), addrs: newIdleGroups[netip.Addr](ofAddr)}
 }
 
 // take returns an idle connection, or nil for leave to open one. It waits, until the deadline, where the site has all
 // that it may have. The caller ends with put or drop.
-func (p *pool) take(ctx context.Context, s site, deadline time.Time) (*conn, error) {
+func (p *pool) acquire(ctx context.Context, s site, deadline time.Time) (*conn, error) {
 	p.mu.Lock()
 	h := p.hosts[s]
 	if h == nil {
@@ -69,7 +69,7 @@ func (p *pool) take(ctx context.Context, s site, deadline time.Time) (*conn, err
 	if n := len(h.idle); n > 0 {
 		c := h.idle[n-1]
 		h.idle = h.idle[:n-1]
-		p.unlist(c)
+		p.removeIdle(c)
 		p.mu.Unlock()
 		return c, nil
 	}
@@ -87,16 +87,16 @@ func (p *pool) take(ctx context.Context, s site, deadline time.Time) (*conn, err
 	case c := <-turn:
 		return c, nil
 	case <-late.C:
-		p.leave(s, turn)
-		return nil, errLate
+		p.cancelWait(s, turn)
+		return nil, errTimeout
 	case <-ctx.Done():
-		p.leave(s, turn)
+		p.cancelWait(s, turn)
 		return nil, ctx.Err()
 	}
 }
 
-// leave ends a wait. What has been given meanwhile is passed on.
-func (p *pool) leave(s site, turn chan *conn) {
+// cancelWait ends a wait. What has been given meanwhile is passed on.
+func (p *pool) cancelWait(s site, turn chan *conn) {
 	p.mu.Lock()
 	h := p.hosts[s]
 	if h != nil {
@@ -108,35 +108,35 @@ func (p *pool) leave(s site, turn chan *conn) {
 	}
 	p.mu.Unlock()
 	if c := <-turn; c != nil {
-		p.put(c)
+		p.release(c)
 	} else {
-		p.drop(s)
+		p.discard(s)
 	}
 }
 
-// put gives a connection back that can be used again.
-func (p *pool) put(c *conn) {
+// release gives a connection back that can be used again.
+func (p *pool) release(c *conn) {
 	c.reused = true
 	p.mu.Lock()
 	h := p.hosts[c.site]
 	switch {
-	case !p.closed && h.pass(c):
+	case !p.closed && h.handOver(c):
 		p.mu.Unlock()
 		return
-	case p.closed || len(h.idle) >= cmp.Or(p.perHost, idlePerHost) || p.maxIdle <= 0 || p.short():
+	case p.closed || len(h.idle) >= cmp.Or(p.perHost, idlePerHost) || p.maxIdle <= 0 || p.socketWanted():
 		p.mu.Unlock()
 		c.Close()
-		p.drop(c.site)
+		p.discard(c.site)
 		return
 	}
 	h.idle = append(h.idle, c)
-	surplus := p.list(c)
+	surplus := p.addIdle(c)
 	p.mu.Unlock()
 	closeAll(surplus...)
 }
 
 // spare closes the connection that has been idle longest, and reports whether there was one.
-func (p *pool) spare() bool {
+func (p *pool) closeOldest() bool {
 	p.mu.Lock()
 	c := p.idle.oldest
 	if c != nil {
@@ -147,15 +147,15 @@ func (p *pool) spare() bool {
 	return c != nil
 }
 
-// drop says that one connection fewer is open.
-func (p *pool) drop(s site) {
+// discard says that one connection fewer is open.
+func (p *pool) discard(s site) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropped(s, p.hosts[s])
 }
 
 func (p *pool) dropped(s site, h *siteConns) {
-	if h.pass(nil) {
+	if h.handOver(nil) {
 		return
 	}
 	if h.open--; h.open == 0 {
@@ -163,13 +163,13 @@ func (p *pool) dropped(s site, h *siteConns) {
 	}
 }
 
-// list adds an idle connection as the newest. It takes out and returns those that are too many: of its domain, of its
+// addIdle adds an idle connection as the newest. It takes out and returns those that are too many: of its domain, of its
 // server, or of all.
-func (p *pool) list(c *conn) (surplus []*conn) {
+func (p *pool) addIdle(c *conn) (surplus []*conn) {
 	c.idle = time.Now()
 	p.idle.push(c)
 	if p.idle.n == 1 {
-		p.arm()
+		p.setTimer()
 	}
 	domain, addr := p.domains.add(c.domain, c), p.addrs.add(c.server(), c)
 	if domain.n > maxIdlePer {
@@ -184,7 +184,7 @@ func (p *pool) list(c *conn) (surplus []*conn) {
 	return surplus
 }
 
-func (p *pool) unlist(c *conn) {
+func (p *pool) removeIdle(c *conn) {
 	p.idle.remove(c)
 	p.domains.remove(c.domain, c)
 	p.addrs.remove(c.server(), c)
@@ -194,13 +194,13 @@ func (p *pool) unlist(c *conn) {
 func (p *pool) evict(c *conn) *conn {
 	h := p.hosts[c.site]
 	h.idle = slices.DeleteFunc(h.idle, func(other *conn) bool { return other == c })
-	p.unlist(c)
+	p.removeIdle(c)
 	p.dropped(c.site, h)
 	return c
 }
 
 // arm has the timer fire when the oldest has been idle for too long.
-func (p *pool) arm() {
+func (p *pool) setTimer() {
 	left := time.Until(p.idle.oldest.idle.Add(idleTimeout))
 	if p.timer == nil {
 		p.timer = time.AfterFunc(left, p.expire)
@@ -217,7 +217,7 @@ func (p *pool) expire() {
 		old = append(old, p.evict(p.idle.oldest))
 	}
 	if p.idle.oldest != nil {
-		p.arm()
+		p.setTimer()
 	}
 	p.mu.Unlock()
 	closeAll(old...)

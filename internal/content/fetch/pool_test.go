@@ -50,7 +50,7 @@ func TestPoolKeepsToTheNumber(t *testing.T) {
 							n := dice.IntN(len(using))
 							s := site{host: fmt.Sprint(n)}
 							ctx, cancel := context.WithTimeout(t.Context(), time.Duration(dice.IntN(2000))*time.Millisecond)
-							c, err := p.take(ctx, s, time.Now().Add(time.Second))
+							c, err := p.acquire(ctx, s, time.Now().Add(time.Second))
 							cancel()
 							if err != nil {
 								continue
@@ -65,9 +65,9 @@ func TestPoolKeepsToTheNumber(t *testing.T) {
 							using[n].Add(-1)
 							if dice.IntN(3) == 0 {
 								c.Close()
-								p.drop(s)
+								p.discard(s)
 							} else {
-								p.put(c)
+								p.release(c)
 							}
 						}
 					})
@@ -85,7 +85,7 @@ func TestPoolKeepsToTheNumber(t *testing.T) {
 					t.Errorf("%d are open after their time, %d hosts known", n, len(p.hosts))
 				}
 				p.mu.Unlock()
-				p.put(testConnTaken(t, p, &all))
+				p.release(testConnTaken(t, p, &all))
 				p.close()
 				if n := all.Load(); n != 0 {
 					t.Errorf("%d are open after the end", n)
@@ -97,7 +97,7 @@ func TestPoolKeepsToTheNumber(t *testing.T) {
 
 func testConnTaken(t *testing.T, p *pool, open *atomic.Int32) *conn {
 	s := site{host: "a"}
-	if c, err := p.take(t.Context(), s, time.Now()); c != nil || err != nil {
+	if c, err := p.acquire(t.Context(), s, time.Now()); c != nil || err != nil {
 		t.Fatal(c, err)
 	}
 	return testConn(s, open)

@@ -22,9 +22,9 @@ func (c *Client) Probe(ctx context.Context, host string, timeout time.Duration) 
 	defer end()
 	begin := time.Now()
 	results := make(chan error, 2)
-	doors := c.doors(host)
+	doors := c.endpoints(host)
 	for _, d := range doors {
-		go func() { results <- c.knock(patient, d, timeout) }()
+		go func() { results <- c.tryConnect(patient, d, timeout) }()
 	}
 	for range doors {
 		if err = <-results; err == nil {
@@ -34,34 +34,34 @@ func (c *Client) Probe(ctx context.Context, host string, timeout time.Duration) 
 	if ctx.Err() != nil {
 		return 0, fmt.Errorf("probe %s: %w", host, ctx.Err())
 	}
-	return 0, dialError("dial", err).of(host)
+	return 0, dialError("dial", err).withURL(host)
 }
 
 // A door is where a host may be connected to.
-type door struct {
+type endpoint struct {
 	hostname, port string
-	free           bool // a private address will do
+	allowPrivate   bool // a private address will do
 }
 
-func (c *Client) doors(host string) []door {
+func (c *Client) endpoints(host string) []endpoint {
 	hostname, port, err := net.SplitHostPort(host)
 	if err != nil {
 		hostname = host
 	}
-	if through := c.proxies.ofHost(hostname, host); through != nil {
-		return []door{{through.hostname, through.port, true}}
+	if through := c.proxies.forHost(hostname, host); through != nil {
+		return []endpoint{{through.hostname, through.port, true}}
 	}
 	free := c.allowed.Has(host) || c.cfg.AllowPrivate
 	if err == nil {
-		return []door{{hostname, port, free}}
+		return []endpoint{{hostname, port, free}}
 	}
 	name := strings.Trim(host, "[]")
-	return []door{{name, c.ports[0], free}, {name, c.ports[1], free}}
+	return []endpoint{{name, c.probePorts[0], free}, {name, c.probePorts[1], free}}
 }
 
-// knock makes a connection and closes it.
-func (c *Client) knock(ctx context.Context, d door, limit time.Duration) error {
-	conn, _, err := c.dialHost(ctx, d.hostname, d.port, d.free, limit)
+// tryConnect makes a connection and closes it.
+func (c *Client) tryConnect(ctx context.Context, d endpoint, limit time.Duration) error {
+	conn, _, err := c.dialHost(ctx, d.hostname, d.port, d.allowPrivate, limit)
 	if err != nil {
 		return err
 	}

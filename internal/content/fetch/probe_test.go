@@ -66,19 +66,19 @@ func TestProbeTriesBothPorts(t *testing.T) {
 	_, port, _ := net.SplitHostPort(addr)
 	c := newClient(t, Config{})
 	for _, ports := range [][2]string{{port, closed(t)}, {closed(t), port}} {
-		c.ports = ports
+		c.probePorts = ports
 		wantProbe(t, c, "127.0.0.1", page.None)
 		<-sent
 	}
-	c.ports = [2]string{closed(t), closed(t)}
+	c.probePorts = [2]string{closed(t), closed(t)}
 	wantProbe(t, c, "127.0.0.1", page.Refused)
-	if c := newClient(t, Config{}); c.ports != [2]string{"80", "443"} {
-		t.Errorf("%v are tried", c.ports)
+	if c := newClient(t, Config{}); c.probePorts != [2]string{"80", "443"} {
+		t.Errorf("%v are tried", c.probePorts)
 	}
-	if d := c.doors("[::1]"); len(d) != 2 || d[0].hostname != "::1" {
+	if d := c.endpoints("[::1]"); len(d) != 2 || d[0].hostname != "::1" {
 		t.Errorf("%+v", d)
 	}
-	if d := c.doors("[::1]:8080"); len(d) != 1 || d[0].hostname != "::1" || d[0].port != "8080" {
+	if d := c.endpoints("[::1]:8080"); len(d) != 1 || d[0].hostname != "::1" || d[0].port != "8080" {
 		t.Errorf("%+v", d)
 	}
 }

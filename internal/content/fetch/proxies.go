@@ -39,31 +39,31 @@ func NewProxySet(urls ...*url.URL) (*ProxySet, error) {
 // proxies say which proxy a target is reached through. Of several for a domain each host keeps to one, by a hash of its
 // name; one that fails is left out for a while, and only its hosts go to others.
 type proxies struct {
-	byDomain map[string][]*proxy // empty: without a proxy
-	own      func(host string) *ProxySet
-	now      func() time.Time
-	news     func(proxy string, err error) // nil: nobody is told
-	seed     maphash.Seed
+	byDomain    map[string][]*proxy // empty: without a proxy
+	hostProxies func(host string) *ProxySet
+	now         func() time.Time
+	onChange    func(proxy string, err error) // nil: nobody is told
+	seed        maphash.Seed
 
 	forHTTP, forHTTPS *proxy // of the environment; nil: none
-	// goes reports through which URL a request goes, or nil: what of the two holds for a target
-	goes func(*url.URL) (*url.URL, error)
+	// environmentProxy reports through which URL a request goes, or nil: what of the two holds for a target
+	environmentProxy func(*url.URL) (*url.URL, error)
 }
 
 const (
-	leastRest = 10 * time.Second // of a proxy that has failed, the first time
-	mostRest  = 10 * time.Minute
+	minBackoff = 10 * time.Second // of a proxy that has failed, the first time
+	maxBackoff = 10 * time.Minute
 )
 
 // A health is whether a proxy is left out.
 type health struct {
-	mu    sync.Mutex // guards all
-	rest  time.Duration
-	until time.Time // it is left out; zero: it works, as far as is known
+	mu      sync.Mutex // guards all
+	backoff time.Duration
+	until   time.Time // it is left out; zero: it works, as far as is known
 }
 
-// rests reports until when a proxy is left out; zero for one that is not.
-func (h *health) rests(now time.Time) time.Time {
+// excludedUntil reports until when a proxy is left out; zero for one that is not.
+func (h *health) excludedUntil(now time.Time) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now.Before(h.until) {
@@ -72,25 +72,25 @@ func (h *health) rests(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// failed leaves the proxy out, for longer each time. It reports whether that is news.
-func (h *health) failed(now time.Time) bool {
+// markFailed leaves the proxy out, for longer each time. It reports whether that is news.
+func (h *health) markFailed(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now.Before(h.until) {
 		return false // another attempt from before
 	}
-	first := h.rest == 0
-	h.rest = min(max(2*h.rest, leastRest), mostRest)
-	h.until = now.Add(h.rest)
+	first := h.backoff == 0
+	h.backoff = min(max(2*h.backoff, minBackoff), maxBackoff)
+	h.until = now.Add(h.backoff)
 	return first
 }
 
-// worked reports whether it is news that the proxy works.
-func (h *health) worked() bool {
+// markWorking reports whether it is news that the proxy works.
+func (h *health) markWorking() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	news := h.rest > 0
-	h.rest, h.until = 0, time.Time{}
+	news := h.backoff > 0
+	h.backoff, h.until = 0, time.Time{}
 	return news
 }
 
@@ -100,7 +100,7 @@ func CheckProxies(env *httpproxy.Config) error {
 }
 
 func newProxies(cfg Config) (*proxies, error) {
-	p := &proxies{byDomain: make(map[string][]*proxy), now: cfg.Now, own: cfg.ProxiesOf, news: cfg.ProxyNews,
+	p := &proxies{byDomain: make(map[string][]*proxy), now: cfg.Now, hostProxies: cfg.HostProxies, onChange: cfg.OnProxyChange,
 		seed: maphash.MakeSeed()}
 	rules := cfg.Proxies
 	if cfg.Proxy != nil {
@@ -124,21 +124,21 @@ func newProxies(cfg Config) (*proxies, error) {
 }
 
 func (p *proxies) setEnvironment(env *httpproxy.Config) (err error) {
-	if p.forHTTP, err = proxyOf("HTTP_PROXY", env.HTTPProxy); err != nil {
+	if p.forHTTP, err = parseProxy("HTTP_PROXY", env.HTTPProxy); err != nil {
 		return err
 	}
-	if p.forHTTPS, err = proxyOf("HTTPS_PROXY", env.HTTPSProxy); err != nil {
+	if p.forHTTPS, err = parseProxy("HTTPS_PROXY", env.HTTPSProxy); err != nil {
 		return err
 	}
 	if p.forHTTP != nil || p.forHTTPS != nil {
-		p.goes = env.ProxyFunc()
+		p.environmentProxy = env.ProxyFunc()
 	}
 	return nil
 }
 
-// proxyOf reads a proxy as an environment names it: a URL, or a host and port of an HTTP proxy. An error does not
+// parseProxy reads a proxy as an environment names it: a URL, or a host and port of an HTTP proxy. An error does not
 // repeat it: it may hold a password.
-func proxyOf(variable, value string) (*proxy, error) {
+func parseProxy(variable, value string) (*proxy, error) {
 	if value == "" {
 		return nil, nil
 	}
@@ -155,27 +155,27 @@ func proxyOf(variable, value string) (*proxy, error) {
 }
 
 // of is the proxy that t is reached through; nil for none.
-func (p *proxies) of(t target) *proxy {
-	if own := p.ofOwn(t); own != nil {
+func (p *proxies) forTarget(t target) *proxy {
+	if own := p.fromHostProxies(t); own != nil {
 		return p.pick(own.all, t.hostname)
 	}
-	if p.goes != nil {
-		return p.ofEnvironment(t)
+	if p.environmentProxy != nil {
+		return p.fromEnvironment(t)
 	}
 	if len(p.byDomain) == 0 {
 		return nil
 	}
-	return p.pick(p.named(t.hostname), t.hostname)
+	return p.pick(p.forDomain(t.hostname), t.hostname)
 }
 
-func (p *proxies) ofOwn(t target) *ProxySet {
-	if p.own == nil {
+func (p *proxies) fromHostProxies(t target) *ProxySet {
+	if p.hostProxies == nil {
 		return nil
 	}
-	return p.own(t.host)
+	return p.hostProxies(t.host)
 }
 
-func (p *proxies) ofEnvironment(t target) *proxy {
+func (p *proxies) fromEnvironment(t target) *proxy {
 	chosen := p.forHTTP
 	if t.scheme == "https" {
 		chosen = p.forHTTPS
@@ -183,14 +183,14 @@ func (p *proxies) ofEnvironment(t target) *proxy {
 	if chosen == nil {
 		return nil
 	}
-	if u, err := p.goes(&url.URL{Scheme: t.scheme, Host: t.host}); u == nil || err != nil {
+	if u, err := p.environmentProxy(&url.URL{Scheme: t.scheme, Host: t.host}); u == nil || err != nil {
 		return nil
 	}
 	return chosen
 }
 
-// named are the proxies of the longest domain that a host is in.
-func (p *proxies) named(hostname string) []*proxy {
+// forDomain are the proxies of the longest domain that a host is in.
+func (p *proxies) forDomain(hostname string) []*proxy {
 	for domain := strings.TrimSuffix(hostname, "."); domain != ""; _, domain, _ = strings.Cut(domain, ".") {
 		if all, ok := p.byDomain[domain]; ok {
 			return all
@@ -211,62 +211,62 @@ func (p *proxies) pick(all []*proxy, hostname string) *proxy {
 	now := p.now()
 	host := maphash.String(p.seed, hostname)
 	return slices.MinFunc(all, func(a, b *proxy) int {
-		return cmp.Or(a.health.rests(now).Compare(b.health.rests(now)),
-			cmp.Compare(p.order(host, a), p.order(host, b)))
+		return cmp.Or(a.health.excludedUntil(now).Compare(b.health.excludedUntil(now)),
+			cmp.Compare(p.score(host, a), p.score(host, b)))
 	})
 }
 
-// order is a proxy's place for a host, by rendezvous hashing: it does not depend on the others.
-func (p *proxies) order(host uint64, one *proxy) uint64 {
+// score is a proxy's place for a host, by rendezvous hashing: it does not depend on the others.
+func (p *proxies) score(host uint64, one *proxy) uint64 {
 	return maphash.Comparable(p.seed, struct {
 		host uint64
 		name string
 	}{host, one.name})
 }
 
-// instead is another proxy for t after one has failed with err; nil if there is none that works, or it was not the
+// alternative is another proxy for t after one has failed with err; nil if there is none that works, or it was not the
 // proxy that failed.
-func (p *proxies) instead(t target, err error) *proxy {
-	failed := t.through
-	if !p.fell(t, err) {
+func (p *proxies) alternative(t target, err error) *proxy {
+	failed := t.proxy
+	if !p.markFailed(t, err) {
 		return nil
 	}
-	if next := p.of(t); next != nil && next != failed && next.health.rests(p.now()).IsZero() {
+	if next := p.forTarget(t); next != nil && next != failed && next.health.excludedUntil(p.now()).IsZero() {
 		return next
 	}
 	return nil
 }
 
-// fell notes that the proxy of t has failed, if it has and there are others; it reports whether it is so.
-func (p *proxies) fell(t target, err error) bool {
-	all := p.named(t.hostname)
-	if own := p.ofOwn(t); own != nil {
+// markFailed notes that the proxy of t has failed, if it has and there are others; it reports whether it is so.
+func (p *proxies) markFailed(t target, err error) bool {
+	all := p.forDomain(t.hostname)
+	if own := p.fromHostProxies(t); own != nil {
 		all = own.all
-	} else if p.goes != nil {
+	} else if p.environmentProxy != nil {
 		return false
 	}
 	e, is := errors.AsType[*Error](err)
-	if t.through == nil || len(all) < 2 || !(is && e.Op == proxyOp || errors.Is(err, errNoUser)) {
+	if t.proxy == nil || len(all) < 2 || !(is && e.Op == proxyOp || errors.Is(err, errProxyAuth)) {
 		return false
 	}
-	if t.through.health.failed(p.now()) && p.news != nil {
-		p.news(t.through.name, err)
+	if t.proxy.health.markFailed(p.now()) && p.onChange != nil {
+		p.onChange(t.proxy.name, err)
 	}
 	return true
 }
 
-func (p *proxies) works(one *proxy) {
-	if one != nil && one.health.worked() && p.news != nil {
-		p.news(one.name, nil)
+func (p *proxies) markWorking(one *proxy) {
+	if one != nil && one.health.markWorking() && p.onChange != nil {
+		p.onChange(one.name, nil)
 	}
 }
 
-// ofHost is a proxy that a host is reached through by one of the schemes; nil for none.
-func (p *proxies) ofHost(hostname, host string) *proxy {
-	if found := p.of(target{scheme: "https", host: host, hostname: hostname}); found != nil {
+// forHost is a proxy that a host is reached through by one of the schemes; nil for none.
+func (p *proxies) forHost(hostname, host string) *proxy {
+	if found := p.forTarget(target{scheme: "https", host: host, hostname: hostname}); found != nil {
 		return found
 	}
-	return p.of(target{scheme: "http", host: host, hostname: hostname})
+	return p.forTarget(target{scheme: "http", host: host, hostname: hostname})
 }
 
-func (p *proxies) some() bool { return len(p.byDomain) > 0 || p.goes != nil }
+func (p *proxies) hasAny() bool { return len(p.byDomain) > 0 || p.environmentProxy != nil }

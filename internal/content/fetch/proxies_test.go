@@ -48,7 +48,7 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	}
 	for host, proxied := range map[string]bool{"a.test": true, "direct.test": false, "x.direct.test": false,
 		"127.0.0.1:80": false, "localhost": false, "a.test:8080": true} {
-		if got := c.proxies.ofHost(strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":8080"),
+		if got := c.proxies.forHost(strings.TrimSuffix(strings.TrimSuffix(host, ":80"), ":8080"),
 			host) != nil; got != proxied {
 			t.Errorf("%s goes through a proxy: %v", host, got)
 		}
@@ -116,7 +116,7 @@ func TestProxiesInRotation(t *testing.T) {
 	var mu sync.Mutex
 	var news []string
 	c := newClient(t, Config{AllowPrivate: true, Proxies: f.rules(t), Now: clock.now,
-		ProxyNews: func(proxy string, err error) {
+		OnProxyChange: func(proxy string, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			news = append(news, fmt.Sprint(proxy, " ", err != nil))
@@ -146,7 +146,7 @@ func TestProxiesInRotation(t *testing.T) {
 	if by := round(); slices.Contains(by, "1") {
 		t.Errorf("a proxy that has just failed is asked: %v", by)
 	}
-	clock.advance(leastRest)
+	clock.advance(minBackoff)
 	if by := round(); !slices.Equal(by, first) {
 		t.Errorf("hosts are not back:\n%v\n%v", first, by)
 	}
@@ -168,16 +168,16 @@ func TestAProxyRests(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for _, seconds := range []int{10, 20, 40, 80, 160, 320, 600, 600} {
 		want := time.Duration(seconds) * time.Second
-		h.failed(now)
-		if h.failed(now.Add(time.Second)) {
+		h.markFailed(now)
+		if h.markFailed(now.Add(time.Second)) {
 			t.Error("a second failure at the same time is news")
 		}
-		if got := h.rests(now).Sub(now); got != want {
+		if got := h.excludedUntil(now).Sub(now); got != want {
 			t.Errorf("it rests for %v, want %v", got, want)
 		}
-		now = h.rests(now)
+		now = h.excludedUntil(now)
 	}
-	if !h.worked() || !h.rests(now).IsZero() || h.worked() {
+	if !h.markWorking() || !h.excludedUntil(now).IsZero() || h.markWorking() {
 		t.Error("it works, and that is no news")
 	}
 }
@@ -189,7 +189,7 @@ func TestProxiesByDomain(t *testing.T) {
 	for host, want := range map[string]string{"b.example": "all", "a.test": "a", "x.a.test": "a", "deep.a.test": "",
 		"y.deep.a.test": "", "ba.test": "top", "test": "top"} {
 		got := ""
-		if p := c.proxies.of(target{scheme: "http", host: host, hostname: host}); p != nil {
+		if p := c.proxies.forTarget(target{scheme: "http", host: host, hostname: host}); p != nil {
 			got = p.hostname
 		}
 		if got != want {
@@ -222,6 +222,6 @@ func BenchmarkAProxyIsChosen(b *testing.B) {
 	t := target{scheme: "https", host: "www.example.com", hostname: "www.example.com"}
 	b.ReportAllocs()
 	for b.Loop() {
-		c.proxies.of(t)
+		c.proxies.forTarget(t)
 	}
 }

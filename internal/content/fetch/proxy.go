@@ -21,7 +21,7 @@ import (
 // is dialled, and that may be private. It is asked for no target that is private as far as can be told here, see admit.
 type proxy struct {
 	scheme, hostname, port string
-	remote                 bool   // the proxy alone looks names up: socks5h
+	remoteDNS              bool   // the proxy alone looks names up: socks5h
 	auth                   string // for Proxy-Authorization, "" for none
 	socks                  *xproxy.Auth
 	name                   string // which proxy it is, without secrets
@@ -31,8 +31,8 @@ type proxy struct {
 // proxyOp is the Op of an Error that is the proxy's own, and not its target's.
 const proxyOp = "proxy"
 
-// errNoUser is a proxy that does not know its user.
-var errNoUser = errors.New("it asks for a user and password")
+// errProxyAuth is a proxy that does not know its user.
+var errProxyAuth = errors.New("it asks for a user and password")
 
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
@@ -45,7 +45,7 @@ func newProxy(u *url.URL) (*proxy, error) {
 	if !ok || u.Hostname() == "" {
 		return nil, fmt.Errorf("proxy %s: want http://, https://, socks5:// or socks5h:// and a host", u.Redacted())
 	}
-	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), remote: u.Scheme == "socks5h", hostname: u.Hostname(),
+	p := &proxy{scheme: strings.TrimSuffix(u.Scheme, "h"), remoteDNS: u.Scheme == "socks5h", hostname: u.Hostname(),
 		port: cmp.Or(u.Port(), port)}
 	p.name = u.Scheme + "://" + net.JoinHostPort(p.hostname, p.port)
 	if u.User != nil {
@@ -61,31 +61,31 @@ func (p *proxy) forwards(t target) bool {
 	return p != nil && p.scheme != "socks5" && t.scheme == "http"
 }
 
-// reach connects to t through the proxy, or to the proxy where that forwards.
+// connectTo connects to t through the proxy, or to the proxy where that forwards.
 func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
-	if err := p.admit(ctx, c, t); err != nil {
+	if err := p.checkTarget(ctx, c, t); err != nil {
 		return link{}, dialError("proxy", err)
 	}
 	w, err := c.dial(ctx, p.hostname, p.port, true)
-	if err != nil && isScarce(err) {
+	if err != nil && isExhausted(err) {
 		return link{}, err
 	}
 	if err != nil {
-		return link{}, p.cannotBeHad(err)
+		return link{}, p.unavailable(err)
 	}
-	ctx, cancel := context.WithDeadline(ctx, w.due)
+	ctx, cancel := context.WithDeadline(ctx, w.connectDeadline)
 	defer cancel()
 	l := link{w, w}
 	if p.scheme == "https" {
 		if l.conn, err = c.handshake(ctx, l, p.hostname, "http/1.1"); err != nil {
-			return link{}, p.cannotBeHad(err)
+			return link{}, p.unavailable(err)
 		}
 	}
 	switch {
 	case p.scheme == "socks5":
-		err = p.sock(ctx, w, t)
+		err = p.connectSOCKS(ctx, w, t)
 	case t.scheme == "https":
-		err = p.tunnel(ctx, l.conn, t.address(), c.manners.Load().agent, c.cfg.MaxHeader)
+		err = p.tunnel(ctx, l.conn, t.address(), c.live.Load().agent, c.cfg.MaxHeader)
 	}
 	if err != nil {
 		w.Close()
@@ -94,8 +94,8 @@ func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
 	return l, nil
 }
 
-// cannotBeHad says that the proxy itself cannot, whatever target was meant.
-func (p *proxy) cannotBeHad(err error) error {
+// unavailable says that the proxy itself cannot, whatever target was meant.
+func (p *proxy) unavailable(err error) error {
 	return &Error{Failure: page.Proxy, Op: proxyOp, Err: &ProxyError{p.name, err}}
 }
 
@@ -128,7 +128,7 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string
 		return err
 	}
 	if answer.StatusCode == http.StatusProxyAuthRequired {
-		return fmt.Errorf("connect %s: %w", address, errNoUser)
+		return fmt.Errorf("connect %s: %w", address, errProxyAuth)
 	}
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("connect %s: %s", address, answer.Status)
@@ -136,8 +136,8 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string
 	return nil
 }
 
-// sock leads w to t by SOCKS5, names unresolved.
-func (p *proxy) sock(ctx context.Context, w *wire, t target) error {
+// connectSOCKS leads w to t by SOCKS5, names unresolved.
+func (p *proxy) connectSOCKS(ctx context.Context, w *wire, t target) error {
 	d, err := xproxy.SOCKS5("tcp", net.JoinHostPort(p.hostname, p.port), p.socks, dialed{w})
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func newSocket(c net.Conn) *socket {
 	return s
 }
 
-// quiet reports whether there is nothing to be read, not even the connection's end. It does not wait.
+// isUntouched reports whether there is nothing to be read, not even the connection's end. It does not wait.
 func (s *socket) quiet() bool { return s.raw == nil || s.raw.Read(s.peek) == nil && s.empty }
 
 // wait waits until there is something to be read, or the read deadline.

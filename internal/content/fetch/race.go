@@ -27,13 +27,13 @@ type dialResult struct {
 func (d *dialer) race(ctx context.Context, addrs []netip.Addr) (net.Conn, error) {
 	first, second := families(addrs)
 	if len(second) == 0 {
-		return d.inTurn(ctx, first)
+		return d.dialInTurn(ctx, first)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan dialResult, 2)
 	start := func(addrs []netip.Addr) {
-		conn, err := d.inTurn(ctx, addrs)
+		conn, err := d.dialInTurn(ctx, addrs)
 		results <- dialResult{conn, err}
 	}
 	go start(first)
@@ -71,12 +71,12 @@ func (d *dialer) closeLate(results <-chan dialResult, running int) {
 	}
 }
 
-// inTurn tries one address after the other, each with its share of the time left.
-func (d *dialer) inTurn(ctx context.Context, addrs []netip.Addr) (conn net.Conn, failed error) {
+// dialInTurn tries one address after the other, each with its share of the time left.
+func (d *dialer) dialInTurn(ctx context.Context, addrs []netip.Addr) (conn net.Conn, failed error) {
 	deadline, _ := ctx.Deadline()
 	for i, a := range addrs {
 		share := time.Until(deadline) / time.Duration(len(addrs)-i)
-		conn, err := d.one(ctx, a, share)
+		conn, err := d.dialOne(ctx, a, share)
 		if err == nil {
 			return conn, nil
 		}
@@ -85,15 +85,15 @@ func (d *dialer) inTurn(ctx context.Context, addrs []netip.Addr) (conn net.Conn,
 	return nil, failed
 }
 
-// one tries an address, again and again while this machine has not what it takes. With the connection there is a socket
+// dialOne tries an address, again and again while this machine has not what it takes. With the connection there is a socket
 // to release.
-func (d *dialer) one(ctx context.Context, a netip.Addr, limit time.Duration) (net.Conn, error) {
+func (d *dialer) dialOne(ctx context.Context, a netip.Addr, limit time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for wait := firstWant; ; wait = min(2*wait, mostWant) {
+	for wait := minRetryWait; ; wait = min(2*wait, maxRetryWait) {
 		if err := d.client.sockets.acquire(ctx); err != nil {
 			if !errors.Is(err, context.Canceled) {
-				d.client.scarcity.note(errNoSocket)
+				d.client.exhaustion.record(errNoSocket)
 			}
 			return nil, errNoSocket
 		}
@@ -102,10 +102,10 @@ func (d *dialer) one(ctx context.Context, a netip.Addr, limit time.Duration) (ne
 			return conn, nil
 		}
 		d.client.sockets.release()
-		if !isScarceAt(a, err) {
+		if !isExhaustedAt(a, err) {
 			return nil, err
 		}
-		if !d.client.relieve(ctx, err, wait) {
+		if !d.client.waitForResources(ctx, err, wait) {
 			return nil, fmt.Errorf("%w: %w", errNoSocket, err)
 		}
 	}

@@ -17,7 +17,7 @@ type target struct {
 	hostname string // without port and brackets
 	port     string
 	path     string // path and query, exactly as in the URL
-	through  *proxy // that it is reached through; nil for none
+	proxy    *proxy // that it is reached through; nil for none
 }
 
 var errURL = errors.New("not a canonical http or https URL")
@@ -26,7 +26,7 @@ var errURL = errors.New("not a canonical http or https URL")
 func (c *Client) parseTarget(rawURL string) (target, error) {
 	t, err := parseTarget(rawURL)
 	if err == nil {
-		t.through = c.proxies.of(t)
+		t.proxy = c.proxies.forTarget(t)
 	}
 	return t, err
 }
@@ -90,7 +90,7 @@ var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length"
 	"Trailer": true}
 
 // appendRequest appends the request for t as HTTP/1.1 sends it.
-func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target, cookie string) []byte {
+func (c *Client) appendRequest(b []byte, m *liveSettings, req *Request, t target, cookie string) []byte {
 	method := "GET "
 	switch {
 	case req.Form != nil:
@@ -99,16 +99,16 @@ func (c *Client) appendRequest(b []byte, m *manners, req *Request, t target, coo
 		method = "HEAD "
 	}
 	b = append(b, method...)
-	forwarded := t.through.forwards(t)
+	forwarded := t.proxy.forwards(t)
 	if forwarded {
 		b = append(append(append(b, t.scheme...), "://"...), t.host...)
 	}
 	b = append(append(b, t.path...), " HTTP/1.1"...)
 	b = appendField(b, "Host", t.host)
 	b = append(b, "\r\n"...)
-	b = append(b, m.fieldsOf(req).lines...)
+	b = append(b, m.fieldsFor(req).lines...)
 	b = b[:len(b)-len("\r\n")]
-	for _, f := range c.ownFields(req, t, cookie) {
+	for _, f := range c.requestFields(req, t, cookie) {
 		b = appendField(b, f.name, f.value)
 	}
 	if req.Form != nil {
@@ -125,16 +125,16 @@ func appendField(b []byte, name, value string) []byte {
 
 type nameValue struct{ name, value string }
 
-// ownFields are the fields of this request alone.
-func (c *Client) ownFields(req *Request, t target, cookie string) (own []nameValue) {
+// requestFields are the fields of this request alone.
+func (c *Client) requestFields(req *Request, t target, cookie string) (own []nameValue) {
 	add := func(name, value string) {
 		if value != "" {
 			own = append(own, nameValue{name, value})
 		}
 	}
 	add(cookieField, cookie)
-	if t.through.forwards(t) {
-		add("Proxy-Authorization", t.through.auth)
+	if t.proxy.forwards(t) {
+		add("Proxy-Authorization", t.proxy.auth)
 	}
 	if sendable(req.ETag) && req.Header.Get("If-None-Match") == "" { // it is as the server wrote it
 		add("If-None-Match", req.ETag) // who sends both is answered by the tag, RFC 9110 13.1.3

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxNames     = 1 << 16          // in the cache
-	systemTTL    = 5 * time.Minute  // the system's resolver does not tell
-	negativeTTL  = 30 * time.Second // of a name that does not exist
-	troubleTTL   = time.Second      // of a lookup that failed
-	blindTTL     = time.Minute      // of one that failed behind a proxy, which may be the only one who can look names up
-	maxAddresses = 16               // kept of one answer's family
+	maxNames          = 1 << 16          // in the cache
+	systemTTL         = 5 * time.Minute  // the system's resolver does not tell
+	negativeTTL       = 30 * time.Second // of a name that does not exist
+	failureTTL        = time.Second      // of a lookup that failed
+	proxiedFailureTTL = time.Minute      // of one that failed behind a proxy, which may be the only one who can look names up
+	maxAddresses      = 16               // kept of one answer's family
 )
 
 // A Resolver looks a name up, as a [net.Resolver] does.
@@ -33,16 +33,16 @@ type lookup func(ctx context.Context, name string) (addrs []netip.Addr, ttl time
 // A resolver caches lookups, failed ones too. Those who ask for the same name at once share one lookup, which goes on
 // when they lose patience.
 type resolver struct {
-	ctx     context.Context
-	lookup  lookup
-	timeout time.Duration
-	relieve func(ctx context.Context, err error, wait time.Duration) bool // waits for this machine to have a socket
-	trouble time.Duration                                                 // how long a failure holds
-	now     func() time.Time
-	max     int
-	turns   chan struct{}             // a place for each look-up that may be under way; nil for any number
-	pace    *rate.Limiter             // of look-ups; nil for any
-	found   atomic.Pointer[time.Time] // when a look-up last brought an address; nil for never
+	ctx              context.Context
+	lookup           lookup
+	timeout          time.Duration
+	waitForResources func(ctx context.Context, err error, wait time.Duration) bool // waits for this machine to have a socket
+	failureTTL       time.Duration                                                 // how long a failure holds
+	now              func() time.Time
+	max              int
+	slots            chan struct{}             // a place for each look-up that may be under way; nil for any number
+	limiter          *rate.Limiter             // of look-ups; nil for any
+	lastFound        atomic.Pointer[time.Time] // when a look-up last brought an address; nil for never
 
 	mu    sync.Mutex // guards names and the expiry of its entries
 	names map[string]*entry
@@ -56,20 +56,20 @@ type entry struct {
 }
 
 func newResolver(ctx context.Context, cfg Config) *resolver {
-	r := &resolver{ctx: ctx, lookup: lookupBy(net.DefaultResolver), timeout: cfg.ConnectTimeout, trouble: troubleTTL,
+	r := &resolver{ctx: ctx, lookup: lookupBy(net.DefaultResolver), timeout: cfg.ConnectTimeout, failureTTL: failureTTL,
 		now:   cfg.Now,
 		max:   maxNames,
-		names: make(map[string]*entry), relieve: func(context.Context, error, time.Duration) bool { return false }}
+		names: make(map[string]*entry), waitForResources: func(context.Context, error, time.Duration) bool { return false }}
 	if cfg.Lookups > 0 {
-		r.turns = make(chan struct{}, cfg.Lookups)
+		r.slots = make(chan struct{}, cfg.Lookups)
 	}
 	if cfg.LookupRate > 0 {
-		r.pace = rate.NewLimiter(rate.Limit(cfg.LookupRate), 1)
+		r.limiter = rate.NewLimiter(rate.Limit(cfg.LookupRate), 1)
 	}
 	if cfg.Resolver != nil {
 		r.lookup = lookupBy(cfg.Resolver)
 	} else if cfg.DNSServer != "" {
-		server := &nameServer{addr: cfg.DNSServer, patience: cfg.ConnectTimeout / (attempts + 1)}
+		server := &nameServer{addr: cfg.DNSServer, timeout: cfg.ConnectTimeout / (attempts + 1)}
 		r.lookup = server.lookup
 	}
 	return r
@@ -108,9 +108,9 @@ func (r *resolver) known(name string) bool {
 }
 
 func (r *resolver) fill(name string, e *entry) {
-	addrs, ttl, err := r.look(r.ctx, name)
+	addrs, ttl, err := r.lookUp(r.ctx, name)
 	if err != nil {
-		ttl = r.trouble
+		ttl = r.failureTTL
 		if isNotFound(err) {
 			ttl = negativeTTL
 		}
@@ -121,38 +121,38 @@ func (r *resolver) fill(name string, e *entry) {
 	close(e.done)
 }
 
-// look makes a look-up when it is its turn, and again while this machine has no socket for it.
-func (r *resolver) look(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration, err error) {
-	if r.turns != nil {
+// lookUp makes a look-up when it is its turn, and again while this machine has no socket for it.
+func (r *resolver) lookUp(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration, err error) {
+	if r.slots != nil {
 		select {
-		case r.turns <- struct{}{}:
-			defer func() { <-r.turns }()
+		case r.slots <- struct{}{}:
+			defer func() { <-r.slots }()
 		case <-ctx.Done():
 			return nil, 0, ctx.Err()
 		}
 	}
-	if r.pace != nil {
-		if err := r.pace.Wait(ctx); err != nil {
+	if r.limiter != nil {
+		if err := r.limiter.Wait(ctx); err != nil {
 			return nil, 0, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	for wait := firstWant; ; wait = min(2*wait, mostWant) {
+	for wait := minRetryWait; ; wait = min(2*wait, maxRetryWait) {
 		addrs, ttl, err = r.lookup(ctx, name)
 		if err == nil {
 			now := r.now()
-			r.found.Store(&now)
+			r.lastFound.Store(&now)
 		}
-		if err == nil || !isScarce(err) || !r.relieve(ctx, err, wait) {
+		if err == nil || !isExhausted(err) || !r.waitForResources(ctx, err, wait) {
 			return addrs, ttl, err
 		}
 	}
 }
 
 // ask looks a name up, whatever is known of it.
-func (r *resolver) ask(ctx context.Context, name string) ([]netip.Addr, error) {
-	addrs, _, err := r.look(ctx, name)
+func (r *resolver) lookUpUncached(ctx context.Context, name string) ([]netip.Addr, error) {
+	addrs, _, err := r.lookUp(ctx, name)
 	return addrs, err
 }
 

@@ -155,7 +155,7 @@ func TestNameServer(t *testing.T) {
 		server := newDNS(t, zone...)
 		server.truncate.Store(mode == "tcp")
 		server.shallow.Store(mode == "shallow")
-		ns := &nameServer{addr: server.addr, patience: 5 * time.Second}
+		ns := &nameServer{addr: server.addr, timeout: 5 * time.Second}
 		for _, tt := range tests {
 			if mode == "shaky" {
 				server.fail.Store(2)
@@ -282,7 +282,7 @@ func TestLookupTimeout(t *testing.T) {
 			if took := time.Since(begin); took != 10*time.Second {
 				t.Errorf("gave up after %v", took)
 			}
-			time.Sleep(troubleTTL) // virtual
+			time.Sleep(failureTTL) // virtual
 		}
 	})
 }

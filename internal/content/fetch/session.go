@@ -21,24 +21,24 @@ type session struct {
 
 	frameInput
 
-	greeted bool // the server's SETTINGS have come
-	leaving bool // it takes no further streams
-	resize  bool // the next field block must say that our dynamic table is empty
+	gotSettings bool // the server's SETTINGS have come
+	goingAway   bool // it takes no further streams
+	resetTable  bool // the next field block must say that our dynamic table is empty
 
-	stream uint32 // the current exchange's, or the last one's
-	state  streamState
-	heard  bool // something has come on it
-	barren int  // frames in this exchange that brought no byte of its body
-	heads  int64
+	stream      uint32 // the current exchange's, or the last one's
+	state       streamState
+	answered    bool // something has come on it
+	emptyFrames int  // frames in this exchange that brought no byte of its body
+	heads       int64
 
-	fields   []byte // a field block that goes on in CONTINUATION frames
-	open     bool   // it does
-	last     bool   // the stream ends with it
-	decoder  *hpack.Decoder
-	section  *section // is being decoded
-	small    [smallRead]byte
-	received struct{ stream, all int64 }          // bytes that the server may still send
-	granted  struct{ stream, all, initial int64 } // bytes that it would take from us
+	fields     []byte // a field block that goes on in CONTINUATION frames
+	open       bool   // it does
+	endsStream bool   // the stream ends with it
+	decoder    *hpack.Decoder
+	section    *section // is being decoded
+	small      [smallRead]byte
+	received   struct{ stream, all int64 }          // bytes that the server may still send
+	granted    struct{ stream, all, initial int64 } // bytes that it would take from us
 }
 
 // A frameInput is how far the server's frames were read.
@@ -62,7 +62,7 @@ const (
 type event uint8
 
 const (
-	starved    event = iota // the input is used up
+	needInput  event = iota // the input is used up
 	fieldBlock              // an interim answer's fields, a head's, or trailers
 	bodyPart                // bytes of the body
 )
@@ -75,16 +75,16 @@ const (
 	maxStream     = 1<<31 - 1
 	headerTable   = 4096 // bytes of the server's dynamic table, the standard's default
 
-	// maxBarren is how many frames of an exchange may bring nothing.
-	maxBarren = 1000
+	// maxEmptyFrames is how many frames of an exchange may bring nothing.
+	maxEmptyFrames = 1000
 )
 
 var (
 	// errRefused says that the server did not look at the request, which can be sent again on another connection.
 	errRefused = errors.New("the server refuses the request (HTTP/2)")
-	// errFirst says that the server wants to be asked by HTTP/1.1.
-	errFirst = errors.New("the server wants HTTP/1.1 after it has chosen HTTP/2")
-	errShort = errors.New("the body is shorter than its Content-Length")
+	// errHTTP1Required says that the server wants to be asked by HTTP/1.1.
+	errHTTP1Required = errors.New("the server wants HTTP/1.1 after it has chosen HTTP/2")
+	errShort         = errors.New("the body is shorter than its Content-Length")
 )
 
 func newSession(maxHead int64) *session {
@@ -96,49 +96,49 @@ func newSession(maxHead int64) *session {
 	return s
 }
 
-// begin opens the next stream.
+// setHead opens the next stream.
 func (s *session) begin() {
 	s.stream = (s.stream + 1) | 1 // the next odd number
-	s.state, s.heard, s.barren, s.heads = awaiting, false, 0, 0
+	s.state, s.answered, s.emptyFrames, s.heads = awaiting, false, 0, 0
 	s.received.stream, s.granted.stream = receiveWindow, s.granted.initial
 }
 
 // reusable reports whether another exchange may follow the one that has ended.
 func (s *session) reusable() bool {
-	return s.state == ended && !s.leaving && !s.open && s.stream < maxStream-1
+	return s.state == ended && !s.goingAway && !s.open && s.stream < maxStream-1
 }
 
 // step reads on to the next event and returns what it brings, which lies in the input or in the session until the next
 // step, and the rest of the input. An error is final.
 func (s *session) step(in []byte) (e event, what, rest []byte, err error) {
-	for err == nil && e == starved {
+	for err == nil && e == needInput {
 		var b []byte
 		var ok bool
 		if !s.inFrame {
-			if b, in, ok = s.whole(in, frameHeader); !ok {
-				return starved, nil, nil, nil
+			if b, in, ok = s.readWhole(in, frameHeader); !ok {
+				return needInput, nil, nil, nil
 			}
-			if err = s.enter(parseFrame(b)); err != nil {
+			if err = s.beginFrame(parseFrame(b)); err != nil {
 				break
 			}
 		}
 		if s.frame.kind == dataFrame || !s.frame.known() {
-			if e, what, in, err = s.pass(in); s.inFrame && e == starved {
-				return starved, nil, nil, err
+			if e, what, in, err = s.consumePart(in); s.inFrame && e == needInput {
+				return needInput, nil, nil, err
 			}
 			continue
 		}
-		if b, in, ok = s.whole(in, s.frame.length); !ok {
-			return starved, nil, nil, nil
+		if b, in, ok = s.readWhole(in, s.frame.length); !ok {
+			return needInput, nil, nil, nil
 		}
 		s.inFrame = false
-		e, what, err = s.take(b)
+		e, what, err = s.handleFrame(b)
 	}
 	return e, what, in, err
 }
 
 // whole returns the next n bytes of input once they have all come.
-func (s *frameInput) whole(in []byte, n int) (b, rest []byte, ok bool) {
+func (s *frameInput) readWhole(in []byte, n int) (b, rest []byte, ok bool) {
 	if len(s.part) == 0 && len(in) >= n {
 		return in[:n:n], in[n:], true
 	}
@@ -157,14 +157,14 @@ func (s *frameInput) whole(in []byte, n int) (b, rest []byte, ok bool) {
 // maxKeptPart is how much room a session that waits for its next exchange keeps.
 const maxKeptPart = 512
 
-// enter begins a frame: whether it may come here, and be so long.
-func (s *session) enter(f frame) error {
+// beginFrame begins a frame: whether it may come here, and be so long.
+func (s *session) beginFrame(f frame) error {
 	s.frame, s.inFrame, s.left, s.pad = f, true, f.length, 0
-	s.heard = s.heard || f.stream == s.stream && f.stream != 0
+	s.answered = s.answered || f.stream == s.stream && f.stream != 0
 	switch {
 	case f.length > maxFrame:
 		return protocolError("a frame of %d bytes", f.length)
-	case !s.greeted && (f.kind != settingsFrame || f.has(flagAck)):
+	case !s.gotSettings && (f.kind != settingsFrame || f.has(flagAck)):
 		return protocolError("the server does not begin with its settings, but with %s", f.kind)
 	case s.open && (f.kind != continuationFrame || f.stream != s.stream):
 		return protocolError("%s in the middle of a field block", f.kind)
@@ -172,25 +172,25 @@ func (s *session) enter(f frame) error {
 	if !f.fits() {
 		return protocolError("%s of %d bytes", f.kind, f.length)
 	}
-	if err := s.admit(f); err != nil {
+	if err := s.checkFrame(f); err != nil {
 		return err
 	}
 	if f.kind != dataFrame || f.length == 0 {
-		return s.count()
+		return s.countEmpty()
 	}
 	return nil
 }
 
-// count counts a frame that brings no byte of the body.
-func (s *session) count() error {
-	if s.barren++; s.barren > maxBarren {
-		return protocolError("more than %d frames that bring nothing", maxBarren)
+// countEmpty counts a frame that brings no byte of the body.
+func (s *session) countEmpty() error {
+	if s.emptyFrames++; s.emptyFrames > maxEmptyFrames {
+		return protocolError("more than %d frames that bring nothing", maxEmptyFrames)
 	}
 	return nil
 }
 
 // admit reports whether a frame of this kind may come on its stream.
-func (s *session) admit(f frame) error {
+func (s *session) checkFrame(f frame) error {
 	current := f.stream == s.stream && s.state != ended
 	switch f.kind {
 	case settingsFrame, pingFrame, goAwayFrame:
@@ -221,13 +221,13 @@ func (s *session) admit(f frame) error {
 		return protocolError("%s, which was declined", f.kind)
 	}
 	if f.kind == dataFrame {
-		return s.admitData(f)
+		return s.checkData(f)
 	}
 	return nil
 }
 
-// admitData counts a DATA frame against the windows.
-func (s *session) admitData(f frame) error {
+// checkData counts a DATA frame against the windows.
+func (s *session) checkData(f frame) error {
 	if s.state != inBody {
 		return protocolError("DATA before the head")
 	}
@@ -242,18 +242,18 @@ func (s *session) admitData(f frame) error {
 func (s *session) wasOpened(stream uint32) bool { return stream%2 == 1 && stream <= s.stream }
 
 // pass takes the input's part of a frame that need not be whole: of DATA the body, of others nothing.
-func (s *session) pass(in []byte) (e event, body, rest []byte, err error) {
+func (s *session) consumePart(in []byte) (e event, body, rest []byte, err error) {
 	if s.frame.has(flagPadded) && s.frame.kind == dataFrame && s.left == s.frame.length {
 		if len(in) == 0 {
-			return starved, nil, nil, nil
+			return needInput, nil, nil, nil
 		}
 		s.pad, in = int(in[0]), in[1:]
 		if s.left--; s.pad > s.left {
-			return starved, nil, nil, protocolError("DATA of %d bytes with padding of %d", s.frame.length, s.pad)
+			return needInput, nil, nil, protocolError("DATA of %d bytes with padding of %d", s.frame.length, s.pad)
 		}
 		if s.pad == s.left {
-			if err := s.count(); err != nil {
-				return starved, nil, nil, err
+			if err := s.countEmpty(); err != nil {
+				return needInput, nil, nil, err
 			}
 		}
 	}
@@ -271,7 +271,7 @@ func (s *session) pass(in []byte) (e event, body, rest []byte, err error) {
 	if len(body) > 0 {
 		return bodyPart, body, in[n:], nil
 	}
-	return starved, nil, in[n:], nil
+	return needInput, nil, in[n:], nil
 }
 
 // endData lets the server send more where it has used half of what it may.
@@ -289,38 +289,38 @@ func (s *session) endData() {
 }
 
 // take handles a frame that is whole.
-func (s *session) take(payload []byte) (e event, block []byte, err error) {
+func (s *session) handleFrame(payload []byte) (e event, block []byte, err error) {
 	switch s.frame.kind {
 	case headersFrame:
 		if payload, err = s.frame.fragment(payload); err != nil {
-			return starved, nil, err
+			return needInput, nil, err
 		}
-		s.open, s.last, s.fields = true, s.frame.has(flagEndStream), s.fields[:0]
-		return s.takeFragment(payload)
+		s.open, s.endsStream, s.fields = true, s.frame.has(flagEndStream), s.fields[:0]
+		return s.addFragment(payload)
 	case continuationFrame:
-		return s.takeFragment(payload)
+		return s.addFragment(payload)
 	case settingsFrame:
-		return starved, nil, s.takeSettings(payload)
+		return needInput, nil, s.applySettings(payload)
 	case pingFrame:
 		if !s.frame.has(flagAck) {
 			s.out = append(appendFrame(s.out, pingFrame, flagAck, 0, len(payload)), payload...)
 		}
 	case resetFrame:
-		return starved, nil, s.takeReset(errorCode(binary.BigEndian.Uint32(payload)))
+		return needInput, nil, s.handleReset(errorCode(binary.BigEndian.Uint32(payload)))
 	case goAwayFrame:
 		last, code := binary.BigEndian.Uint32(payload)&maxStream, binary.BigEndian.Uint32(payload[4:])
-		return starved, nil, s.takeGoAway(last, errorCode(code))
+		return needInput, nil, s.handleGoAway(last, errorCode(code))
 	case windowUpdateFrame:
-		return starved, nil, s.takeWindowUpdate(int64(binary.BigEndian.Uint32(payload) & maxWindowSize))
+		return needInput, nil, s.handleWindowUpdate(int64(binary.BigEndian.Uint32(payload) & maxWindowSize))
 	}
-	return starved, nil, nil
+	return needInput, nil, nil
 }
 
-// takeFragment collects a field block until it is complete. It is decoded only then: what comes in crumbs would be
+// addFragment collects a field block until it is complete. It is decoded only then: what comes in crumbs would be
 // decoded again and again.
-func (s *session) takeFragment(fragment []byte) (event, []byte, error) {
+func (s *session) addFragment(fragment []byte) (event, []byte, error) {
 	if int64(len(s.fields))+int64(len(fragment)) > s.maxHead {
-		return starved, nil, errLongHead
+		return needInput, nil, errLongHead
 	}
 	ends := s.frame.has(flagEndHeaders)
 	if !ends || len(s.fields) > 0 {
@@ -328,7 +328,7 @@ func (s *session) takeFragment(fragment []byte) (event, []byte, error) {
 		fragment = s.fields
 	}
 	if !ends {
-		return starved, nil, nil
+		return needInput, nil, nil
 	}
 	s.open = false
 	if cap(s.fields) > maxKeptPart {
@@ -337,16 +337,16 @@ func (s *session) takeFragment(fragment []byte) (event, []byte, error) {
 	return fieldBlock, fragment, nil
 }
 
-func (s *session) takeSettings(payload []byte) error {
+func (s *session) applySettings(payload []byte) error {
 	if s.frame.has(flagAck) {
 		return nil
 	}
-	s.greeted = true
+	s.gotSettings = true
 	for ; len(payload) > 0; payload = payload[settingSize:] {
 		value := int64(binary.BigEndian.Uint32(payload[2:]))
 		switch id := binary.BigEndian.Uint16(payload); {
 		case id == settingHeaderTableSize:
-			s.resize = true
+			s.resetTable = true
 		case id == settingEnablePush && value != 0,
 			id == settingInitialWindowSize && value > maxWindowSize,
 			id == settingMaxFrameSize && (value < maxFrame || value > 1<<24-1):
@@ -363,32 +363,32 @@ func (s *session) takeSettings(payload []byte) error {
 	return nil
 }
 
-func (s *session) takeReset(code errorCode) error {
+func (s *session) handleReset(code errorCode) error {
 	switch {
 	case s.frame.stream != s.stream || s.state == ended:
 		return nil
 	case s.state == awaiting && code == refusedStream:
 		return errRefused
 	case s.state == awaiting && code == http11Required:
-		return errFirst
+		return errHTTP1Required
 	}
 	return fmt.Errorf("the server ended the stream: %w", code)
 }
 
-// takeGoAway notes that the server will end the connection. What it has processed, it still answers.
-func (s *session) takeGoAway(last uint32, code errorCode) error {
-	s.leaving = true
+// handleGoAway notes that the server will end the connection. What it has processed, it still answers.
+func (s *session) handleGoAway(last uint32, code errorCode) error {
+	s.goingAway = true
 	switch {
 	case s.state != awaiting || last >= s.stream:
 		return nil
 	case code == http11Required:
-		return errFirst
+		return errHTTP1Required
 	}
 	return fmt.Errorf("%w: %w", errRefused, code)
 }
 
-// takeWindowUpdate keeps to the letter of flow control, although requests have no body that it would hold back.
-func (s *session) takeWindowUpdate(more int64) error {
+// handleWindowUpdate keeps to the letter of flow control, although requests have no body that it would hold back.
+func (s *session) handleWindowUpdate(more int64) error {
 	window := &s.granted.all
 	switch {
 	case more == 0:

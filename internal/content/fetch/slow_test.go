@@ -20,14 +20,14 @@ import (
 func piped(t testing.TB, c *Client, server func(net.Conn)) {
 	var running sync.WaitGroup
 	t.Cleanup(func() { c.Close(); running.Wait() })
-	c.reach = func(context.Context, target) (link, error) {
+	c.connectTo = func(context.Context, target) (link, error) {
 		near, far := net.Pipe()
 		running.Go(func() {
 			defer far.Close()
 			server(far)
 		})
 		w := c.newWire(near)
-		w.due = time.Now().Add(c.cfg.ConnectTimeout)
+		w.connectDeadline = time.Now().Add(c.cfg.ConnectTimeout)
 		return link{w, w}, nil
 	}
 }
@@ -147,14 +147,14 @@ func TestSlowHandshakes(t *testing.T) {
 					piped(t, c, server)
 					ctx, cancel := context.WithTimeout(t.Context(), end)
 					defer cancel()
-					l, _ := c.reach(ctx, tg)
+					l, _ := c.connectTo(ctx, tg)
 					defer l.conn.Close()
 					p, err := newProxy(&url.URL{Scheme: "http", Host: "proxy.example"})
 					if err != nil {
 						t.Fatal(err)
 					}
 					if strings.HasPrefix(name, "SOCKS") {
-						p.scheme, err = "socks5", p.sock(ctx, l.wire, tg)
+						p.scheme, err = "socks5", p.connectSOCKS(ctx, l.wire, tg)
 					} else {
 						err = p.tunnel(ctx, l.conn, tg.address(), "kumo", c.cfg.MaxHeader)
 					}

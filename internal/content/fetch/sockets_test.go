@@ -77,8 +77,8 @@ func TestSocketsAreNotLost(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if free := freeSockets(s); free != 4 || s.short() {
-		t.Errorf("%d are free, %d wait", free, s.wanted.Load())
+	if free := freeSockets(s); free != 4 || s.hasWaiters() {
+		t.Errorf("%d are free, %d wait", free, s.waiting.Load())
 	}
 }
 
@@ -101,11 +101,11 @@ func TestThisMachinesLimitsAreNoHostsFault(t *testing.T) {
 		{&net.DNSError{Err: "dial udp 127.0.0.53:53: socket: " + syscall.EMFILE.Error()}, at4, true},
 		{notFound("a.test"), at4, false},
 	} {
-		if got := isScarceAt(c.at, c.err); got != c.scarce {
+		if got := isExhaustedAt(c.at, c.err); got != c.scarce {
 			t.Errorf("%v at %v: scarce %v", c.err, c.at, got)
 		}
 	}
-	if e := dialError("resolve", system(syscall.EMFILE)); e.Failure != page.Local || !e.OfLine() {
+	if e := dialError("resolve", system(syscall.EMFILE)); e.Failure != page.Local || !e.IsLocal() {
 		t.Errorf("%+v", e)
 	}
 }
@@ -122,10 +122,10 @@ func TestALookupWaitsForASocket(t *testing.T) {
 	if addrs, err := c.resolver.resolve(t.Context(), "a.test"); err != nil || len(addrs) != 1 {
 		t.Errorf("%v, %v", addrs, err)
 	}
-	if times, last := c.Scarce(); times != 2 || last == "" {
+	if times, last := c.Exhaustion(); times != 2 || last == "" {
 		t.Errorf("counted %d, %q", times, last)
 	}
-	if c.Found().IsZero() {
+	if c.LastFound().IsZero() {
 		t.Error("it is not known that a name was found")
 	}
 }
@@ -146,7 +146,7 @@ func TestFailedNamesAreForgottenAfterAnOutage(t *testing.T) {
 	if err := c.CheckName(t.Context(), "a.test"); err != nil {
 		t.Error(err)
 	}
-	c.Recover()
+	c.ForgetFailures()
 	if _, err := c.resolver.resolve(t.Context(), "a.test"); err != nil {
 		t.Error(err)
 	}
@@ -158,11 +158,11 @@ func TestIdleConnectionsAreBoundedByDomainAndAddress(t *testing.T) {
 	var open atomic.Int32
 	put := func(domain, addr string, n int) {
 		s := site{host: fmt.Sprintf("h%d.%s", n, domain)}
-		if c, err := p.take(t.Context(), s, time.Now().Add(time.Minute)); c != nil || err != nil {
+		if c, err := p.acquire(t.Context(), s, time.Now().Add(time.Minute)); c != nil || err != nil {
 			t.Fatal(c, err)
 		}
 		open.Add(1)
-		p.put(&conn{Conn: closing{open: &open}, site: s, domain: domain,
+		p.release(&conn{Conn: closing{open: &open}, site: s, domain: domain,
 			wire: &wire{addr: netip.AddrPortFrom(netip.MustParseAddr(addr), 80)}})
 	}
 	for n := range 5000 {
@@ -178,8 +178,8 @@ func TestIdleConnectionsAreBoundedByDomainAndAddress(t *testing.T) {
 		t.Errorf("with those to one server %d are idle, want %d", n, 2*maxIdlePer)
 	}
 	p.close()
-	if n := open.Load(); n != 0 || len(p.domains.of) != 0 || len(p.addrs.of) != 0 || len(p.hosts) != 0 {
-		t.Errorf("%d are open in the end, of %d domains and %d servers", n, len(p.domains.of), len(p.addrs.of))
+	if n := open.Load(); n != 0 || len(p.domains.lists) != 0 || len(p.addrs.lists) != 0 || len(p.hosts) != 0 {
+		t.Errorf("%d are open in the end, of %d domains and %d servers", n, len(p.domains.lists), len(p.addrs.lists))
 	}
 }
 
@@ -205,10 +205,10 @@ func TestCheck(t *testing.T) {
 		{strict, plain.URL + "/", page.None}, {lax, tls.URL + "/", page.None}, {strict, tls.URL + "/", page.TLS},
 		{strict, hangsUp, page.Reset}, {strict, refuses, page.Refused},
 	} {
-		err := c.client.Check(t.Context(), c.url)
+		err := c.client.CheckHost(t.Context(), c.url)
 		var e *Error
 		if errors.As(err, &e) {
-			if e.Failure != c.want || e.OfLine() {
+			if e.Failure != c.want || e.IsLocal() {
 				t.Errorf("%s: %v", c.url, err)
 			}
 		} else if c.want != page.None || err != nil {
@@ -217,7 +217,7 @@ func TestCheck(t *testing.T) {
 	}
 	proxied := newClient(t, Config{Proxy: mustURL(t, refuses)})
 	var e *Error
-	if err := proxied.Check(t.Context(), plain.URL+"/"); !errors.As(err, &e) || !e.OfLine() {
+	if err := proxied.CheckHost(t.Context(), plain.URL+"/"); !errors.As(err, &e) || !e.IsLocal() {
 		t.Errorf("by a proxy that is down: %v", err)
 	}
 }

@@ -22,14 +22,14 @@ type wire struct {
 	opened time.Time
 	// when reads must have ended, nanoseconds from opened by the monotonic clock, 0 without a limit; SOCKS sets it from
 	// two goroutines
-	until  atomic.Int64
-	slot   *sockets // that it has one of
-	closed atomic.Bool
-	ended  atomic.Bool // the other side has closed the TCP connection, and a read has met that
+	readDeadline atomic.Int64
+	slot         *sockets // that it has one of
+	closed       atomic.Bool
+	peerClosed   atomic.Bool // the other side has closed the TCP connection, and a read has met that
 
 	addr                    netip.AddrPort
 	tls                     string    // version, "" without
-	due                     time.Time // when connecting, with whatever handshakes it takes, must have ended
+	connectDeadline         time.Time // when connecting, with whatever handshakes it takes, must have ended
 	dns, connect, handshake time.Duration
 }
 
@@ -64,7 +64,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	n, err := w.Conn.Read(p)
 	if errors.Is(err, io.EOF) {
-		w.ended.Store(true)
+		w.peerClosed.Store(true)
 	}
 	if n > 0 && w.limit != nil {
 		if late := w.wait(n); late != nil && err == nil {
@@ -77,7 +77,7 @@ func (w *wire) Read(p []byte) (int, error) {
 // wait waits for the limiter, as long as a read may take.
 func (w *wire) wait(n int) error {
 	ctx := w.ctx
-	if until := w.until.Load(); until != 0 {
+	if until := w.readDeadline.Load(); until != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, w.opened.Add(time.Duration(until)))
 		defer cancel()
@@ -103,14 +103,14 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 
 func (w *wire) endReads(t time.Time) {
 	if t.IsZero() {
-		w.until.Store(0)
+		w.readDeadline.Store(0)
 		return
 	}
 	until := int64(t.Sub(w.opened))
 	if until == 0 {
 		until = -1
 	}
-	w.until.Store(until)
+	w.readDeadline.Store(until)
 }
 
 func (w *wire) Close() error {

@@ -33,10 +33,10 @@ type data struct {
 }
 
 func (r *run) data() *data {
-	if r.ld != nil {
-		return r.ld
+	if r.jsonLD != nil {
+		return r.jsonLD
 	}
-	r.ld = &data{byID: map[string]map[string]any{}, tree: r.tree}
+	r.jsonLD = &data{byID: map[string]map[string]any{}, tree: r.tree}
 	left := maxData
 	r.tree.Spend(r.tree.Nodes())
 	for i := range r.tree.Nodes() {
@@ -54,12 +54,12 @@ func (r *run) data() *data {
 			break
 		}
 		values, err := readJSON(n.FirstChild.Data)
-		r.ld.broken = r.ld.broken || err != nil
+		r.jsonLD.broken = r.jsonLD.broken || err != nil
 		for _, v := range values {
-			r.ld.collect(v, 0)
+			r.jsonLD.collect(v, 0)
 		}
 	}
-	return r.ld
+	return r.jsonLD
 }
 
 // readJSON reads JSON, or else what is nearly JSON: with line feeds in strings, commas too many, comments, or escaped as
@@ -77,7 +77,7 @@ func readJSON(text string) (all []any, err error) {
 			text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), around[1]))
 		}
 	}
-	return decode(bytes.TrimRight(mended(text), "; \t\r\n"))
+	return decode(bytes.TrimRight(repairJSON(text), "; \t\r\n"))
 }
 
 func decode(text []byte) (all []any, err error) {
@@ -95,9 +95,9 @@ func decode(text []byte) (all []any, err error) {
 	}
 }
 
-// mended is JSON without comments, control characters in strings, escapes that JSON does not have, and commas before
+// repairJSON is JSON without comments, control characters in strings, escapes that JSON does not have, and commas before
 // what closes.
-func mended(text string) []byte {
+func repairJSON(text string) []byte {
 	out := make([]byte, 0, len(text))
 	quoted := false
 	for i := 0; i < len(text); i++ {

@@ -77,7 +77,7 @@ func (l *loader) fault(n yaml.Node, key, format string, args ...any) {
 	}
 }
 
-const aRule = "a list of rules is wanted: \"- name: …\", \"  url: …\", \"  fields: …\""
+const ruleExample = "a list of rules is wanted: \"- name: …\", \"  url: …\", \"  fields: …\""
 
 func (l *loader) load(data []byte) *Rules {
 	if len(data) > maxFile {
@@ -91,12 +91,12 @@ func (l *loader) load(data []byte) *Rules {
 		return nil
 	}
 	if len(bodies) != 1 {
-		l.fault(nil, "", "%s", aRule)
+		l.fault(nil, "", "%s", ruleExample)
 		return nil
 	}
 	list, is := bodies[0].(*yaml.SequenceNode)
 	if !is || len(list.Values) == 0 || len(list.Values) > maxRules {
-		l.fault(bodies[0], "", "%s; up to %d", aRule, maxRules)
+		l.fault(bodies[0], "", "%s; up to %d", ruleExample, maxRules)
 		return nil
 	}
 	rs := &Rules{}
@@ -112,10 +112,10 @@ func (l *loader) load(data []byte) *Rules {
 	return rs
 }
 
-var aName = regexp.MustCompile(`^[\pL_][\pL\pN_.-]*$`)
+var namePattern = regexp.MustCompile(`^[\pL_][\pL\pN_.-]*$`)
 
 // isName reports whether a rule may have the name. A bound in the pattern would cost each start of kumo 2 ms and 4 MB.
-func isName(s string) bool { return utf8.RuneCountInString(s) <= 100 && aName.MatchString(s) }
+func isName(s string) bool { return utf8.RuneCountInString(s) <= 100 && namePattern.MatchString(s) }
 
 func (l *loader) rule(n yaml.Node) *rule {
 	r := &rule{}
@@ -236,7 +236,7 @@ func (l *loader) field(f *field, n yaml.Node, r *rule, key string, depth int) {
 		}
 		f.fields = l.fields(inner, r, f.path+".", depth+1)
 	}
-	l.absent(f, keys["default"], key+".default")
+	l.readDefault(f, keys["default"], key+".default")
 	if depth > 0 {
 		for i := range f.sources {
 			if s := &f.sources[i]; s.key == "jsonld" || s.key == "meta" || s.key == "microdata" {
@@ -376,7 +376,7 @@ func (l *loader) kind(f *field, keys map[string]yaml.Node, key string) {
 }
 
 // absent reads what a field is where it is not found.
-func (l *loader) absent(f *field, n yaml.Node, key string) {
+func (l *loader) readDefault(f *field, n yaml.Node, key string) {
 	if n == nil {
 		return
 	}
@@ -385,7 +385,7 @@ func (l *loader) absent(f *field, n yaml.Node, key string) {
 		return
 	}
 	var err error
-	if f.absent, err = f.encode(nil, l.text(n, key), nil); err != nil {
+	if f.defaultValue, err = f.encode(nil, l.text(n, key), nil); err != nil {
 		l.fault(n, key, "%v", err)
 	}
 }

@@ -34,7 +34,7 @@ type RuleResult struct {
 	Rule    string
 	Records int
 	Lacking int // records that were none for want of a required field
-	// of all fields, nested ones behind that which they are in: how often there was one, and how often not
+	// entry all fields, nested ones behind that which they are in: how often there was one, and how often not
 	Fields []FieldResult
 }
 
@@ -67,7 +67,7 @@ func (rs *Rules) NewReader() *Reader { return &Reader{rules: rs, parser: tree.Ne
 func (r *Reader) Read(p Page, explain bool) (res Result) {
 	parsed := false
 	for _, rule := range r.rules.rules {
-		if !p.Any && !rule.isFor(p.URL) {
+		if !p.Any && !rule.matches(p.URL) {
 			continue
 		}
 		if !parsed {
@@ -97,10 +97,10 @@ type run struct {
 	written int           // bytes of records
 	out     []byte
 
-	ld    *data
-	meta  []int
-	items []int
-	ids   map[string]int
+	jsonLD *data
+	meta   []int
+	items  []int
+	ids    map[string]int
 }
 
 func (r *run) rule(rule *rule, res *Result) RuleResult {
@@ -134,7 +134,7 @@ func (r *run) rule(rule *rule, res *Result) RuleResult {
 	}
 	if len(scopes) == 0 {
 		for _, f := range rule.fields {
-			r.miss(f, func() string { return rule.each.String() + ", where records are, matches nothing" })
+			r.addMissing(f, func() string { return rule.each.String() + ", where records are, matches nothing" })
 		}
 	}
 	return made
@@ -155,12 +155,12 @@ func (r *run) object(out []byte, fields []*field, scope int) (_ []byte, whole bo
 		now, found := r.field(out, f, scope)
 		if !found {
 			whole = whole && !f.required
-			if out = out[:before]; f.absent != nil {
+			if out = out[:before]; f.defaultValue != nil {
 				if before > 0 && out[before-1] != '{' {
 					out = append(out, ',')
 				}
 				out = append(quote.JSON(out, f.name), ':')
-				out = append(out, f.absent...)
+				out = append(out, f.defaultValue...)
 			}
 			continue
 		}
@@ -173,7 +173,7 @@ func (r *run) object(out []byte, fields []*field, scope int) (_ []byte, whole bo
 	return append(out, '}'), whole
 }
 
-func (r *run) miss(f *field, why func() string) {
+func (r *run) addMissing(f *field, why func() string) {
 	is := &r.results[f.number]
 	if is.Missed++; r.explain && is.Why == "" {
 		is.Why = why()
@@ -199,20 +199,20 @@ func (r *run) field(out []byte, f *field, scope int) (_ []byte, found bool) {
 			whys = append(whys, why)
 		}
 	}
-	r.miss(f, func() string { return strings.Join(whys, "; ") })
+	r.addMissing(f, func() string { return strings.Join(whys, "; ") })
 	return out, false
 }
 
 // A list is values of a field as they are written.
 type list struct {
-	out  []byte
-	n    int
-	most int
-	many bool
-	why  string
+	out    []byte
+	n      int
+	max    int
+	isList bool
+	why    string
 }
 
-func (l *list) full() bool { return l.n >= l.most }
+func (l *list) full() bool { return l.n >= l.max }
 
 // values writes what a source finds, and how much that is.
 func (r *run) values(out []byte, f *field, s *source, scope int) (_ []byte, n int, why string) {
@@ -220,8 +220,8 @@ func (r *run) values(out []byte, f *field, s *source, scope int) (_ []byte, n in
 	if f.list {
 		most = maxValues
 	}
-	l := &list{out: out, most: most, many: f.list}
-	if l.many {
+	l := &list{out: out, max: most, isList: f.list}
+	if l.isList {
 		l.out = append(l.out, '[')
 	}
 	switch {
@@ -251,7 +251,7 @@ func (r *run) values(out []byte, f *field, s *source, scope int) (_ []byte, n in
 			r.text(l, f, s, v)
 		}
 	}
-	if l.many {
+	if l.isList {
 		l.out = append(l.out, ']')
 	}
 	return l.out, l.n, l.why
@@ -314,7 +314,7 @@ func (r *run) element(l *list, f *field, s *source, i int) {
 		out, whole := r.object(l.out, f.fields, i)
 		if !whole || len(out) == before+len("{}") {
 			l.out = l.out[:before]
-			r.because(l, "without a field that is required")
+			r.explainMiss(l, "without a field that is required")
 			return
 		}
 		l.out = out
@@ -323,7 +323,7 @@ func (r *run) element(l *list, f *field, s *source, i int) {
 	case s.attr != "":
 		v, has := r.tree.Attr(i, s.attr)
 		if !has {
-			r.because(l, "without the attribute "+s.attr)
+			r.explainMiss(l, "without the attribute "+s.attr)
 			return
 		}
 		r.text(l, f, s, v)
@@ -351,7 +351,7 @@ func (r *run) elements(s *source, scope, most int) []int {
 	return all
 }
 
-func (r *run) because(l *list, why string) {
+func (r *run) explainMiss(l *list, why string) {
 	if r.explain && l.why == "" {
 		l.why = why
 	}
@@ -359,7 +359,7 @@ func (r *run) because(l *list, why string) {
 
 // next begins a value.
 func (r *run) next(l *list) {
-	if l.many && l.n > 0 {
+	if l.isList && l.n > 0 {
 		l.out = append(l.out, ',')
 	}
 }
@@ -368,7 +368,7 @@ func (r *run) next(l *list) {
 func (r *run) room(l *list, size int) {
 	if len(l.out) > maxRecords || size > maxRecords {
 		r.cut = true
-		l.most = l.n
+		l.max = l.n
 	}
 }
 
@@ -377,7 +377,7 @@ func (r *run) json(l *list, f *field, s *source, v any) {
 	if f.kind == asJSON {
 		b, err := json.Marshal(v)
 		if err != nil || len(b) > tree.MaxText {
-			r.because(l, fmt.Sprintf("%d bytes of JSON: %d are taken", len(b), tree.MaxText))
+			r.explainMiss(l, fmt.Sprintf("%d bytes of JSON: %d are taken", len(b), tree.MaxText))
 			return
 		}
 		r.next(l)
@@ -387,7 +387,7 @@ func (r *run) json(l *list, f *field, s *source, v any) {
 	}
 	text, is := textOf(v, f.kind)
 	if !is {
-		r.because(l, "it is an object: name a part of it, or take it as type: json")
+		r.explainMiss(l, "it is an object: name a part of it, or take it as type: json")
 		return
 	}
 	r.text(l, f, s, text)
@@ -403,7 +403,7 @@ func (r *run) text(l *list, f *field, s *source, text string) {
 		switch {
 		case m == nil:
 			if r.explain {
-				r.because(l, fmt.Sprintf("the regex does not match %s", shown(text)))
+				r.explainMiss(l, fmt.Sprintf("the regex does not match %s", quoteText(text)))
 			}
 			return
 		case len(m) > 2 && m[2] >= 0:
@@ -416,7 +416,7 @@ func (r *run) text(l *list, f *field, s *source, text string) {
 		text = tree.Collapse(text)
 	}
 	if text == "" {
-		r.because(l, "the text is empty")
+		r.explainMiss(l, "the text is empty")
 		return
 	}
 	before := len(l.out)
@@ -425,7 +425,7 @@ func (r *run) text(l *list, f *field, s *source, text string) {
 	if err != nil {
 		l.out = l.out[:before]
 		if r.explain {
-			r.because(l, fmt.Sprintf("not a %s: %s (%v)", nameOf(f.kind), shown(text), err))
+			r.explainMiss(l, fmt.Sprintf("not a %s: %s (%v)", nameOf(f.kind), quoteText(text), err))
 		}
 		return
 	}
@@ -434,8 +434,8 @@ func (r *run) text(l *list, f *field, s *source, text string) {
 	r.room(l, 0)
 }
 
-// shown is the beginning of a text in quotes.
-func shown(text string) string {
+// quoteText returns the beginning of a text in quotes.
+func quoteText(text string) string {
 	const most = 60
 	text = tree.Collapse(text)
 	if utf8.RuneCountInString(text) > most {

@@ -69,17 +69,17 @@ type rule struct {
 
 // A field is where a value stands, and what it is.
 type field struct {
-	name     string
-	path     string // with the fields that it is nested in: reviews.author
-	number   int    // in rule.all
-	sources  []source
-	kind     kind
-	list     bool
-	required bool
-	absent   []byte // what it is where it is not found, in JSON; nil for nothing
-	decimal  string
-	layout   *value.Layout // nil: any that is known
-	fields   []*field      // of an object
+	name         string
+	path         string // with the fields that it is nested in: reviews.author
+	number       int    // in rule.all
+	sources      []source
+	kind         kind
+	list         bool
+	required     bool
+	defaultValue []byte // what it is where it is not found, in JSON; nil for nothing
+	decimal      string
+	layout       *value.Layout // nil: any that is known
+	fields       []*field      // of an object
 }
 
 type kind uint8
@@ -141,12 +141,12 @@ func (s *source) String() string {
 	return cmp.Or(s.key, "css") + " " + s.expr + at
 }
 
-// For reports whether a rule is for the page with the URL.
-func (rs *Rules) For(pageURL string) bool {
-	return slices.ContainsFunc(rs.rules, func(r *rule) bool { return r.isFor(pageURL) })
+// Matches reports whether a rule is for the page with the URL.
+func (rs *Rules) Matches(pageURL string) bool {
+	return slices.ContainsFunc(rs.rules, func(r *rule) bool { return r.matches(pageURL) })
 }
 
-func (r *rule) isFor(pageURL string) bool {
+func (r *rule) matches(pageURL string) bool {
 	return len(r.urls) == 0 || slices.ContainsFunc(r.urls, func(re *regexp.Regexp) bool { return re.MatchString(pageURL) })
 }
 

@@ -29,8 +29,8 @@ func NewTally() *Tally {
 	return &Tally{counts: map[tallied]*stats.FieldCounts{}, hosts: map[string]int{}}
 }
 
-// GoOn has a tally go on from what earlier runs have counted.
-func (t *Tally) GoOn(before []stats.FieldCounts) {
+// Restore has a tally go on from what earlier runs have counted.
+func (t *Tally) Restore(before []stats.FieldCounts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, c := range before {
@@ -48,17 +48,17 @@ func (t *Tally) Add(host string, res *Result) {
 	defer t.mu.Unlock()
 	for i := range res.Rules {
 		r := &res.Rules[i]
-		c := t.of(r.Rule, host)
+		c := t.entry(r.Rule, host)
 		c.Pages++
 		c.Records += int64(r.Records)
-		c.Lacking += int64(r.Lacking)
+		c.Incomplete += int64(r.Lacking)
 		for _, f := range r.Fields {
 			count(c, &f)
 		}
 	}
 }
 
-func (t *Tally) of(rule, host string) *stats.FieldCounts {
+func (t *Tally) entry(rule, host string) *stats.FieldCounts {
 	c := t.counts[tallied{rule, host}]
 	if c == nil && (t.hosts[rule] >= maxHosts || len(t.counts) >= maxCounts) {
 		host = stats.OtherHosts
@@ -100,7 +100,7 @@ func (t *Tally) Counts() (all []stats.FieldCounts) {
 		one := *c
 		one.Fields = slices.Clone(c.Fields)
 		for i := range one.Fields {
-			one.Fields[i].Changed = isChange(&one.Fields[i])
+			one.Fields[i].Changed = hasVanished(&one.Fields[i])
 		}
 		all = append(all, one)
 	}
@@ -110,9 +110,9 @@ func (t *Tally) Counts() (all []stats.FieldCounts) {
 	return all
 }
 
-// isChange reports whether a field that was there is no longer: it was missed on so many pages in a row as would hardly
+// hasVanished reports whether a field that was there is no longer: it was missed on so many pages in a row as would hardly
 // come by chance, if pages before had it as often as they did and those that come are like them.
-func isChange(m *stats.FieldCount) bool {
+func hasVanished(m *stats.FieldCount) bool {
 	const (
 		least  = 5 // pages, with it and then without
 		chance = 1e-3

@@ -34,7 +34,7 @@ func TestChange(t *testing.T) {
 				if i == c.pages/2 { // another run goes on
 					before := tally.Counts()
 					tally = NewTally()
-					tally.GoOn(before)
+					tally.Restore(before)
 				}
 				tally.Add("a", &Result{Rules: []RuleResult{{Rule: "r", Records: f.Found, Fields: []FieldResult{f}}}})
 			}

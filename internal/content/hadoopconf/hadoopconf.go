@@ -26,8 +26,8 @@ type Conf struct {
 	values map[string]string
 }
 
-// ErrNone says that there is no configuration of Hadoop.
-var ErrNone = errors.New("no configuration of Hadoop was found")
+// ErrNotFound says that there is no configuration of Hadoop.
+var ErrNotFound = errors.New("no configuration of Hadoop was found")
 
 // Dir is the folder that the environment names: HADOOP_CONF_DIR, else etc/hadoop below HADOOP_HOME, else
 // /etc/hadoop/conf; "" when there is none.
@@ -47,7 +47,7 @@ func Dir() string {
 	return ""
 }
 
-// Load reads a folder's files. Those that are missing say nothing; ErrNone when all are.
+// Load reads a folder's files. Those that are missing say nothing; ErrNotFound when all are.
 func Load(dir string) (Conf, error) {
 	c := Conf{Dir: dir, values: map[string]string{}}
 	final := map[string]bool{}
@@ -63,13 +63,13 @@ func Load(dir string) (Conf, error) {
 		found = true
 	}
 	if !found {
-		return Conf{}, fmt.Errorf("%w in %s", ErrNone, dir)
+		return Conf{}, fmt.Errorf("%w in %s", ErrNotFound, dir)
 	}
 	return c, nil
 }
 
-// Of is a configuration of the given values.
-func Of(values map[string]string) Conf { return Conf{values: values} }
+// New is a configuration of the given values.
+func New(values map[string]string) Conf { return Conf{values: values} }
 
 const maxIncludes = 8 // of a file in a file in a file
 
@@ -142,8 +142,8 @@ func (c Conf) List(name string) []string {
 	return list
 }
 
-// Some are the properties whose names begin with one of the prefixes, their values as Get gives them.
-func (c Conf) Some(prefixes ...string) map[string]string {
+// WithPrefix are the properties whose names begin with one of the prefixes, their values as Get gives them.
+func (c Conf) WithPrefix(prefixes ...string) map[string]string {
 	some := map[string]string{}
 	for name := range c.values {
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {

@@ -42,7 +42,7 @@ func TestLaterFilesStandUnlessFinal(t *testing.T) {
 
 func TestVariables(t *testing.T) {
 	t.Setenv("KUMO_TEST_PORT", "9")
-	c := Of(map[string]string{
+	c := New(map[string]string{
 		"root": "/data", "dir": "${root}/x", "deep": "${dir}/y", "unknown": "${nobody.says}", "loop": "${loop}x",
 		"env": "h:${env.KUMO_TEST_PORT:-8}", "default": "h:${env.KUMO_TEST_NONE:-8}",
 		"dash": "${env.KUMO_TEST_NONE-a-b}",
@@ -73,17 +73,17 @@ func TestIncludes(t *testing.T) {
 }
 
 func TestNothingToRead(t *testing.T) {
-	if _, err := Load(t.TempDir()); !errors.Is(err, ErrNone) {
+	if _, err := Load(t.TempDir()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	if _, err := Load(write(t, map[string]string{"core-site.xml": "<configuration>"})); err == nil || errors.Is(err,
-		ErrNone) {
+		ErrNotFound) {
 		t.Errorf("half a file: %v", err)
 	}
 }
 
 func TestNameNodes(t *testing.T) {
-	ha := Of(map[string]string{
+	ha := New(map[string]string{
 		"fs.defaultFS": "hdfs://prod", "dfs.nameservices": "prod, other, single",
 		"dfs.ha.namenodes.prod": "nn1,nn2", "dfs.namenode.rpc-address.prod.nn1": "a:8020",
 		"dfs.namenode.rpc-address.prod.nn2": "b:9000",
@@ -102,7 +102,7 @@ func TestNameNodes(t *testing.T) {
 		{}, {"fs.defaultFS": "file:///"}, {"fs.defaultFS": "viewfs://all"}, {"fs.defaultFS": "hdfs://prod",
 			"dfs.ha.namenodes.prod": "nn1"},
 	} {
-		if got, err := Of(broken).NameNodes(""); err == nil {
+		if got, err := New(broken).NameNodes(""); err == nil {
 			t.Errorf("%v has NameNodes %q", broken, got)
 		}
 	}
@@ -125,7 +125,7 @@ func TestResourceManagers(t *testing.T) {
 			"yarn.resourcemanager.hostname.1": "a", "yarn.resourcemanager.webapp.address.2": "b:5"}, []string{"a:8088",
 			"b:5"}, false},
 	} {
-		if got, tls := Of(c.values).ResourceManagers(); !slices.Equal(got, c.want) || tls != c.tls {
+		if got, tls := New(c.values).ResourceManagers(); !slices.Equal(got, c.want) || tls != c.tls {
 			t.Errorf("%v: %q, TLS %v; want %q, %v", c.values, got, tls, c.want, c.tls)
 		}
 	}

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	roundMost = 3 + 258 // bytes of output of a round of the fast loop: three literals and a match
-	overshoot = 16      // bytes behind a match that it may overwrite
-	roundIn   = 7 + 8   // bytes of input that it may need: two refills, of which the first moves on by 7 at most
+	roundOutput = 3 + 258 // bytes of output of a round of the fast loop: three literals and a match
+	overshoot   = 16      // bytes behind a match that it may overwrite
+	roundInput  = 7 + 8   // bytes of input that it may need: two refills, of which the first moves on by 7 at most
 )
 
 // codes decodes a block's symbols until its end.
 func (d *Decoder) codes(t *tables) error {
 	for {
-		if len(d.buf) < min(d.pos+roundMost+overshoot, d.end) {
+		if len(d.buf) < min(d.pos+roundOutput+overshoot, d.end) {
 			d.grow()
 		}
-		if most := min(d.end, len(d.buf)-overshoot) - roundMost; d.pos <= most && d.next <= len(d.src)-roundIn {
+		if most := min(d.end, len(d.buf)-overshoot) - roundOutput; d.pos <= most && d.next <= len(d.src)-roundInput {
 			if done, err := d.fast(t, most); done {
 				return err
 			}
@@ -37,12 +37,12 @@ func (d *Decoder) codes(t *tables) error {
 // A refill makes 56 bits. A round takes 50 at most until it needs another: three literals of the first table (30) and a
 // length (20). Then a distance takes 28, which leaves enough to look up the next entry before the refill and the copy.
 func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
-	src, buf, base := slices.Clip(d.src), slices.Clip(d.buf[:most+roundMost+overshoot]), d.base
+	src, buf, base := slices.Clip(d.src), slices.Clip(d.buf[:most+roundOutput+overshoot]), d.base
 	next, hold, have, pos := d.next, d.hold, uint32(d.have), d.pos
 
 	next, hold, have = filled(src, next, hold, have)
 	e := t.lit[hold&(1<<litBits-1)]
-	for next <= len(src)-roundIn && pos <= len(buf)-(roundMost+overshoot) {
+	for next <= len(src)-roundInput && pos <= len(buf)-(roundOutput+overshoot) {
 		if int32(e) < 0 {
 			hold, have = hold>>(e&takesMask), have-e
 			buf[pos] = byte(e >> valueShift)

@@ -45,7 +45,7 @@ func expected(src []byte, limit int) int {
 		return 0
 	}
 	n := binary.LittleEndian.Uint32(src[len(src)-4:])
-	return min(int(min(uint64(n), uint64(usualRatio*len(src))))+roundMost+overshoot, limit)
+	return min(int(min(uint64(n), uint64(usualRatio*len(src))))+roundOutput+overshoot, limit)
 }
 
 func (d *Decoder) member() error {

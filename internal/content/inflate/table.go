@@ -139,7 +139,7 @@ func build(table []entry, rootBits uint, lens []uint8, meaning []entry) bool {
 		for range count[n] {
 			table[code] = meaning[symbols[next]] + entry(n*(1|1<<codeShift))
 			next++
-			code = following(code, n)
+			code = nextCode(code, n)
 		}
 	}
 	for ; size < 1<<rootBits; size *= 2 {
@@ -192,13 +192,13 @@ func buildFurther(table []entry, rootBits, code uint, count, symbols []uint16, m
 			for i := begin + code>>rootBits; i < end; i += step {
 				table[i] = e
 			}
-			code = following(code, n)
+			code = nextCode(code, n)
 		}
 	}
 }
 
-// following adds one to a code of n bits whose first bit is the lowest. After the last it gives the last.
-func following(code, n uint) uint {
+// nextCode adds one to a code of n bits whose first bit is the lowest. After the last it gives the last.
+func nextCode(code, n uint) uint {
 	// that of the code's zeros that counts least, 0 if there is none
 	zero := uint(1) << (uint(bits.Len(code^(1<<n-1))) - 1)
 	return code&(zero-1) | zero

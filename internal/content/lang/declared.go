@@ -3,8 +3,8 @@ package lang
 import "strings"
 
 const (
-	someText = 100 // bytes of text that a declaration is better than
-	hardly   = 20  // bytes of text that say nothing
+	enoughText = 100 // bytes of text that a declaration is better than
+	minText    = 20  // bytes of text that say nothing
 )
 
 // renamed are codes by which pages still call languages that have another now.
@@ -16,7 +16,7 @@ var renamed = map[string]string{"tl": "fil", "in": "id", "iw": "he", "ji": "yi",
 func Of[T ~string | ~[]byte](text T, declared string) string {
 	declared, _, _ = strings.Cut(strings.ToLower(declared), "-")
 	declared = Current(declared)
-	if len(text) < someText && declared != "" || len(text) < hardly {
+	if len(text) < enoughText && declared != "" || len(text) < minText {
 		return declared
 	}
 	if told := Detect(text).Lang; told != Other || declared == "" {

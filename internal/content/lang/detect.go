@@ -53,8 +53,8 @@ const (
 	window = 1 << 9  // letters of them that are scored
 
 	// Most texts show what they are in their first letters: the rest is scored where the model is less sure than this.
-	quick = window / 2
-	sure  = 0.97
+	quickWindow     = window / 2
+	quickConfidence = 0.97
 )
 
 // Detect tells the language of a text from its first 4 KiB. Bytes that are not UTF-8 count as spaces. It may be called
@@ -107,25 +107,25 @@ func (s *scratch) detect() Result {
 
 // classify asks the model for the most likely class of a text in a script, and its probability.
 func (s *scratch) classify(in script) (class string, p float64) {
-	letters := ngram.Fold(s.letters[:0], normal(&s.iter, s.composed[:0], s.text), in.Script)
-	class, p = s.ask(in.Classifier, letters)
+	letters := ngram.Fold(s.letters[:0], toNFC(&s.iter, s.composed[:0], s.text), in.Script)
+	class, p = s.score(in.Classifier, letters)
 	for _, c := range in.finer {
 		if slices.Contains(c.Classes, class) {
-			within := s.sum(in.Classifier, c.Classes)
-			class, p = s.ask(c, letters)
+			within := s.sumOf(in.Classifier, c.Classes)
+			class, p = s.score(c, letters)
 			p *= within
 		}
 	}
 	return class, p
 }
 
-// ask fills probs with what a classifier makes of the letters and returns the most likely class: of the first letters,
+// score fills probs with what a classifier makes of the letters and returns the most likely class: of the first letters,
 // and of all where these leave doubt.
-func (s *scratch) ask(c *ngram.Classifier, letters []rune) (class string, p float64) {
+func (s *scratch) score(c *ngram.Classifier, letters []rune) (class string, p float64) {
 	var sums [ngram.MaxClasses]int32
 	grams := 0
-	for len(letters) > 0 && p < sure {
-		part := letters[:min(quick, len(letters))]
+	for len(letters) > 0 && p < quickConfidence {
+		part := letters[:min(quickWindow, len(letters))]
 		letters = letters[len(part):]
 		s.grams = c.Shape.Grams(s.grams[:0], part)
 		c.Sum(&sums, s.grams)
@@ -153,8 +153,8 @@ func (s *scratch) best(c *ngram.Classifier) (class string, p float64) {
 	return class, p
 }
 
-// sum adds up the probabilities of some classes in what the classifier just said.
-func (s *scratch) sum(c *ngram.Classifier, classes []string) (p float64) {
+// sumOf adds up the probabilities of some classes in what the classifier just said.
+func (s *scratch) sumOf(c *ngram.Classifier, classes []string) (p float64) {
 	for i, q := range s.probs {
 		if slices.Contains(classes, c.Classes[i]) {
 			p += q

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// normal appends the text in NFC to buf, or returns the text itself if it is in NFC already. Most text has only letters
+// toNFC appends the text in NFC to buf, or returns the text itself if it is in NFC already. Most text has only letters
 // that need no look at Unicode's tables, which would take a third of a detection. The iterator is only lent: it is
 // large, and norm.NFC.Append would allocate one.
-func normal(iter *norm.Iter, buf, text []byte) []byte {
+func toNFC(iter *norm.Iter, buf, text []byte) []byte {
 	done := span(text)
 	if done == len(text) {
 		return text

@@ -37,7 +37,7 @@ func TestNormal(t *testing.T) {
 	for _, text := range []string{"", "plain", "fa\u0327cade", "e\u0301", "क\u093C", "\u0958", "한국", "\u1112\u1161\u11AB",
 		"a\xffe\u0301\xff",
 		"\u0915\u094D\u093C\u0915", "\u094D\u093C", "xe\u0301\u0327e\u0327\u0301y", "\u0301a"} {
-		if got, want := string(normal(new(norm.Iter), nil, []byte(text))), norm.NFC.String(text); got != want {
+		if got, want := string(toNFC(new(norm.Iter), nil, []byte(text))), norm.NFC.String(text); got != want {
 			t.Errorf("normal(%q) = %q, want %q", text, got, want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestNormal(t *testing.T) {
 func FuzzNormal(f *testing.F) {
 	f.Add("e\u0301\u0327 \u0915\u094D\u093C \xff\u1EAD")
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, want := string(normal(new(norm.Iter), nil, []byte(text))), norm.NFC.String(text); got != want {
+		if got, want := string(toNFC(new(norm.Iter), nil, []byte(text))), norm.NFC.String(text); got != want {
 			t.Errorf("normal(%q) = %q, want %q", text, got, want)
 		}
 	})

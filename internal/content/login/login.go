@@ -39,8 +39,8 @@ type session struct {
 
 	mu     sync.Mutex // guards what follows; held while somebody logs in
 	number uint64     // of the login that holds, or the last
-	holds  bool
-	vain   int   // logins in a row that no page was had with
+	active bool
+	wasted int   // logins in a row that no page was had with
 	failed error // for good
 }
 
@@ -81,41 +81,41 @@ func (s *Sessions) NeedsText(host string) bool {
 	return s.Has(host) && s.sites[host].Expired.Text != ""
 }
 
-// EnterAll logs in everywhere.
-func (s *Sessions) EnterAll(ctx context.Context) error {
+// LogInAll logs in everywhere.
+func (s *Sessions) LogInAll(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
 	for _, one := range s.all {
-		if _, err := s.enter(ctx, one); err != nil {
+		if _, err := s.ensureLogin(ctx, one); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Enter logs in for a host, unless that holds. It returns the number of the session, for Over and Good, or why it
+// EnsureLogin logs in for a host, unless that holds. It returns the number of the session, for Over and Good, or why it
 // cannot: then nothing of the host is to be fetched.
-func (s *Sessions) Enter(ctx context.Context, host string) (number uint64, err error) {
-	return s.enter(ctx, s.sites[host])
+func (s *Sessions) EnsureLogin(ctx context.Context, host string) (number uint64, err error) {
+	return s.ensureLogin(ctx, s.sites[host])
 }
 
-// Holds reports whether a host's login holds or has failed, so that Enter makes no request.
-func (s *Sessions) Holds(host string) bool {
+// IsReady reports whether a host's login holds or has failed, so that Enter makes no request.
+func (s *Sessions) IsReady(host string) bool {
 	one := s.sites[host]
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	return one.holds || one.failed != nil
+	return one.active || one.failed != nil
 }
 
-func (s *Sessions) enter(ctx context.Context, one *session) (uint64, error) {
+func (s *Sessions) ensureLogin(ctx context.Context, one *session) (uint64, error) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if one.holds || one.failed != nil {
+	if one.active || one.failed != nil {
 		return one.number, one.failed
 	}
 	var err error
-	if one.vain++; one.vain > one.Attempts {
+	if one.wasted++; one.wasted > one.Attempts {
 		err = fmt.Errorf("%d logins in a row were over before a page was had with one", one.Attempts)
 	} else {
 		for range one.Attempts {
@@ -125,37 +125,37 @@ func (s *Sessions) enter(ctx context.Context, one *session) (uint64, error) {
 		}
 	}
 	if ctx.Err() != nil {
-		one.vain--
+		one.wasted--
 		return 0, ctx.Err()
 	}
 	if err != nil {
 		one.failed = fmt.Errorf("log in at %s: %w", one.url.String(), err)
 		return 0, one.failed
 	}
-	one.holds = true
+	one.active = true
 	one.number++
 	return one.number, nil
 }
 
-// Over reports whether an answer says that nobody is logged in. The next Enter logs in again, unless somebody has
+// CheckExpired reports whether an answer says that nobody is logged in. The next Enter logs in again, unless somebody has
 // since.
-func (s *Sessions) Over(host string, number uint64, u weburl.URL, resp *page.Response) bool {
+func (s *Sessions) CheckExpired(host string, number uint64, u weburl.URL, resp *page.Response) bool {
 	one := s.sites[host]
-	over := one.isOver(u, resp)
+	over := one.isExpired(u, resp)
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	switch {
 	case number != one.number:
 	case over:
-		one.holds = false
+		one.active = false
 	default:
-		one.vain = 0
+		one.wasted = 0
 	}
 	return over
 }
 
-// isOver looks at an answer; its body is decoded where the text counts.
-func (one *session) isOver(u weburl.URL, resp *page.Response) bool {
+// isExpired looks at an answer; its body is decoded where the text counts.
+func (one *session) isExpired(u weburl.URL, resp *page.Response) bool {
 	if samePage(u, one.url) {
 		return false // it says so to everybody
 	}
@@ -190,11 +190,11 @@ func (s *Sessions) logIn(ctx context.Context, one *session) error {
 		return fmt.Errorf("%s, status %d, has no form with the fields %s", u.String(), resp.Status, one.names())
 	}
 	to, err := f.target(u)
-	if err != nil || !to.Web() {
+	if err != nil || !to.IsHTTP() {
 		return fmt.Errorf("the form's action is not an http(s) URL: %q", f.action)
 	}
 	to = to.Canonical()
-	if err := one.mayPost(u, to); err != nil {
+	if err := one.checkPost(u, to); err != nil {
 		return err
 	}
 	filled := []byte(f.filled(one.Fields))
@@ -226,7 +226,7 @@ func (s *Sessions) follow(ctx context.Context, one *session, u weburl.URL, fille
 			return u, nil, err
 		}
 		to, err := u.Resolve(resp.Header.Get("Location"))
-		if resp.Status/100 != 3 || resp.Header.Get("Location") == "" || err != nil || !to.Web() {
+		if resp.Status/100 != 3 || resp.Header.Get("Location") == "" || err != nil || !to.IsHTTP() {
 			if err := fetch.Decode(resp, maxPage); err != nil {
 				return u, nil, err
 			}
@@ -236,7 +236,7 @@ func (s *Sessions) follow(ctx context.Context, one *session, u weburl.URL, fille
 		if seeOther(resp.Status) {
 			filled = nil
 		} else if filled != nil {
-			if err := one.mayPost(u, to); err != nil {
+			if err := one.checkPost(u, to); err != nil {
 				return u, nil, fmt.Errorf("status %d: %w", resp.Status, err)
 			}
 		}
@@ -245,9 +245,9 @@ func (s *Sessions) follow(ctx context.Context, one *session, u weburl.URL, fille
 	return u, nil, errors.New("too many redirects")
 }
 
-// mayPost returns an error unless the fields may be sent to a URL: to the host and port of the login page as the login
+// checkPost returns an error unless the fields may be sent to a URL: to the host and port of the login page as the login
 // file names it, or to one of PostTo. Nothing is sent over http where the file or the page that leads there has https.
-func (one *session) mayPost(page, to weburl.URL) error {
+func (one *session) checkPost(page, to weburl.URL) error {
 	switch {
 	case to.Scheme() != "https" && (page.Scheme() == "https" || one.url.Scheme() == "https"):
 		return fmt.Errorf("post the form to %s: the login page is https, and this URL is not", to.String())

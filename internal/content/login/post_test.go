@@ -126,7 +126,7 @@ func TestPostTo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = s.EnterAll(t.Context())
+			err = s.LogInAll(t.Context())
 			if got := strings.Join(w.posted, " "); got != c.posted {
 				t.Errorf("posted to %q, want %q", got, c.posted)
 			}

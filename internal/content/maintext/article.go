@@ -10,16 +10,16 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// enough is the weight of an article, in Latin letters, from which the library is believed.
-const enough = 250
+// minLibraryWeight is the weight of an article, in Latin letters, from which the library is believed.
+const minLibraryWeight = 250
 
 // readArticle fills in the main text, and the headline if the head did not say it. A text that the head has is taken
 // where the page shows less, as one does that scripts fill. It returns the tree that the text is of, nil if it is of
 // none.
 func (t *Text) readArticle(doc *html.Node, page string) *html.Node {
-	data := plain(t.Text)
+	data := articleText(t.Text)
 	found := t.readBody(doc, page)
-	if shown := weigh(t.Text); shown < enough && shown < weigh(data) {
+	if shown := weigh(t.Text); shown < minLibraryWeight && shown < weigh(data) {
 		t.Text = data
 		return nil
 	}
@@ -39,7 +39,7 @@ func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 	parser := readability.NewParser()
 	parser.DisableJSONLD = true
 	parser.Logger = slog.New(slog.DiscardHandler) // the library's own formats what it discards
-	parser.CharThresholds = leastArticle
+	parser.CharThresholds = minArticle
 	if r, err := parser.ParseDocument(doc, u); err == nil {
 		if r.Node != nil {
 			removeLinkLists(r.Node)
@@ -57,19 +57,19 @@ func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 		t.Text = "" // more than half of it is in links: a menu or the list of a folder is about other pages
 	}
 	found := weigh(t.Text)
-	if found >= enough && 2*found >= all {
+	if found >= minLibraryWeight && 2*found >= all {
 		return chosen // the blocks cannot weigh more than twice as much
 	}
 	own := blocks(doc)
 	other := weigh(own)
-	if found < enough && found < other || 2*found < other {
+	if found < minLibraryWeight && found < other || 2*found < other {
 		t.Text, chosen = own, doc
 	}
 	return chosen
 }
 
-// leastArticle is how many characters the library wants of an article before it looks again, less strictly.
-const leastArticle = 200
+// minArticle is how many characters the library wants of an article before it looks again, less strictly.
+const minArticle = 200
 
 // respace gives the title where a headline differs from it by spaces only: the library puts some around inline markup.
 func respace(headline, title string) string {

@@ -36,7 +36,7 @@ func blocks(doc *html.Node) string {
 		var kept []string
 		for _, p := range c.all {
 			if p.weight >= least && p.links*3 < p.weight {
-				kept = slices.AppendSeq(kept, linesOf(unlined(p.text.String())))
+				kept = slices.AppendSeq(kept, linesOf(restoreLines(p.text.String())))
 			}
 		}
 		if len(kept) > 0 {

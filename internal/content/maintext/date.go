@@ -21,11 +21,11 @@ import (
 // never set.
 var earliest = time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// believable reports whether a page can be of that time. A day is let pass for time zones.
-func believable(t, now time.Time) bool { return !t.Before(earliest) && t.Before(now.AddDate(0, 0, 1)) }
+// isPlausible reports whether a page can be of that time. A day is let pass for time zones.
+func isPlausible(t, now time.Time) bool { return !t.Before(earliest) && t.Before(now.AddDate(0, 0, 1)) }
 
-// instants are the forms of a time with its zone that a page declares; fractions of a second may follow each.
-var instants = []string{
+// timeLayouts are the forms of a time with its zone that a page declares; fractions of a second may follow each.
+var timeLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700",
 	"2006-01-02 15:04:05Z07:00",
 	"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 -0700",
@@ -35,15 +35,15 @@ var instants = []string{
 func firstDate(now time.Time, declared ...string) string {
 	for _, s := range declared {
 		s = strings.TrimSpace(s)
-		for _, layout := range instants {
-			if t, err := time.Parse(layout, s); err == nil && believable(t, now) {
+		for _, layout := range timeLayouts {
+			if t, err := time.Parse(layout, s); err == nil && isPlausible(t, now) {
 				return t.Format(time.RFC3339)
 			}
 		}
 		if len(s) < len(time.DateOnly) {
 			continue
 		}
-		if t, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)]); err == nil && believable(t, now) {
+		if t, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)]); err == nil && isPlausible(t, now) {
 			return t.Format(time.DateOnly)
 		}
 	}
@@ -60,7 +60,7 @@ func findDate(doc *html.Node, page string, now time.Time) string {
 		switch {
 		case n.Type == html.ElementNode:
 			d.read(n)
-		case n.Type == html.TextNode && d.text == "" && len(n.Data) <= loneDate && !isCode(n.Parent):
+		case n.Type == html.TextNode && d.text == "" && len(n.Data) <= maxLoneDate && !isCode(n.Parent):
 			d.text = readDate(n.Data, now)
 		}
 	}
@@ -104,8 +104,8 @@ var dateNames = wordSet(`
 	datepublished tanggal`)
 
 const (
-	shortText = 160 // bytes of text in an element that tells of the page; a longer one may tell of any day
-	loneDate  = 40  // bytes of a text that is hardly more than a date
+	maxShortText = 160 // bytes of text in an element that tells of the page; a longer one may tell of any day
+	maxLoneDate  = 40  // bytes of a text that is hardly more than a date
 )
 
 func (d *dateFinder) read(n *html.Node) {
@@ -163,14 +163,14 @@ func shortTextOf(n *html.Node) string {
 	var b strings.Builder
 	for c := range descendants(n) {
 		if c.Type == html.TextNode {
-			if b.Len()+len(c.Data) > 4*shortText {
+			if b.Len()+len(c.Data) > 4*maxShortText {
 				return ""
 			}
 			b.WriteString(c.Data)
 			b.WriteByte(' ')
 		}
 	}
-	if s := squeeze(b.String()); len(s) <= shortText {
+	if s := squeeze(b.String()); len(s) <= maxShortText {
 		return s
 	}
 	return ""
@@ -191,14 +191,14 @@ var (
 // and a month in digits are in this order, unless that makes no date.
 func readDate(s string, now time.Time) string {
 	s = strings.TrimSpace(s)
-	if len(s) > shortText || !hasDigits(s, 4) {
+	if len(s) > maxShortText || !hasDigits(s, 4) {
 		return ""
 	}
 	if day := firstDate(now, s); day != "" {
 		return day
 	}
 	for _, layout := range httpLayout {
-		if t, err := time.Parse(layout, s); err == nil && believable(t, now) {
+		if t, err := time.Parse(layout, s); err == nil && isPlausible(t, now) {
 			return t.Format(time.RFC3339)
 		}
 	}
@@ -266,7 +266,7 @@ func pathOf(page string) string {
 // one.
 func eastAsianDate(doc *html.Node, now time.Time) string {
 	for n := range descendants(doc) {
-		if n.Type != html.TextNode || len(n.Data) > shortText || !hasDigits(n.Data, 6) {
+		if n.Type != html.TextNode || len(n.Data) > maxShortText || !hasDigits(n.Data, 6) {
 			continue
 		}
 		if day := firstDay(signs, n.Data, now); day != "" {

@@ -76,8 +76,8 @@ func (h *head) readAuthors(v any, depth int) {
 	}
 }
 
-// plain is the text of an articleBody, which is mostly plain with a line a paragraph, and sometimes HTML.
-func plain(body string) string {
+// articleText is the text of an articleBody, which is mostly plain with a line a paragraph, and sometimes HTML.
+func articleText(body string) string {
 	small, _ := thin([]byte(strings.ReplaceAll(body, "\n", lineMark)), false)
 	doc, err := html.Parse(small)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// mark names the element that holds the page's prose, so that the library finds it on pages whose classes say nothing.
+// writeMarker names the element that holds the page's prose, so that the library finds it on pages whose classes say nothing.
 // It looks for the one whose own paragraphs weigh more than half of all; pages that name their main part themselves are
 // left alone, and so are those whose prose is spread over many elements, as in a forum.
 func mark(doc *html.Node) {

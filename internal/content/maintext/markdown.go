@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// mostColumns is the limit for a table's columns, all of which each row has in Markdown; a wider one becomes paragraphs.
-const mostColumns = 200
+// maxColumns is the limit for a table's columns, all of which each row has in Markdown; a wider one becomes paragraphs.
+const maxColumns = 200
 
 var toMarkdown = sync.OnceValue(func() *converter.Converter {
 	c := converter.NewConverter(converter.WithPlugins(
@@ -89,7 +89,7 @@ func convert(n *html.Node) string {
 	if err != nil { // which only a converter without plugins returns
 		panic(err)
 	}
-	return strings.ReplaceAll(string(out), asIs, "")
+	return strings.ReplaceAll(string(out), rawPrefix, "")
 }
 
 func element(a atom.Atom, text string) *html.Node {
@@ -133,7 +133,7 @@ func (p *picker) walk(n *html.Node) {
 	edge := ""
 	switch {
 	case n.Type == html.TextNode:
-		writeUnlined(&p.line, n.Data)
+		writeRestored(&p.line, n.Data)
 		p.nodes = append(p.nodes, n)
 		return
 	case n.DataAtom == atom.Head, n.DataAtom == atom.Script:
@@ -228,7 +228,7 @@ func isCell(n *html.Node) bool { return n.DataAtom == atom.Td || n.DataAtom == a
 
 func (r restorer) node(n *html.Node, in context) content {
 	if n.Type == html.TextNode {
-		n.Data = printable(unmarked(unlined(n.Data)), in.code)
+		n.Data = printable(restoreSpace(restoreLines(n.Data)), in.code)
 		return content{text: strings.TrimSpace(n.Data) != ""}
 	}
 	if n.Type != html.ElementNode || n.DataAtom == atom.Head || n.DataAtom == atom.Script {
@@ -242,7 +242,7 @@ func (r restorer) node(n *html.Node, in context) content {
 	attrs := n.Attr
 	n.Attr = nil
 	get := func(key string) string { return attr(&html.Node{Attr: attrs}, key) }
-	if src := r.place(get(imageAttr)); get(imageAttr) != "" {
+	if src := r.resolve(get(imageAttr)); get(imageAttr) != "" {
 		if src == "" || n.FirstChild == nil || n.FirstChild.Data == "" {
 			return content{}
 		}
@@ -267,7 +267,7 @@ func (r restorer) node(n *html.Node, in context) content {
 	case em != "" && !in.emphasis && !has.block && !has.lines && isFlanked(n):
 		rename(n, atom.Lookup([]byte(em)))
 	case n.DataAtom == atom.A:
-		if to := r.place(get("href")); to != "" && !has.block {
+		if to := r.resolve(get("href")); to != "" && !has.block {
 			rename(n, atom.A, html.Attribute{Key: "href", Val: to})
 			has.link = true
 		} else {
@@ -347,14 +347,14 @@ func isTable(table *html.Node) bool {
 			columns = max(columns, n)
 		}
 	}
-	return columns >= 2 && columns <= mostColumns
+	return columns >= 2 && columns <= maxColumns
 }
 
-// asIs begins a reference that the library is not to encode anew: it is none to its parser.
-const asIs = "\x01"
+// rawPrefix begins a reference that the library is not to encode anew: it is none to its parser.
+const rawPrefix = "\x01"
 
-// place is where a reference leads, as it can stand in parentheses; "" if that is nowhere on the web.
-func (r restorer) place(ref string) string {
+// resolve is where a reference leads, as it can stand in parentheses; "" if that is nowhere on the web.
+func (r restorer) resolve(ref string) string {
 	if ref == "" || len(ref) > maxPlace {
 		return ""
 	}
@@ -367,7 +367,7 @@ func (r restorer) place(ref string) string {
 	}
 	switch to.Scheme {
 	case "http", "https", "mailto":
-		return asIs + entity.ReplaceAllString(strings.ReplaceAll(to.String(), `\`, "%5C"), "&amp;$1")
+		return rawPrefix + entity.ReplaceAllString(strings.ReplaceAll(to.String(), `\`, "%5C"), "&amp;$1")
 	}
 	return ""
 }

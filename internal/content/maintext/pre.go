@@ -17,13 +17,13 @@ const (
 // unmark makes the marked white space within a line real.
 var unmark = strings.NewReplacer(spaceMark, " ", tabMark, "\t")
 
-// unlined is a text with its own white space made plain and its marked line breaks made real.
-func unlined(s string) string {
+// restoreLines is a text with its own white space made plain and its marked line breaks made real.
+func restoreLines(s string) string {
 	for i := range len(s) {
 		if isLineSpace(s[i]) || s[i] == lineMark[0] {
 			var b strings.Builder
 			b.Grow(len(s))
-			writeUnlined(&b, s)
+			writeRestored(&b, s)
 			return b.String()
 		}
 	}
@@ -32,8 +32,8 @@ func unlined(s string) string {
 
 func isLineSpace(c byte) bool { return c == '\n' || c == '\r' || c == '\t' || c == '\f' }
 
-// writeUnlined writes what unlined returns.
-func writeUnlined(b *strings.Builder, s string) {
+// writeRestored writes what unlined returns.
+func writeRestored(b *strings.Builder, s string) {
 	begin := 0
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -51,8 +51,8 @@ func writeUnlined(b *strings.Builder, s string) {
 	b.WriteString(s[begin:])
 }
 
-// unmarked is a text with its marked white space made real. Few lines have any.
-func unmarked(s string) string {
+// restoreSpace is a text with its marked white space made real. Few lines have any.
+func restoreSpace(s string) string {
 	if !strings.Contains(s, spaceMark[:2]) { // with which all marks begin
 		return s
 	}

@@ -77,7 +77,7 @@ func write(b *strings.Builder, n *html.Node) {
 	edge := ""
 	switch {
 	case n.Type == html.TextNode:
-		writeUnlined(b, n.Data)
+		writeRestored(b, n.Data)
 		return
 	case n.DataAtom == atom.Head, n.DataAtom == atom.Script:
 		return
@@ -96,11 +96,11 @@ func write(b *strings.Builder, n *html.Node) {
 // tidy collapses the white space of a line's cells and leaves out empty ones.
 func tidy(line string) string {
 	if strings.IndexByte(line, '\t') < 0 {
-		return strings.TrimRight(unmarked(squeeze(line)), " \t")
+		return strings.TrimRight(restoreSpace(squeeze(line)), " \t")
 	}
 	var cells []string
 	for cell := range strings.SplitSeq(line, "\t") {
-		if cell = strings.TrimRight(unmarked(squeeze(cell)), " \t"); cell != "" {
+		if cell = strings.TrimRight(restoreSpace(squeeze(cell)), " \t"); cell != "" {
 			cells = append(cells, cell)
 		}
 	}

@@ -39,7 +39,7 @@ func (t *thinner) retainsSpan(attrs bool) bool {
 		key, val, more = t.tokens.TagAttr()
 		switch string(key) {
 		case "class", "id":
-			kept = t.open[atom.Pre] == 0 && t.matters(val)
+			kept = t.open[atom.Pre] == 0 && t.isSignificant(val)
 		case "role", "itemprop", "rel", "hidden", "style", "aria-hidden", "aria-modal":
 			kept = true
 		}
@@ -50,11 +50,11 @@ func (t *thinner) retainsSpan(attrs bool) bool {
 	return kept
 }
 
-// matters reports whether a class or id of a span may decide what becomes of its text.
-func (t *thinner) matters(name []byte) bool {
+// isSignificant reports whether a class or id of a span may decide what becomes of its text.
+func (t *thinner) isSignificant(name []byte) bool {
 	known, ok := t.names[string(name)]
 	if !ok {
-		known = isTelling(strings.ToLower(string(name)))
+		known = isSignificantName(strings.ToLower(string(name)))
 		if len(t.names) < maxKnown {
 			t.names[string(name)] = known
 		}
@@ -62,9 +62,9 @@ func (t *thinner) matters(name []byte) bool {
 	return known
 }
 
-// isTelling reports whether a class or id in small letters names an aside, an author or a date, or makes the library
+// isSignificantName reports whether a class or id in small letters names an aside, an author or a date, or makes the library
 // remove an element or read an author from it.
-func isTelling(name string) bool {
+func isSignificantName(name string) bool {
 	for word := range wordsOf(name) {
 		if asideNames[word] || authorNames[word] || dateNames[word] || publishedNames[word] ||
 			strings.HasSuffix(word, "date") {
@@ -98,11 +98,11 @@ func (t *thinner) span(a atom.Atom) {
 	}
 	t.spans++
 	t.open[a]++
-	t.mark("<span " + emphasisAttr + "=" + name + ">")
+	t.writeMarker("<span " + emphasisAttr + "=" + name + ">")
 }
 
-// mark writes a tag that is not the page's.
-func (t *thinner) mark(tag string) {
+// writeMarker writes a tag that is not the page's.
+func (t *thinner) writeMarker(tag string) {
 	t.marks++
 	t.marked += len(tag)
 	t.out.WriteString(tag)
@@ -125,6 +125,6 @@ func (t *thinner) image() {
 		return
 	}
 	alt = html.EscapeString(collapse(alt, maxField))
-	t.mark("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + alt + `">` + imageMark +
+	t.writeMarker("<span " + imageAttr + `="` + html.EscapeString(src) + `" ` + altAttr + `="` + alt + `">` + imageMark +
 		"</span>")
 }

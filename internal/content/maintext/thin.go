@@ -11,24 +11,24 @@ import (
 )
 
 // A fate is what becomes of a tag on the way to the tree.
-type fate uint8
+type tagAction uint8
 
 const (
-	keep    fate = iota
-	drop         // the tag goes, its content stays
-	erase        // its raw text goes with it
-	foreign      // all goes until it ends or HTML sets in again
-	bare         // stays without its attributes
-	link         // goes where it has a name and leads nowhere: left open, it would make a link of the rest of the page
-	once         // only the first stays
-	span         // goes unless its attributes matter
-	closes       // stays, and is not counted as depth: it closes by itself
-	void         // stays, and has no end
+	keep        tagAction = iota
+	drop                  // the tag goes, its content stays
+	erase                 // its raw text goes with it
+	foreign               // all goes until it ends or HTML sets in again
+	stripAttrs            // stays without its attributes
+	link                  // goes where it has a name and leads nowhere: left open, it would make a link of the rest of the page
+	once                  // only the first stays
+	span                  // goes unless its attributes matter
+	selfClosing           // stays, and is not counted as depth: it closes by itself
+	void                  // stays, and has no end
 )
 
-// fates names the tags that are not simply kept. Inline markup goes because no reader of words needs it, and because a
+// tagActions names the tags that are not simply kept. Inline markup goes because no reader of words needs it, and because a
 // tree builder opens it again in each new paragraph: a few bytes a paragraph would make a tree of any size.
-var fates = map[atom.Atom]fate{
+var tagActions = map[atom.Atom]tagAction{
 	atom.B: drop, atom.Big: drop, atom.Em: drop, atom.Font: drop, atom.I: drop, atom.Nobr: drop, atom.S: drop,
 	atom.Small: drop, atom.Strike: drop, atom.Strong: drop, atom.Tt: drop, atom.U: drop, atom.Ins: drop, atom.Mark: drop,
 	atom.Img: drop, atom.Source: drop, atom.Track: drop, atom.Link: drop, atom.Input: drop, atom.Wbr: drop, atom.Col: drop,
@@ -37,13 +37,13 @@ var fates = map[atom.Atom]fate{
 	atom.Noscript: erase, atom.Textarea: erase,
 	atom.Svg: foreign, atom.Math: foreign,
 
-	atom.Code: bare,
+	atom.Code: stripAttrs,
 	atom.Span: span,
 	atom.A:    link,
 	atom.Html: once, atom.Head: once, atom.Body: once, atom.Title: once,
 
-	atom.P: closes, atom.Li: closes, atom.Dt: closes, atom.Dd: closes, atom.Tr: closes, atom.Td: closes, atom.Th: closes,
-	atom.Tbody: closes, atom.Thead: closes, atom.Tfoot: closes, atom.Option: closes,
+	atom.P: selfClosing, atom.Li: selfClosing, atom.Dt: selfClosing, atom.Dd: selfClosing, atom.Tr: selfClosing, atom.Td: selfClosing, atom.Th: selfClosing,
+	atom.Tbody: selfClosing, atom.Thead: selfClosing, atom.Tfoot: selfClosing, atom.Option: selfClosing,
 
 	atom.Meta: void, atom.Br: void, atom.Hr: void, atom.Base: void, atom.Area: void, atom.Embed: void, atom.Param: void,
 }
@@ -132,7 +132,7 @@ func (t *thinner) start(raw []byte) {
 		t.tokens.NextIsNotRawText() // title and style are no raw text there
 		return
 	}
-	f := fates[a]
+	f := tagActions[a]
 	switch f {
 	case drop:
 		if t.markup {
@@ -143,8 +143,8 @@ func (t *thinner) start(raw []byte) {
 		t.foreign = true
 		return
 	case erase:
-		raw = t.copied(raw) // isData unescapes attributes in place
-		if a != atom.Script || !attrs || !t.isData() {
+		raw = t.copied(raw) // isJSONLD unescapes attributes in place
+		if a != atom.Script || !attrs || !t.isJSONLD() {
 			t.erasing = true
 			return
 		}
@@ -154,12 +154,12 @@ func (t *thinner) start(raw []byte) {
 			return
 		}
 	case link:
-		raw = t.copied(raw) // so does isPlace
-		if t.isPlace() {
+		raw = t.copied(raw) // so does isNamedAnchor
+		if t.isNamedAnchor() {
 			return
 		}
 		fallthrough
-	case keep, bare, span:
+	case keep, stripAttrs, span:
 		if f == span {
 			raw = t.copied(raw)
 			if !t.retainsSpan(attrs) {
@@ -174,7 +174,7 @@ func (t *thinner) start(raw []byte) {
 	}
 	t.open[a]++
 	t.tags++
-	if f == bare || len(raw) > maxTag {
+	if f == stripAttrs || len(raw) > maxTag {
 		raw = []byte("<" + string(name[:min(len(name), maxTag)]) + ">")
 	}
 	t.out.Write(raw)
@@ -183,7 +183,7 @@ func (t *thinner) start(raw []byte) {
 func (t *thinner) end(raw []byte) {
 	name, _ := t.tokens.TagName()
 	a := atom.Lookup(name)
-	f := fates[a]
+	f := tagActions[a]
 	if last := len(t.kept) - 1; f == span && !t.foreign && last >= 0 {
 		kept := t.kept[last]
 		t.kept = t.kept[:last]
@@ -198,11 +198,11 @@ func (t *thinner) end(raw []byte) {
 	case f == drop && t.open[a] > 0:
 		t.open[a]--
 		t.spans--
-		t.mark("</span>")
+		t.writeMarker("</span>")
 		return
 	case f == once && a != atom.Title && a != atom.Head, t.open[a] == 0:
 		return
-	case f == keep || f == bare || f == link || f == span:
+	case f == keep || f == stripAttrs || f == link || f == span:
 		if t.deeper > 0 {
 			t.deeper--
 			return
@@ -222,8 +222,8 @@ func (t *thinner) copied(raw []byte) []byte {
 	return t.tag
 }
 
-// isData reports whether the script at hand is JSON-LD, which the library reads.
-func (t *thinner) isData() bool {
+// isJSONLD reports whether the script at hand is JSON-LD, which the library reads.
+func (t *thinner) isJSONLD() bool {
 	for more := true; more; {
 		var key, val []byte
 		key, val, more = t.tokens.TagAttr()
@@ -234,8 +234,8 @@ func (t *thinner) isData() bool {
 	return false
 }
 
-// isPlace reports whether the a at hand marks a place of the page and is no link.
-func (t *thinner) isPlace() bool {
+// isNamedAnchor reports whether the a at hand marks a place of the page and is no link.
+func (t *thinner) isNamedAnchor() bool {
 	named := false
 	for more := true; more; {
 		var key []byte

@@ -17,7 +17,7 @@ func clean(doc *html.Node) {
 	var gone, tables []*html.Node
 	for n := range descendants(doc) {
 		switch {
-		case isUnseen(n):
+		case isHidden(n):
 			gone = append(gone, n)
 		case n.DataAtom == atom.Pre:
 			markSpace(n)
@@ -35,7 +35,7 @@ func clean(doc *html.Node) {
 	}
 }
 
-func isUnseen(n *html.Node) bool {
+func isHidden(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Template, atom.Dialog, atom.Rt, atom.Rp:
 		return true
@@ -178,7 +178,7 @@ func isSqueezed(s string) bool {
 
 // collapse squeezes what is to stand in one line and cuts it at a rune near max bytes.
 func collapse(s string, max int) string {
-	s = squeeze(unmarked(unlined(s)))
+	s = squeeze(restoreSpace(restoreLines(s)))
 	if len(s) <= max {
 		return s
 	}

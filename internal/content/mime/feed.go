@@ -2,8 +2,8 @@ package mime
 
 import "bytes"
 
-// feed finds RSS and Atom in what is declared as HTML, by the standard's section 7.3: "" if the body is neither.
-func feed(body []byte) string {
+// feedType finds RSS and Atom in what is declared as HTML, by the standard's section 7.3: "" if the body is neither.
+func feedType(body []byte) string {
 	in := bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))
 	for {
 		in = bytes.TrimLeft(in, "\t\n\f\r ")

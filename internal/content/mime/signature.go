@@ -74,8 +74,8 @@ func (s signature) matches(body []byte) bool {
 	return true
 }
 
-// media finds sound and video, by the standard's section 6.2.
-func media(body []byte) string {
+// mediaType finds sound and video, by the standard's section 6.2.
+func mediaType(body []byte) string {
 	switch essence := match(sounds, body); {
 	case essence != "":
 		return essence

@@ -18,25 +18,25 @@ func Sniff(body []byte, declared string, noSniff bool) Type {
 	t, known := Parse(declared)
 	switch {
 	case !known, unknownTypes[t.Essence()]:
-		return of(unknown(body, !noSniff))
+		return typeOf(sniffUnknown(body, !noSniff))
 	case t.IsHTML(), t.IsXML(), t.Essence() == "text/plain":
-		if essence := mask(body); essence != "" {
-			return of(essence)
+		if essence := binaryType(body); essence != "" {
+			return typeOf(essence)
 		}
 	}
 	switch {
 	case noSniff:
 	case apacheTypes[declared]:
-		return of(textOrBinary(body))
+		return typeOf(textOrBinary(body))
 	case t.IsXML():
 	case t.IsHTML():
-		if essence := feed(body); essence != "" {
-			return of(essence)
+		if essence := feedType(body); essence != "" {
+			return typeOf(essence)
 		}
 	case t.IsImage():
 		return orElse(match(images, body), t)
 	case t.IsMedia():
-		return orElse(media(body), t)
+		return orElse(mediaType(body), t)
 	}
 	return t
 }
@@ -47,7 +47,7 @@ var unknownTypes = map[string]bool{"unknown/unknown": true, "application/unknown
 var apacheTypes = map[string]bool{"text/plain": true, "text/plain; charset=ISO-8859-1": true,
 	"text/plain; charset=iso-8859-1": true, "text/plain; charset=UTF-8": true}
 
-func of(essence string) Type {
+func typeOf(essence string) Type {
 	main, sub, _ := strings.Cut(essence, "/")
 	return Type{Main: main, Sub: sub}
 }
@@ -56,29 +56,29 @@ func orElse(essence string, t Type) Type {
 	if essence == "" {
 		return t
 	}
-	return of(essence)
+	return typeOf(essence)
 }
 
-// unknown is the standard's section 7.1. With scriptable it also finds types that may hold scripts.
-func unknown(body []byte, scriptable bool) string {
+// sniffUnknown is the standard's section 7.1. With scriptable it also finds types that may hold scripts.
+func sniffUnknown(body []byte, scriptable bool) string {
 	if scriptable {
-		if essence := markup(body); essence != "" {
+		if essence := markupType(body); essence != "" {
 			return essence
 		}
 	}
-	if essence := cmp.Or(match(texts, body), signed(body)); essence != "" {
+	if essence := cmp.Or(match(texts, body), bySignature(body)); essence != "" {
 		return essence
 	}
 	return textOrBinary(body)
 }
 
-// signed finds images, sound, video, fonts and archives.
-func signed(body []byte) string {
-	return cmp.Or(match(images, body), media(body), match(fonts, body), match(archives, body))
+// bySignature finds images, sound, video, fonts and archives.
+func bySignature(body []byte) string {
+	return cmp.Or(match(images, body), mediaType(body), match(fonts, body), match(archives, body))
 }
 
-// markup finds HTML, XML and PDF.
-func markup(body []byte) string {
+// markupType finds HTML, XML and PDF.
+func markupType(body []byte) string {
 	if bytes.HasPrefix(body, []byte("%PDF-")) {
 		return "application/pdf"
 	}
@@ -139,14 +139,14 @@ func isBinary(body []byte) bool {
 	return false
 }
 
-// mask finds a body that is no markup or text, whatever is declared. Signatures that may begin a text count only if
+// binaryType finds a body that is no markup or text, whatever is declared. Signatures that may begin a text count only if
 // binary bytes follow.
-func mask(body []byte) string {
+func binaryType(body []byte) string {
 	if bytes.HasPrefix(body, []byte("%PDF-")) {
 		return "application/pdf"
 	}
 	if hasMark(body) || !isBinary(body) {
 		return ""
 	}
-	return signed(body)
+	return bySignature(body)
 }

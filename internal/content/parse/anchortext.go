@@ -20,12 +20,12 @@ func (p *Parser) closeAnchor() {
 		return
 	}
 	raw := p.scan.src[p.anchored.start:max(p.anchored.start, min(p.scan.start, p.anchored.start+maxAnchorMarkup))]
-	p.links.setText(p.anchored.link, collapse(p.text.content(p.visible(raw)), maxAnchorText))
+	p.links.setText(p.anchored.link, collapse(p.text.content(p.visibleText(raw)), maxAnchorText))
 	p.anchored.link = 0
 }
 
-// visible is markup without its tags. Images stand for their alternative text.
-func (x *extractor) visible(markup []byte) (text []byte) {
+// visibleText is markup without its tags. Images stand for their alternative text.
+func (x *extractor) visibleText(markup []byte) (text []byte) {
 	s := scanner{src: markup, xml: x.scan.xml, prefixes: x.scan.prefixes}
 	for i := 0; ; {
 		from := i

@@ -89,7 +89,7 @@ func BenchmarkReferences(b *testing.B) {
 		b.Run(bp.name, func(b *testing.B) {
 			resp := &page.Response{URL: testURL, Status: 200, Body: bp.body, Header: http.Header{"Content-Type": {"text/html"}}}
 			p, pg, bytes := New(Config{}), new(page.Page), 0
-			p.raw = func(url []byte) { bytes += len(url) }
+			p.onReference = func(url []byte) { bytes += len(url) }
 			b.SetBytes(int64(len(bp.body)))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -152,7 +152,7 @@ func sniffPlain(body []byte, contentType string) guess {
 
 // declared names a charset by byte order mark or Content-Type.
 func declared(body []byte, contentType string) guess {
-	for _, m := range marks {
+	for _, m := range byteOrderMarks {
 		if bytes.HasPrefix(body, []byte(m.mark)) {
 			return guess{m.charset, howMark, 1, body[len(m.mark):]}
 		}
@@ -165,9 +165,9 @@ func declared(body []byte, contentType string) guess {
 	return guess{}
 }
 
-// marks are the byte order marks. The standard lacks those of UTF-32, since browsers do not read it; in UTF-16 they
+// byteOrderMarks are the byte order marks. The standard lacks those of UTF-32, since browsers do not read it; in UTF-16 they
 // would begin a text with a character that no text has.
-var marks = []struct {
+var byteOrderMarks = []struct {
 	mark    string
 	charset charset
 }{
@@ -178,8 +178,8 @@ var marks = []struct {
 	{"\xFF\xFE", charset{"utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)}},
 }
 
-// sure is the confidence from which on a charset that looks right is taken.
-const sure = 0.4
+// minConfidence is the confidence from which on a charset that looks right is taken.
+const minConfidence = 0.4
 
 // detect names a charset by how the text looks: UTF-8 if it is that, unless it looks like one that is written in the
 // same bytes.
@@ -196,7 +196,7 @@ func detect(body []byte) guess {
 	}
 	r := chardet.Detect(body)
 	switch {
-	case r.Name != "" && r.Confidence >= sure:
+	case r.Name != "" && r.Confidence >= minConfidence:
 		return guess{detected(r.Name), howDetected, r.Confidence, body}
 	case valid:
 		return guess{utf8Charset, howDefault, 0, body}

@@ -117,8 +117,8 @@ func TestDetectCharset(t *testing.T) {
 	}
 	pg := parseAs(t, "text/html", "<title>"+russian[3:len(russian)-4]+"</title><a href='?"+encode(t, "koi8-r", "мир")+"'>")
 	if !strings.HasPrefix(pg.Title, "Привет, мир!") || links(pg) != "a /d/p.html?%CD%C9%D2" ||
-		pg.CharsetHow != "detected" {
-		t.Errorf("%s, %s, %s", pg.Title, links(pg), pg.CharsetHow)
+		pg.CharsetSource != "detected" {
+		t.Errorf("%s, %s, %s", pg.Title, links(pg), pg.CharsetSource)
 	}
 	wide := encode(t, "utf-16be", "<title>широкий</title><a href=1>")
 	if pg := parseAs(t, "text/html", wide); pg.Title != "широкий" || links(pg) != "a /d/1" {

@@ -20,7 +20,7 @@ func (x *extractor) styles(css []byte) {
 
 // styleAttribute takes the references of an element's own style, or of what a script makes that of.
 func (x *extractor) styleAttribute(a attr) {
-	if raw, ok := x.scan.attr(a); ok && namesSomething(raw) {
+	if raw, ok := x.scan.attr(a); ok && mayHaveURL(raw) {
 		x.text.reset()
 		css := x.text.attr(raw)
 		state := x.text.state

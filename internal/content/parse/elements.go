@@ -61,7 +61,7 @@ func (p *Parser) element() {
 	case tagH1:
 		p.openHeading()
 	case tagTitle:
-		if !p.titled && p.inner == 0 {
+		if !p.titled && p.depth == 0 {
 			p.title, p.titled = p.scan.content, true
 		}
 	}
@@ -131,7 +131,7 @@ func (x *extractor) lazy() {
 		case !ok:
 		case a == attrDataSrcset, a == attrDataLazySrcset:
 			x.srcset(a)
-		case a == attrDataBackground && namesSomething(raw): // url(...)
+		case a == attrDataBackground && mayHaveURL(raw): // url(...)
 			x.styleAttribute(a)
 		case isLazyURL(raw):
 			x.embed(a, x.scan.tag.lazyKind())
@@ -218,8 +218,8 @@ func (x *extractor) link(r *reference) int {
 	if x.text.encoder != nil {
 		r.url = x.text.query(r.url)
 	}
-	if x.raw != nil {
-		x.raw(r.url)
+	if x.onReference != nil {
+		x.onReference(r.url)
 		return 0
 	}
 	return x.links.add(x.base, r)
@@ -229,10 +229,10 @@ func (x *extractor) link(r *reference) int {
 // there are any, the document is read again.
 func (x *extractor) baseElement() (again bool) {
 	ref, ok := x.value(attrHref)
-	if !ok || x.based || x.scan.inTemplate() {
+	if !ok || x.hasBase || x.scan.inTemplate() {
 		return false
 	}
-	x.based = true
+	x.hasBase = true
 	base, err := x.fallback.Resolve(string(ref))
 	if err != nil || base == x.fallback || base.Scheme() == "data" || base.Scheme() == "javascript" {
 		return false

@@ -11,19 +11,19 @@ type heading struct {
 
 // openHeading marks where an h1's content begins, if that counts. Only then are ends of elements looked at for it.
 func (p *Parser) openHeading() {
-	if h := &p.heading; p.inner == 0 && !h.open && h.text == "" {
+	if h := &p.heading; p.depth == 0 && !h.open && h.text == "" {
 		h.open, h.start = true, p.scan.pos
-		p.scan.askEnd(tagH1, 'h')
+		p.scan.reportEnd(tagH1, 'h')
 	}
 }
 
 // closeHeading takes the text up to here for the page's heading, if one is open.
 func (p *Parser) closeHeading() {
 	h := &p.heading
-	if p.inner > 0 || !h.open {
+	if p.depth > 0 || !h.open {
 		return
 	}
-	p.scan.forgetEnd(tagH1, 'h')
+	p.scan.ignoreEnd(tagH1, 'h')
 	raw := p.scan.src[h.start:max(h.start, min(p.scan.start, h.start+maxHeadingMarkup))]
-	h.open, h.text = false, collapse(p.text.content(p.visible(raw)), p.cfg.MaxTitle)
+	h.open, h.text = false, collapse(p.text.content(p.visibleText(raw)), p.cfg.MaxTitle)
 }

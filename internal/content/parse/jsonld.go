@@ -49,10 +49,10 @@ func (x *extractor) linkedData(json []byte) {
 			d.open(c == '{')
 		case '}', ']':
 			d.depth = max(0, d.depth-1)
-			d.now = ldValue{}
+			d.current = ldValue{}
 		case ',':
 			if d.level().object {
-				d.now = ldValue{}
+				d.current = ldValue{}
 			}
 		}
 	}
@@ -61,11 +61,11 @@ func (x *extractor) linkedData(json []byte) {
 // linkedData is how far JSON-LD is read.
 type linkedData struct {
 	*extractor
-	src   []byte
-	pos   int
-	stack [maxLinkedData]ldLevel
-	depth int // may be greater than the stack
-	now   ldValue
+	src     []byte
+	pos     int
+	stack   [maxLinkedData]ldLevel
+	depth   int // may be greater than the stack
+	current ldValue
 }
 
 // An ldLevel is an open object or array.
@@ -99,20 +99,20 @@ func (d *linkedData) level() *ldLevel {
 	return &d.stack[min(d.depth, maxLinkedData)-1]
 }
 
-// open opens an object or array, which is the value of the key before it or of the array around it.
+// init opens an object or array, which is the value of the key before it or of the array around it.
 func (d *linkedData) open(object bool) {
 	prop := d.effective()
 	d.depth++
 	if d.depth <= maxLinkedData {
 		d.stack[d.depth-1] = ldLevel{object, prop}
 	}
-	d.now = ldValue{}
+	d.current = ldValue{}
 }
 
 // effective is the property whose value stands here. The URL of an image is an image, and what is in a context stays
 // that.
 func (d *linkedData) effective() property {
-	level, own := d.level(), d.now.property
+	level, own := d.level(), d.current.property
 	switch {
 	case !level.object, level.property == propertyIgnored:
 		return level.property
@@ -137,15 +137,15 @@ func (d *linkedData) text() {
 	}
 	raw := d.src[min(start, len(d.src)):min(d.pos, len(d.src))]
 	d.pos = min(d.pos+1, len(d.src))
-	if d.level().object && !d.now.keyed {
-		d.now = ldValue{true, propertyOf(raw)}
+	if d.level().object && !d.current.keyed {
+		d.current = ldValue{true, propertyOf(raw)}
 		return
 	}
-	d.judge(raw, escaped, d.effective())
+	d.addURL(raw, escaped, d.effective())
 }
 
-// judge takes a value if it is a URL.
-func (d *linkedData) judge(raw []byte, escaped bool, prop property) {
+// addURL takes a value if it is a URL.
+func (d *linkedData) addURL(raw []byte, escaped bool, prop property) {
 	if prop == propertyIgnored || len(raw) == 0 || len(raw) > maxValue {
 		return
 	}

@@ -10,7 +10,7 @@ const (
 	maxLead     = 1 << 10  // bytes of text that are enough to tell a language by
 	leadWindow  = 64 << 10 // bytes of a document in which they are looked for
 	minSentence = 32       // bytes between two tags from which on text is more than a name or a button
-	fewWords    = 200      // bytes of sentences below which names and buttons have to do
+	minText     = 200      // bytes of sentences below which names and buttons have to do
 )
 
 // language tells the language of a document's first text, for which the document may declare one; "" where neither
@@ -55,27 +55,27 @@ func declaredLanguage(markup []byte) string {
 // A lead is the first text of a document, for telling its language. Sentences come first, since the names and buttons
 // that many pages begin with are often in another language. The scanner gathers it on its way.
 type lead struct {
-	of              *text
+	decoder         *text
 	sentences, rest []byte
 	ends            []int // of the pieces in the rest
 }
 
 func (l *lead) reset(of *text) {
-	*l = lead{of: of, sentences: l.sentences[:0], rest: l.rest[:0], ends: l.ends[:0]}
+	*l = lead{decoder: of, sentences: l.sentences[:0], rest: l.rest[:0], ends: l.ends[:0]}
 }
 
-// gather takes the text between two tags, until there is enough.
-func (s *scanner) gather(from, to int) {
-	if from >= leadWindow || !s.lead.take(bytes.TrimSpace(s.src[from:min(to, leadWindow)])) {
+// gatherText takes the text between two tags, until there is enough.
+func (s *scanner) gatherText(from, to int) {
+	if from >= leadWindow || !s.lead.add(bytes.TrimSpace(s.src[from:min(to, leadWindow)])) {
 		s.lead = nil
 	}
 }
 
-// take takes the text between two tags. It reports whether it wants more.
-func (l *lead) take(text []byte) (more bool) {
+// add takes the text between two tags. It reports whether it wants more.
+func (l *lead) add(text []byte) (more bool) {
 	switch {
 	case len(text) >= minSentence:
-		l.sentences = append(append(l.sentences, l.of.cut(text, maxLead)...), ' ')
+		l.sentences = append(append(l.sentences, l.decoder.cut(text, maxLead)...), ' ')
 	case len(text) > 0 && len(l.rest) < maxLead:
 		l.rest = append(append(l.rest, text...), ' ')
 		l.ends = append(l.ends, len(l.rest))
@@ -83,19 +83,19 @@ func (l *lead) take(text []byte) (more bool) {
 	return len(l.sentences) < maxLead
 }
 
-// lead is the first text of the document that was read, and of its title where there are few sentences.
+// replacement is the first text of the document that was read, and of its title where there are few sentences.
 func (p *Parser) lead() []byte {
 	l := &p.first
-	if len(l.sentences) < fewWords {
+	if len(l.sentences) < minText {
 		l.sentences = append(append(l.sentences, ' '), p.title...)
-		l.sentences = append(l.sentences, l.behind(p.title)...)
+		l.sentences = append(l.sentences, l.restAfter(p.title)...)
 	}
 	p.text.reset()
 	return p.text.attr(cut(l.sentences, maxLead+minSentence))
 }
 
-// behind is as much of the rest as there is room for behind the title.
-func (l *lead) behind(title []byte) []byte {
+// restAfter is as much of the rest as there is room for behind the title.
+func (l *lead) restAfter(title []byte) []byte {
 	n := 0
 	for _, end := range l.ends {
 		if len(title)+n >= maxLead {

@@ -14,7 +14,7 @@ import (
 
 func leadOf(body string) string {
 	p := New(Config{})
-	p.text.open(utf8Charset, utf8Charset, []byte(body))
+	p.text.init(utf8Charset, utf8Charset, []byte(body))
 	return p.leadIn([]byte(body))
 }
 
@@ -65,7 +65,7 @@ func (p *Parser) leadAlone(src []byte) string {
 		}
 		i, _ = s.construct(tag + 1)
 	}
-	if len(sentences) < fewWords {
+	if len(sentences) < minText {
 		sentences = append(append(sentences, ' '), rest...)
 	}
 	p.text.reset()
@@ -93,7 +93,7 @@ func TestLeadGathered(t *testing.T) {
 			body = append(body, parts[random.IntN(len(parts))]...)
 		}
 		p.title = bytes.Repeat([]byte("t"), random.IntN(3)*random.IntN(600))
-		p.text.open(utf8Charset, utf8Charset, body)
+		p.text.init(utf8Charset, utf8Charset, body)
 		if got, want := p.leadIn(body), p.leadAlone(body); got != want {
 			t.Fatalf("seed %d: the lead of %q is %q, want %q", seed, body[max(0, len(body)-2000):], got, want)
 		}
@@ -111,7 +111,7 @@ func TestLeadOfLegacyPages(t *testing.T) {
 	if !ok {
 		t.Fatal("no windows-1251")
 	}
-	p.text.open(cs, cs, []byte(body))
+	p.text.init(cs, cs, []byte(body))
 	if got := p.leadIn([]byte(body)); strings.TrimSpace(got) != text {
 		t.Errorf("%q", got)
 	}

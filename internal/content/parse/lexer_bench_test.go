@@ -23,7 +23,7 @@ func BenchmarkBesideLexer(b *testing.B) {
 		b.Run(bp.name, func(b *testing.B) {
 			resp := &page.Response{URL: testURL, Status: 200, Body: bp.body, Header: http.Header{"Content-Type": {"text/html"}}}
 			references, links, pg := New(Config{}), New(Config{}), new(page.Page)
-			references.raw = func([]byte) {}
+			references.onReference = func([]byte) {}
 			runners := []struct {
 				name string
 				run  func()

@@ -46,8 +46,8 @@ func redirects(pg *page.Page) bool {
 // in memory as a whole. An entry's links count once: a URL with its pictures and its other languages is one entry.
 func (p *Parser) readList(resp *page.Response, pg *page.Page) error {
 	body := io.Reader(bytes.NewReader(resp.Body))
-	if resp.Whole != nil {
-		body = resp.Whole()
+	if resp.FullBody != nil {
+		body = resp.FullBody()
 	}
 	n, size := 0, 0
 	for entry, err := range feed.Read(body, resp.URL, feed.Config{}) {
@@ -61,12 +61,12 @@ func (p *Parser) readList(resp *page.Response, pg *page.Page) error {
 		if err != nil {
 			return fmt.Errorf("%w, after %d entries", err, n)
 		}
-		if !entry.More {
+		if !entry.SameRecord {
 			n++
 		}
 		if size += len(entry.URL) + entryCost; n > p.cfg.MaxListed || size > 3*p.cfg.MaxURLs {
 			pg.Dropped++
-			if pg.Cut, pg.LinksCut = true, page.ByMemory; n > p.cfg.MaxListed {
+			if pg.MemoryCut, pg.LinksCut = true, page.ByMemory; n > p.cfg.MaxListed {
 				pg.LinksCut = page.ByEntries
 			}
 			return nil

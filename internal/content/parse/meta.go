@@ -19,21 +19,21 @@ func (p *Parser) metaElement() (again bool) {
 		p.refresh(content)
 	}
 	if name, ok := p.value(attrName); ok {
-		p.named(name, content)
+		p.namedMeta(name, content)
 	}
 	if property, ok := p.value(attrProperty); ok {
-		p.named(property, content)
+		p.namedMeta(property, content)
 	}
 	return false
 }
 
-// named takes a meta element that has a name or a property.
-func (p *Parser) named(name, content []byte) {
-	if p.inner == 0 && (equalFold(name, "robots") || p.cfg.Agent != "" && bytes.EqualFold(name, []byte(p.cfg.Agent))) {
+// namedMeta takes a meta element that has a name or a property.
+func (p *Parser) namedMeta(name, content []byte) {
+	if p.depth == 0 && (equalFold(name, "robots") || p.cfg.Agent != "" && bytes.EqualFold(name, []byte(p.cfg.Agent))) {
 		p.says.robots.meta(content)
 		return
 	}
-	if p.inner == 0 && p.description == "" && equalFold(name, "description") {
+	if p.depth == 0 && p.description == "" && equalFold(name, "description") {
 		p.description = collapse(string(content), p.cfg.MaxTitle)
 		return
 	}
@@ -87,7 +87,7 @@ func (p *Parser) refresh(content []byte) {
 	if len(ref) > 0 {
 		link = p.link(&reference{url: ref, kind: page.Refresh})
 	}
-	if p.inner == 0 {
+	if p.depth == 0 {
 		p.says.refresh.set(seconds, link, len(ref) == 0)
 	}
 }
@@ -124,7 +124,7 @@ func (p *Parser) metaCharset() (again bool) {
 	if cs.name == p.charset.name {
 		return false
 	}
-	p.charset, p.base, p.based = cs, p.self, false
+	p.charset, p.base, p.hasBase = cs, p.self, false
 	return true
 }
 

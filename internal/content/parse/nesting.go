@@ -35,7 +35,7 @@ func (n *nesting) space() namespace {
 // foreign reports whether the text at this point is SVG or MathML.
 func (n *nesting) foreign() bool { return n.space() != inHTML }
 
-// open follows a start tag and returns its namespace.
+// init follows a start tag and returns its namespace.
 func (n *nesting) open(s *scanner) namespace {
 	if n.foreign() && s.breaksOut() {
 		n.leave()

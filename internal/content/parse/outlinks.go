@@ -75,22 +75,22 @@ func (o *outlinks) add(base weburl.URL, r *reference) int {
 	hash := uint32(maphash.Bytes(seed, url)) + uint32(r.kind)
 	slot := o.find(url, r.kind, hash)
 	if *slot == 0 {
-		*slot = o.keep(start, hash, r)
+		*slot = o.store(start, hash, r)
 	} else {
 		o.text = text[:start]
-		o.again(&o.links[*slot-1], cut(r.rel, maxRel))
+		o.merge(&o.links[*slot-1], cut(r.rel, maxRel))
 	}
 	if r.kind == page.Canonical && o.canonical == 0 {
 		o.canonical = *slot
 	}
 	if len(r.lang) > 0 && *slot > 0 {
-		o.vary(*slot, r)
+		o.addVariant(*slot, r)
 	}
 	return int(*slot)
 }
 
-// vary keeps that a link leads to the page in a language. One URL may stand for several.
-func (o *outlinks) vary(link uint32, r *reference) {
+// addVariant keeps that a link leads to the page in a language. One URL may stand for several.
+func (o *outlinks) addVariant(link uint32, r *reference) {
 	if r.kind != page.Alternate && r.kind != page.Header || len(o.variants) == maxVariants || !isAlternate(r.rel) {
 		return
 	}
@@ -126,8 +126,8 @@ func (o *outlinks) grow() {
 	}
 }
 
-// keep keeps the link whose URL begins at start and returns what its slot is to hold, 0 if there is no room for it.
-func (o *outlinks) keep(start int, hash uint32, r *reference) uint32 {
+// store keeps the link whose URL begins at start and returns what its slot is to hold, 0 if there is no room for it.
+func (o *outlinks) store(start int, hash uint32, r *reference) uint32 {
 	if len(o.links) == o.max || len(o.text) > o.maxText {
 		o.dropped++
 		o.cut = true
@@ -154,8 +154,8 @@ func (o *outlinks) rel(l *outlink, rel []byte) {
 	l.rel, l.hints = o.piece(rel), hintsOf(rel)
 }
 
-// again meets a link once more. It may be followed if it may be followed anywhere on the page.
-func (o *outlinks) again(l *outlink, rel []byte) {
+// merge meets a link once more. It may be followed if it may be followed anywhere on the page.
+func (o *outlinks) merge(l *outlink, rel []byte) {
 	if l.hints&noFollow == 0 {
 		return
 	}
@@ -203,7 +203,7 @@ func (o *outlinks) fill(pg *page.Page) {
 	if o.canonical > 0 {
 		pg.Canonical = pg.Links[o.canonical-1].URL
 	}
-	if pg.Dropped, pg.Cut = o.dropped, o.cut; o.cut {
+	if pg.Dropped, pg.MemoryCut = o.dropped, o.cut; o.cut {
 		pg.LinksCut = page.ByMemory
 	}
 }

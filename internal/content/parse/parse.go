@@ -23,13 +23,13 @@ type Config struct {
 	MaxURLs   int // bytes of a page's link URLs together; 16 MiB by default
 	MaxListed int // entries of a list; 50,000 by default, as many as a sitemap may have
 	// bytes that are read of a body whose charset has to be changed to read its markup, as UTF-16 has; all by default
-	MaxWide    int
-	MaxTitle   int    // bytes of a title; 1 KiB by default
-	Agent      string // the crawl's name in rules for robots ("kumo"), besides "robots", which is every crawl's
-	AnchorText bool   // keep the text of anchors
-	Scripts    bool   // take what looks like a path in scripts for a link
-	PlainText  bool   // take URLs in plain text for links
-	Language   bool   // tell the language of HTML pages and plain text
+	MaxConverted int
+	MaxTitle     int    // bytes of a title; 1 KiB by default
+	Agent        string // the crawl's name in rules for robots ("kumo"), besides "robots", which is every crawl's
+	AnchorText   bool   // keep the text of anchors
+	Scripts      bool   // take what looks like a path in scripts for a link
+	PlainText    bool   // take URLs in plain text for links
+	Language     bool   // tell the language of HTML pages and plain text
 }
 
 // A Parser reads one page after the other and reuses its buffers. It serves one goroutine at a time.
@@ -42,9 +42,9 @@ type Parser struct {
 		robots  robots
 		refresh refresh
 	}
-	wide   []byte // the body in UTF-8, where it could not be read as it is
-	title  []byte // the first title's text as it stands in the markup
-	titled bool
+	converted []byte // the body in UTF-8, where it could not be read as it is
+	title     []byte // the first title's text as it stands in the markup
+	titled    bool
 
 	heading     heading
 	description string
@@ -55,18 +55,18 @@ type Parser struct {
 // An extractor takes the links of elements, styles and scripts, in the document that is read.
 type extractor struct {
 	document
-	text  text
-	links outlinks
-	raw   func(url []byte) // takes the references instead of links, if it is not nil
+	text        text
+	links       outlinks
+	onReference func(url []byte) // takes the references instead of links, if it is not nil
 }
 
 // A document is how far an HTML document is read: that of the page, or one in an iframe's srcdoc.
 type document struct {
 	scan     scanner
-	inner    int        // how many documents are around it
+	depth    int        // how many documents are around it
 	fallback weburl.URL // its base URL if it does not say
 	base     weburl.URL // what links in its markup are resolved against
-	based    bool       // a base element was seen
+	hasBase  bool       // a base element was seen
 
 	charset   charset
 	how       string
@@ -149,7 +149,7 @@ func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
 	default:
 		return
 	}
-	pg.Charset, pg.CharsetHow = p.charset.name, p.how
+	pg.Charset, pg.CharsetSource = p.charset.name, p.how
 }
 
 // begin forgets what was found, but for what is in header fields.
@@ -157,7 +157,7 @@ func (p *Parser) begin(resp *page.Response) {
 	p.links.reset()
 	p.says.robots, p.says.refresh = robots{}, refresh{}
 	p.title, p.titled = nil, false
-	p.scan.forgetEnd(tagH1, 'h')
+	p.scan.ignoreEnd(tagH1, 'h')
 	p.heading, p.description = heading{}, ""
 	p.headers(resp)
 }
@@ -187,9 +187,9 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 
 // markup reads the document's elements. It reports whether to begin again.
 func (p *Parser) markup() (again bool) {
-	p.scan.askEnd(tagForm, 'f')
+	p.scan.reportEnd(tagForm, 'f')
 	if p.cfg.AnchorText {
-		p.scan.askEnd(tagA, 'a')
+		p.scan.reportEnd(tagA, 'a')
 	}
 	for p.scan.next() {
 		p.text.reset()
@@ -238,15 +238,15 @@ func (p *Parser) endTag() {
 // decoded returns the body as the scanner reads it: as it stands wherever markup can be told in it, otherwise in UTF-8.
 func (p *Parser) decoded(body []byte) []byte {
 	if p.charset.asciiBased() {
-		p.text.open(p.charset, p.charset, body)
+		p.text.init(p.charset, p.charset, body)
 		return body
 	}
-	if p.cfg.MaxWide > 0 && len(body) > p.cfg.MaxWide {
-		body = body[:p.cfg.MaxWide]
+	if p.cfg.MaxConverted > 0 && len(body) > p.cfg.MaxConverted {
+		body = body[:p.cfg.MaxConverted]
 	}
-	p.wide = p.charset.decode(slices.Grow(p.wide[:0], len(body)/2*3), body)
-	p.text.open(p.charset, utf8Charset, p.wide)
-	return p.wide
+	p.converted = p.charset.decode(slices.Grow(p.converted[:0], len(body)/2*3), body)
+	p.text.init(p.charset, utf8Charset, p.converted)
+	return p.converted
 }
 
 // plain returns a body that is no markup as the parser reads it.
@@ -277,7 +277,7 @@ func (p *Parser) release() {
 	p.title, p.form.action = nil, nil
 	p.text.release()
 	p.links.release()
-	if cap(p.wide) > maxKept {
-		p.wide = nil
+	if cap(p.converted) > maxKept {
+		p.converted = nil
 	}
 }

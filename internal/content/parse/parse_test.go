@@ -283,7 +283,7 @@ func TestReuse(t *testing.T) {
 			Links: []page.Link{
 				{URL: "http://h.test/b/c", Kind: page.Canonical, Rel: "canonical"},
 				{URL: "http://h.test/b/1", Kind: page.Anchor, Rel: "nofollow ugc", NoFollow: true, UGC: true},
-			}, Dropped: 1, Sniffed: "text/html", CharsetHow: "header"}
+			}, Dropped: 1, Sniffed: "text/html", CharsetSource: "header"}
 		if diff := cmp.Diff(want, pg); diff != "" {
 			t.Error(diff)
 		}

@@ -110,7 +110,7 @@ func TextLinks(text []byte) iter.Seq[[]byte] {
 			}
 			if start >= 0 && end-start <= weburl.MaxLength && isAbsolute(text[start:end]) &&
 				(start == 0 || !isAlnum(text[start-1])) {
-				if !yield(sentence(text[start:end])) {
+				if !yield(trimSentence(text[start:end])) {
 					return
 				}
 			}
@@ -119,9 +119,9 @@ func TextLinks(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// sentence is a URL without the punctuation behind it. A closing bracket belongs to the URL if that has the opening one
+// trimSentence is a URL without the punctuation behind it. A closing bracket belongs to the URL if that has the opening one
 // too.
-func sentence(url []byte) []byte {
+func trimSentence(url []byte) []byte {
 	for len(url) > 0 {
 		last := url[len(url)-1]
 		switch {

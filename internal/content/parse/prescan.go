@@ -2,14 +2,14 @@ package parse
 
 import "bytes"
 
-// prescanned is how much of a body is searched for a word on its charset, before anything else is known.
-const prescanned = 1024
+// prescanSize is how much of a body is searched for a word on its charset, before anything else is known.
+const prescanSize = 1024
 
 // prescan is the HTML standard's "prescan a byte stream to determine its encoding" with, where that finds nothing, its
 // "get an XML encoding". It reads tags more simply than the tokenizer, as the standard wants it: a script's text is
 // searched too.
 func prescan(body []byte) (cs charset, ok bool) {
-	head := body[:min(len(body), prescanned)]
+	head := body[:min(len(body), prescanSize)]
 	switch {
 	case bytes.HasPrefix(head, []byte("<\x00?\x00x\x00")):
 		return lookup([]byte("utf-16le"))

@@ -55,14 +55,14 @@ func (p *Parser) Rewrite(dst []byte, resp *page.Response, essence string, refer 
 		r.open(resp.Body)
 		r.scan.reset(r.src, essence == xhtml)
 		r.markup()
-		r.declare(essence == xhtml)
+		r.declareCharset(essence == xhtml)
 	case essence == svgType:
 		p.charset, p.how = xmlCharset(resp.Body, contentType)
 		r.document = p.document
 		r.open(resp.Body)
 		r.scan.reset(r.src, true)
 		r.markup()
-		r.declare(true)
+		r.declareCharset(true)
 	case essence == "text/css":
 		g := sniffPlain(resp.Body, contentType)
 		p.charset, p.how = g.charset, g.how
@@ -86,7 +86,7 @@ func xmlCharset(body []byte, contentType string) (charset, string) {
 	if g := declared(body, contentType); g.how != "" {
 		return g.charset, g.how
 	}
-	if cs, ok := xmlEncoding(body[:min(len(body), prescanned)]); ok {
+	if cs, ok := xmlEncoding(body[:min(len(body), prescanSize)]); ok {
 		return cs, howMeta
 	}
 	return utf8Charset, howDefault
@@ -96,12 +96,12 @@ func xmlCharset(body []byte, contentType string) (charset, string) {
 // replaced.
 type rewriter struct {
 	document
-	refer Refer
-	text  text
-	src   []byte // the document as it is read
-	mark  int    // bytes of the body's byte order mark
-	wide  bool   // src is the body in UTF-8
-	edits []edit
+	refer     Refer
+	text      text
+	src       []byte // the document as it is read
+	mark      int    // bytes of the body's byte order mark
+	converted bool   // src is the body in UTF-8
+	edits     []edit
 
 	local bool // a reference of the element has become a relative one
 }
@@ -113,12 +113,12 @@ type edit struct {
 }
 
 // A place is what a reference stands in, by which it is to be escaped.
-type place uint8
+type context uint8
 
 const (
-	inText      place = iota // a style sheet, or an element's raw text
-	inAttribute              // the value of one
-	inXML                    // text in XML
+	inText      context = iota // a style sheet, or an element's raw text
+	inAttribute                // the value of one
+	inXML                      // text in XML
 )
 
 func (r *rewriter) open(body []byte) {
@@ -127,12 +127,12 @@ func (r *rewriter) open(body []byte) {
 	}
 	r.src = body[r.mark:]
 	if r.charset.asciiBased() {
-		r.text.open(r.charset, r.charset, r.src)
+		r.text.init(r.charset, r.charset, r.src)
 		return
 	}
-	r.wide = true
+	r.converted = true
 	r.src = r.charset.decode(nil, r.src)
-	r.text.open(r.charset, utf8Charset, r.src)
+	r.text.init(r.charset, utf8Charset, r.src)
 }
 
 func (r *rewriter) replace(at extent, with string) {
@@ -144,7 +144,7 @@ func (r *rewriter) replace(at extent, with string) {
 func (r *rewriter) write(dst, body []byte) ([]byte, error) {
 	mark := body[:r.mark]
 	if r.mark == 0 && r.how == howHeader && strings.HasPrefix(r.charset.name, "utf-16") { // nothing else can declare it
-		for _, m := range marks {
+		for _, m := range byteOrderMarks {
 			if m.charset.name == r.charset.name {
 				mark = []byte(m.mark)
 			}
@@ -155,7 +155,7 @@ func (r *rewriter) write(dst, body []byte) ([]byte, error) {
 	if len(r.edits) == 0 {
 		return append(dst, body[r.mark:]...), nil
 	}
-	if !r.wide {
+	if !r.converted {
 		return r.apply(dst), nil
 	}
 	out, err := r.charset.enc.NewEncoder().Bytes(r.apply(nil))
@@ -192,14 +192,14 @@ func (r *rewriter) markup() {
 		default:
 			r.element()
 		}
-		if raw, ok := r.scan.attr(attrStyle); ok && namesSomething(raw) {
+		if raw, ok := r.scan.attr(attrStyle); ok && mayHaveURL(raw) {
 			r.styleAttribute(attrStyle, raw)
 		}
 		if r.scan.has(lazyAttrs) {
 			r.lazy()
 		}
 		if r.local {
-			r.dropGuards()
+			r.dropIntegrity()
 		}
 	}
 }
@@ -272,7 +272,7 @@ func (r *rewriter) lazy() {
 		case !ok:
 		case a == attrDataSrcset, a == attrDataLazySrcset:
 			r.srcset(a)
-		case a == attrDataBackground && namesSomething(raw):
+		case a == attrDataBackground && mayHaveURL(raw):
 			r.styleAttribute(a, raw)
 		case isLazyURL(raw):
 			r.url(a, r.scan.tag.lazyKind())
@@ -283,7 +283,7 @@ func (r *rewriter) lazy() {
 // modules replaces the names of modules, which lie in the document.
 func (r *rewriter) modules(names iter.Seq[[]byte]) {
 	for raw := range names {
-		to, ok := r.lead(moduleURL(r.text.decode(raw)), page.Script)
+		to, ok := r.replacement(moduleURL(r.text.decode(raw)), page.Script)
 		if !ok {
 			continue
 		}
@@ -326,22 +326,22 @@ func (r *rewriter) url(a attr, kind page.Kind) {
 }
 
 func (r *rewriter) urlAt(at extent, raw []byte, kind page.Kind) {
-	if len(raw) == 0 || len(raw) > maxValue || raw[0] == '#' && !r.based {
+	if len(raw) == 0 || len(raw) > maxValue || raw[0] == '#' && !r.hasBase {
 		return
 	}
-	if to, ok := r.lead(r.text.attr(raw), kind); ok {
+	if to, ok := r.replacement(r.text.attr(raw), kind); ok {
 		r.value(at, to)
 	}
 }
 
-// lead says what is to stand for a reference, unless that is what stands there.
-func (r *rewriter) lead(ref []byte, kind page.Kind) (string, bool) {
+// replacement says what is to stand for a reference, unless that is what stands there.
+func (r *rewriter) replacement(ref []byte, kind page.Kind) (string, bool) {
 	was := ref
 	if r.text.encoder != nil {
 		ref = r.text.query(ref)
 	}
 	u, err := r.base.Resolve(string(ref))
-	if err != nil || !u.Web() {
+	if err != nil || !u.IsHTTP() {
 		return "", false
 	}
 	to, ok := r.refer(u, kind)
@@ -374,7 +374,7 @@ func (r *rewriter) srcset(a attr) {
 		return
 	}
 	for c := range candidates(raw) {
-		if to, ok := r.lead(r.text.attr(c.url), page.Image); ok {
+		if to, ok := r.replacement(r.text.attr(c.url), page.Image); ok {
 			start := r.scan.values[a].start + offset(raw, c.url)
 			to = strings.ReplaceAll(to, ",", "%2C")
 			r.replace(extent{start, start + len(c.url)}, escapeIn(inAttribute, to))
@@ -383,16 +383,16 @@ func (r *rewriter) srcset(a attr) {
 }
 
 // escapeIn escapes a URL for the place where it stands beside other text.
-func escapeIn(in place, url string) string {
-	url = besides.Replace(url)
+func escapeIn(in context, url string) string {
+	url = contextEscaper.Replace(url)
 	if in == inText {
 		return url
 	}
 	return strings.ReplaceAll(url, "&", "&amp;")
 }
 
-// besides escapes what may be special to what a URL stands in.
-var besides = strings.NewReplacer("'", "%27", `"`, "%22", "(", "%28", ")", "%29", `\`, "%5C",
+// contextEscaper escapes what may be special to what a URL stands in.
+var contextEscaper = strings.NewReplacer("'", "%27", `"`, "%22", "(", "%28", ")", "%29", `\`, "%5C",
 	"<", "%3C", ">", "%3E", "`", "%60")
 
 func (r *rewriter) linkElement() {
@@ -422,7 +422,7 @@ func (r *rewriter) metaElement() {
 		if !ok || len(ref) == 0 {
 			return
 		}
-		if to, ok := r.lead(r.text.attr(ref), page.Refresh); ok {
+		if to, ok := r.replacement(r.text.attr(ref), page.Refresh); ok {
 			start := at.start + offset(content, ref)
 			r.replace(extent{start, start + len(ref)}, escapeIn(inAttribute, to))
 		}
@@ -432,13 +432,13 @@ func (r *rewriter) metaElement() {
 // srcdoc replaces the references of the document in an iframe's srcdoc attribute.
 func (r *rewriter) srcdoc() {
 	raw, ok := r.scan.attr(attrSrcdoc)
-	if !ok || r.inner == maxInner || len(raw) > maxValue {
+	if !ok || r.depth == maxInner || len(raw) > maxValue {
 		return
 	}
 	doc := bytes.Clone(r.text.attr(raw))
 	in := &rewriter{refer: r.refer, src: doc}
-	in.document = document{fallback: r.base, base: r.base, based: r.based, inner: r.inner + 1, charset: utf8Charset}
-	in.text.open(utf8Charset, utf8Charset, doc)
+	in.document = document{fallback: r.base, base: r.base, hasBase: r.hasBase, depth: r.depth + 1, charset: utf8Charset}
+	in.text.init(utf8Charset, utf8Charset, doc)
 	in.findBase()
 	in.scan.reset(doc, false)
 	in.markup()
@@ -455,7 +455,7 @@ func (r *rewriter) findBase() {
 		if raw, ok := r.scan.attr(attrHref); ok && r.scan.tag == tagBase && r.scan.space == inHTML && !r.scan.inTemplate() {
 			r.text.reset()
 			if base, err := r.fallback.Resolve(string(r.text.attr(raw))); err == nil {
-				r.base, r.based = base, true
+				r.base, r.hasBase = base, true
 			}
 			return
 		}
@@ -473,8 +473,8 @@ func (r *rewriter) styleAttribute(a attr, raw []byte) {
 	}
 	css := bytes.Clone(r.text.attr(raw))
 	in := &rewriter{refer: r.refer, src: css}
-	in.document = document{base: r.base, based: r.based}
-	in.text.open(utf8Charset, utf8Charset, css)
+	in.document = document{base: r.base, hasBase: r.hasBase}
+	in.text.init(utf8Charset, utf8Charset, css)
 	in.styles(css, 0, inText)
 	if len(in.edits) > 0 {
 		r.value(at, string(in.apply(nil)))
@@ -496,13 +496,13 @@ func (r *rewriter) foreignStyle() {
 }
 
 // styles replaces the references of a style sheet, which begins at a place of the document.
-func (r *rewriter) styles(css []byte, at int, in place) {
+func (r *rewriter) styles(css []byte, at int, in context) {
 	for raw, kind := range cssReferences(css) {
 		ref := unescapeCSS(r.text.decode(raw))
 		if len(ref) == 0 || ref[0] == '#' {
 			continue
 		}
-		if to, ok := r.lead(ref, kind); ok {
+		if to, ok := r.replacement(ref, kind); ok {
 			start := at + offset(css, raw)
 			r.replace(extent{start, start + len(raw)}, escapeIn(in, to))
 		}
@@ -519,8 +519,8 @@ func (r *rewriter) formAction() {
 	})
 }
 
-// dropGuards takes attributes away with which a browser would refuse a file.
-func (r *rewriter) dropGuards() {
+// dropIntegrity takes attributes away with which a browser would refuse a file.
+func (r *rewriter) dropIntegrity() {
 	switch r.scan.tag {
 	case tagLink, tagScript, tagImg, tagVideo, tagAudio, tagSource, tagImage:
 		r.eachAttribute(func(name []byte, all, _ extent) {
@@ -549,8 +549,8 @@ func (r *rewriter) eachAttribute(f func(name []byte, all, value extent)) {
 	}
 }
 
-// declare has the document say its charset, where only a header field has.
-func (r *rewriter) declare(xml bool) {
+// declareCharset has the document say its charset, where only a header field has.
+func (r *rewriter) declareCharset(xml bool) {
 	if r.how != howHeader || isASCII(r.src) || strings.HasPrefix(r.charset.name, "utf-16") {
 		return
 	}
@@ -604,7 +604,7 @@ func headStart(src []byte) (at int) {
 
 func (r *rewriter) declareStyle() {
 	const begin = `@charset "`
-	if r.how != howHeader || r.wide || isASCII(r.src) {
+	if r.how != howHeader || r.converted || isASCII(r.src) {
 		return
 	}
 	at := extent{}

@@ -52,7 +52,7 @@ func (r *robots) rules(in []byte, agent string, all bool) {
 			_, value, _ := bytes.Cut(in, []byte(":"))
 			var until time.Time
 			if until, in = date(value); mine {
-				r.until(until)
+				r.setUntil(until)
 			}
 			continue
 		}
@@ -94,8 +94,8 @@ func (r *robots) rule(name []byte) {
 	}
 }
 
-// until takes the earliest of several dates.
-func (r *robots) until(t time.Time) {
+// setUntil takes the earliest of several dates.
+func (r *robots) setUntil(t time.Time) {
 	if !t.IsZero() && (r.UnavailableAfter.IsZero() || t.Before(r.UnavailableAfter)) {
 		r.UnavailableAfter = t
 	}

@@ -36,8 +36,8 @@ func TestCut(t *testing.T) {
 			Header: http.Header{"Content-Type": {c.mediaType}}}
 		pg := &page.Page{}
 		_ = New(c.cfg).Parse(resp, pg) // a list that is cut is broken off
-		if pg.Cut != c.cut || !c.cut && len(pg.Links) != 100 {
-			t.Errorf("%s, %+v: %d links, cut %v", c.mediaType, c.cfg, len(pg.Links), pg.Cut)
+		if pg.MemoryCut != c.cut || !c.cut && len(pg.Links) != 100 {
+			t.Errorf("%s, %+v: %d links, cut %v", c.mediaType, c.cfg, len(pg.Links), pg.MemoryCut)
 		}
 	}
 }
@@ -46,8 +46,8 @@ func TestCut(t *testing.T) {
 func TestListsAreReadWhole(t *testing.T) {
 	list := "<urlset>" + strings.Repeat("<url><loc>/x</loc></url>", 1000)
 	resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(list[:3000]),
-		Header: http.Header{"Content-Type": {"text/xml"}},
-		Whole:  func() io.Reader { return strings.NewReader(list) }}
+		Header:   http.Header{"Content-Type": {"text/xml"}},
+		FullBody: func() io.Reader { return strings.NewReader(list) }}
 	pg := &page.Page{}
 	if err := New(Config{}).ParseList(resp, pg); err != nil || len(pg.Links) != 1000 {
 		t.Errorf("%d entries, %v", len(pg.Links), err)
@@ -61,7 +61,7 @@ func TestMaxWide(t *testing.T) {
 		Header: http.Header{"Content-Type": {"text/html; charset=utf-16le"}}}
 	for most, want := range map[int]int{0: 2, 40: 1} {
 		pg := &page.Page{}
-		if err := New(Config{MaxWide: most}).Parse(resp, pg); err != nil || len(pg.Links) != want {
+		if err := New(Config{MaxConverted: most}).Parse(resp, pg); err != nil || len(pg.Links) != want {
 			t.Errorf("most %d: %d links, %v", most, len(pg.Links), err)
 		}
 	}

@@ -12,16 +12,16 @@ type scanner struct {
 	src []byte
 	pos int
 
-	start       int // where the tag begins
-	tag         tag
-	closing     bool   // it is an end tag
-	ends        uint64 // a bit for each tag whose end is told, too
-	initials    uint32 // a bit for each letter with which the name of such a tag begins
-	space       namespace
-	selfClosing bool
-	content     []byte // the raw text of a title, character references and all
-	have        uint64 // a bit for each attribute that the tag has
-	values      [numAttrs]extent
+	start        int // where the tag begins
+	tag          tag
+	closing      bool   // it is an end tag
+	reportedEnds uint64 // a bit for each tag whose end is told, too
+	initials     uint32 // a bit for each letter with which the name of such a tag begins
+	space        namespace
+	selfClosing  bool
+	content      []byte // the raw text of a title, character references and all
+	have         uint64 // a bit for each attribute that the tag has
+	values       [numAttrs]extent
 
 	lead *lead // gets the text between the tags as long as it needs some
 	nest nesting
@@ -33,7 +33,7 @@ type scanner struct {
 type extent struct{ start, end int }
 
 func (s *scanner) reset(src []byte, xml bool) {
-	*s = scanner{src: src, xml: xml, ends: s.ends, initials: s.initials}
+	*s = scanner{src: src, xml: xml, reportedEnds: s.reportedEnds, initials: s.initials}
 	if xml {
 		s.prefixes = findPrefixes(src)
 	}
@@ -62,7 +62,7 @@ func (s *scanner) next() bool {
 			from := i
 			i = index(src, i, '<') + 1
 			if s.lead != nil {
-				s.gather(from, i-1)
+				s.gatherText(from, i-1)
 			}
 		}
 		if i >= len(src) {
@@ -180,7 +180,7 @@ func (s *scanner) endTag(i int) (end int, matters bool) {
 	if s.nest.depth > 0 {
 		s.nest.close(s.tag, s.xml)
 	}
-	return end, s.ends&(1<<s.tag) != 0
+	return end, s.reportedEnds&(1<<s.tag) != 0
 }
 
 // inTemplate reports whether the tag stands in a template element, whose content is no part of the document.
@@ -190,7 +190,7 @@ func (s *scanner) inTemplate() bool {
 		return false
 	}
 	in := scanner{src: before, xml: s.xml, prefixes: s.prefixes}
-	in.askEnd(tagTemplate, 't')
+	in.reportEnd(tagTemplate, 't')
 	depth := 0
 	for in.next() {
 		switch {
@@ -204,15 +204,15 @@ func (s *scanner) inTemplate() bool {
 	return depth > 0
 }
 
-// askEnd makes the ends of an element be told, whose name begins with that letter.
-func (s *scanner) askEnd(t tag, initial byte) {
-	s.ends |= 1 << t
+// reportEnd makes the ends of an element be told, whose name begins with that letter.
+func (s *scanner) reportEnd(t tag, initial byte) {
+	s.reportedEnds |= 1 << t
 	s.initials |= initialBit(initial)
 }
 
-// forgetEnd makes the ends of an element that has its initial to itself be passed over again.
-func (s *scanner) forgetEnd(t tag, initial byte) {
-	s.ends &^= 1 << t
+// ignoreEnd makes the ends of an element that has its initial to itself be passed over again.
+func (s *scanner) ignoreEnd(t tag, initial byte) {
+	s.reportedEnds &^= 1 << t
 	s.initials &^= initialBit(initial)
 }
 
@@ -292,15 +292,15 @@ func (s *scanner) attribute(start int, of tag) (end int) {
 	if a == attrOther || s.have&(1<<a) != 0 {
 		return end
 	}
-	if of.known() || a >= firstLazy || a == attrStyle && namesSomething(src[value.start:value.end]) {
+	if of.known() || a >= firstLazy || a == attrStyle && mayHaveURL(src[value.start:value.end]) {
 		s.have |= 1 << a
 		s.values[a] = value
 	}
 	return end
 }
 
-// namesSomething reports whether a style may have a url() in it.
-func namesSomething(style []byte) bool { return len(style) > 4 && bytes.IndexByte(style, '(') >= 0 }
+// mayHaveURL reports whether a style may have a url() in it.
+func mayHaveURL(style []byte) bool { return len(style) > 4 && bytes.IndexByte(style, '(') >= 0 }
 
 // value reads the attribute value at i and returns where it ends.
 func (s *scanner) value(i int) (value extent, end int) {

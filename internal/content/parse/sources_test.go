@@ -105,7 +105,7 @@ func FuzzSources(f *testing.F) {
 	f.Add([]byte("f('/a') `b/c.html` \"http://a.test/\" (see http://b.test/c).)"))
 	p := New(Config{MaxLinks: 20})
 	f.Fuzz(func(t *testing.T, in []byte) {
-		p.text.open(utf8Charset, utf8Charset, in)
+		p.text.init(utf8Charset, utf8Charset, in)
 		p.links.reset()
 		p.linkedData(in)
 		p.styles(in)

@@ -9,14 +9,14 @@ const maxInner = 3
 // has one of its own.
 func (p *Parser) srcdoc() {
 	raw, ok := p.scan.attr(attrSrcdoc)
-	if !ok || p.inner == maxInner {
+	if !ok || p.depth == maxInner {
 		return
 	}
 	doc := bytes.Clone(p.text.attr(raw))
 	outer, outerText := p.document, p.text
-	p.document = document{fallback: outer.base, base: outer.base, inner: outer.inner + 1, charset: utf8Charset}
+	p.document = document{fallback: outer.base, base: outer.base, depth: outer.depth + 1, charset: utf8Charset}
 	p.text = text{}
-	p.text.open(utf8Charset, utf8Charset, doc)
+	p.text.init(utf8Charset, utf8Charset, doc)
 	p.findBase(doc)
 	p.scan.reset(doc, false)
 	p.markup()
@@ -25,11 +25,11 @@ func (p *Parser) srcdoc() {
 
 // noframes reads the markup that stands for a frameset where no frames are shown.
 func (p *Parser) noframes() {
-	if p.inner == maxInner || len(p.scan.content) == 0 {
+	if p.depth == maxInner || len(p.scan.content) == 0 {
 		return
 	}
 	outer := p.document
-	p.inner, p.based, p.tentative, p.form, p.anchored.link = outer.inner+1, true, false, form{}, 0
+	p.depth, p.hasBase, p.tentative, p.form, p.anchored.link = outer.depth+1, true, false, form{}, 0
 	p.scan.reset(outer.scan.content, outer.scan.xml)
 	p.markup()
 	p.document = outer
@@ -42,12 +42,12 @@ func (x *extractor) findBase(doc []byte) {
 	}
 	touched := x.links.touched
 	x.scan.reset(doc, false)
-	for x.scan.next() && !x.based {
+	for x.scan.next() && !x.hasBase {
 		if x.scan.tag == tagBase && x.scan.space == inHTML && !x.scan.closing {
 			x.text.reset()
 			x.baseElement()
 		}
 	}
 	x.links.touched = touched
-	x.based = true
+	x.hasBase = true
 }

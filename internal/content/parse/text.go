@@ -33,8 +33,8 @@ const (
 	plain                    // it is UTF-8 without flaws: its pieces can be used as they are
 )
 
-// open begins a document that is to be read as in, and whose own charset is cs.
-func (t *text) open(cs, in charset, body []byte) {
+// init begins a document that is to be read as in, and whose own charset is cs.
+func (t *text) init(cs, in charset, body []byte) {
 	t.state, t.body, t.encoder, t.decoder = foreign, nil, nil, nil
 	if cs.isLegacy() {
 		t.encoder = cs.enc.NewEncoder()
@@ -56,12 +56,12 @@ func (t *text) asIs(raw []byte) bool {
 	case isText(raw):
 		return true
 	}
-	t.settle()
+	t.validate()
 	return t.state == plain
 }
 
-// settle looks at all of a document that should be UTF-8.
-func (t *text) settle() {
+// validate looks at all of a document that should be UTF-8.
+func (t *text) validate() {
 	if isText(t.body) {
 		t.state = plain
 		return

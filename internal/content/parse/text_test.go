@@ -23,9 +23,9 @@ func TestPieces(t *testing.T) {
 			doc = append(doc, parts[random.IntN(len(parts)-5*(1-flawed))]...)
 		}
 		var lazy, early text
-		lazy.open(utf8Charset, utf8Charset, doc)
-		early.open(utf8Charset, utf8Charset, doc)
-		early.settle()
+		lazy.init(utf8Charset, utf8Charset, doc)
+		early.init(utf8Charset, utf8Charset, doc)
+		early.validate()
 		for range 4 {
 			start := random.IntN(len(doc) + 1)
 			piece := doc[start : start+random.IntN(len(doc)-start+1)]

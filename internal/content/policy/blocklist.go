@@ -19,31 +19,31 @@ import (
 // with # do not count. The file is read again when it changes; while it has an error, the rules before hold. Beside
 // the file there are rules that may be put into force while a crawl runs.
 type BlockList struct {
-	own   atomic.Pointer[Blocks]
+	extra atomic.Pointer[BlockRules]
 	name  string // of the file; "": there is none
 	now   func() time.Time
 	warn  func(error)
-	rules atomic.Pointer[Blocks]
+	rules atomic.Pointer[BlockRules]
 
 	mu      sync.Mutex // guards below
 	checked time.Time
 	changed time.Time
 }
 
-// Blocks are rules of what is not to be fetched.
-type Blocks struct {
+// BlockRules are rules of what is not to be fetched.
+type BlockRules struct {
 	hosts    map[string]string // host → rule as written
 	patterns []*regexp.Regexp
 }
 
-const blockCheck = time.Second // how often the file is looked at
+const recheckInterval = time.Second // how often the file is looked at
 
 // ParseBlocks reads rules, one a text.
-func ParseBlocks(rules []string) (*Blocks, error) {
-	b := &Blocks{hosts: map[string]string{}}
+func ParseBlocks(rules []string) (*BlockRules, error) {
+	b := &BlockRules{hosts: map[string]string{}}
 	for _, r := range rules {
-		if len(r) > maxBlock {
-			return nil, fmt.Errorf("a rule has %d bytes: %d at most are wanted", len(r), maxBlock)
+		if len(r) > maxRule {
+			return nil, fmt.Errorf("a rule has %d bytes: %d at most are wanted", len(r), maxRule)
 		}
 		if strings.ContainsAny(r, "\r\n") {
 			return nil, fmt.Errorf("%q has several lines: a rule has one", r)
@@ -55,16 +55,16 @@ func ParseBlocks(rules []string) (*Blocks, error) {
 	return b, nil
 }
 
-const maxBlock = 4 << 10 // bytes of a rule that is no file's
+const maxRule = 4 << 10 // bytes of a rule that is no file's
 
-// Hosts reports whether the rules name hosts alone, so that what they forbid of a host is all or nothing.
-func (r *Blocks) Hosts() bool { return len(r.patterns) == 0 }
+// HostsOnly reports whether the rules name hosts alone, so that what they forbid of a host is all or nothing.
+func (r *BlockRules) HostsOnly() bool { return len(r.patterns) == 0 }
 
 // NewBlockList makes a list without a file.
 func NewBlockList() *BlockList { return &BlockList{} }
 
-// Put puts rules into force, beside those of the file, in place of those that were put before.
-func (b *BlockList) Put(rules *Blocks) { b.own.Store(rules) }
+// SetExtra puts rules into force, beside those of the file, in place of those that were put before.
+func (b *BlockList) SetExtra(rules *BlockRules) { b.extra.Store(rules) }
 
 // OpenBlockList reads the file at name. Later errors go to warn.
 func OpenBlockList(name string, now func() time.Time, warn func(error)) (*BlockList, error) {
@@ -91,8 +91,8 @@ func (b *BlockList) read() error {
 	return nil
 }
 
-func parseBlockList(r io.Reader) (*Blocks, error) {
-	rules := &Blocks{hosts: map[string]string{}}
+func parseBlockList(r io.Reader) (*BlockRules, error) {
+	rules := &BlockRules{hosts: map[string]string{}}
 	sc := bufio.NewScanner(r)
 	for n := 1; sc.Scan(); n++ {
 		line := strings.TrimSpace(sc.Text())
@@ -106,7 +106,7 @@ func parseBlockList(r io.Reader) (*Blocks, error) {
 	return rules, sc.Err()
 }
 
-func (r *Blocks) add(line string) error {
+func (r *BlockRules) add(line string) error {
 	if len(line) > 2 && line[0] == '/' && line[len(line)-1] == '/' {
 		re, err := regexp.Compile(line[1 : len(line)-1])
 		if err != nil {
@@ -136,7 +136,7 @@ func (b *BlockList) Match(u weburl.URL) string {
 	if b == nil {
 		return ""
 	}
-	if own := b.own.Load(); own != nil {
+	if own := b.extra.Load(); own != nil {
 		if why := own.Match(u); why != "" {
 			return why
 		}
@@ -149,7 +149,7 @@ func (b *BlockList) Match(u weburl.URL) string {
 }
 
 // Match returns the rule that forbids u, "" if none does.
-func (r *Blocks) Match(u weburl.URL) string {
+func (r *BlockRules) Match(u weburl.URL) string {
 	if len(r.hosts)+len(r.patterns) == 0 {
 		return ""
 	}
@@ -163,7 +163,7 @@ func (r *Blocks) Match(u weburl.URL) string {
 }
 
 // MatchHost returns the rule that forbids the whole host of u, "" if none does.
-func (r *Blocks) MatchHost(u weburl.URL) string {
+func (r *BlockRules) MatchHost(u weburl.URL) string {
 	for host := strings.TrimSuffix(u.Hostname(), "."); host != ""; {
 		if line, ok := r.hosts[host]; ok {
 			return line
@@ -180,7 +180,7 @@ func (b *BlockList) refresh() {
 	}
 	defer b.mu.Unlock()
 	now := b.now()
-	if now.Sub(b.checked) < blockCheck {
+	if now.Sub(b.checked) < recheckInterval {
 		return
 	}
 	b.checked = now

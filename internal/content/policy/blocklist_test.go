@@ -55,15 +55,15 @@ func TestBlockList(t *testing.T) {
 	check("http://bad.example/x", "")
 
 	rules, err := ParseBlocks([]string{" own.example ", `/\?sort=/`})
-	if err != nil || rules.Hosts() {
+	if err != nil || rules.HostsOnly() {
 		t.Fatal(err)
 	}
-	b.Put(rules) // beside the file's
+	b.SetExtra(rules) // beside the file's
 	check("http://www.own.example/", "own.example")
 	check("http://a.example/?sort=1", `/\?sort=/`)
 	check("http://good.example/", "good.example")
 	alone := NewBlockList()
-	alone.Put(rules)
+	alone.SetExtra(rules)
 	if got := alone.Match(parseURL(t, "http://own.example/")); got != "own.example" {
 		t.Errorf("without a file: %q", got)
 	}
@@ -77,7 +77,7 @@ func TestBlockList(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "a b", "/(/", "*", "example.com:8080", "example.com:443", "::1", "u@a.example",
 		"a.example?", "a.example#x", `a\b`, "a.example\nb.example",
-		"a.example\n", "a..%00", strings.Repeat("x", maxBlock+1)} {
+		"a.example\n", "a..%00", strings.Repeat("x", maxRule+1)} {
 		if _, err := ParseBlocks([]string{wrong}); err == nil {
 			t.Errorf("%.20q is a rule", wrong)
 		}

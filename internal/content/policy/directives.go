@@ -53,15 +53,15 @@ func (d Directives) Names() []string {
 
 // LinkRules are what a page asks for its links, as far as the crawl obeys.
 type LinkRules struct {
-	page string // why none is followed, "" if they are
-	rel  bool   // rel=nofollow counts
+	pageReason string // why none is followed, "" if they are
+	obeysRel   bool   // rel=nofollow counts
 }
 
 // Links returns what a page's directives ask for its links, but for those in d, which the crawl ignores.
 func (d Directives) Links(r *page.Robots) LinkRules {
-	rules := LinkRules{rel: d&RelNoFollow == 0}
+	rules := LinkRules{obeysRel: d&RelNoFollow == 0}
 	if r.NoFollow && d&NoFollow == 0 {
-		rules.page = asWritten(r)
+		rules.pageReason = quoteDirectives(r)
 	}
 	return rules
 }
@@ -71,19 +71,19 @@ func (d Directives) Links(r *page.Robots) LinkRules {
 func (r LinkRules) NoFollow(l *page.Link) string {
 	switch {
 	case l.Kind.Embed(), l.Kind == page.Redirect, l.Kind == page.Refresh:
-	case r.page != "":
-		return r.page
-	case l.NoFollow && r.rel:
+	case r.pageReason != "":
+		return r.pageReason
+	case l.NoFollow && r.obeysRel:
 		return "rel=" + l.Rel
 	}
 	return ""
 }
 
-// maxWritten bounds what is quoted of a page's directives: each of its links has that in its line.
-const maxWritten = 200
+// maxQuoted bounds what is quoted of a page's directives: each of its links has that in its line.
+const maxQuoted = 200
 
-// asWritten are a page's directives in its own words.
-func asWritten(r *page.Robots) string {
+// quoteDirectives are a page's directives in its own words.
+func quoteDirectives(r *page.Robots) string {
 	var all []string
 	if r.Meta != "" {
 		all = append(all, "robots meta element: "+r.Meta)
@@ -92,7 +92,7 @@ func asWritten(r *page.Robots) string {
 		all = append(all, "X-Robots-Tag: "+r.Header)
 	}
 	text := strings.Join(all, "; ")
-	return strings.ToValidUTF8(text[:min(len(text), maxWritten)], "")
+	return strings.ToValidUTF8(text[:min(len(text), maxQuoted)], "")
 }
 
 // Mark notes in a record what its page asks for, but for those in d, which the crawl ignores.

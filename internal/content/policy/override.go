@@ -23,7 +23,7 @@ type Override struct {
 	HostSettings
 	URLSettings
 
-	any []match // one must hold
+	conditions []condition // one must hold
 }
 
 // HostSettings are those that hold for a host as a whole.
@@ -48,14 +48,14 @@ type URLSettings struct {
 }
 
 // A match is a condition: each part of it that is there must hold.
-type match struct {
+type condition struct {
 	domain string         // a host, or one above it
 	host   *regexp.Regexp // the host, with its port if that is not the scheme's
 	name   string         // the same, where it has no *
 	url    *regexp.Regexp // part of the URL
 }
 
-func (m *match) holds(hostname, host, url string) bool {
+func (m *condition) holds(hostname, host, url string) bool {
 	switch {
 	case m.domain != "" && !isIn(hostname, m.domain):
 		return false
@@ -79,9 +79,9 @@ type Overrides struct{ set atomic.Pointer[overrideSet] }
 
 // An overrideSet is not changed any more.
 type overrideSet struct {
-	all    []*Override
-	byName map[string][]int // those that need this host, or domain
-	others []int            // that only a look at the URL can tell
+	all       []*Override
+	byName    map[string][]int // those that need this host, or domain
+	unindexed []int            // that only a look at the URL can tell
 }
 
 // NewOverrides makes a list of overrides, in the order in which they count.
@@ -95,14 +95,14 @@ func NewOverrides(all []*Override) *Overrides {
 func (o *Overrides) Set(all []*Override) {
 	s := &overrideSet{all: all, byName: map[string][]int{}}
 	for i, one := range all {
-		for _, m := range one.any {
+		for _, m := range one.conditions {
 			switch {
 			case m.domain != "":
 				s.byName[m.domain] = append(s.byName[m.domain], i)
 			case m.name != "":
 				s.byName[m.name] = append(s.byName[m.name], i)
 			default:
-				s.others = append(s.others, i)
+				s.unindexed = append(s.unindexed, i)
 			}
 		}
 	}
@@ -111,14 +111,14 @@ func (o *Overrides) Set(all []*Override) {
 
 // All are the overrides in their order. Do not change them.
 func (o *Overrides) All() []*Override {
-	if s := o.now(); s != nil {
+	if s := o.current(); s != nil {
 		return s.all
 	}
 	return nil
 }
 
-// now is nil where there are none.
-func (o *Overrides) now() *overrideSet {
+// current is nil where there are none.
+func (o *Overrides) current() *overrideSet {
 	if o == nil {
 		return nil
 	}
@@ -128,12 +128,12 @@ func (o *Overrides) now() *overrideSet {
 	return nil
 }
 
-// Some reports whether any override is one that f wants.
-func (o *Overrides) Some(f func(*Override) bool) bool { return slices.ContainsFunc(o.All(), f) }
+// Any reports whether any override is one that f wants.
+func (o *Overrides) Any(f func(*Override) bool) bool { return slices.ContainsFunc(o.All(), f) }
 
 // candidates are those that may match, in their order. The common case is that there is none.
 func (s *overrideSet) candidates(hostname, host string) []int {
-	found := s.others
+	found := s.unindexed
 	add := func(name string) {
 		if more := s.byName[name]; len(more) > 0 {
 			found = append(slices.Clip(found), more...)
@@ -146,7 +146,7 @@ func (s *overrideSet) candidates(hostname, host string) []int {
 		add(name)
 		_, name, _ = strings.Cut(name, ".")
 	}
-	if len(found) > len(s.others) {
+	if len(found) > len(s.unindexed) {
 		slices.Sort(found)
 		found = slices.Compact(found)
 	}
@@ -158,7 +158,7 @@ func (s *overrideSet) matching(host, url string, f func(*Override)) {
 	hostname := hostnameOf(host)
 	for _, i := range s.candidates(hostname, host) {
 		o := s.all[i]
-		if slices.ContainsFunc(o.any, func(m match) bool {
+		if slices.ContainsFunc(o.conditions, func(m condition) bool {
 			return (url != "" || m.url == nil) && m.holds(hostname, host, url)
 		}) {
 			f(o)
@@ -172,8 +172,8 @@ func hostnameOf(host string) string {
 }
 
 // OfHost is what a host, with its port if that is not the scheme's, has of its own.
-func (o *Overrides) OfHost(host string) (h HostSettings) {
-	if s := o.now(); s != nil {
+func (o *Overrides) ForHost(host string) (h HostSettings) {
+	if s := o.current(); s != nil {
 		s.matching(host, "", func(one *Override) { h.fill(&one.HostSettings) })
 	}
 	return h
@@ -190,9 +190,9 @@ func (h *HostSettings) fill(from *HostSettings) {
 	}
 }
 
-// OfURL is what a URL, in canonical form, has of its own beside its host.
-func (o *Overrides) OfURL(u weburl.URL) (s URLSettings) {
-	if set := o.now(); set != nil {
+// ForURL is what a URL, in canonical form, has of its own beside its host.
+func (o *Overrides) ForURL(u weburl.URL) (s URLSettings) {
+	if set := o.current(); set != nil {
 		set.matching(u.Host(), u.String(), func(one *Override) { s.fill(&one.URLSettings) })
 	}
 	return s
@@ -224,7 +224,7 @@ type Applied struct {
 
 // Explain says which settings of a URL, and of its host, which overrides give it, in their order.
 func (o *Overrides) Explain(u weburl.URL) (all []Applied) {
-	set := o.now()
+	set := o.current()
 	if set == nil {
 		return nil
 	}
@@ -239,8 +239,8 @@ func (o *Overrides) Explain(u weburl.URL) (all []Applied) {
 	return all
 }
 
-// Modes are the scopes that overrides have.
-func (o *Overrides) Modes() (modes []weburl.Mode) {
+// Scopes are the scopes that overrides have.
+func (o *Overrides) Scopes() (modes []weburl.Mode) {
 	for _, one := range o.All() {
 		if one.Scope != nil && !slices.Contains(modes, *one.Scope) {
 			modes = append(modes, *one.Scope)
@@ -249,59 +249,59 @@ func (o *Overrides) Modes() (modes []weburl.Mode) {
 	return modes
 }
 
-// depthOf is how deep a URL may lie; negative: without limit.
-func (r *Rules) depthOf(u weburl.URL) int {
-	if own := r.Overrides.OfURL(u).Depth; own != nil {
+// depthLimit is how deep a URL may lie; negative: without limit.
+func (r *Rules) depthLimit(u weburl.URL) int {
+	if own := r.Overrides.ForURL(u).Depth; own != nil {
 		return *own
 	}
 	return r.MaxDepth
 }
 
-// BoundDepth reports whether any override bounds the depth.
-func (o *Overrides) BoundDepth() bool {
-	return o.Some(func(one *Override) bool { return one.Depth != nil && *one.Depth >= 0 })
+// LimitsDepth reports whether any override bounds the depth.
+func (o *Overrides) LimitsDepth() bool {
+	return o.Any(func(one *Override) bool { return one.Depth != nil && *one.Depth >= 0 })
 }
 
-// BoundPages reports whether any override bounds the pages of a host.
-func (o *Overrides) BoundPages() bool {
-	return o.Some(func(one *Override) bool { return one.PagesPerHost != nil && *one.PagesPerHost > 0 })
+// LimitsPages reports whether any override bounds the pages of a host.
+func (o *Overrides) LimitsPages() bool {
+	return o.Any(func(one *Override) bool { return one.PagesPerHost != nil && *one.PagesPerHost > 0 })
 }
 
-// BoundBytes reports whether any override bounds the bytes of a host.
-func (o *Overrides) BoundBytes() bool {
-	return o.Some(func(one *Override) bool { return one.BytesPerHost != nil && *one.BytesPerHost > 0 })
+// LimitsBytes reports whether any override bounds the bytes of a host.
+func (o *Overrides) LimitsBytes() bool {
+	return o.Any(func(one *Override) bool { return one.BytesPerHost != nil && *one.BytesPerHost > 0 })
 }
 
-// Revisit reports whether any override has URLs visited again.
-func (o *Overrides) Revisit() bool {
-	return o.Some(func(one *Override) bool { return one.Recrawl != nil && one.Recrawl.Every > 0 })
+// Recrawls reports whether any override has URLs visited again.
+func (o *Overrides) Recrawls() bool {
+	return o.Any(func(one *Override) bool { return one.Recrawl != nil && one.Recrawl.Every > 0 })
 }
 
-// Kept is what a crawl has kept and counted from its start on, which some overrides need.
-type Kept struct {
+// Tracked is what a crawl has kept and counted from its start on, which some overrides need.
+type Tracked struct {
 	Scope          *weburl.Scope
 	Depth, Recrawl bool // nearer links; times of the next visits
 	Pages, Bytes   bool // by host
 	PerHost        int  // connections that a host may have at most
 }
 
-// CheckLate says which of some overrides cannot come into force while a crawl runs, for want of what they need.
-func (k *Kept) CheckLate(all []*Override) error {
+// CheckRuntime says which of some overrides cannot come into force while a crawl runs, for want of what they need.
+func (k *Tracked) CheckRuntime(all []*Override) error {
 	o := NewOverrides(all)
-	for _, mode := range o.Modes() {
+	for _, mode := range o.Scopes() {
 		if !k.Scope.Has(mode) {
-			return lateOverride("scope " + mode.String())
+			return needsRestart("scope " + mode.String())
 		}
 	}
 	switch {
-	case o.BoundDepth() && !k.Depth:
-		return lateOverride("depth")
-	case o.BoundPages() && !k.Pages:
-		return lateOverride("max-pages-per-host")
-	case o.BoundBytes() && !k.Bytes:
-		return lateOverride("max-bytes-per-host")
-	case o.Revisit() && !k.Recrawl:
-		return lateOverride("recrawl")
+	case o.LimitsDepth() && !k.Depth:
+		return needsRestart("depth")
+	case o.LimitsPages() && !k.Pages:
+		return needsRestart("max-pages-per-host")
+	case o.LimitsBytes() && !k.Bytes:
+		return needsRestart("max-bytes-per-host")
+	case o.Recrawls() && !k.Recrawl:
+		return needsRestart("recrawl")
 	}
 	for _, one := range all {
 		if one.PerHost != nil && *one.PerHost > k.PerHost {
@@ -312,7 +312,7 @@ func (k *Kept) CheckLate(all []*Override) error {
 	return nil
 }
 
-func lateOverride(what string) error {
+func needsRestart(what string) error {
 	return fmt.Errorf("an override with %s: a crawl that has begun without any takes it only from its next start on", what)
 }
 

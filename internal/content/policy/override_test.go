@@ -57,7 +57,7 @@ func TestWhichOverrideCounts(t *testing.T) {
 		{"https://bücher.test/", 3 * time.Second, -1, 0},
 	} {
 		u := parseURL(t, c.url)
-		host, own := o.OfHost(u.Host()), o.OfURL(u)
+		host, own := o.ForHost(u.Host()), o.ForURL(u)
 		if got := valueOr(host.Delay, 0); got != c.delay {
 			t.Errorf("%s: delay %v, want %v", c.url, got, c.delay)
 		}
@@ -175,12 +175,12 @@ func TestOverridesAgreeWithEachInTurn(t *testing.T) {
 			u := parseURL(t, "http://"+host()+pick("", ":81")+pick("/", "/p"))
 			want := -1
 			for _, one := range o.All() {
-				if slices.ContainsFunc(one.any, func(m match) bool { return m.holds(u.Hostname(), u.Host(), u.String()) }) {
+				if slices.ContainsFunc(one.conditions, func(m condition) bool { return m.holds(u.Hostname(), u.Host(), u.String()) }) {
 					want = *one.Depth
 					break
 				}
 			}
-			if got := valueOr(o.OfURL(u).Depth, -1); got != want {
+			if got := valueOr(o.ForURL(u).Depth, -1); got != want {
 				t.Fatalf("seed %d: %s has depth %d, want %d, of\n%s", seed, u, got, want, strings.Join(all, ""))
 			}
 		}
@@ -193,7 +193,7 @@ func TestRulesByOverrides(t *testing.T) {
 - {match: cdn.test, scope: any, depth: 1}
 - {match: a.test, scope: prefix}
 - {match: {host: www.b.test}, scope: domain, depth: unlimited}`)
-	scope := weburl.NewScope(weburl.ScopeHost, o.Modes()...)
+	scope := weburl.NewScope(weburl.ScopeHost, o.Scopes()...)
 	scope.AddSeed(parseURL(t, "http://a.test/docs/"))
 	scope.AddSeed(parseURL(t, "http://b.test/"))
 	rules := &Rules{Scope: scope, MaxDepth: 2, MaxRedirects: 5, Overrides: o}
@@ -219,16 +219,16 @@ func TestQuotaByOverrides(t *testing.T) {
 		host string
 		want Grant
 	}{{"few.test", Granted}, {"few.test", Granted}, {"few.test", NotNow}, {"a.test", Granted}, {"a.few.test", Granted}} {
-		if got := q.Take(c.host, ""); got != c.want {
+		if got := q.Acquire(c.host, ""); got != c.want {
 			t.Errorf("%d: a page of %s: %v, want %v", i, c.host, got, c.want)
 		}
 	}
-	q.Settle("few.test", "", true)
-	q.Settle("few.test", "", true)
-	if got := q.Take("few.test", ""); got != HostIsFull {
+	q.Finish("few.test", "", true)
+	q.Finish("few.test", "", true)
+	if got := q.Acquire("few.test", ""); got != HostIsFull {
 		t.Errorf("a third page: %v", got)
 	}
-	if !q.Counts() || NewQuota(Limits{Pages: 9}, 0).Counts() {
+	if !q.CountsPages() || NewQuota(Limits{Pages: 9}, 0).CountsPages() {
 		t.Error("pages are counted by host where there is a limit, and only there")
 	}
 }
@@ -238,11 +238,11 @@ func TestRecrawlByOverrides(t *testing.T) {
 		Overrides: overridesOf(t, `[{match: never.test, recrawl: never}, {match: /news/, recrawl: 10m}]`)}
 	for url, want := range map[string]time.Duration{"http://a.test/": time.Hour, "http://never.test/": 0,
 		"http://a.test/news": 10 * time.Minute, "http://never.test/news": 0} {
-		if got := r.Of(url).Every; got != want {
+		if got := r.IntervalFor(url).Every; got != want {
 			t.Errorf("%s: every %v, want %v", url, got, want)
 		}
 	}
-	if got, want := r.ShortestWait(), 10*time.Minute/bounds; got != want {
+	if got, want := r.ShortestWait(), 10*time.Minute/boundsFactor; got != want {
 		t.Errorf("shortest wait %v, want %v", got, want)
 	}
 }
@@ -263,7 +263,7 @@ func FuzzOverrides(f *testing.F) {
 			o.Redact(func(string) bool { return true }, "REDACTED")
 		}
 		o := NewOverrides(all)
-		o.OfHost("a.test:80")
+		o.ForHost("a.test:80")
 		o.Explain(parseURL(t, "http://a.test/x"))
 	})
 }
@@ -283,7 +283,7 @@ func BenchmarkOverridesOfURL(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				o.OfURL(u)
+				o.ForURL(u)
 			}
 		})
 	}

@@ -154,15 +154,15 @@ func readOverride(v any) (*Override, error) {
 	o := &Override{}
 	for _, item := range m {
 		if fmt.Sprint(item.Key) == keyMatch {
-			if err := o.readMatch(item.Value); err != nil {
+			if err := o.readConditions(item.Value); err != nil {
 				return nil, fmt.Errorf("match: %w", err)
 			}
 		}
 	}
-	if len(o.any) == 0 {
+	if len(o.conditions) == 0 {
 		return nil, errors.New("it has no match: say which hosts or URLs it is for, as in match: example.com")
 	}
-	byURL := slices.ContainsFunc(o.any, func(m match) bool { return m.url != nil })
+	byURL := slices.ContainsFunc(o.conditions, func(m condition) bool { return m.url != nil })
 	var keys []string
 	for _, item := range m {
 		key := fmt.Sprint(item.Key)
@@ -184,32 +184,32 @@ func readOverride(v any) (*Override, error) {
 	return o, nil
 }
 
-func (o *Override) readMatch(v any) error {
+func (o *Override) readConditions(v any) error {
 	var names []string
 	for _, one := range asList(v) {
-		var m match
+		var m condition
 		var name string
 		var err error
 		if parts, ok := one.(yaml.MapSlice); ok {
-			m, name, err = matchOf(parts)
+			m, name, err = conditionOf(parts)
 		} else {
 			name, err = scalar(one)
 			if err == nil {
-				m, err = plainMatch(name)
+				m, err = parseCondition(name)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		o.any = append(o.any, m)
+		o.conditions = append(o.conditions, m)
 		names = append(names, name)
 	}
 	o.Name = strings.Join(names, ", ")
 	return nil
 }
 
-// plainMatch reads what a line of a block file is: a host, with all below it, or a regular expression between slashes.
-func plainMatch(text string) (m match, err error) {
+// parseCondition reads what a line of a block file is: a host, with all below it, or a regular expression between slashes.
+func parseCondition(text string) (m condition, err error) {
 	if len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/' {
 		m.url, err = regexp.Compile(text[1 : len(text)-1])
 		return m, err
@@ -217,7 +217,7 @@ func plainMatch(text string) (m match, err error) {
 	return m, m.setDomain(text)
 }
 
-func matchOf(parts yaml.MapSlice) (m match, name string, err error) {
+func conditionOf(parts yaml.MapSlice) (m condition, name string, err error) {
 	var names []string
 	for _, p := range parts {
 		key := fmt.Sprint(p.Key)
@@ -248,7 +248,7 @@ func matchOf(parts yaml.MapSlice) (m match, name string, err error) {
 	return m, strings.Join(names, " and "), nil
 }
 
-func (m *match) setDomain(text string) error {
+func (m *condition) setDomain(text string) error {
 	name, err := hostName(strings.TrimPrefix(strings.TrimPrefix(text, "*"), "."))
 	if err == nil && hostnameOf(name) != strings.Trim(name, "[]") {
 		err = fmt.Errorf("%q has a port: write {host: %q}", text, text)
@@ -257,7 +257,7 @@ func (m *match) setDomain(text string) error {
 	return err
 }
 
-func (m *match) setHost(text string) (err error) {
+func (m *condition) setHost(text string) (err error) {
 	if !strings.Contains(text, "*") {
 		m.name, err = hostName(text)
 		return err

@@ -63,7 +63,7 @@ func Defer(rule, why string) Verdict { return Verdict{Rule: rule, Why: why, Defe
 
 // Judge judges a URL and the link that leads to it.
 func (r *Rules) Judge(u weburl.URL, l Link) Verdict {
-	own := r.Overrides.OfURL(u)
+	own := r.Overrides.ForURL(u)
 	if v := r.judgeURL(u, l, own.Scope); v.Refused() {
 		return v
 	}
@@ -84,11 +84,13 @@ func (r *Rules) Judge(u weburl.URL, l Link) Verdict {
 
 // JudgeURL judges the URL itself, however it was met.
 func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
-	return r.judgeURL(u, l, r.Overrides.OfURL(u).Scope)
+	return r.judgeURL(u, l, r.Overrides.ForURL(u).Scope)
 }
 
 // InScope judges a URL by the scope alone: its own, if an override gives it one.
-func (r *Rules) InScope(u weburl.URL) weburl.Verdict { return r.inScope(u, r.Overrides.OfURL(u).Scope) }
+func (r *Rules) InScope(u weburl.URL) weburl.Verdict {
+	return r.inScope(u, r.Overrides.ForURL(u).Scope)
+}
 
 func (r *Rules) inScope(u weburl.URL, own *weburl.Mode) weburl.Verdict {
 	if own != nil {
@@ -99,7 +101,7 @@ func (r *Rules) inScope(u weburl.URL, own *weburl.Mode) weburl.Verdict {
 
 // judgeURL is JudgeURL of a URL with a scope of its own, or nil.
 func (r *Rules) judgeURL(u weburl.URL, l Link, own *weburl.Mode) Verdict {
-	if !u.Web() {
+	if !u.IsHTTP() {
 		return Verdict{Rule: "scope", Why: "not http or https", OffHost: true}
 	}
 	if why := r.Block.Match(u); why != "" {
@@ -109,7 +111,7 @@ func (r *Rules) judgeURL(u weburl.URL, l Link, own *weburl.Mode) Verdict {
 		if r.Embeds && l.Kind.Embed() && l.Kind != page.Ping {
 			return Defer("embed", scope.Rule+", and embedded in what is no page of the crawl")
 		}
-		return Verdict{Rule: "scope", Why: scope.Rule, OffHost: !scope.Near}
+		return Verdict{Rule: "scope", Why: scope.Rule, OffHost: !scope.OnSeedHost}
 	}
 	if re := firstMatch(r.Exclude, u.String()); re != nil {
 		return Verdict{Rule: "exclude", Why: re.String()}
@@ -122,7 +124,7 @@ func (r *Rules) judgeURL(u weburl.URL, l Link, own *weburl.Mode) Verdict {
 
 // TooDeep reports whether a URL's depth is beyond the limit.
 func (r *Rules) TooDeep(u weburl.URL, depth int32) bool {
-	most := r.depthOf(u)
+	most := r.depthLimit(u)
 	return most >= 0 && int(depth) > most
 }
 
@@ -139,19 +141,19 @@ func (r *Rules) isRequisite(l Link) bool {
 	case l.Fetched:
 		return embedded || l.Kind == page.Redirect
 	case l.Kind == page.Redirect:
-		return embeds(l.Path) > 0
+		return trailingEmbeds(l.Path) > 0
 	case !embedded:
 		return false
 	}
 	if from, err := weburl.Parse(l.From); err != nil || r.InScope(from).In {
 		return err == nil
 	}
-	n := embeds(l.Path)
+	n := trailingEmbeds(l.Path)
 	return (l.Kind == page.CSS || l.Kind == page.Style) && n > 0 && n < maxNested
 }
 
-// embeds is how many hops at a path's end were to what is embedded, redirects not counted.
-func embeds(path string) (n int) {
+// trailingEmbeds is how many hops at a path's end were to what is embedded, redirects not counted.
+func trailingEmbeds(path string) (n int) {
 	for i := len(path) - 1; i >= 0; i-- {
 		switch path[i] {
 		case 'E':

@@ -18,7 +18,7 @@ type Quota struct {
 	mu       sync.Mutex // guards all
 	pages    int64      // 0: without limit
 	done     int64
-	taken    int64 // done or under way
+	used     int64 // done or under way
 	hosts    tally
 	domains  tally
 	bytes    byteTally
@@ -26,97 +26,97 @@ type Quota struct {
 }
 
 type byteTally struct {
-	most int64 // 0: without limit
-	own  *Overrides
-	got  map[string]int64 // nil without a limit
+	limit     int64 // 0: without limit
+	overrides *Overrides
+	received  map[string]int64 // nil without a limit
 }
 
 func newByteTally(most int64, own *Overrides) byteTally {
-	if most <= 0 && !own.BoundBytes() {
+	if most <= 0 && !own.LimitsBytes() {
 		return byteTally{}
 	}
 	return byteTally{most, own, map[string]int64{}}
 }
 
 func (t *byteTally) add(host string, n int64) {
-	if t.got == nil {
+	if t.received == nil {
 		return
 	}
-	if _, known := t.got[host]; !known {
+	if _, known := t.received[host]; !known {
 		host = strings.Clone(host)
 	}
-	t.got[host] += n
+	t.received[host] += n
 }
 
 func (t *byteTally) full(host string) bool {
-	if t.got == nil {
+	if t.received == nil {
 		return false
 	}
-	most := t.most
-	if own := t.own.OfHost(host).BytesPerHost; own != nil {
+	most := t.limit
+	if own := t.overrides.ForHost(host).BytesPerHost; own != nil {
 		most = *own
 	}
-	return most > 0 && t.got[host] >= most
+	return most > 0 && t.received[host] >= most
 }
 
 // A tally counts pages by a name.
 type tally struct {
-	most     int64            // 0: without limit
-	own      *Overrides       // of hosts that have others
-	done     *bounded.Counts  // nil without a limit
-	underWay map[string]int64 // by name
+	limit     int64            // 0: without limit
+	overrides *Overrides       // of hosts that have others
+	done      *bounded.Counts  // nil without a limit
+	inFlight  map[string]int64 // by name
 }
 
 func newTally(most int64, own *Overrides) tally {
-	if most <= 0 && !own.BoundPages() {
+	if most <= 0 && !own.LimitsPages() {
 		return tally{}
 	}
-	return tally{most: most, own: own, done: bounded.NewCounts(), underWay: map[string]int64{}}
+	return tally{limit: most, overrides: own, done: bounded.NewCounts(), inFlight: map[string]int64{}}
 }
 
-// counts reports whether there are limits.
-func (t *tally) counts() bool { return t.done != nil }
+// isLimited reports whether there are limits.
+func (t *tally) isLimited() bool { return t.done != nil }
 
-func (t *tally) mostOf(name string) int64 {
-	if own := t.own.OfHost(name).PagesPerHost; own != nil {
+func (t *tally) limitOf(name string) int64 {
+	if own := t.overrides.ForHost(name).PagesPerHost; own != nil {
 		return *own
 	}
-	return t.most
+	return t.limit
 }
 
 func (t *tally) get(name string) int64 {
-	if !t.counts() || name == "" {
+	if !t.isLimited() || name == "" {
 		return 0
 	}
 	return int64(t.done.Get(name))
 }
 
 func (t *tally) add(name string, pages int64) {
-	if t.counts() && name != "" {
+	if t.isLimited() && name != "" {
 		t.done.Set(name, uint32(min(t.get(name)+pages, math.MaxUint32)))
 	}
 }
 
 // full reports whether a name has reached its limit; may, whether it has once all pages in flight are answered.
 func (t *tally) full(name string) (full, may bool) {
-	if !t.counts() || name == "" {
+	if !t.isLimited() || name == "" {
 		return false, false
 	}
-	most := t.mostOf(name)
+	most := t.limitOf(name)
 	if most == 0 {
 		return false, false
 	}
 	n := t.get(name)
-	return n >= most, n+t.underWay[name] >= most
+	return n >= most, n+t.inFlight[name] >= most
 }
 
 // begin counts pages under way.
 func (t *tally) begin(name string, n int64) {
-	if !t.counts() || name == "" {
+	if !t.isLimited() || name == "" {
 		return
 	}
-	if t.underWay[name] += n; t.underWay[name] == 0 {
-		delete(t.underWay, name)
+	if t.inFlight[name] += n; t.inFlight[name] == 0 {
+		delete(t.inFlight, name)
 	}
 }
 
@@ -132,25 +132,25 @@ type Limits struct {
 
 // NewQuota makes one for a crawl that has done so many pages.
 func NewQuota(l Limits, done int64) *Quota {
-	return &Quota{pages: l.Pages, done: done, taken: done, hosts: newTally(l.PerHost, l.Overrides),
+	return &Quota{pages: l.Pages, done: done, used: done, hosts: newTally(l.PerHost, l.Overrides),
 		domains: newTally(l.PerDomain, nil), bytes: newByteTally(l.Bytes, l.Overrides)}
 }
 
-// Counts reports whether pages are counted by host. If not, no host can have a limit any more.
-func (q *Quota) Counts() bool { return q.hosts.counts() }
+// CountsPages reports whether pages are counted by host. If not, no host can have a limit any more.
+func (q *Quota) CountsPages() bool { return q.hosts.isLimited() }
 
-// Most is how many pages a host may give; 0: without limit.
-func (q *Quota) Most(host string) int64 { return q.hosts.mostOf(host) }
+// HostLimit is how many pages a host may give; 0: without limit.
+func (q *Quota) HostLimit(host string) int64 { return q.hosts.limitOf(host) }
 
-// Pages is how many the crawl may do in all; 0: without limit.
-func (q *Quota) Pages() int64 {
+// PageLimit is how many the crawl may do in all; 0: without limit.
+func (q *Quota) PageLimit() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.pages
 }
 
-// SetPages sets how many pages the crawl may do in all.
-func (q *Quota) SetPages(pages int64) {
+// SetPageLimit sets how many pages the crawl may do in all.
+func (q *Quota) SetPageLimit(pages int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.pages = pages
@@ -178,10 +178,10 @@ func (q *Quota) SetComplete() {
 }
 
 // OfHost is how many pages a host has given; false if that is not known.
-func (q *Quota) OfHost(host string) (int64, bool) {
+func (q *Quota) HostPages(host string) (int64, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.complete || !q.hosts.counts() {
+	if !q.complete || !q.hosts.isLimited() {
 		return 0, false
 	}
 	return q.hosts.get(host), true
@@ -192,16 +192,16 @@ type Grant uint8
 
 // The answers.
 const (
-	Granted      Grant = iota
-	NotNow             // pages under way may use up what is left, or give it back
-	CrawlIsFull        // the crawl has its pages
-	HostIsFull         // the host has its pages
-	DomainIsFull       // the host's registered domain has
-	HostHasBytes       // the host has its bytes
+	Granted       Grant = iota
+	NotNow              // pages under way may use up what is left, or give it back
+	CrawlIsFull         // the crawl has its pages
+	HostIsFull          // the host has its pages
+	DomainIsFull        // the host's registered domain has
+	HostBytesFull       // the host has its bytes
 )
 
-// Take asks for one page of a host, and of a registered domain; "" is one without limit.
-func (q *Quota) Take(host, domain string) Grant {
+// Acquire asks for one page of a host, and of a registered domain; "" is one without limit.
+func (q *Quota) Acquire(host, domain string) Grant {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	hostFull, hostMay := q.hosts.full(host)
@@ -210,26 +210,26 @@ func (q *Quota) Take(host, domain string) Grant {
 	case hostFull:
 		return HostIsFull
 	case q.bytes.full(host):
-		return HostHasBytes
+		return HostBytesFull
 	case domainFull:
 		return DomainIsFull
 	case q.pages > 0 && q.done >= q.pages:
 		return CrawlIsFull
-	case hostMay, domainMay, q.pages > 0 && q.taken >= q.pages:
+	case hostMay, domainMay, q.pages > 0 && q.used >= q.pages:
 		return NotNow
 	}
-	q.taken++
+	q.used++
 	q.hosts.begin(host, 1)
 	q.domains.begin(domain, 1)
 	return Granted
 }
 
 // CountsBytes reports whether bytes are counted by host. If not, no host can have a limit of them any more.
-func (q *Quota) CountsBytes() bool { return q.bytes.got != nil }
+func (q *Quota) CountsBytes() bool { return q.bytes.received != nil }
 
 // AddBytes adds bytes that a host has sent, in this run or an earlier one.
 func (q *Quota) AddBytes(host string, n int64) {
-	if q.bytes.got == nil {
+	if q.bytes.received == nil {
 		return
 	}
 	q.mu.Lock()
@@ -237,14 +237,14 @@ func (q *Quota) AddBytes(host string, n int64) {
 	q.bytes.add(host, n)
 }
 
-// Settle says what became of a page that Take granted, and reports whether the crawl has its pages now.
-func (q *Quota) Settle(host, domain string, answered bool) (full bool) {
+// Finish says what became of a page that Take granted, and reports whether the crawl has its pages now.
+func (q *Quota) Finish(host, domain string, answered bool) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.hosts.begin(host, -1)
 	q.domains.begin(domain, -1)
 	if !answered {
-		q.taken--
+		q.used--
 		return false
 	}
 	q.done++
@@ -257,7 +257,7 @@ func (q *Quota) Settle(host, domain string, answered bool) (full bool) {
 func (q *Quota) Reset(host string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.hosts.counts() {
+	if q.hosts.isLimited() {
 		q.hosts.done.Set(host, 0)
 	}
 }

@@ -9,26 +9,26 @@ func TestQuota(t *testing.T) {
 		want Grant
 	}{{"a", Granted}, {"a", Granted}, {"a", NotNow}, {"b", Granted}, {"b", NotNow}}
 	for i, s := range steps {
-		if got := q.Take(s.host, ""); got != s.want {
+		if got := q.Acquire(s.host, ""); got != s.want {
 			t.Errorf("step %d: %v, want %v", i, got, s.want)
 		}
 	}
-	q.Settle("a", "", false) // no answer: its page is given back
-	if got := q.Take("a", ""); got != Granted {
+	q.Finish("a", "", false) // no answer: its page is given back
+	if got := q.Acquire("a", ""); got != Granted {
 		t.Errorf("after a page was given back: %v", got)
 	}
 	for _, host := range []string{"a", "a"} {
-		q.Settle(host, "", true)
+		q.Finish(host, "", true)
 	}
-	if got := q.Take("a", ""); got != HostIsFull {
+	if got := q.Acquire("a", ""); got != HostIsFull {
 		t.Errorf("a host that has its pages: %v", got)
 	}
-	q.Settle("b", "", true)
-	if got := q.Take("c", ""); got != CrawlIsFull {
+	q.Finish("b", "", true)
+	if got := q.Acquire("c", ""); got != CrawlIsFull {
 		t.Errorf("after all pages: %v", got)
 	}
 	q = NewQuota(Limits{PerHost: 2}, 9)
-	if q.AddEarlier("a", 2); q.Take("a", "") != HostIsFull || q.Take("b", "") != Granted {
+	if q.AddEarlier("a", 2); q.Acquire("a", "") != HostIsFull || q.Acquire("b", "") != Granted {
 		t.Error("a host that had its pages in an earlier run has some left, or another has none")
 	}
 }
@@ -37,23 +37,23 @@ func TestQuota(t *testing.T) {
 func TestQuotaOfDomains(t *testing.T) {
 	q := NewQuota(Limits{PerDomain: 2}, 0)
 	for _, host := range []string{"a.example.com", "b.example.com"} {
-		if got := q.Take(host, "example.com"); got != Granted {
+		if got := q.Acquire(host, "example.com"); got != Granted {
 			t.Errorf("%s: %v", host, got)
 		}
 	}
-	if got := q.Take("c.example.com", "example.com"); got != NotNow {
+	if got := q.Acquire("c.example.com", "example.com"); got != NotNow {
 		t.Errorf("with all under way: %v", got)
 	}
-	q.Settle("a.example.com", "example.com", false)
-	q.Settle("b.example.com", "example.com", true)
+	q.Finish("a.example.com", "example.com", false)
+	q.Finish("b.example.com", "example.com", true)
 	q.AddEarlierOfDomain("example.com", 1)
-	if got := q.Take("c.example.com", "example.com"); got != DomainIsFull {
+	if got := q.Acquire("c.example.com", "example.com"); got != DomainIsFull {
 		t.Errorf("a domain that has its pages: %v", got)
 	}
 	for range 3 {
-		if got := q.Take("c.example.com", ""); got != Granted {
+		if got := q.Acquire("c.example.com", ""); got != Granted {
 			t.Errorf("without a limit: %v", got)
 		}
-		q.Settle("c.example.com", "", true)
+		q.Finish("c.example.com", "", true)
 	}
 }

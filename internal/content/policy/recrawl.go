@@ -16,7 +16,7 @@ import (
 type Recrawl struct {
 	Intervals []Interval // the first that matches a URL is its own; one that matches all counts last. None: no recrawl
 	// when nothing waits, sleep until something is due; otherwise what is due at the start is taken, and no more
-	Keep bool
+	Continuous bool
 
 	Overrides *Overrides // whose intervals go before these; nil: there are none
 }
@@ -34,11 +34,11 @@ type Interval struct {
 func DefaultInterval() Interval { return every(7 * 24 * time.Hour) }
 
 func every(d time.Duration) Interval {
-	return Interval{Every: d, Min: max(d/bounds, time.Second), Max: d * bounds}
+	return Interval{Every: d, Min: max(d/boundsFactor, time.Second), Max: d * boundsFactor}
 }
 
-// bounds is how many times shorter and longer than at first an interval becomes, unless it says otherwise.
-const bounds = 8
+// boundsFactor is how many times shorter and longer than at first an interval becomes, unless it says otherwise.
+const boundsFactor = 8
 
 // ParseInterval reads "EVERY", "EVERY,MIN,MAX" or "never", each with "REGEX=" before it or not. Times are those of Go,
 // and days (7d) and weeks (2w).
@@ -74,7 +74,7 @@ func ParseInterval(text string) (i Interval, err error) {
 	return i, nil
 }
 
-const longest = 100 * 365 * 24 * time.Hour / bounds
+const longest = 100 * 365 * 24 * time.Hour / boundsFactor
 
 func parseDays(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
@@ -92,11 +92,11 @@ func parseDays(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// Of is the interval of a URL.
-func (r *Recrawl) Of(url string) Interval {
-	if r.Overrides.now() != nil {
+// IntervalFor is the interval of a URL.
+func (r *Recrawl) IntervalFor(url string) Interval {
+	if r.Overrides.current() != nil {
 		if u, err := weburl.Parse(url); err == nil {
-			if own := r.Overrides.OfURL(u).Recrawl; own != nil {
+			if own := r.Overrides.ForURL(u).Recrawl; own != nil {
 				return *own
 			}
 		}
@@ -115,15 +115,15 @@ func (r *Recrawl) Of(url string) Interval {
 
 // ShortestWait is the shortest time after which a visit can be followed by another.
 func (r *Recrawl) ShortestWait() time.Duration {
-	return r.least(func(i Interval) time.Duration { return i.Min })
+	return r.shortest(func(i Interval) time.Duration { return i.Min })
 }
 
 // LeastMax is the least of the intervals' upper bounds.
 func (r *Recrawl) LeastMax() time.Duration {
-	return r.least(func(i Interval) time.Duration { return i.Max })
+	return r.shortest(func(i Interval) time.Duration { return i.Max })
 }
 
-func (r *Recrawl) least(of func(Interval) time.Duration) time.Duration {
+func (r *Recrawl) shortest(of func(Interval) time.Duration) time.Duration {
 	d := longest
 	for _, i := range r.Intervals {
 		if i.Every > 0 {
@@ -138,8 +138,8 @@ func (r *Recrawl) least(of func(Interval) time.Duration) time.Duration {
 	return d
 }
 
-// On reports whether there are recrawls at all.
-func (r *Recrawl) On() bool { return len(r.Intervals) > 0 }
+// Enabled reports whether there are recrawls at all.
+func (r *Recrawl) Enabled() bool { return len(r.Intervals) > 0 }
 
 // Never is when a URL is due that is not visited again.
 var Never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)

@@ -50,18 +50,18 @@ type Cache struct {
 	mu         sync.RWMutex // guards what follows
 	index      *bounded.Table[slot]
 	young, old generation
-	fixed      map[uint16]*Rules // rules of answers that need no text, by status
+	byStatus   map[uint16]*Rules // rules of answers that need no text, by status
 }
 
 // A slot is an origin's entry in the index.
 type slot struct {
-	until   uint32 // Unix seconds; 0: no entry
+	expires uint32 // Unix seconds; 0: no entry
 	segment uint32 // 0: the rules follow from the status alone
 	detail  uint32 // the status, or the frame's offset in its segment and asksDelay
 }
 
 // asksDelay marks, in slot.detail, rules with a crawl delay.
-const asksDelay = 1 << 31
+const delayBit = 1 << 31
 
 type generation struct {
 	entries map[string]entry
@@ -69,8 +69,8 @@ type generation struct {
 }
 
 type entry struct {
-	rules *Rules
-	until uint32
+	rules   *Rules
+	expires uint32
 }
 
 // NewCache returns an empty cache. What exceeds Config.MaxBytes is in a temporary file, until Close.
@@ -78,8 +78,8 @@ func NewCache(cfg Config) *Cache { return newCache(cfg, newScratchSegments()) }
 
 func newCache(cfg Config, s *segments) *Cache {
 	c := &Cache{cfg: cfg.withDefaults(), segments: s, young: generation{entries: map[string]entry{}},
-		fixed: map[uint16]*Rules{}}
-	c.index = bounded.NewTable(func(s slot) bool { return !c.valid(s.until) })
+		byStatus: map[uint16]*Rules{}}
+	c.index = bounded.NewTable(func(s slot) bool { return !c.valid(s.expires) })
 	return c
 }
 
@@ -87,7 +87,7 @@ func newCache(cfg Config, s *segments) *Cache {
 // expired.
 func Open(cfg Config) (*Cache, error) {
 	c := newCache(cfg, newFileSegments(cfg.Disk, cfg.Dir))
-	if err := c.segments.open(c.recall); err != nil {
+	if err := c.segments.open(c.load); err != nil {
 		return nil, fmt.Errorf("open the rules of robots.txt files in %s: %w", cfg.Dir, err)
 	}
 	c.segments.removeExpired(c.now())
@@ -121,12 +121,12 @@ func (c *Cache) Get(origin string) (*Rules, bool) {
 		s = c.index.Get(origin)
 	}
 	if !known {
-		e.until = s.until
+		e.expires = s.expires
 	}
-	fixed := c.fixed[uint16(s.detail)]
+	fixed := c.byStatus[uint16(s.detail)]
 	c.mu.RUnlock()
 	switch {
-	case !c.valid(e.until):
+	case !c.valid(e.expires):
 		return nil, false
 	case young:
 		return e.rules, true
@@ -147,7 +147,7 @@ func (c *Cache) Get(origin string) (*Rules, bool) {
 
 // read reads an origin's rules from disk. An answer that cannot be read is unknown.
 func (c *Cache) read(origin string, s slot) (*Rules, bool) {
-	f, err := c.segments.read(s.segment, s.detail&^asksDelay)
+	f, err := c.segments.read(s.segment, s.detail&^delayBit)
 	if err != nil || string(f.origin) != origin {
 		return nil, false
 	}
@@ -157,9 +157,9 @@ func (c *Cache) read(origin string, s slot) (*Rules, bool) {
 // Answer records an answer to GET /robots.txt, as [FromStatus] reads it, and returns the rules.
 func (c *Cache) Answer(origin string, status int, body []byte) *Rules {
 	r := FromStatus(status, body, c.cfg.Agent)
-	f := frame{until: uint32(c.expiry(r).Unix()), status: uint16(status), origin: []byte(origin), text: body}
+	f := frame{expires: uint32(c.expiry(r).Unix()), status: uint16(status), origin: []byte(origin), text: body}
 	if f.needsText = !r.empty() && status >= 200 && status <= 299; f.needsText {
-		_, f.asksDelay = r.Delay()
+		_, f.hasDelay = r.Delay()
 	} else {
 		f.text = nil
 	}
@@ -169,7 +169,7 @@ func (c *Cache) Answer(origin string, status int, body []byte) *Rules {
 	c.drop(origin)
 	c.set(origin, s)
 	if f.needsText {
-		c.store(strings.Clone(origin), entry{r, f.until}) // an origin may be part of a page's text
+		c.store(strings.Clone(origin), entry{r, f.expires}) // an origin may be part of a page's text
 	}
 	return r
 }
@@ -177,8 +177,8 @@ func (c *Cache) Answer(origin string, status int, body []byte) *Rules {
 // write writes an answer to disk, if it has text or a later run needs it, and returns its index entry. That is empty
 // where the disk fails: then the rules are in memory only, and once they are dropped there, robots.txt is fetched again.
 func (c *Cache) write(f *frame, temporary bool) slot {
-	s := slot{until: f.until, detail: uint32(f.status)}
-	if !f.needsText && (temporary || !c.segments.lasting()) {
+	s := slot{expires: f.expires, detail: uint32(f.status)}
+	if !f.needsText && (temporary || !c.segments.isPersistent()) {
 		return s
 	}
 	segment, at, err := c.segments.write(f, c.now())
@@ -188,24 +188,24 @@ func (c *Cache) write(f *frame, temporary bool) slot {
 	case err != nil:
 		return slot{}
 	}
-	return slot{until: f.until, segment: segment, detail: at | f.delayBit()}
+	return slot{expires: f.expires, segment: segment, detail: at | f.delayBit()}
 }
 
 // set writes an index entry. The caller holds mu.
 func (c *Cache) set(origin string, s slot) {
 	c.index.Set(origin, s)
-	if status := uint16(s.detail); s.segment == 0 && c.fixed[status] == nil {
-		c.fixed[status] = FromStatus(int(status), nil, c.cfg.Agent)
+	if status := uint16(s.detail); s.segment == 0 && c.byStatus[status] == nil {
+		c.byStatus[status] = FromStatus(int(status), nil, c.cfg.Agent)
 	}
 }
 
-// recall adds an answer of an earlier run to the index.
-func (c *Cache) recall(segment, at uint32, f *frame) {
+// load adds an answer of an earlier run to the index.
+func (c *Cache) load(segment, at uint32, f *frame) {
 	now := c.now()
-	if f.until <= now || f.until > now+uint32(c.cfg.TTL/time.Second)+1 { // or the clock was set back
+	if f.expires <= now || f.expires > now+uint32(c.cfg.TTL/time.Second)+1 { // or the clock was set back
 		return
 	}
-	s := slot{until: f.until, detail: uint32(f.status)}
+	s := slot{expires: f.expires, detail: uint32(f.status)}
 	if f.needsText {
 		s.segment, s.detail = segment, at|f.delayBit()
 	}
@@ -218,7 +218,7 @@ func (c *Cache) EachDelay(f func(origin string, delay time.Duration)) {
 	var slots []slot
 	c.mu.RLock()
 	c.index.Each(func(s slot) {
-		if s.segment != 0 && s.detail&asksDelay != 0 && c.valid(s.until) {
+		if s.segment != 0 && s.detail&delayBit != 0 && c.valid(s.expires) {
 			slots = append(slots, s)
 		}
 	})
@@ -227,7 +227,7 @@ func (c *Cache) EachDelay(f func(origin string, delay time.Duration)) {
 		return cmp.Or(cmp.Compare(a.segment, b.segment), cmp.Compare(a.detail, b.detail))
 	})
 	for _, s := range slots {
-		answer, err := c.segments.read(s.segment, s.detail&^asksDelay)
+		answer, err := c.segments.read(s.segment, s.detail&^delayBit)
 		if err != nil {
 			continue
 		}

@@ -72,16 +72,16 @@ func (r *Rules) Clean(url string) string {
 
 // cleanQuery is the query of a URL, of which head is the rest, without meaningless parameters.
 func (r *Rules) cleanQuery(head, query string) string {
-	lines := r.cleaning(head)
+	lines := r.cleanParamsFor(head)
 	if len(lines) == 0 {
 		return query
 	}
 	params := strings.Split(query, "&")
-	return strings.Join(slices.DeleteFunc(params, func(p string) bool { return isMeaningless(p, lines) }), "&")
+	return strings.Join(slices.DeleteFunc(params, func(p string) bool { return isListed(p, lines) }), "&")
 }
 
-// cleaning are the lines that speak of a URL without query.
-func (r *Rules) cleaning(url string) (lines []*CleanParam) {
+// cleanParamsFor are the lines that speak of a URL without query.
+func (r *Rules) cleanParamsFor(url string) (lines []*CleanParam) {
 	target := normalTarget(Target(url))
 	for i := range r.clean {
 		if matches(r.clean[i].pattern, target) {
@@ -91,7 +91,7 @@ func (r *Rules) cleaning(url string) (lines []*CleanParam) {
 	return lines
 }
 
-func isMeaningless(param string, lines []*CleanParam) bool {
+func isListed(param string, lines []*CleanParam) bool {
 	name, _, _ := strings.Cut(param, "=")
 	return slices.ContainsFunc(lines, func(c *CleanParam) bool { return slices.Contains(c.Params, name) })
 }

@@ -9,10 +9,10 @@ import (
 // A frame is an answer as a segment has it: the length of the body and its CRC-32C, four bytes each, little-endian,
 // then the body: expiry, flags and status, the origin's length and the origin, and the text.
 type frame struct {
-	until     uint32 // Unix seconds
+	expires   uint32 // Unix seconds
 	status    uint16
 	needsText bool // the rules do not follow from the status alone
-	asksDelay bool
+	hasDelay  bool
 	origin    []byte
 	text      []byte
 }
@@ -33,8 +33,8 @@ var (
 func (f *frame) rules(agent string) *Rules { return FromStatus(int(f.status), f.text, agent) }
 
 func (f *frame) delayBit() uint32 {
-	if f.asksDelay {
-		return asksDelay
+	if f.hasDelay {
+		return delayBit
 	}
 	return 0
 }
@@ -42,13 +42,13 @@ func (f *frame) delayBit() uint32 {
 func (f *frame) append(b []byte) []byte {
 	head := len(b)
 	b = append(b, make([]byte, frameHead)...)
-	b = binary.LittleEndian.AppendUint32(b, f.until)
+	b = binary.LittleEndian.AppendUint32(b, f.expires)
 	b = binary.LittleEndian.AppendUint16(b, f.status)
 	var flags byte
 	if f.needsText {
 		flags |= flagText
 	}
-	if f.asksDelay {
+	if f.hasDelay {
 		flags |= flagDelay
 	}
 	b = binary.AppendUvarint(append(b, flags), uint64(len(f.origin)))
@@ -73,8 +73,8 @@ func (f *frame) parse(head, body []byte) error {
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(head[4:]) || len(body) < 8 {
 		return errFrame
 	}
-	f.until, f.status = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint16(body[4:])
-	f.needsText, f.asksDelay = body[6]&flagText != 0, body[6]&flagDelay != 0
+	f.expires, f.status = binary.LittleEndian.Uint32(body), binary.LittleEndian.Uint16(body[4:])
+	f.needsText, f.hasDelay = body[6]&flagText != 0, body[6]&flagDelay != 0
 	size, n := binary.Uvarint(body[7:])
 	body = body[7:]
 	if n <= 0 || size > uint64(len(body)-n) {

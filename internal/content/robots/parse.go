@@ -29,7 +29,7 @@ type parser struct {
 	named     bool   // a line named the agent
 	forMine   bool   // the lines at hand are for the agent
 	forAny    bool   // the lines at hand are for "*"
-	ruled     bool   // the next User-agent line begins a new group
+	hasRules  bool   // the next User-agent line begins a new group
 	sitemaps  []string
 	clean     []CleanParam
 	cleaned   int // names in clean
@@ -53,10 +53,10 @@ func (p *parser) line(line string) {
 	case userAgent:
 		p.begin(value)
 	case allow, disallow:
-		p.ruled = p.forMine || p.forAny
+		p.hasRules = p.forMine || p.forAny
 		p.each(func(g *group) { g.add(rule{number: p.number, allow: is == allow}, line, value) })
 	case crawlDelay:
-		p.each(func(g *group) { g.slow(parseDelay(value)) })
+		p.each(func(g *group) { g.setDelay(parseDelay(value)) })
 	case requestRate:
 		p.each(func(g *group) { g.rate(parseRate(value)) })
 	case sitemap:
@@ -74,8 +74,8 @@ func (p *parser) line(line string) {
 // begin reads a User-agent line. Those that follow each other begin one group together; only Allow and Disallow end the
 // run.
 func (p *parser) begin(value string) {
-	if p.ruled {
-		p.forMine, p.forAny, p.ruled = false, false, false
+	if p.hasRules {
+		p.forMine, p.forAny, p.hasRules = false, false, false
 	}
 	switch {
 	case value == "*" || len(value) > 1 && value[0] == '*' && strings.IndexByte(space, value[1]) >= 0:
@@ -117,7 +117,7 @@ func (p *parser) finish() *Rules {
 	slices.SortStableFunc(g.rules, byPrecedence)
 	if !g.hasDelay {
 		for _, r := range g.rates {
-			g.slow(r.Delay(), true)
+			g.setDelay(r.Delay(), true)
 		}
 	}
 	return &Rules{text: string(g.text), rules: slices.Clone(g.rules), sitemaps: p.sitemaps, clean: p.clean,
@@ -171,12 +171,12 @@ func (g *group) put(u rule, pattern string) {
 		g.text = appendNormal(g.text, pattern, true)
 		u.patternLen = uint16(len(g.text) - int(u.pattern))
 	}
-	u.odd = !isCanonical(string(g.text[u.pattern : u.pattern+uint32(u.patternLen)]))
+	u.nonCanonical = !isCanonical(string(g.text[u.pattern : u.pattern+uint32(u.patternLen)]))
 	g.rules = append(g.rules, u)
 }
 
-// slow takes in a delay; the longest counts.
-func (g *group) slow(d time.Duration, ok bool) {
+// setDelay takes in a delay; the longest counts.
+func (g *group) setDelay(d time.Duration, ok bool) {
 	if ok {
 		g.delay, g.hasDelay = max(g.delay, d), true
 	}

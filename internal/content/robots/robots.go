@@ -42,7 +42,7 @@ type rule struct {
 	lineLen, patternLen uint16
 	priority            uint16 // octets of the pattern as written, non-ASCII ones escaped
 	allow               bool
-	odd                 bool // the pattern is not as in canonical URLs
+	nonCanonical        bool // the pattern is not as in canonical URLs
 }
 
 // Allowed says whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see [Target]).
@@ -72,7 +72,7 @@ func (r *Rules) match(target string, plain bool) (ok bool, by Line) {
 	for i := range r.rules {
 		u := &r.rules[i]
 		pattern := r.text[u.pattern : u.pattern+uint32(u.patternLen)]
-		if plain && u.odd {
+		if plain && u.nonCanonical {
 			pattern = canonical(pattern)
 		}
 		if matches(pattern, target) {
@@ -98,17 +98,17 @@ func (r *Rules) Sitemaps() []string { return r.sitemaps }
 func (r *Rules) Temporary() bool { return r.temporary }
 
 // AllowAll are rules that allow everything. why, at most 1 KiB of it, is what Allowed gives as the rule.
-func AllowAll(why string) *Rules { return always(true, why) }
+func AllowAll(why string) *Rules { return singleRule(true, why) }
 
 // DisallowAll are temporary rules that allow nothing but /robots.txt. why is as for AllowAll.
 func DisallowAll(why string) *Rules {
-	r := always(false, why)
+	r := singleRule(false, why)
 	r.temporary = true
 	return r
 }
 
-// always makes one rule for "/", which every path begins with.
-func always(allow bool, why string) *Rules {
+// singleRule makes one rule for "/", which every path begins with.
+func singleRule(allow bool, why string) *Rules {
 	why = strings.ToValidUTF8(why[:min(len(why), 1<<10)], "")
 	return &Rules{text: "/" + why, rules: []rule{{line: 1, lineLen: uint16(len(why)), patternLen: 1, priority: 1,
 		allow: allow}}}

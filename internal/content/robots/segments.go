@@ -32,12 +32,12 @@ type segments struct {
 
 // A segment is a stretch of answers.
 type segment struct {
-	id    uint32
-	size  uint32
-	until uint32 // of all answers the latest expiry
-	in    io.ReaderAt
-	out   io.Writer
-	close func() error
+	id      uint32
+	size    uint32
+	expires uint32 // of all answers the latest expiry
+	in      io.ReaderAt
+	out     io.Writer
+	close   func() error
 }
 
 const (
@@ -56,8 +56,8 @@ func newFileSegments(disk vfs.FS, dir string) *segments {
 	return &segments{disk: disk, dir: dir, max: segmentSize, all: map[uint32]*segment{}}
 }
 
-// lasting reports whether answers outlive the process.
-func (s *segments) lasting() bool { return s.scratch == nil }
+// isPersistent reports whether answers outlive the process.
+func (s *segments) isPersistent() bool { return s.scratch == nil }
 
 func (s *segments) name(id uint32) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%08d%s", id, segmentSuffix))
@@ -131,14 +131,14 @@ func (s *segments) load(seg *segment, f func(segment, at uint32, answer *frame))
 		}
 		f(seg.id, seg.size, &answer)
 		seg.size += uint32(frameHead + n)
-		seg.until = max(seg.until, answer.until)
+		seg.expires = max(seg.expires, answer.expires)
 	}
 }
 
 // openFile opens a segment's file, without what is behind its last whole frame.
 func (s *segments) openFile(seg *segment) error {
 	name := s.name(seg.id)
-	if err := vfs.CutBack(s.disk, name, int64(seg.size)); err != nil {
+	if err := vfs.TruncateTo(s.disk, name, int64(seg.size)); err != nil {
 		return err
 	}
 	out, err := s.disk.Append(name)
@@ -202,7 +202,7 @@ func (s *segments) write(f *frame, now uint32) (segment, at uint32, err error) {
 	}
 	at = seg.size
 	seg.size += uint32(len(s.buf))
-	seg.until = max(seg.until, f.until)
+	seg.expires = max(seg.expires, f.expires)
 	return seg.id, at, nil
 }
 
@@ -242,7 +242,7 @@ func (s *segments) removeExpired(now uint32) {
 
 func (s *segments) removeExpiredLocked(now uint32) {
 	for _, seg := range s.all {
-		if seg != s.last && seg.until <= now {
+		if seg != s.last && seg.expires <= now {
 			_ = s.remove(seg) // a file that stays is tried again by the next run
 		}
 	}

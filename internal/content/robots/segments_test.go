@@ -190,7 +190,7 @@ func TestAFullDiskForgetsRulesOnly(t *testing.T) {
 
 func FuzzSegment(f *testing.F) {
 	f.Add([]byte(segmentMagic))
-	answer := frame{until: 1 << 31, status: 200, needsText: true, asksDelay: true, origin: []byte("http://a"),
+	answer := frame{expires: 1 << 31, status: 200, needsText: true, hasDelay: true, origin: []byte("http://a"),
 		text: []byte("User-agent: *\nCrawl-delay: 3")}
 	f.Add(answer.append([]byte(segmentMagic)))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -14,16 +14,16 @@ import (
 const (
 	maxAreas      = 64      // of a domain
 	maxAreaCopies = 1 << 16 // of a domain
-	copiesAPlace  = 8       // copies with the memory of a place in a tree
+	copiesPerNode = 8       // copies with the memory of a place in a tree
 )
 
 type areas struct {
-	of     map[string]int32    // numbers from 1, by host and directory
-	copies map[uint64]struct{} // hashes of an area and the page that was copied
+	numbers map[string]int32    // numbers from 1, by host and directory
+	copies  map[uint64]struct{} // hashes of an area and the page that was copied
 }
 
-// places returns the memory of the areas, in places of a tree.
-func (a *areas) places() int { return len(a.of) + len(a.copies)/copiesAPlace }
+// memory returns the memory of the areas, in places of a tree.
+func (a *areas) memory() int { return len(a.numbers) + len(a.copies)/copiesPerNode }
 
 // directoryOf returns the host and the directory of a URL, with the final slash.
 func directoryOf(u weburl.URL) string {
@@ -34,8 +34,8 @@ func directoryOf(u weburl.URL) string {
 
 // number returns the innermost area that contains a directory, or 0.
 func (a *areas) number(directory string) int32 {
-	for directory != "" && len(a.of) > 0 {
-		if n := a.of[directory]; n > 0 {
+	for directory != "" && len(a.numbers) > 0 {
+		if n := a.numbers[directory]; n > 0 {
 			return n
 		}
 		directory = directory[:strings.LastIndexByte(directory[:len(directory)-1], '/')+1]
@@ -44,23 +44,23 @@ func (a *areas) number(directory string) int32 {
 }
 
 func (a *areas) add(directory string) {
-	if a.of == nil {
-		a.of = map[string]int32{}
+	if a.numbers == nil {
+		a.numbers = map[string]int32{}
 	}
-	a.of[strings.Clone(directory)] = int32(len(a.of)) + 1
+	a.numbers[strings.Clone(directory)] = int32(len(a.numbers)) + 1
 }
 
-// Entered makes the directory of u an area if it was entered from outside. page is the URL of the page that links to u,
+// AddArea makes the directory of u an area if it was entered from outside. page is the URL of the page that links to u,
 // "" for a seed. The caller ensures that this page is not vain.
-func (d *Detector) Entered(u weburl.URL, page string) {
+func (d *Detector) AddArea(u weburl.URL, page string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	dom, directory := d.domain(u), directoryOf(u)
-	if directory == "" || len(dom.areas.of) >= maxAreas || dom.areas.of[directory] > 0 {
+	if directory == "" || len(dom.areas.numbers) >= maxAreas || dom.areas.numbers[directory] > 0 {
 		return
 	}
 	from, err := weburl.Parse(page)
-	if err == nil && from.Host() != "" && d.domain(from) == dom && d.endOf(from, dom) == d.endOf(u, dom) {
+	if err == nil && from.Host() != "" && d.domain(from) == dom && d.endNode(from, dom) == d.endNode(u, dom) {
 		return
 	}
 	dom.areas.add(directory)
@@ -86,8 +86,8 @@ func (d *Detector) FirstCopy(u, of weburl.URL) bool {
 	if dom.areas.copies == nil {
 		dom.areas.copies = map[uint64]struct{}{}
 	}
-	before := dom.areas.places()
+	before := dom.areas.memory()
 	dom.areas.copies[key] = struct{}{}
-	d.size += dom.areas.places() - before
+	d.size += dom.areas.memory() - before
 	return true
 }

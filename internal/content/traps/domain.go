@@ -9,7 +9,7 @@ import (
 
 // What names of a domain are kept as they are; others of their place are {word}. So a site that makes up names has not
 // more patterns than one that does not.
-var mostNames = [...]int{16, 128, 8, 4} // hosts, then directories by their depth; below these none
+var maxNames = [...]int{16, 128, 8, 4} // hosts, then directories by their depth; below these none
 
 // A domain is what is known of a registered domain.
 type domain struct {
@@ -44,7 +44,7 @@ type node struct {
 
 	tried, fresh uint32 // answers that were judged, and those that were new
 	branches     uint32 // children below which any was judged
-	good         uint32 // of these, those below which one was new
+	productive   uint32 // of these, those below which one was new
 	end          *budget
 	budget       budget // end's
 }
@@ -70,22 +70,22 @@ func (n *node) add(c *node) {
 		n.index[c.name] = c
 	} else if n.children > fewChildren {
 		n.index = map[string]*node{}
-		for c := range n.each() {
+		for c := range n.all() {
 			n.index[c.name] = c
 		}
 	}
 }
 
-// each goes through a place's children.
-func (n *node) each() iter.Seq[*node] {
+// all goes through a place's children.
+func (n *node) all() iter.Seq[*node] {
 	return func(yield func(*node) bool) {
 		for c := n.first; c != nil && yield(c); c = c.next {
 		}
 	}
 }
 
-// ends makes the place the end of URLs.
-func (n *node) ends(b budget) {
+// setEnd makes the place the end of URLs.
+func (n *node) setEnd(b budget) {
 	n.budget = b
 	n.end = &n.budget
 }
@@ -93,22 +93,22 @@ func (n *node) ends(b budget) {
 // A walk goes down a domain's tree along a URL.
 type walk struct {
 	*scratch
-	domain *domain
-	limit  int // nodes that the domain may have
-	make   bool
-	exact  bool // to where the names lead, whatever is known of what lies there
-	loops  bool
-	vain   bool // hardly anything below the directory where it is was new
-	ended  bool // in the rest of such a directory
+	domain   *domain
+	limit    int // nodes that the domain may have
+	make     bool
+	exact    bool // to where the names lead, whatever is known of what lies there
+	loops    bool
+	hopeless bool // hardly anything below the directory where it is was new
+	inRest   bool // in the rest of such a directory
 }
 
 // step goes to a child, which is made if it is to be; false if there is none.
 func (w *walk) step(name string, plain bool, most int) bool {
 	at := w.path[len(w.path)-1]
 	child := at.child(name)
-	w.judge(at)
-	if w.vain && !w.exact && w.lost(child, plain, at.names < most) {
-		name, plain, w.ended = rest, false, true
+	w.updateHopeless(at)
+	if w.hopeless && !w.exact && w.mergesIntoRest(child, plain, at.names < most) {
+		name, plain, w.inRest = rest, false, true
 		child = at.child(name)
 	}
 	if child == nil && plain && (at.names >= most || w.domain.nodes >= w.limit) {
@@ -132,61 +132,61 @@ func (w *walk) step(name string, plain bool, most int) bool {
 	return true
 }
 
-// lost reports whether a child of a place in vain has no budget of its own: it is a name that brought nothing, or it is
+// mergesIntoRest reports whether a child of a place in vain has no budget of its own: it is a name that brought nothing, or it is
 // new. A new name at a host's root has one, as long as there is room.
-func (w *walk) lost(child *node, plain, room bool) bool {
+func (w *walk) mergesIntoRest(child *node, plain, room bool) bool {
 	if child == nil {
 		return !plain || !room || len(w.path) != 2
 	}
 	return plain && child.tried > 0 && child.fresh == 0
 }
 
-// judge says whether it is in vain to tell patterns below a place apart: a place with many branches of which hardly any
+// updateHopeless says whether it is in vain to tell patterns below a place apart: a place with many branches of which hardly any
 // has brought anything, or the nearest directory of which enough is known. Of whole hosts' pages nothing is said.
-func (w *walk) judge(at *node) {
+func (w *walk) updateHopeless(at *node) {
 	switch {
-	case len(w.path) >= 2 && at.branches >= hopelessAfter && at.good <= at.branches/hopelessShare:
-		w.vain = true
+	case len(w.path) >= 2 && at.branches >= hopelessAfter && at.productive <= at.branches/hopelessShare:
+		w.hopeless = true
 	case len(w.path) <= 2:
 	case at.tried >= hopelessAfter:
-		w.vain = at.fresh <= at.tried/hopelessShare
+		w.hopeless = at.fresh <= at.tried/hopelessShare
 	case at.tried >= suspectAfter && at.fresh > at.tried/suspectShare:
-		w.vain = false
+		w.hopeless = false
 	}
 }
 
 // last is where the walk has come to.
 func (w *walk) last() *node { return w.path[len(w.path)-1] }
 
-// along goes from the root to where a URL ends; false if that is not there.
-func (w *walk) along(u weburl.URL) bool {
+// follow goes from the root to where a URL ends; false if that is not there.
+func (w *walk) follow(u weburl.URL) bool {
 	w.path, w.names = append(w.path[:0], &w.domain.root), w.names[:0]
 	name, _, _ := strings.Cut(w.domain.name, ":") // without a port
 	if strings.HasPrefix(w.domain.name, "[") {
 		name = u.Hostname()
 	}
 	sub := strings.TrimSuffix(strings.TrimSuffix(u.Hostname(), name), ".")
-	host, plain := w.shape(sub)
-	if !w.step(host, plain && sub != "", mostNames[0]) {
+	host, plain := w.classify(sub)
+	if !w.step(host, plain && sub != "", maxNames[0]) {
 		return false
 	}
-	segments := w.cut(u.Path())
+	segments := w.splitPath(u.Path())
 	for i, s := range segments {
-		name, plain := w.shape(s)
+		name, plain := w.classify(s)
 		most := 0
-		if i+1 < len(mostNames) {
-			most = mostNames[i+1]
+		if i+1 < len(maxNames) {
+			most = maxNames[i+1]
 		}
 		switch last := i == len(segments)-1; {
 		case s == loop || s == endless:
 			name, plain = s, false
 		case last && plain && s != "": // names of pages are many; what they end with tells kinds apart
-			name, plain = w.page(s), false
+			name, plain = w.classifyPage(s), false
 		}
 		if !w.step(name, plain && s != "", most) {
 			return false
 		}
-		if w.ended {
+		if w.inRest {
 			return true
 		}
 	}
@@ -196,16 +196,16 @@ func (w *walk) along(u weburl.URL) bool {
 	return true
 }
 
-// cut cuts a path into its segments, of which the last is "" where it ends with a slash. What goes round or has no
+// splitPath cuts a path into its segments, of which the last is "" where it ends with a slash. What goes round or has no
 // end is cut short.
-func (w *walk) cut(path string) []string {
+func (w *walk) splitPath(path string) []string {
 	w.segments = w.segments[:0]
 	for s := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		w.segments = append(w.segments, s)
 	}
 	all := w.segments
 	for i := range all {
-		if once, round := goesRound(all[:i+1]); round && all[i] != "" {
+		if once, round := findCycle(all[:i+1]); round && all[i] != "" {
 			w.loops = true
 			return append(all[:once], loop)
 		}
@@ -217,8 +217,8 @@ func (w *walk) cut(path string) []string {
 	return all
 }
 
-// page is the class of a page's name, with what it ends with.
-func (s *scratch) page(name string) string {
+// classifyPage is the class of a page's name, with what it ends with.
+func (s *scratch) classifyPage(name string) string {
 	s.buf = append(append(s.buf[:0], word...), extension(name)...)
 	return s.text(s.buf)
 }

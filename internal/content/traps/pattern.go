@@ -19,12 +19,12 @@ const (
 )
 
 const (
-	maxSegments = 20 // of a path; what follows is endless
-	maxLiteral  = 40 // bytes of a name that is kept as it is
-	maxKeys     = 8  // of a query
-	minID       = 10 // bytes of digits and letters that are an id where they are mixed
-	rounds      = 3  // that a path goes through the same segments until it is a loop
-	maxRound    = 4  // segments of such a round
+	maxSegments    = 20 // of a path; what follows is endless
+	maxLiteral     = 40 // bytes of a name that is kept as it is
+	maxKeys        = 8  // of a query
+	minID          = 10 // bytes of digits and letters that are an id where they are mixed
+	minCycles      = 3  // that a path goes through the same segments until it is a loop
+	maxCycleLength = 4  // segments of such a round
 )
 
 // A scratch is where walks are made: it is used again for each, so that a page costs no memory.
@@ -66,9 +66,9 @@ func (s *scratch) domain(host string) string {
 	return name
 }
 
-// shape is a segment of a path, or a label of a host, with classes in the place of what changes. plain reports whether
+// classify is a segment of a path, or a label of a host, with classes in the place of what changes. plain reports whether
 // it is a name without any.
-func (s *scratch) shape(segment string) (shape string, plain bool) {
+func (s *scratch) classify(segment string) (shape string, plain bool) {
 	if isWord(segment) {
 		if len(segment) > maxLiteral {
 			return word, false
@@ -170,19 +170,19 @@ func isDigit(c byte) bool { return c-'0' <= 9 }
 
 func isAlnum(c byte) bool { return isDigit(c) || (c|0x20)-'a' < 26 }
 
-// goesRound reports whether the last of some segments ends a round that the path has gone through several times, as
+// findCycle reports whether the last of some segments ends a round that the path has gone through several times, as
 // /a/b/a/b/a/b has, and how many segments there are until the first has ended. Numbers may stand side by side: tiles of
 // maps are named so.
-func goesRound(segments []string) (once int, round bool) {
+func findCycle(segments []string) (once int, round bool) {
 	n := len(segments)
-	for size := 1; size <= maxRound && size*rounds <= n; size++ {
+	for size := 1; size <= maxCycleLength && size*minCycles <= n; size++ {
 		same, named := true, false
-		for i := n - size*(rounds-1); i < n && same; i++ {
+		for i := n - size*(minCycles-1); i < n && same; i++ {
 			same = segments[i] == segments[i-size]
 			named = named || strings.Trim(segments[i], "0123456789") != ""
 		}
 		if same && named {
-			return n - size*(rounds-1), true
+			return n - size*(minCycles-1), true
 		}
 	}
 	return 0, false
@@ -196,7 +196,7 @@ func (s *scratch) query(query string) string {
 		if key = strings.Map(plainKey, key); len(key) > maxLiteral {
 			key = word
 		} else {
-			key, _ = s.shape(key)
+			key, _ = s.classify(key)
 		}
 		s.keys = append(s.keys, key)
 		if len(s.keys) > 4*maxKeys {

@@ -23,13 +23,13 @@ type DomainState struct {
 
 // A PatternState is a pattern's part of a [State].
 type PatternState struct {
-	Names  []string `json:"names"` // from the host to the query
-	Tried  uint32   `json:"tried"`
-	Fresh  uint32   `json:"new"`
-	Left   int32    `json:"left"`
-	Closed bool     `json:"closed,omitempty"`
+	Names     []string `json:"names"` // from the host to the query
+	Tried     uint32   `json:"tried"`
+	Fresh     uint32   `json:"new"`
+	Remaining int32    `json:"left"`
+	Suspected bool     `json:"closed,omitempty"`
 
-	Strangers uint32 `json:"strangers,omitempty"`
+	CrossHost uint32 `json:"strangers,omitempty"`
 	Endless   bool   `json:"endless,omitempty"`
 }
 
@@ -40,7 +40,7 @@ func (d *Detector) State() *State {
 	s := &State{}
 	for _, all := range []map[string]*domain{d.old, d.young} {
 		for _, dom := range all {
-			if kept := dom.state(d.few()); len(kept.Patterns) > 0 || len(kept.Hosts)+len(kept.Names) > 0 {
+			if kept := dom.state(d.fewHosts()); len(kept.Patterns) > 0 || len(kept.Hosts)+len(kept.Names) > 0 {
 				s.Domains = append(s.Domains, kept)
 			}
 		}
@@ -56,7 +56,7 @@ func (dom *domain) state(few int) DomainState {
 		var g gatherer
 		g.gather(&dom.root)
 		s.Patterns = g.found
-		s.Areas = slices.Sorted(maps.Keys(dom.areas.of))
+		s.Areas = slices.Sorted(maps.Keys(dom.areas.numbers))
 	}
 	return s
 }
@@ -65,16 +65,16 @@ func (dom *domain) state(few int) DomainState {
 type gatherer struct {
 	found []PatternState
 	names []string // on the way to where it is
-	kept  []string // those of patterns, one after the other
+	arena []string // those of patterns, one after the other
 	sort  []*node  // children of the places on the way
 }
 
 func (g *gatherer) gather(n *node) {
 	if b := n.end; b != nil && b.tried > 0 {
-		begin := len(g.kept)
-		g.kept = append(g.kept, g.names...)
-		g.found = append(g.found, PatternState{Names: g.kept[begin:len(g.kept):len(g.kept)], Tried: b.tried,
-			Fresh: b.fresh, Left: b.left, Closed: b.closed, Strangers: b.strangers, Endless: b.endless})
+		begin := len(g.arena)
+		g.arena = append(g.arena, g.names...)
+		g.found = append(g.found, PatternState{Names: g.arena[begin:len(g.arena):len(g.arena)], Tried: b.tried,
+			Fresh: b.fresh, Remaining: b.remaining, Suspected: b.suspected, CrossHost: b.crossHost, Endless: b.endless})
 	}
 	begin := len(g.sort)
 	for c := n.first; c != nil; c = c.next {
@@ -110,7 +110,7 @@ func (d *Detector) Restore(s *State) {
 			dom.restore(&kept.Patterns[j])
 		}
 		d.young[dom.name] = dom
-		d.size += 1 + dom.nodes + dom.hosts.places() + dom.areas.places()
+		d.size += 1 + dom.nodes + dom.hosts.memory() + dom.areas.memory()
 	}
 }
 
@@ -126,6 +126,6 @@ func (dom *domain) restore(p *PatternState) {
 	for _, n := range w.path {
 		n.count(p.Tried, p.Fresh)
 	}
-	w.last().ends(budget{left: min(p.Left, maxBudget), tried: p.Tried, fresh: p.Fresh, closed: p.Closed,
-		strangers: p.Strangers, endless: p.Endless})
+	w.last().setEnd(budget{remaining: min(p.Remaining, maxBudget), tried: p.Tried, fresh: p.Fresh, suspected: p.Suspected,
+		crossHost: p.CrossHost, endless: p.Endless})
 }

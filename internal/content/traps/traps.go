@@ -39,7 +39,7 @@
 // vain are never excluded.
 //
 // Hosts have queues of their own, so the order between hosts carries no information. If many hosts of a domain have the
-// same patterns, a pattern is also endless after [maxStrangers] vain pages found on vain pages of other hosts.
+// same patterns, a pattern is also endless after [maxCrossHost] vain pages found on vain pages of other hosts.
 //
 // # Bounds
 //
@@ -88,7 +88,7 @@ const (
 	startBudget   = 20 // of a pattern of which nothing is known
 	suspectBudget = 3  // of one whose path goes round, or beside which nothing new was found
 	maxBudget     = 32
-	gain          = 8 // for what is new
+	gainNew       = 8 // for what is new
 	costSame      = 2 // for what has the same text as another page
 	costNear      = 1 // for what has nearly the same
 
@@ -100,7 +100,7 @@ const (
 
 	maxVain      = 8  // pages in vain in a row that led to a URL, from which on its pattern is endless
 	someVain     = 2  // of these, from which on a pattern's URLs are fetched one by one
-	maxStrangers = 32 // pages in vain of a pattern of many hosts, each found on one of another host
+	maxCrossHost = 32 // pages in vain of a pattern of many hosts, each found on one of another host
 )
 
 // An Outcome is what came of a URL that was to be fetched.
@@ -108,10 +108,10 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Nothing Outcome = iota // no answer, or one that says nothing of the pattern: an error, a redirect
-	Fresh                  // a page with a text of its own
-	Near                   // nearly that of another page of the domain
-	Same                   // that of another page of the domain
+	Inconclusive  Outcome = iota // no answer, or one that says nothing of the pattern: an error, a redirect
+	NewText                      // a page with a text of its own
+	NearDuplicate                // nearly that of another page of the domain
+	Duplicate                    // that of another page of the domain
 )
 
 // A Verdict says what is to become of a URL.
@@ -119,10 +119,10 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	Fetch Verdict = iota
-	Wait          // for what is under way
-	Defer         // until nothing else waits at the host
-	Cut           // leave it out: the pattern has no end
+	Fetch   Verdict = iota
+	Wait            // for what is under way
+	Defer           // until nothing else waits at the host
+	Exclude         // leave it out: the pattern has no end
 )
 
 // A Detector is what is known of all domains. Its methods may be called by many goroutines at once.
@@ -162,12 +162,12 @@ func (d *Detector) Domain(u weburl.URL) string {
 
 // A budget is what a pattern may still fetch in vain.
 type budget struct {
-	left      int32  // of the budget
-	underWay  int32  // URLs that are being fetched
+	remaining int32  // of the budget
+	inFlight  int32  // URLs that are being fetched
 	tried     uint32 // answers that were judged
 	fresh     uint32 // of these, those that were new
-	strangers uint32 // of these, those in vain that were found on a page in vain of another host
-	closed    bool   // it was used up: the pattern is suspected; what is new opens it again
+	crossHost uint32 // of these, those in vain that were found on a page in vain of another host
+	suspected bool   // it was used up: the pattern is suspected; what is new opens it again
 	endless   bool
 }
 
@@ -178,20 +178,20 @@ type Source struct {
 	Deferred bool       // nothing else waits at its host
 }
 
-// Enter asks for a URL before anything is asked of its host, for what is known of its pattern: Fetch, or Defer or Cut
+// Precheck asks for a URL before anything is asked of its host, for what is known of its pattern: Fetch, or Defer or Cut
 // and why.
-func (d *Detector) Enter(u weburl.URL, s Source) (Verdict, string) {
+func (d *Detector) Precheck(u weburl.URL, s Source) (Verdict, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := walk{scratch: &d.scratch, domain: d.domain(u), limit: d.cfg.Patterns}
-	if !w.along(u) {
+	if !w.follow(u) {
 		return Fetch, ""
 	}
 	end := w.last().end
-	if end == nil || !end.closed || d.released[w.pattern()] {
+	if end == nil || !end.suspected || d.released[w.pattern()] {
 		return Fetch, ""
 	}
-	if v, why := d.suspect(&w, u, s); v != Wait {
+	if v, why := d.judgeSuspect(&w, u, s); v != Wait {
 		return v, why
 	}
 	return Fetch, ""
@@ -199,45 +199,45 @@ func (d *Detector) Enter(u weburl.URL, s Source) (Verdict, string) {
 
 // A Trial is a URL that is being fetched, for Settle. The zero value is none.
 type Trial struct {
-	of       *node // where its pattern ends
-	stranger bool  // it was found on a page in vain of another host
+	end       *node // where its pattern ends
+	crossHost bool  // it was found on a page in vain of another host
 }
 
-// Ask asks for a URL that is to be fetched now, and says why where it is deferred or cut off. Settle is to be told what
+// Admit asks for a URL that is to be fetched now, and says why where it is deferred or cut off. Settle is to be told what
 // came of the trial, whatever that is.
-func (d *Detector) Ask(u weburl.URL, s Source) (Verdict, Trial, string) {
+func (d *Detector) Admit(u weburl.URL, s Source) (Verdict, Trial, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := d.walkTo(u)
 	end := w.last().end
 	switch {
-	case !end.closed && (end.left >= startBudget || end.underWay < end.left):
+	case !end.suspected && (end.remaining >= startBudget || end.inFlight < end.remaining):
 	case d.released[w.pattern()]:
-	case !end.closed:
+	case !end.suspected:
 		return Wait, Trial{}, ""
 	default:
-		if v, why := d.suspect(&w, u, s); v != Fetch {
+		if v, why := d.judgeSuspect(&w, u, s); v != Fetch {
 			return v, Trial{}, why
 		}
 		w = d.walkTo(u) // suspect has walked elsewhere
 	}
-	end.underWay++
+	end.inFlight++
 	return Fetch, Trial{w.last(), s.Vain > 0 && s.From.Host() != u.Host()}, ""
 }
 
-// suspect decides on a URL of a suspected pattern, where w ends. The walk is of no use afterwards.
-func (d *Detector) suspect(w *walk, u weburl.URL, s Source) (Verdict, string) {
+// judgeSuspect decides on a URL of a suspected pattern, where w ends. The walk is of no use afterwards.
+func (d *Detector) judgeSuspect(w *walk, u weburl.URL, s Source) (Verdict, string) {
 	if !s.Deferred {
 		return Defer, ""
 	}
 	end, why := w.last().end, evidence(w)
-	of := d.patternOf(s.From, w.domain)
+	of := d.budgetOf(s.From, w.domain)
 	if s.Vain == 0 && of != end {
 		return Fetch, "" // a page that is not of the pattern links to it
 	}
 	stranger := s.Vain > 0 && s.From.Host() != u.Host()
-	if s.Vain < maxVain && end.strangers < maxStrangers && !end.endless {
-		if (stranger || s.Vain > someVain) && end.underWay > 0 {
+	if s.Vain < maxVain && end.crossHost < maxCrossHost && !end.endless {
+		if (stranger || s.Vain > someVain) && end.inFlight > 0 {
 			return Wait, ""
 		}
 		return Fetch, ""
@@ -246,51 +246,51 @@ func (d *Detector) suspect(w *walk, u weburl.URL, s Source) (Verdict, string) {
 	if of != nil && s.Vain > 1 { // the page before was found in vain, too
 		of.endless = true
 	}
-	return Cut, why
+	return Exclude, why
 }
 
-// patternOf is the budget of a page's pattern, nil if nothing is known of it or it is of another domain.
-func (d *Detector) patternOf(page weburl.URL, dom *domain) *budget {
+// budgetOf is the budget of a page's pattern, nil if nothing is known of it or it is of another domain.
+func (d *Detector) budgetOf(page weburl.URL, dom *domain) *budget {
 	if page.Host() == "" || d.domain(page) != dom {
 		return nil
 	}
-	if n := d.endOf(page, dom); n != nil {
+	if n := d.endNode(page, dom); n != nil {
 		return n.end
 	}
 	return nil
 }
 
-// endOf is where a URL of a domain ends, nil if that is not known.
-func (d *Detector) endOf(u weburl.URL, dom *domain) *node {
+// endNode is where a URL of a domain ends, nil if that is not known.
+func (d *Detector) endNode(u weburl.URL, dom *domain) *node {
 	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns}
-	if !w.along(u) {
+	if !w.follow(u) {
 		return nil
 	}
 	return w.last()
 }
 
-// Settle says what came of a trial, once.
-func (d *Detector) Settle(t Trial, o Outcome) {
-	if t.of == nil {
+// Finish says what came of a trial, once.
+func (d *Detector) Finish(t Trial, o Outcome) {
+	if t.end == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	end := t.of.end
-	end.underWay = max(end.underWay-1, 0)
-	if o == Nothing {
+	end := t.end.end
+	end.inFlight = max(end.inFlight-1, 0)
+	if o == Inconclusive {
 		return
 	}
 	fresh := uint32(0)
-	if o == Fresh {
+	if o == NewText {
 		fresh = 1
-	} else if t.stranger {
-		end.strangers++
+	} else if t.crossHost {
+		end.crossHost++
 	}
-	for n := t.of; n != nil; n = n.parent {
+	for n := t.end; n != nil; n = n.parent {
 		n.count(1, fresh)
 	}
-	end.settle(o)
+	end.record(o)
 }
 
 // count counts answers that were judged, of which so many were new.
@@ -300,30 +300,30 @@ func (n *node) count(tried, fresh uint32) {
 			p.branches++
 		}
 		if n.fresh == 0 && fresh > 0 {
-			p.good++
+			p.productive++
 		}
 	}
 	n.tried += tried
 	n.fresh += fresh
 }
 
-func (b *budget) settle(o Outcome) {
+func (b *budget) record(o Outcome) {
 	b.tried++
 	switch o {
-	case Fresh:
+	case NewText:
 		b.fresh++
-		b.left = min(max(b.left, 0)+gain, maxBudget)
-		b.closed = false
+		b.remaining = min(max(b.remaining, 0)+gainNew, maxBudget)
+		b.suspected = false
 		return
-	case Same:
-		b.left -= costSame
+	case Duplicate:
+		b.remaining -= costSame
 	default:
-		b.left -= costNear
+		b.remaining -= costNear
 	}
-	b.closed = b.closed || b.left <= 0
+	b.suspected = b.suspected || b.remaining <= 0
 }
 
-// Pattern is the pattern that a reason names which Enter, Ask, LookUp or Reach has given; "" if it is none of theirs.
+// Pattern is the pattern that a reason names which Enter, Ask, CheckName or Reach has given; "" if it is none of theirs.
 func Pattern(why string) string {
 	pattern, evidence, found := strings.Cut(why, ": ")
 	if !found || evidence == "" || strings.Contains(pattern, " ") {
@@ -334,7 +334,7 @@ func Pattern(why string) string {
 
 func evidence(w *walk) string {
 	tried, fresh := w.last().end.tried, w.last().end.fresh
-	for n := w.last(); w.ended && n != nil; n = n.parent { // what tells there is the directory
+	for n := w.last(); w.inRest && n != nil; n = n.parent { // what tells there is the directory
 		if tried, fresh = n.tried, n.fresh; tried >= hopelessAfter {
 			break
 		}
@@ -347,16 +347,16 @@ func (d *Detector) walkTo(u weburl.URL) walk {
 	dom := d.domain(u)
 	before := dom.nodes
 	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns, make: true}
-	w.along(u)
+	w.follow(u)
 	d.size += dom.nodes - before
 	if n := w.last(); n.end == nil {
-		n.ends(budget{left: w.begins()})
+		n.setEnd(budget{remaining: w.initialBudget()})
 	}
 	return w
 }
 
-// begins is the budget of a pattern of which nothing is known.
-func (w *walk) begins() int32 {
+// initialBudget is the budget of a pattern of which nothing is known.
+func (w *walk) initialBudget() int32 {
 	if w.loops {
 		return suspectBudget
 	}
@@ -372,7 +372,7 @@ func (w *walk) begins() int32 {
 		if n.fresh > 0 && i+1 < len(w.path) && w.path[i+1].fresh > 0 {
 			break // the branch that it lies on has brought something
 		}
-		if n.branches >= suspectAfter && n.good <= n.branches/suspectShare {
+		if n.branches >= suspectAfter && n.productive <= n.branches/suspectShare {
 			return suspectBudget
 		}
 	}
@@ -386,10 +386,10 @@ func (d *Detector) domain(u weburl.URL) *domain {
 		d.scratch.buf = append(append(append(d.scratch.buf[:0], name...), ':'), port...)
 		name = d.scratch.text(d.scratch.buf)
 	}
-	return d.named(name)
+	return d.domainByName(name)
 }
 
-func (d *Detector) named(name string) *domain {
+func (d *Detector) domainByName(name string) *domain {
 	dom := d.young[name]
 	if dom != nil {
 		return dom
@@ -402,6 +402,6 @@ func (d *Detector) named(name string) *domain {
 		d.old, d.young, d.size = d.young, map[string]*domain{}, 0
 	}
 	d.young[dom.name] = dom
-	d.size += 1 + dom.nodes + dom.hosts.places() + dom.areas.places()
+	d.size += 1 + dom.nodes + dom.hosts.memory() + dom.areas.memory()
 	return dom
 }

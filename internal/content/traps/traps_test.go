@@ -23,7 +23,7 @@ func parse(t testing.TB, url string) weburl.URL {
 	return u
 }
 
-// patternOf is the pattern that a new detector gives a URL.
+// budgetOf is the pattern that a new detector gives a URL.
 func patternOf(t testing.TB, url string) string {
 	w := New(Config{}).walkTo(parse(t, url))
 	return w.pattern()
@@ -67,22 +67,22 @@ func name(i int) string {
 // fetched.
 func visit(t *testing.T, d *Detector, u weburl.URL, s Source, o Outcome) string {
 	t.Helper()
-	if why := cmp.Or(d.LookUp(u, false), d.Reach(u, false)); why != "" {
+	if why := cmp.Or(d.CheckName(u, false), d.CheckHost(u, false)); why != "" {
 		return why
 	}
 	for range 2 {
-		v, why := d.Enter(u, s)
+		v, why := d.Precheck(u, s)
 		var trial Trial
 		if v == Fetch {
-			v, trial, why = d.Ask(u, s)
+			v, trial, why = d.Admit(u, s)
 		}
 		switch v {
-		case Cut:
+		case Exclude:
 			return why
 		case Wait:
 			t.Fatalf("%s has to wait, and nothing is under way", u)
 		case Fetch:
-			d.Settle(trial, o)
+			d.Finish(trial, o)
 			return ""
 		}
 		s.Deferred = true
@@ -116,7 +116,7 @@ func follow(t *testing.T, d *Detector, n int, url func(i int) string, o func(i i
 			continue
 		}
 		fetched++
-		if s.From, s.Vain = u, s.Vain+1; o(i) == Fresh {
+		if s.From, s.Vain = u, s.Vain+1; o(i) == NewText {
 			s.Vain = 0
 		}
 	}
@@ -153,20 +153,20 @@ func walkSite(t *testing.T, d *Detector, most int, site func(path string) linked
 			at.s.Deferred = true
 		}
 		u := parse(t, "https://example.com"+at.path)
-		v, trial, _ := d.Ask(u, at.s)
+		v, trial, _ := d.Admit(u, at.s)
 		switch v {
 		case Defer:
 			deferred[at.s.Vain] = append(deferred[at.s.Vain], at)
 			continue
-		case Cut:
+		case Exclude:
 			cut = append(cut, at.path)
 			continue
 		}
 		p := site(at.path)
-		d.Settle(trial, p.outcome)
+		d.Finish(trial, p.outcome)
 		fetched = append(fetched, at.path)
 		vain := min(at.s.Vain+1, 255)
-		if p.outcome == Fresh {
+		if p.outcome == NewText {
 			vain = 0
 		}
 		for _, to := range p.links {
@@ -194,13 +194,13 @@ func TestAFiniteSetIsFetchedWhole(t *testing.T) {
 		dir := path[:strings.LastIndexByte(path, '/')+1]
 		switch l := slices.Index(root, dir); {
 		case path == "/":
-			return linked{Fresh, root}
+			return linked{NewText, root}
 		case path == dir && l == 0:
-			return linked{Fresh, pages[:chapters]}
+			return linked{NewText, pages[:chapters]}
 		case path == dir:
-			return linked{Near, pages[l*chapters : (l+1)*chapters]}
+			return linked{NearDuplicate, pages[l*chapters : (l+1)*chapters]}
 		}
-		return linked{outcome: Same}
+		return linked{outcome: Duplicate}
 	})
 	if want := 1 + languages + languages*chapters; len(fetched) != want || len(cut) > 0 {
 		t.Errorf("%d of %d pages are fetched, %d cut off", len(fetched), want, len(cut))
@@ -245,17 +245,17 @@ func TestGeneratorsAreCutOff(t *testing.T) {
 			var n int
 			switch {
 			case path == "/":
-				return linked{Fresh, []string{what, "/docs/0"}}
+				return linked{NewText, []string{what, "/docs/0"}}
 			case strings.HasPrefix(path, "/docs/"):
 				fmt.Sscanf(path, "/docs/%d", &n)
 				if n == 500 {
-					return linked{outcome: Fresh}
+					return linked{outcome: NewText}
 				}
-				return linked{Fresh, []string{fmt.Sprintf("/docs/%d", n+1)}}
+				return linked{NewText, []string{fmt.Sprintf("/docs/%d", n+1)}}
 			case path == what:
-				return linked{Fresh, c.page(path)}
+				return linked{NewText, c.page(path)}
 			}
-			return linked{Same, c.page(path)}
+			return linked{Duplicate, c.page(path)}
 		})
 		if vain := len(fetched) - 503; vain < 0 || vain > c.most || len(cut) == 0 {
 			t.Errorf("%s: %d pages in vain, more than %d; %d are cut off", what, vain, c.most, len(cut))
@@ -267,10 +267,10 @@ func TestGeneratorsAreCutOff(t *testing.T) {
 func TestWhatOtherPagesLinkToIsFetched(t *testing.T) {
 	d := New(Config{})
 	url := func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }
-	if _, why := follow(t, d, 100, url, always(Same)); why == "" {
+	if _, why := follow(t, d, 100, url, always(Duplicate)); why == "" {
 		t.Fatal("the trap is not cut off")
 	}
-	if n, why := crawl(t, d, 300, func(i int) string { return url(i + 1000) }, always(Same)); n != 300 {
+	if n, why := crawl(t, d, 300, func(i int) string { return url(i + 1000) }, always(Duplicate)); n != 300 {
 		t.Errorf("%d of 300 fetched: %s", n, why)
 	}
 }
@@ -280,7 +280,7 @@ func always(o Outcome) func(int) Outcome { return func(int) Outcome { return o }
 func TestCalendarIsLeftOut(t *testing.T) {
 	d := New(Config{})
 	day := func(i int) string { return fmt.Sprintf("https://example.com/calendar/%d/%d", 1900+i/12, i%12+1) }
-	fetched, why := follow(t, d, 10_000, day, always(Near))
+	fetched, why := follow(t, d, 10_000, day, always(NearDuplicate))
 	if fetched > 40 || fetched < startBudget {
 		t.Errorf("%d fetched", fetched)
 	}
@@ -291,7 +291,7 @@ func TestCalendarIsLeftOut(t *testing.T) {
 		t.Errorf("pattern %q", got)
 	}
 	if n, why := crawl(t, d, 500, func(i int) string { return "https://example.com/docs/" + name(i) },
-		always(Fresh)); n != 500 {
+		always(NewText)); n != 500 {
 		t.Errorf("of honest pages beside it %d were fetched: %s", n, why)
 	}
 }
@@ -301,7 +301,7 @@ func TestFacetsCostLittle(t *testing.T) {
 	facet := func(i int) string {
 		return fmt.Sprintf("https://example.com/shop/%s/%s/%s", name(i%40), name(i/40%40), name(i))
 	}
-	if fetched, _ := follow(t, d, 20_000, facet, always(Same)); fetched > 200 {
+	if fetched, _ := follow(t, d, 20_000, facet, always(Duplicate)); fetched > 200 {
 		t.Errorf("%d fetched", fetched)
 	}
 }
@@ -311,14 +311,14 @@ func TestFacetsAtTheRoot(t *testing.T) {
 	for _, honest := range []int{0, 1000} {
 		d := New(Config{})
 		doc := func(i int) string { return "https://example.com/docs/" + name(i) + "/" + name(i) }
-		crawl(t, d, honest, doc, always(Fresh))
+		crawl(t, d, honest, doc, always(NewText))
 		facet := func(i int) string {
 			return fmt.Sprintf("https://example.com/x%s/%s/%s/", name(i%40), name(i/40%40), name(i))
 		}
-		if n, _ := follow(t, d, 20_000, facet, always(Same)); n > 90 {
+		if n, _ := follow(t, d, 20_000, facet, always(Duplicate)); n > 90 {
 			t.Errorf("beside %d honest pages %d fetched", honest, n)
 		}
-		if n, why := crawl(t, d, 500, func(i int) string { return doc(i + honest) }, always(Fresh)); n != 500 {
+		if n, why := crawl(t, d, 500, func(i int) string { return doc(i + honest) }, always(NewText)); n != 500 {
 			t.Errorf("of the honest pages %d: %s", n, why)
 		}
 	}
@@ -330,12 +330,12 @@ func TestCopiesOfDirectories(t *testing.T) {
 	for i := range 100 * 50 {
 		dir := i / 50
 		u := fmt.Sprintf("https://example.com/%s/html/%s.html", name(dir), name(i))
-		o := Fresh
+		o := NewText
 		if dir%3 == 1 {
-			o = Same
+			o = Duplicate
 		}
 		n, why := crawl(t, d, 1, func(int) string { return u }, always(o))
-		if n == 0 && o == Fresh {
+		if n == 0 && o == NewText {
 			t.Fatalf("%s: %s", u, why)
 		}
 	}
@@ -344,22 +344,22 @@ func TestCopiesOfDirectories(t *testing.T) {
 func TestWildcardHosts(t *testing.T) {
 	d := New(Config{})
 	host := func(i int) string { return "https://" + name(i) + ".example.com/" }
-	fetched, why := follow(t, d, 20_000, host, always(Same))
+	fetched, why := follow(t, d, 20_000, host, always(Duplicate))
 	if fetched > 120 || Pattern(why) == "" {
 		t.Errorf("%d fetched, %q", fetched, why)
 	}
 	d = New(Config{Hosts: 100})
-	fetched, why = crawl(t, d, 1000, host, always(Fresh))
+	fetched, why = crawl(t, d, 1000, host, always(NewText))
 	if want := "*.example.com: 100 hosts already"; fetched != 100 || why != want {
 		t.Errorf("%d fetched, %q, want %q", fetched, why, want)
 	}
-	if n, _ := crawl(t, d, 10, func(i int) string { return host(i) + "page" }, always(Fresh)); n != 10 {
+	if n, _ := crawl(t, d, 10, func(i int) string { return host(i) + "page" }, always(NewText)); n != 10 {
 		t.Errorf("%d pages of known hosts", n)
 	}
-	if why := d.Reach(parse(t, "https://seed.example.com/"), true); why != "" {
+	if why := d.CheckHost(parse(t, "https://seed.example.com/"), true); why != "" {
 		t.Errorf("a seed: %s", why)
 	}
-	if n, why := crawl(t, d, 10, func(int) string { return "https://seed.example.com/page" }, always(Fresh)); n != 10 {
+	if n, why := crawl(t, d, 10, func(int) string { return "https://seed.example.com/page" }, always(NewText)); n != 10 {
 		t.Errorf("%d pages of a seed's host: %s", n, why)
 	}
 }
@@ -368,22 +368,22 @@ func TestWildcardHosts(t *testing.T) {
 func TestNamesThatAreLookedUp(t *testing.T) {
 	d := New(Config{Names: 50})
 	for i := range 60 {
-		why := d.LookUp(parse(t, fmt.Sprintf("http://%s.example.com:%d/", name(i), 8000+i%3)), false)
+		why := d.CheckName(parse(t, fmt.Sprintf("http://%s.example.com:%d/", name(i), 8000+i%3)), false)
 		if want := "*.example.com: 50 names that were looked up already"; i < 50 && why != "" || i >= 50 && why != want {
 			t.Errorf("%d: %q", i, why)
 		}
 	}
 	again := New(Config{Names: 50})
 	again.Restore(d.State())
-	if why := again.LookUp(parse(t, "http://other.example.com/"), false); why == "" {
+	if why := again.CheckName(parse(t, "http://other.example.com/"), false); why == "" {
 		t.Error("a crawl that goes on has forgotten them")
 	}
-	if why := again.LookUp(parse(t, "http://"+name(0)+".example.com:8000/"), false); why != "" {
+	if why := again.CheckName(parse(t, "http://"+name(0)+".example.com:8000/"), false); why != "" {
 		t.Errorf("a name that is known: %s", why)
 	}
 	lifted := New(Config{Names: 50, Released: []string{"*.example.com"}})
 	lifted.Restore(d.State())
-	if why := lifted.LookUp(parse(t, "http://other.example.com/"), false); why != "" {
+	if why := lifted.CheckName(parse(t, "http://other.example.com/"), false); why != "" {
 		t.Errorf("the bound was lifted: %s", why)
 	}
 }
@@ -392,20 +392,20 @@ func TestNamesThatAreLookedUp(t *testing.T) {
 func TestWhatIsGoodBelowATrapIsFetched(t *testing.T) {
 	d := New(Config{})
 	good := func(i int) string { return "https://example.com/shop/goods/" + name(i) }
-	if n, why := crawl(t, d, 30, good, always(Fresh)); n != 30 {
+	if n, why := crawl(t, d, 30, good, always(NewText)); n != 30 {
 		t.Errorf("%d fetched: %s", n, why)
 	}
 	facet := func(i int) string {
 		return fmt.Sprintf("https://example.com/shop/%s/%s/%s/", name(i%7), name(i%11), name(i%13))
 	}
-	if n, _ := follow(t, d, 5000, facet, always(Same)); n > 300 {
+	if n, _ := follow(t, d, 5000, facet, always(Duplicate)); n > 300 {
 		t.Errorf("%d of facets fetched", n)
 	}
-	if n, why := crawl(t, d, 500, func(i int) string { return good(i + 30) }, always(Fresh)); n != 500 {
+	if n, why := crawl(t, d, 500, func(i int) string { return good(i + 30) }, always(NewText)); n != 500 {
 		t.Errorf("%d of 500 goods fetched: %s", n, why)
 	}
 	news := func(i int) string { return fmt.Sprintf("https://example.com/news/%s/%d/", name(i%5), i) }
-	if n, why := crawl(t, d, 500, news, always(Fresh)); n != 500 {
+	if n, why := crawl(t, d, 500, news, always(NewText)); n != 500 {
 		t.Errorf("%d of 500 news fetched: %s", n, why)
 	}
 }
@@ -416,13 +416,13 @@ func TestEvidenceOfTheRest(t *testing.T) {
 	_, why := follow(t, d, 200, func(i int) string {
 		return fmt.Sprintf("https://example.com/shop/%s/%s/", name(i), name(i+1))
 	},
-		always(Same))
+		always(Duplicate))
 	pages := 0
 	if n, err := fmt.Sscanf(why, "example.com/shop/{word}/{word}/: %d pages, 0 new", &pages); n != 1 || err != nil {
 		t.Errorf("%q: %v", why, err)
 	}
 	_, why = follow(t, d, 200, func(i int) string { return fmt.Sprintf("https://example.com/shop/%s/", name(i)) },
-		always(Same))
+		always(Duplicate))
 	if n, err := fmt.Sscanf(why, "example.com/shop/{rest}: %d pages, 0 new", &pages); n != 1 || err != nil ||
 		pages < hopelessAfter {
 		t.Errorf("%q: %v", why, err)
@@ -436,9 +436,9 @@ func TestSomeDuplicatesAreNoTrap(t *testing.T) {
 		n, why := crawl(t, d, 3000, func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) },
 			func(i int) Outcome {
 				if i%every == 0 {
-					return Fresh
+					return NewText
 				}
-				return Near
+				return NearDuplicate
 			})
 		if n != 3000 {
 			t.Errorf("one in %d new: %d fetched, %s", every, n, why)
@@ -450,12 +450,12 @@ func TestSomeDuplicatesAreNoTrap(t *testing.T) {
 func TestPatternOpensAgain(t *testing.T) {
 	d := New(Config{})
 	url := func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }
-	crawl(t, d, 100, url, always(Same))
-	if v, _ := d.Enter(parse(t, url(100)), Source{}); v != Defer {
+	crawl(t, d, 100, url, always(Duplicate))
+	if v, _ := d.Precheck(parse(t, url(100)), Source{}); v != Defer {
 		t.Errorf("verdict %d after 100 pages in vain", v)
 	}
-	crawl(t, d, 1, func(int) string { return url(100) }, always(Fresh))
-	if v, why := d.Enter(parse(t, url(101)), Source{}); v != Fetch {
+	crawl(t, d, 1, func(int) string { return url(100) }, always(NewText))
+	if v, why := d.Precheck(parse(t, url(101)), Source{}); v != Fetch {
 		t.Errorf("verdict %d after a new page: %s", v, why)
 	}
 }
@@ -463,11 +463,11 @@ func TestPatternOpensAgain(t *testing.T) {
 func TestReleased(t *testing.T) {
 	d := New(Config{})
 	url := func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }
-	_, why := follow(t, d, 100, url, always(Same))
+	_, why := follow(t, d, 100, url, always(Duplicate))
 	state := d.State()
 	d = New(Config{Released: []string{Pattern(why)}})
 	d.Restore(state)
-	if n, why := follow(t, d, 500, url, always(Same)); n != 500 {
+	if n, why := follow(t, d, 500, url, always(Duplicate)); n != 500 {
 		t.Errorf("%d of 500 fetched: %s", n, why)
 	}
 }
@@ -477,13 +477,13 @@ func TestUnderWay(t *testing.T) {
 	d := New(Config{})
 	url := func(i int) weburl.URL { return parse(t, fmt.Sprintf("https://example.com/p/%d", i)) }
 	for i := range startBudget / 2 {
-		_, trial, _ := d.Ask(url(i), Source{})
-		d.Settle(trial, Near)
+		_, trial, _ := d.Admit(url(i), Source{})
+		d.Finish(trial, NearDuplicate)
 	}
 	granted := 0
 	var trials []Trial
 	for i := 100; i < 200; i++ {
-		if v, trial, _ := d.Ask(url(i), Source{}); v == Fetch {
+		if v, trial, _ := d.Admit(url(i), Source{}); v == Fetch {
 			granted++
 			trials = append(trials, trial)
 		}
@@ -492,9 +492,9 @@ func TestUnderWay(t *testing.T) {
 		t.Errorf("%d granted", granted)
 	}
 	for _, trial := range trials {
-		d.Settle(trial, Nothing)
+		d.Finish(trial, Inconclusive)
 	}
-	if v, _, why := d.Ask(url(300), Source{}); v != Fetch {
+	if v, _, why := d.Admit(url(300), Source{}); v != Fetch {
 		t.Errorf("%d %s: what brought no answer was counted", v, why)
 	}
 }
@@ -503,9 +503,9 @@ func TestMemoryIsBounded(t *testing.T) {
 	d := New(Config{Memory: 1000, Patterns: 100})
 	for i := range 50_000 {
 		u := parse(t, fmt.Sprintf("https://%s%d.com/%s/%s/", name(i), i, name(i), name(i+1)))
-		d.Enter(u, Source{})
-		_, trial, _ := d.Ask(u, Source{})
-		d.Settle(trial, Fresh)
+		d.Precheck(u, Source{})
+		_, trial, _ := d.Admit(u, Source{})
+		d.Finish(trial, NewText)
 	}
 	places := 0
 	for _, all := range []map[string]*domain{d.old, d.young} {
@@ -518,7 +518,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	d = New(Config{Patterns: 100})
 	for i := range 50_000 {
-		d.Ask(parse(t, fmt.Sprintf("https://%s.example.com/%s/%s/", name(i%999), name(i), name(i+1))), Source{})
+		d.Admit(parse(t, fmt.Sprintf("https://%s.example.com/%s/%s/", name(i%999), name(i), name(i+1))), Source{})
 	}
 	if n := d.young["example.com"].nodes; n > 200 {
 		t.Errorf("%d places of a domain", n)
@@ -546,13 +546,13 @@ func TestMemoryOfAHostileWeb(t *testing.T) {
 		u := parse(t, fmt.Sprintf("http://%s.%s.com:%d/%s?%s=1", name(r.IntN(1<<r.IntN(18))), name(r.IntN(1<<r.IntN(12))),
 			80+r.IntN(1+r.IntN(1000)), path, name(r.IntN(1<<r.IntN(10)))))
 		s := Source{From: u, Vain: r.IntN(12), Deferred: r.IntN(2) == 0}
-		if v, _ := d.Enter(u, s); v == Fetch && cmp.Or(d.LookUp(u, false), d.Reach(u, false)) == "" {
-			if v, trial, _ := d.Ask(u, s); v == Fetch {
+		if v, _ := d.Precheck(u, s); v == Fetch && cmp.Or(d.CheckName(u, false), d.CheckHost(u, false)) == "" {
+			if v, trial, _ := d.Admit(u, s); v == Fetch {
 				trials = append(trials, trial)
 			}
 		}
 		for len(trials) > r.IntN(64) {
-			d.Settle(trials[0], Outcome(r.IntN(4)))
+			d.Finish(trials[0], Outcome(r.IntN(4)))
 			trials = trials[1:]
 		}
 		if i%10_000 == 0 {
@@ -571,24 +571,24 @@ func TestMemoryOfAHostileWeb(t *testing.T) {
 				if n := countNodes(&dom.root); n != dom.nodes {
 					t.Fatalf("%s has %d places, not %d", dom.name, n, dom.nodes)
 				}
-				if n := len(dom.hosts.met); n > 1500 {
+				if n := len(dom.hosts.known); n > 1500 {
 					t.Fatalf("%s has %d names", dom.name, n)
 				}
-				size += 1 + dom.nodes + dom.hosts.places()
+				size += 1 + dom.nodes + dom.hosts.memory()
 			}
 			places += size
 		}
 		if size != d.size {
 			t.Fatalf("%d places are taken, and %d counted", size, d.size)
 		}
-		if most := 2 * (2000 + 64 + 40 + 1500/hostsAPlace); places > most {
+		if most := 2 * (2000 + 64 + 40 + 1500/hostsPerNode); places > most {
 			t.Fatalf("%d places, more than %d", places, most)
 		}
 	}
 }
 
 func countNodes(n *node) (all int) {
-	for child := range n.each() {
+	for child := range n.all() {
 		all += 1 + countNodes(child)
 	}
 	return all
@@ -599,9 +599,9 @@ func TestAreas(t *testing.T) {
 	d := New(Config{})
 	enter := func(path, from string) {
 		u := parse(t, site+path)
-		_, trial, _ := d.Ask(u, Source{})
-		d.Settle(trial, Fresh)
-		d.Entered(u, from)
+		_, trial, _ := d.Admit(u, Source{})
+		d.Finish(trial, NewText)
+		d.AddArea(u, from)
 	}
 	first := func(path, of string) bool { return d.FirstCopy(parse(t, site+path), parse(t, site+of)) }
 	if first("/de/2.html", "/en/2.html") {
@@ -632,19 +632,19 @@ func TestAreas(t *testing.T) {
 	for i := range 2 * maxAreas {
 		enter(fmt.Sprintf("/%s/", name(i)), "")
 	}
-	if n := len(d.domain(parse(t, site+"/")).areas.of); n != maxAreas {
+	if n := len(d.domain(parse(t, site+"/")).areas.numbers); n != maxAreas {
 		t.Errorf("there are %d areas", n)
 	}
 }
 
 func TestState(t *testing.T) {
 	d := New(Config{})
-	d.Entered(parse(t, "https://cala.example.com:81/c/1"), "")
+	d.AddArea(parse(t, "https://cala.example.com:81/c/1"), "")
 	day := func(i int) string { return fmt.Sprintf("https://cal%s.example.com:81/c/%d?day", name(i%3), i) }
-	follow(t, d, 300, day, always(Same))
-	crawl(t, d, 100, func(i int) string { return "https://" + name(i) + ".example.org/" }, always(Fresh))
+	follow(t, d, 300, day, always(Duplicate))
+	crawl(t, d, 100, func(i int) string { return "https://" + name(i) + ".example.org/" }, always(NewText))
 	for i := range 100 {
-		d.LookUp(parse(t, "https://"+name(i)+".example.net/"), false)
+		d.CheckName(parse(t, "https://"+name(i)+".example.net/"), false)
 	}
 	text, err := json.Marshal(d.State())
 	if err != nil {
@@ -661,8 +661,8 @@ func TestState(t *testing.T) {
 	}
 	for i := 300; i < 400; i++ {
 		u, from := parse(t, day(i)), Source{From: parse(t, day(i-1)), Vain: i % 2, Deferred: true}
-		v, a := d.Enter(u, from)
-		w, b := again.Enter(u, from)
+		v, a := d.Precheck(u, from)
+		w, b := again.Precheck(u, from)
 		if v != w || a != b {
 			t.Fatalf("%s: %d %q, and %d %q when restored", u, v, a, w, b)
 		}
@@ -676,15 +676,15 @@ func FuzzPattern(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, url string) {
 		u, err := weburl.Parse(url)
-		if err != nil || !u.Web() {
+		if err != nil || !u.IsHTTP() {
 			return
 		}
 		d := New(Config{Patterns: 4})
 		for range 60 {
 			s := Source{From: u, Vain: 8, Deferred: true}
-			d.Enter(u, s)
-			if v, trial, why := d.Ask(u, s); v == Fetch {
-				d.Settle(trial, Same)
+			d.Precheck(u, s)
+			if v, trial, why := d.Admit(u, s); v == Fetch {
+				d.Finish(trial, Duplicate)
 			} else if Pattern(why) == "" {
 				t.Fatalf("%q has no pattern", why)
 			}
@@ -706,19 +706,19 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		u := urls[i%len(urls)]
-		d.LookUp(u, false)
-		d.Enter(u, Source{})
-		d.Reach(u, false)
-		_, trial, _ := d.Ask(u, Source{})
-		d.Counted(u)
-		d.Settle(trial, Fresh)
+		d.CheckName(u, false)
+		d.Precheck(u, Source{})
+		d.CheckHost(u, false)
+		_, trial, _ := d.Admit(u, Source{})
+		d.CountedDomain(u)
+		d.Finish(trial, NewText)
 	}
 }
 
 func TestNoMemoryForAHostThatIsKnown(t *testing.T) {
 	d, u := New(Config{}), parse(t, "https://www.example.com:8080/docs/")
 	ask := func() {
-		if d.LookUp(u, false)+d.Reach(u, false) != "" || d.Counted(u) != "example.com" {
+		if d.CheckName(u, false)+d.CheckHost(u, false) != "" || d.CountedDomain(u) != "example.com" {
 			t.Fatal("it is left out")
 		}
 	}

@@ -20,9 +20,9 @@ type FieldsIn struct {
 
 // FieldsOut is what each rule has made of a page.
 type FieldsOut struct {
-	Records []Record   `json:"records"`
-	Rules   []RuleSays `json:"rules"`
-	Cut     bool       `json:"cut,omitempty"` // there is more to the page than is read
+	Records []Record     `json:"records"`
+	Rules   []RuleResult `json:"rules"`
+	Cut     bool         `json:"cut,omitempty"` // there is more to the page than is read
 
 	anyURL bool
 }
@@ -33,17 +33,17 @@ type Record struct {
 	Fields json.RawMessage `json:"fields"`
 }
 
-// RuleSays is what one rule has found.
-type RuleSays struct {
-	Rule    string      `json:"rule"`
-	Matches bool        `json:"matches"` // it is for the page's URL
-	Records int         `json:"records"`
-	Lacking int         `json:"lacking,omitempty"` // more that lack a field that is required
-	Fields  []FieldSays `json:"fields,omitempty"`
+// RuleResult is what one rule has found.
+type RuleResult struct {
+	Rule    string        `json:"rule"`
+	Matches bool          `json:"matches"` // it is for the page's URL
+	Records int           `json:"records"`
+	Lacking int           `json:"lacking,omitempty"` // more that lack a field that is required
+	Fields  []FieldResult `json:"fields,omitempty"`
 }
 
-// FieldSays is what was found of a field, and why it was not.
-type FieldSays struct {
+// FieldResult is what was found of a field, and why it was not.
+type FieldResult struct {
 	Field    string          `json:"field"` // with those that it is nested in: reviews.author
 	Value    json.RawMessage `json:"value,omitempty"`
 	Source   string          `json:"source,omitempty"` // that found it
@@ -66,23 +66,23 @@ func Records(in FieldsIn) (out FieldsOut, err error) {
 	if err != nil && pg.Base == "" {
 		return out, err
 	}
-	p, is := fields.PageOf(cmp.Or(in.URL, nowhere), in.HTML, cmp.Or(in.ContentType, in.Header.Get("Content-Type")), &pg)
+	p, is := fields.PageOf(cmp.Or(in.URL, unknownURL), in.HTML, cmp.Or(in.ContentType, in.Header.Get("Content-Type")), &pg)
 	if !is {
-		return out, fmt.Errorf("fields of %q: the body is %s, neither HTML nor XML", cmp.Or(in.URL, nowhere), pg.Sniffed)
+		return out, fmt.Errorf("fields of %q: the body is %s, neither HTML nor XML", cmp.Or(in.URL, unknownURL), pg.Sniffed)
 	}
 	p.Any = in.URL == ""
 	res := rules.NewReader().Read(p, true)
-	out = FieldsOut{Records: []Record{}, Rules: []RuleSays{}, Cut: res.Cut, anyURL: p.Any}
+	out = FieldsOut{Records: []Record{}, Rules: []RuleResult{}, Cut: res.Cut, anyURL: p.Any}
 	for _, r := range res.Records {
 		out.Records = append(out.Records, Record{r.Rule, r.Values})
 	}
 	made := res.Rules
 	for _, name := range rules.Names() {
-		says := RuleSays{Rule: name}
+		says := RuleResult{Rule: name}
 		if len(made) > 0 && made[0].Rule == name {
 			says.Matches, says.Records, says.Lacking = true, made[0].Records, made[0].Lacking
 			for _, f := range made[0].Fields {
-				says.Fields = append(says.Fields, FieldSays{Field: f.Path, Value: f.Value, Source: f.Source, Found: f.Found,
+				says.Fields = append(says.Fields, FieldResult{Field: f.Path, Value: f.Value, Source: f.Source, Found: f.Found,
 					Missed: f.Missed, Why: f.Why, Required: f.Required})
 			}
 			made = made[1:]

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// nowhere is where a page lies of which that is not said.
-const nowhere = "http://localhost/"
+// unknownURL is where a page lies of which that is not said.
+const unknownURL = "http://localhost/"
 
 // PageIn is a page as it was served.
 type PageIn struct {
@@ -105,7 +105,7 @@ func readPage(in PageIn, cfg parse.Config) (pg page.Page, err error) {
 	} else if in.Header == nil {
 		header.Set("Content-Type", undeclared(in.HTML))
 	}
-	resp := page.Response{URL: cmp.Or(in.URL, nowhere), Status: cmp.Or(in.Status, http.StatusOK), Header: header,
+	resp := page.Response{URL: cmp.Or(in.URL, unknownURL), Status: cmp.Or(in.Status, http.StatusOK), Header: header,
 		Payload: in.HTML,
 		Body:    in.HTML, Start: time.Now()}
 	cfg.Agent = "kumo"

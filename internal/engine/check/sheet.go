@@ -17,19 +17,19 @@ import (
 // Print writes an answer of a reader for people: a line a field, then a table for each list. An answer that is one text
 // is written as that text. What comes from the network cannot move the cursor or turn the writing's direction.
 func Print(w io.Writer, answer any) error {
-	var s sheet
-	if a, ok := answer.(interface{ show(*sheet) }); ok {
+	var s printer
+	if a, ok := answer.(interface{ show(*printer) }); ok {
 		a.show(&s)
 	} else {
 		s.fields(reflect.ValueOf(answer))
 	}
-	s.next()
+	s.endBlock()
 	_, err := w.Write(s.text.Bytes())
 	return err
 }
 
 // A sheet is a text of blocks with an empty line between them. In a block columns are aligned.
-type sheet struct {
+type printer struct {
 	text  bytes.Buffer
 	block [][]string
 }
@@ -40,15 +40,15 @@ const (
 )
 
 // row adds cells to the block.
-func (s *sheet) row(cells ...string) {
+func (s *printer) row(cells ...string) {
 	for i := range cells {
 		cells[i] = printable(cells[i])
 	}
 	s.block = append(s.block, cells)
 }
 
-// next ends the block.
-func (s *sheet) next() {
+// endBlock ends the block.
+func (s *printer) endBlock() {
 	var widths []int
 	for _, cells := range s.block {
 		for i, c := range cells {
@@ -74,7 +74,7 @@ func (s *sheet) next() {
 }
 
 // fields adds a struct.
-func (s *sheet) fields(v reflect.Value) {
+func (s *printer) fields(v reflect.Value) {
 	if v.NumField() == 1 && v.Field(0).Kind() == reflect.String {
 		s.row(v.Field(0).String())
 		return
@@ -94,13 +94,13 @@ func (s *sheet) fields(v reflect.Value) {
 		}
 	}
 	for _, add := range append(lists, texts...) {
-		s.next()
+		s.endBlock()
 		add()
 	}
 }
 
 // field adds a field with its values, one a line.
-func (s *sheet) field(name string, values ...string) {
+func (s *printer) field(name string, values ...string) {
 	if len(values) == 0 {
 		values = []string{none}
 	}
@@ -111,14 +111,14 @@ func (s *sheet) field(name string, values ...string) {
 }
 
 // pairs adds fields, given as names and values in turn.
-func (s *sheet) pairs(all ...string) {
+func (s *printer) pairs(all ...string) {
 	for i := 0; i < len(all); i += 2 {
 		s.field(all[i], cmp.Or(all[i+1], none))
 	}
 }
 
 // list adds a slice of structs as a table.
-func (s *sheet) list(name string, list reflect.Value) {
+func (s *printer) list(name string, list reflect.Value) {
 	if list.Len() == 0 {
 		s.field(name)
 		return
@@ -143,7 +143,7 @@ func (s *sheet) list(name string, list reflect.Value) {
 }
 
 // lines adds a text of several lines.
-func (s *sheet) lines(name, text string) {
+func (s *printer) lines(name, text string) {
 	s.row(name + ":")
 	for line := range strings.Lines(text) {
 		s.row(strings.TrimRight(line, "\r\n"))
@@ -183,12 +183,12 @@ func values(v reflect.Value) (words []string) {
 // printable writes characters that a terminal would act on as escapes.
 func printable(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if !strings.ContainsFunc(s, acts) {
+	if !strings.ContainsFunc(s, isUnsafe) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if acts(r) {
+		if isUnsafe(r) {
 			fmt.Fprintf(&b, "\\u{%x}", r)
 			continue
 		}
@@ -197,7 +197,7 @@ func printable(s string) string {
 	return b.String()
 }
 
-// acts reports whether a character is a control, a line's end or one that overrides the writing's direction.
-func acts(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || field.Directs(r)
+// isUnsafe reports whether a character is a control, a line's end or one that overrides the writing's direction.
+func isUnsafe(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || field.IsBidiControl(r)
 }

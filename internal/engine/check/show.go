@@ -9,7 +9,7 @@ import (
 	"kumo/internal/base/stats"
 )
 
-func (out RobotsOut) show(s *sheet) {
+func (out RobotsOut) show(s *printer) {
 	s.field("allowed", map[bool]string{false: "no", true: "yes"}[out.Allowed])
 	s.field("rule", cmp.Or(out.Rule, none))
 	if out.Status != 0 {
@@ -36,13 +36,13 @@ func (out RobotsOut) show(s *sheet) {
 	s.field("sitemaps", out.Sitemaps...)
 }
 
-func (out LinksOut) show(s *sheet) {
+func (out LinksOut) show(s *printer) {
 	s.pairs("title", out.Title, "charset", out.Charset, "base", out.Base, "canonical", out.Canonical, "robots", out.Robots,
 		"refresh", out.Refresh)
 	if out.XRobotsTag != "" {
 		s.field("x-robots-tag", out.XRobotsTag)
 	}
-	s.next()
+	s.endBlock()
 	if len(out.Links) > 0 {
 		s.row("kind", "url", "rel", "text")
 	}
@@ -51,22 +51,22 @@ func (out LinksOut) show(s *sheet) {
 		s.row(l.Kind, l.URL, l.Rel, l.Text)
 		kinds[l.Kind]++
 	}
-	s.next()
+	s.endBlock()
 	s.field("links", cmp.Or(counts(kinds), none))
 }
 
-func (out TextOut) show(s *sheet) {
+func (out TextOut) show(s *printer) {
 	s.pairs("title", out.Title, "headline", out.Headline, "published", out.Published, "author", out.Author,
 		"lang", out.Lang)
-	s.next()
+	s.endBlock()
 	for line := range strings.Lines(out.Text) {
 		s.row(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "  "))
 	}
 }
 
-func (out FieldsOut) show(s *sheet) {
+func (out FieldsOut) show(s *printer) {
 	for _, r := range out.Rules {
-		s.next()
+		s.endBlock()
 		if !r.Matches {
 			s.row("rule "+r.Rule, "is not for the URL")
 			continue
@@ -95,7 +95,7 @@ func (out FieldsOut) show(s *sheet) {
 	}
 }
 
-func (out MIMEOut) show(s *sheet) {
+func (out MIMEOut) show(s *printer) {
 	switch {
 	case out.undeclared:
 		s.field("declared", none)

@@ -33,7 +33,7 @@ type Entry struct {
 // Sitemap reads a list. A body in no format of a list is an error.
 func Sitemap(in SitemapIn) (SitemapOut, error) {
 	out := SitemapOut{Entries: []Entry{}}
-	for e, err := range feed.Read(bytes.NewReader(in.Body), cmp.Or(in.URL, nowhere), feed.Config{}) {
+	for e, err := range feed.Read(bytes.NewReader(in.Body), cmp.Or(in.URL, unknownURL), feed.Config{}) {
 		switch {
 		case err == nil:
 			out.Entries = append(out.Entries, entryOf(e))

@@ -25,7 +25,7 @@ func Text(in PageIn) (TextOut, error) {
 		return TextOut{}, err
 	}
 	if pg.Sniffed != "text/html" && pg.Sniffed != "application/xhtml+xml" {
-		return TextOut{}, fmt.Errorf("main text of %q: the body is %s, not HTML", cmp.Or(in.URL, nowhere), pg.Sniffed)
+		return TextOut{}, fmt.Errorf("main text of %q: the body is %s, not HTML", cmp.Or(in.URL, unknownURL), pg.Sniffed)
 	}
 	t, err := maintext.Extract(parse.UTF8(in.HTML, pg.Charset), in.URL)
 	if err != nil {

@@ -23,9 +23,9 @@ type abandoner struct {
 	known     *known
 	origins   *origins
 	rules     *visit.Gate
-	ends      *ends
+	ends      *visitEnds
 	frontier  *frontier.Frontier
-	abandoned *statefile.Abandoned // for the journal these URLs are pending
+	abandoned *statefile.AbandonedQueue // for the journal these URLs are pending
 	ledger    *ledger.Ledger
 	stats     *stats.Counter
 	listener  Listener
@@ -35,8 +35,8 @@ type abandoner struct {
 // again for what has come back to the queue meanwhile.
 func (a *abandoner) abandonOrigin(origin string, l visit.Abandonment) error {
 	if a.origins.Abandon(origin, l) {
-		a.origins.line.gone(a.origins.Hash(origin))
-		a.listener.GaveUp(origin, fmt.Sprintf("%s: %s", l.Failure, l.Why))
+		a.origins.outages.abandoned(a.origins.Hash(origin))
+		a.listener.Abandoned(origin, fmt.Sprintf("%s: %s", l.Failure, l.Why))
 	}
 	a.rules.Forget(origin)
 	for slice := range a.hosts.slicesOf(origin) {
@@ -51,7 +51,7 @@ func (a *abandoner) abandonOrigin(origin string, l visit.Abandonment) error {
 func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
 	// What waits at a host, or a slice of one, that is on its way to another node, or from one, stays while that reads it,
 	// but for fetches of robots.txt, which do not move: if it comes back, its visits find the origin abandoned.
-	all, err := a.takeMatching(slice, func(it *item.Item) bool {
+	all, err := a.removeMatching(slice, func(it *item.Item) bool {
 		return (it.Robots != "" || a.hosts.ours(slice)) && item.OriginOf(it.URL) == origin
 	})
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
 				return err
 			}
 		case it.Robots != origin: // another's rules were to be had here
-			if err := a.abandonOrigin(it.Robots, lostRules(l)); err != nil {
+			if err := a.abandonOrigin(it.Robots, robotsAbandonment(l)); err != nil {
 				return err
 			}
 		}
@@ -73,15 +73,15 @@ func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
 	return nil
 }
 
-// takeMatching takes items that match out of the frontier and onto the abandoned queue, so that a checkpoint has each
+// removeMatching takes items that match out of the frontier and onto the abandoned queue, so that a checkpoint has each
 // in one or the other.
-func (a *abandoner) takeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
-	a.frontier.Gather(host) // or Take would read it with the ledger's gate held
+func (a *abandoner) removeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
+	a.frontier.Prefetch(host) // or Take would read it with the ledger's gate held
 	err = a.ledger.Within(func() error {
-		items = a.frontier.Take(host, match)
+		items = a.frontier.TakeMatching(host, match)
 		for i := range items {
 			it := &items[i]
-			it.Told = it.Told || a.ends.takeReported(it.URL)
+			it.Reported = it.Reported || a.ends.takeReported(it.URL)
 			if err := a.abandonItem(*it); err != nil {
 				return err
 			}
@@ -96,13 +96,13 @@ func (a *abandoner) abandonItem(it item.Item) error {
 	if it.Robots != "" {
 		return nil
 	}
-	it.Told = true
+	it.Reported = true
 	return a.abandoned.Put(&it)
 }
 
 // failVisit is failItem for a visit that is under way.
 func (w *worker) failVisit(v *frontier.Visit, l visit.Abandonment) error {
-	b := batch{settles: v.URL, visit: w.batch.visit}
+	b := batch{visitURL: v.URL, visit: w.batch.visit}
 	w.batch.visit = nil
 	return w.visits.abandons.failWith(&b, item.HostOfSlice(v.Host), v.Item, l)
 }
@@ -118,13 +118,13 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: a.cfg.Now(), Tries: int(it.Tries), Failure: l.Failure, Detail: l.Why}
 	b.records = []*page.Record{rec}
-	if !it.Told {
+	if !it.Reported {
 		b.skips = []page.Skip{{URL: it.URL, Host: host, From: it.From, Depth: int(it.Depth), Time: rec.Time,
 			Rule: ruleFailed, Why: string(l.Failure) + ": " + l.Why}}
 	}
 	b.entries.Reported(it.URL)
 	err := a.commitBatch(b, func() error {
-		if b.settles != "" { // as its visit ends: a checkpoint has one or the other
+		if b.visitURL != "" { // as its visit ends: a checkpoint has one or the other
 			if err := a.abandonItem(it); err != nil {
 				return err
 			}
@@ -134,7 +134,7 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 	if err != nil {
 		return err
 	}
-	a.stats.Forsaken(stats.Visit{Host: host, Failure: string(l.Failure)})
+	a.stats.Abandoned(stats.Visit{Host: host, Failure: string(l.Failure)})
 	a.listener.Visited(rec)
 	return nil
 }
@@ -155,16 +155,16 @@ func (a *abandoner) commitBatch(b *batch, apply func() error) error {
 	return a.failAbandoned(b.found)
 }
 
-// release takes in what seen has found to be news in a merge. It is durable when it returns, as the merge's outcome
+// admitDecided takes in what seen has found to be news in a merge. It is durable when it returns, as the merge's outcome
 // will be.
-func (a *abandoner) release(decided []seen.Decided) error {
+func (a *abandoner) admitDecided(decided []seen.Decided) error {
 	var b batch
 	err := a.commitBatch(&b, func() error {
 		for i := range decided {
 			d := entry.NewDecoder(decided[i].Payload)
 			c := d.Candidate()
 			if d.Bad {
-				return fmt.Errorf("a decided URL: %w", d.Fault())
+				return fmt.Errorf("a decided URL: %w", d.Err())
 			}
 			if decided[i].News == seen.Fresh {
 				a.admission.route(&b, &c)
@@ -179,7 +179,7 @@ func (a *abandoner) release(decided []seen.Decided) error {
 	}
 	at, err := a.ledger.CommitTo()
 	if err == nil && a.known.db != nil {
-		a.known.db.Rely(uint64(at))
+		a.known.db.SetRelies(uint64(at))
 	}
 	return err
 }

@@ -22,21 +22,21 @@ type batch struct {
 	records []*page.Record // what a visit, or several at once, have brought
 	done    []*entry.Done  // of each record, where that ends a visit
 
-	item    *item.Item // whose visit ends with the batch; nil if that does not matter
-	settles string     // the URL whose visit ends with the batch
-	plan    seen.Meta  // when it is visited again, if that is to be noted and the visit brought no record
+	item        *item.Item // whose visit ends with the batch; nil if that does not matter
+	visitURL    string     // the URL whose visit ends with the batch
+	recrawlPlan seen.Meta  // when it is visited again, if that is to be noted and the visit brought no record
 
 	visit *visitLinks // whose links the batch has, where links are claimed; nil if it is no visit's
 	ended []string    // URLs, beside the one that settles, that will not be visited any more
 
-	foreign bool // the links come from elsewhere, with their payloads
-	back    bool // and have gone nowhere: the outbox has had them
-	routed  bool // nothing of it goes to other nodes
-	rooted  bool // its roots are kept already
+	foreign       bool // the links come from elsewhere, with their payloads
+	returned      bool // and have gone nowhere: the outbox has had them
+	routed        bool // nothing of it goes to other nodes
+	seedsRecorded bool // its roots are kept already
 
-	again []item.Item // URLs that were fetched, and are to be once more: see hops
+	refetch []item.Item // URLs that were fetched, and are to be once more: see hops
 
-	ranks links // what a ranking that goes by links is told
+	ranks rankedLinks // what a ranking that goes by links is told
 }
 
 // linkBuffers are the slices of a batch that grow with its links. Thousands of workers may wait for answers, so a worker
@@ -62,11 +62,11 @@ func (r *linkBuffers) empty() bool {
 		len(r.skips)+len(r.deferred)+len(r.entries.Writer) == 0
 }
 
-// maxKept is how many links a batch may have that keeps its room for the next.
-const maxKept = 4096
+// maxBatchLinks is how many links a batch may have that keeps its room for the next.
+const maxBatchLinks = 4096
 
 func (b *batch) reset() {
-	if cap(b.cands) > maxKept || cap(b.skips) > maxKept {
+	if cap(b.cands) > maxBatchLinks || cap(b.skips) > maxBatchLinks {
 		*b = batch{visit: b.visit}
 		return
 	}
@@ -85,10 +85,10 @@ func (b *batch) reset() {
 	b.known, b.edits = b.known[:0], b.edits[:0]
 	clear(b.ended)
 	b.ended = b.ended[:0]
-	b.item, b.settles, b.plan, b.payloads = nil, "", seen.Meta{}, b.payloads[:0]
-	b.foreign, b.back, b.routed, b.rooted = false, false, false, false
-	clear(b.again)
-	b.again = b.again[:0]
+	b.item, b.visitURL, b.recrawlPlan, b.payloads = nil, "", seen.Meta{}, b.payloads[:0]
+	b.foreign, b.returned, b.routed, b.seedsRecorded = false, false, false, false
+	clear(b.refetch)
+	b.refetch = b.refetch[:0]
 	b.ranks.reset()
 }
 
@@ -108,10 +108,10 @@ func (b *batch) retain(keep func(i int, c *entry.Candidate) bool) {
 // nextOfPage is reset for more links of the same page.
 func (b *batch) nextOfPage() {
 	ranks := b.ranks
-	b.ranks = links{}
+	b.ranks = rankedLinks{}
 	b.reset()
 	b.ranks = ranks
-	b.ranks.next()
+	b.ranks.nextPart()
 }
 
 // admission judges links and seeds, and sorts those that are new.
@@ -183,7 +183,7 @@ func (a *admission) rewritten(it *item.Item, kind page.Kind, u weburl.URL) webur
 // classify judges one link. A rule about the link that its page has is told with why it says so, "" if it does not.
 // What is off the crawl's hosts ends here.
 func (a *admission) classify(b *batch, u weburl.URL, it item.Item, rule, why string) {
-	if !u.Web() {
+	if !u.IsHTTP() {
 		return // mailto:, data: and the like are nobody's to fetch
 	}
 	v := a.rules.Judge(u, linkTo(&it))
@@ -212,18 +212,18 @@ func (a *admission) offer(b *batch) {
 		switch {
 		case news == seen.Fresh:
 			c.Item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
-			a.traps.met(&c.Item)
+			a.traps.addLink(&c.Item)
 			if a.route(b, c); c.Rule == "" {
-				b.ranks.at = append(b.ranks.at, int32(i))
+				b.ranks.candOf = append(b.ranks.candOf, int32(i))
 			}
 			continue
-		case news == seen.Later:
+		case news == seen.Undecided:
 			b.entries.Undecided(b.urls[i].Payload)
 			a.known.undecided.Add(1)
 		case news == seen.Nearer && c.Rule == "" && a.known.depths:
 			b.entries.Nearer(c.Item.URL, c.Item.Depth)
 		}
-		if c.Rule == "" && a.traps.met(&c.Item) {
+		if c.Rule == "" && a.traps.addLink(&c.Item) {
 			a.route(b, c)
 		}
 	}
@@ -233,7 +233,7 @@ func (a *admission) offer(b *batch) {
 func (a *admission) route(b *batch, c *entry.Candidate) {
 	c.Host = a.names.intern(c.Host)
 	if c.Rule != "" {
-		a.leaveOut(b, c)
+		a.skip(b, c)
 		return
 	}
 	c.Item.Path = a.path(c.Item.Path, c.Item.Kind)
@@ -250,7 +250,7 @@ func (b *batch) payload(i int) []byte {
 	return b.payloads[at:]
 }
 
-func (a *admission) leaveOut(b *batch, c *entry.Candidate) {
+func (a *admission) skip(b *batch, c *entry.Candidate) {
 	s := page.Skip{URL: c.Item.URL, Host: c.Host, From: c.Item.From, Depth: int(c.Item.Depth), Time: a.cfg.Now(),
 		Rule: c.Rule, Why: c.Why}
 	if c.Deferred {

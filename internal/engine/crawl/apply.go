@@ -11,37 +11,37 @@ import (
 
 // batchWriter writes batches to the stores, the journal and the views of it.
 type batchWriter struct {
-	hosts     *hosts
-	known     *known
-	admission *admission
-	outgoing  *outgoing
-	claims    *claims
-	ranks     *ranking
-	roots     *scopeSeeds
-	ends      *ends
-	counts    *journalCounts
-	frontier  *frontier.Frontier
-	transfer  *transfer.Endpoint
-	deferred  *statefile.Deferred
-	ledger    *ledger.Ledger
-	stats     *stats.Counter
-	listener  Listener
+	hosts      *hosts
+	known      *known
+	admission  *admission
+	outgoing   *outgoing
+	claims     *claims
+	ranks      *ranking
+	scopeSeeds *scopeSeeds
+	ends       *visitEnds
+	counts     *journalCounts
+	frontier   *frontier.Frontier
+	transfer   *transfer.Endpoint
+	deferred   *statefile.Deferred
+	ledger     *ledger.Ledger
+	stats      *stats.Counter
+	listener   Listener
 }
 
 func (w *batchWriter) apply(b *batch) error {
-	w.ranks.share(b, w.hosts.router != nil)
+	w.ranks.weighLinks(b, w.hosts.router != nil)
 	w.outgoing.divert(b)
 	w.admission.offer(b)
-	for _, it := range b.again { // whatever seen says
+	for _, it := range b.refetch { // whatever seen says
 		c := entry.Candidate{Host: it.Host(), Item: it}
 		if w.hosts.ours(w.hosts.sliceOf(&c)) {
 			w.admission.route(b, &c)
 		}
 	}
-	rose := w.ranks.settle(b, w.hosts.sliceOf)
-	var endings []*ending
+	rose := w.ranks.apply(b, w.hosts.sliceOf)
+	var endings []*finishedURL
 	if w.claims != nil {
-		endings = w.claims.end(b, w.ledger.Sequence())
+		endings = w.claims.addFinished(b, w.ledger.Sequence())
 	}
 	err := w.ledger.Put(b.records, b.skips, func() []byte {
 		w.counts.stats.Found(b.links)
@@ -51,8 +51,8 @@ func (w *batchWriter) apply(b *batch) error {
 			b.entries.Done(d)
 			w.known.recordVisit(b, d.URL, &d.Meta)
 		}
-		if len(b.done) == 0 && !b.plan.Due.IsZero() {
-			w.known.recordVisit(b, b.settles, &b.plan)
+		if len(b.done) == 0 && !b.recrawlPlan.Due.IsZero() {
+			w.known.recordVisit(b, b.visitURL, &b.recrawlPlan)
 		}
 		if w.claims != nil && len(b.done) == 0 {
 			w.known.recordEnded(b)
@@ -62,8 +62,8 @@ func (w *batchWriter) apply(b *batch) error {
 	if err != nil {
 		return err
 	}
-	if b.settles != "" {
-		w.ends.add(b.settles)
+	if b.visitURL != "" {
+		w.ends.add(b.visitURL)
 	}
 	for _, d := range b.done {
 		w.stats.Visited(d.Visit)
@@ -74,17 +74,17 @@ func (w *batchWriter) apply(b *batch) error {
 		}
 	}
 	for i := range b.found {
-		if it := &b.found[i].Item; it.Root && !b.rooted {
-			if err := w.roots.addRoot(it); err != nil {
+		if it := &b.found[i].Item; it.ScopeSeed && !b.seedsRecorded {
+			if err := w.scopeSeeds.add(it); err != nil {
 				return err
 			}
 		}
 		w.frontier.Push(w.hosts.sliceOf(&b.found[i]), b.found[i].Item)
 	}
-	w.moveUp(b, rose)
+	w.promote(b, rose)
 	w.transfer.Committed(b.found, b.done...)
 	if len(endings) > 0 {
-		w.claims.closed(b, endings)
+		w.claims.closeVisit(b, endings)
 	}
 	return w.deferred.Add(b.deferred)
 }
@@ -92,8 +92,8 @@ func (w *batchWriter) apply(b *batch) error {
 // ruleFailed is the rule in skipped.jsonl of what was not answered.
 const ruleFailed = "failed"
 
-// moveUp tells the frontier what now goes before what it did.
-func (w *batchWriter) moveUp(b *batch, all []rose) {
+// promote tells the frontier what now goes before what it did.
+func (w *batchWriter) promote(b *batch, all []promotion) {
 	for len(all) > 0 {
 		slice := all[0].slice
 		b.ranks.moves = b.ranks.moves[:0]

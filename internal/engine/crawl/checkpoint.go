@@ -24,9 +24,9 @@ import (
 
 // Checkpoints makes checkpoints and snapshots, one at a time.
 type Checkpoints struct {
-	checking sync.Mutex    // held while a checkpoint, or a snapshot, is made
-	ending   chan struct{} // closed when the run comes to its last checkpoint
-	marks    []store.Mark  // of all record files as the run found them, those of stores that are not open now among them
+	busy   sync.Mutex    // held while a checkpoint, or a snapshot, is made
+	ending chan struct{} // closed when the run comes to its last checkpoint
+	marks  []store.Mark  // of all record files as the run found them, those of stores that are not open now among them
 	// is told of checkpoints; may be nil
 	checkpointed func(at, relies journal.Position, marks []store.Mark)
 
@@ -38,8 +38,8 @@ type Checkpoints struct {
 	ranks    *ranking
 	traps    *trapGuard
 	cookies  *cookies.Jar
-	ends     *ends
-	feed     *feed
+	ends     *visitEnds
+	feed     *seedFeed
 	deferred *deferredURLs
 	abandons *abandoner
 	transfer *transfer.Endpoint
@@ -54,8 +54,8 @@ func (c *Checkpoints) checkpoint(ctx context.Context) error {
 	if c.known.db == nil {
 		return nil
 	}
-	c.checking.Lock()
-	defer c.checking.Unlock()
+	c.busy.Lock()
+	defer c.busy.Unlock()
 	if err := c.merge(ctx); err != nil { // what an earlier one that was broken off has frozen
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *Checkpoints) checkpoint(ctx context.Context) error {
 		}
 		frozen = c.known.undecided.Load()
 		bound = c.outbox.Numbers()
-		n = c.note(at, c.ledger.WithClosed(marks))
+		n = c.note(at, c.ledger.WithClosedFiles(marks))
 		n.Shelved = shelf
 		if cut, err = c.frontier.Cut(); err == nil { // a visit may have been given back since it was settled
 			n.Settled = slices.DeleteFunc(n.Settled, func(url string) bool { return !cut.UnderWay(url) })
@@ -98,7 +98,7 @@ func (c *Checkpoints) checkpoint(ctx context.Context) error {
 	n.Cookies = c.cookies.AppendAll(nil) // what has changed since the position, the journal says again
 	text, err := json.Marshal(n)
 	if err = errors.Join(err, cut.Write(text)); err == nil {
-		err = c.abandons.abandoned.Settle()
+		err = c.abandons.abandoned.RemoveOld()
 	}
 	if err != nil {
 		return fmt.Errorf("write a checkpoint: %w", err)
@@ -129,19 +129,19 @@ func (c *Checkpoints) announceCheckpoint(n *recovery.Note) error {
 // Journalled is the position after the last batch that is in the journal, which may be written meanwhile.
 func (c *Checkpoints) Journalled() journal.Position { return c.ledger.Position() }
 
-// decide is a checkpoint in which seen decides all that it was not sure of.
-func (c *Checkpoints) decide(ctx context.Context) error {
+// resolvePending is a checkpoint in which seen decides all that it was not sure of.
+func (c *Checkpoints) resolvePending(ctx context.Context) error {
 	if err := c.checkpoint(ctx); err != nil || c.known.db == nil {
 		return err
 	}
-	c.checking.Lock()
-	defer c.checking.Unlock()
-	return c.known.db.Settle(ctx, c.abandons.release)
+	c.busy.Lock()
+	defer c.busy.Unlock()
+	return c.known.db.DecideAll(ctx, c.abandons.admitDecided)
 }
 
 // merge brings what is frozen of seen and the digests to the disk.
 func (c *Checkpoints) merge(ctx context.Context) error {
-	if err := c.known.db.Merge(ctx, c.abandons.release); err != nil {
+	if err := c.known.db.Merge(ctx, c.abandons.admitDecided); err != nil {
 		return err
 	}
 	if err := seen.CompactAll(ctx, c.known.db); err != nil {
@@ -157,9 +157,9 @@ func (c *Checkpoints) merge(ctx context.Context) error {
 	return seen.CompactAll(ctx, d)
 }
 
-// note is called while nothing is put.
+// record is called while nothing is put.
 func (c *Checkpoints) note(at journal.Position, marks []store.Mark) recovery.Note {
-	n := recovery.Note{Version: recovery.NoteVersion, Position: at, Marks: c.allMarks(marks), Stats: c.stats.Lasting(),
+	n := recovery.Note{Version: recovery.NoteVersion, Position: at, Marks: c.allMarks(marks), Stats: c.stats.DurableSnapshot(),
 		Sums:  c.stats.Sums(),
 		Lists: c.feed.marks(),
 		Asked: c.deferred.upTo, Slices: recovery.NoteSlices(c.hosts.slices)}
@@ -171,8 +171,8 @@ func (c *Checkpoints) note(at journal.Position, marks []store.Mark) recovery.Not
 	return n
 }
 
-// keepUp makes checkpoints when they are due, until the context ends.
-func (c *Checkpoints) keepUp(ctx context.Context) error {
+// keepCheckpointing makes checkpoints when they are due, until the context ends.
+func (c *Checkpoints) keepCheckpointing(ctx context.Context) error {
 	if c.known.db == nil {
 		return nil
 	}
@@ -203,25 +203,25 @@ func (c *Checkpoints) lastCheckpoint(ctx context.Context) error {
 	return err
 }
 
-// decideShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
-const decideShare = 10
+// resolveShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
+const resolveShare = 10
 
-// keepDeciding has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the
+// keepResolving has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the
 // context ends.
-func (c *Checkpoints) keepDeciding(ctx context.Context) error {
-	if c.known.db == nil || !c.cfg.Stay {
+func (c *Checkpoints) keepResolving(ctx context.Context) error {
+	if c.known.db == nil || !c.cfg.KeepOpen {
 		return nil
 	}
 	next := time.Now()
 	return every(ctx, c.cfg.Commit, func() error {
-		if dry, _ := c.frontier.Dry(); !dry || !c.known.pendingDedup() || time.Now().Before(next) {
+		if dry, _ := c.frontier.IsDrained(); !dry || !c.known.pendingDedup() || time.Now().Before(next) {
 			return nil
 		}
 		began := time.Now()
-		if err := c.decide(ctx); err != nil && !canceled(err) {
+		if err := c.resolvePending(ctx); err != nil && !canceled(err) {
 			return fmt.Errorf("decide what is news: %w", err)
 		}
-		next = time.Now().Add(decideShare * time.Since(began))
+		next = time.Now().Add(resolveShare * time.Since(began))
 		return nil
 	})
 }

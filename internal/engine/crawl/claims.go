@@ -33,8 +33,8 @@ type AtRisk struct {
 	Refers bool
 }
 
-// linesFile has the records of a crawl without WARC files.
-const linesFile = "pages.jsonl"
+// pagesFile has the records of a crawl without WARC files.
+const pagesFile = "pages.jsonl"
 
 // claims is what the engine keeps of what was dispatched to it.
 type claims struct {
@@ -45,22 +45,22 @@ type claims struct {
 	refetch  atomic.Int64                                    // URLs that have come again as their records were lost
 
 	// held by who takes in what is dispatched, or gives hosts up; taken before the ledger's gate
-	taking  sync.Mutex
-	tenures recovery.Tenures // read with taking held or alone within the gate, changed with both
+	tenureLock sync.Mutex
+	tenures    recovery.Tenures // read with taking held or alone within the gate, changed with both
 
-	mu     sync.Mutex                    // guards what follows
-	unsaid map[string]map[string]*ending // by host and URL
-	ready  []*ending                     // of these, those whose links are claimed
-	said   chan struct{}                 // closed when some were said; nil if nobody waits for that
-	begun  *bounded.Recent[string, *visitLinks]
+	mu         sync.Mutex                         // guards what follows
+	unreported map[string]map[string]*finishedURL // by host and URL
+	ready      []*finishedURL                     // of these, those whose links are claimed
+	reported   chan struct{}                      // closed when some were said; nil if nobody waits for that
+	openVisits *bounded.Recent[string, *visitLinks]
 }
 
-// maxBegun is of how many hosts the links are known that a visit has brought which was put off, as a robots.txt does
+// maxOpenVisits is of how many hosts the links are known that a visit has brought which was put off, as a robots.txt does
 // that names sitemaps. Where they are forgotten, the next visit does not wait until they are claimed.
-const maxBegun = 1 << 14
+const maxOpenVisits = 1 << 14
 
 // An ending is a URL that is not fetched any more.
-type ending struct {
+type finishedURL struct {
 	host, url string
 	key       string  // its item's
 	sequence  uint64  // of the batch that says so
@@ -69,8 +69,8 @@ type ending struct {
 
 // visitLinks are the links of a visit.
 type visitLinks struct {
-	page    *exchange.Page
-	endings []*ending // of what ended with the visit; set before the page is closed
+	page     *exchange.Page
+	finished []*finishedURL // of what ended with the visit; set before the page is closed
 }
 
 func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
@@ -79,49 +79,49 @@ func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
 		finished = func(string, []string) {}
 	}
 	return &claims{slices: slices, finished: finished, atRisk: p.AtRisk, archive: p.Archive, tenures: t,
-		unsaid: map[string]map[string]*ending{},
-		begun:  bounded.NewRecent[string, *visitLinks](maxBegun)}
+		unreported: map[string]map[string]*finishedURL{},
+		openVisits: bounded.NewRecent[string, *visitLinks](maxOpenVisits)}
 }
 
 // begin returns the links of a visit that begins: those, too, of an earlier one of the host that was put off. end or
 // putOff is told of them.
-func (c *claims) begin(host string) *visitLinks {
+func (c *claims) openVisit(host string) *visitLinks {
 	if c == nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v, begun := c.begun.Get(host); begun {
-		c.begun.Drop(host)
+	if v, begun := c.openVisits.Get(host); begun {
+		c.openVisits.Delete(host)
 		return v
 	}
 	v := &visitLinks{}
-	v.page = exchange.NewPage(func() { c.claimed(v.endings) })
+	v.page = exchange.NewPage(func() { c.markReady(v.finished) })
 	return v
 }
 
 // putOff keeps the links of a visit that has not ended for the next of its host.
-func (c *claims) putOff(host string, v *visitLinks) {
-	if v == nil || !v.page.Waits() {
+func (c *claims) retainOpen(host string, v *visitLinks) {
+	if v == nil || !v.page.HasLinks() {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.begun.Put(host, v)
+	c.openVisits.Put(host, v)
 }
 
-// claimed is told of endings whose links are all claimed.
-func (c *claims) claimed(all []*ending) {
+// markReady is told of endings whose links are all claimed.
+func (c *claims) markReady(all []*finishedURL) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ready = append(c.ready, all...)
 }
 
-// end notes what ends with a batch, in the batch's sequence. It is called within the ledger's gate, before any view
+// addFinished notes what ends with a batch, in the batch's sequence. It is called within the ledger's gate, before any view
 // knows it.
-func (c *claims) end(b *batch, sequence uint64) (all []*ending) {
-	for _, url := range b.over() {
-		n := &ending{host: c.slices.Of(url), url: url, key: url, sequence: sequence}
+func (c *claims) addFinished(b *batch, sequence uint64) (all []*finishedURL) {
+	for _, url := range b.finishedURLs() {
+		n := &finishedURL{host: c.slices.Of(url), url: url, key: url, sequence: sequence}
 		if b.item != nil && url == b.item.URL {
 			n.key = b.item.Key()
 		}
@@ -130,46 +130,46 @@ func (c *claims) end(b *batch, sequence uint64) (all []*ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range all {
-		if c.unsaid[n.host] == nil {
-			c.unsaid[n.host] = map[string]*ending{}
+		if c.unreported[n.host] == nil {
+			c.unreported[n.host] = map[string]*finishedURL{}
 		}
-		c.unsaid[n.host][n.url] = n
+		c.unreported[n.host][n.url] = n
 	}
 	return all
 }
 
 // over are the URLs that are not fetched any more once the batch is put.
-func (b *batch) over() []string {
-	if b.settles == "" {
+func (b *batch) finishedURLs() []string {
+	if b.visitURL == "" {
 		return b.ended
 	}
-	return append(b.ended, b.settles)
+	return append(b.ended, b.visitURL)
 }
 
-// closed is told that what end has noted is put.
-func (c *claims) closed(b *batch, all []*ending) {
+// closeVisit is told that what end has noted is put.
+func (c *claims) closeVisit(b *batch, all []*finishedURL) {
 	if b.visit == nil {
-		c.claimed(all)
+		c.markReady(all)
 		return
 	}
-	c.notePage(b, all)
-	b.visit.endings = all
+	c.setRecordFile(b, all)
+	b.visit.finished = all
 	b.visit.page.Close()
 	b.visit = nil
 }
 
-// notePage notes in which file the record lies that a visit has brought.
-func (c *claims) notePage(b *batch, all []*ending) {
+// setRecordFile notes in which file the record lies that a visit has brought.
+func (c *claims) setRecordFile(b *batch, all []*finishedURL) {
 	if c.atRisk == nil || b.item == nil || b.item.Robots != "" || len(b.done) == 0 || b.done[0].Visit.Status == 0 {
 		return
 	}
 	rec := b.records[0]
-	p := &AtRisk{Item: *b.item, File: linesFile, Refers: rec.Revisit != nil}
+	p := &AtRisk{Item: *b.item, File: pagesFile, Refers: rec.Revisit != nil}
 	if c.archive {
-		if rec.Place.File == "" {
+		if rec.Location.File == "" {
 			return // it is not to be archived
 		}
-		p.File = "warc/" + rec.Place.File
+		p.File = "warc/" + rec.Location.File
 	}
 	for _, n := range all {
 		if n.url == b.item.URL {
@@ -182,7 +182,7 @@ func (c *claims) notePage(b *batch, all []*ending) {
 func (c *claims) isUnreported(host, url string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.unsaid[host][url] != nil
+	return c.unreported[host][url] != nil
 }
 
 // hasUnreported reports whether something of one of some hosts is unsaid; of any host if there are none.
@@ -192,22 +192,22 @@ func (c *claims) hasUnreported(hosts ...string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(hosts) == 0 && len(c.unsaid) > 0 ||
-		slices.ContainsFunc(hosts, func(host string) bool { return len(c.unsaid[host]) > 0 })
+	return len(hosts) == 0 && len(c.unreported) > 0 ||
+		slices.ContainsFunc(hosts, func(host string) bool { return len(c.unreported[host]) > 0 })
 }
 
 // awaitReported waits until nothing of a host is unsaid.
 func (c *claims) awaitReported(ctx context.Context, host string) error {
 	for {
 		c.mu.Lock()
-		if len(c.unsaid[host]) == 0 {
+		if len(c.unreported[host]) == 0 {
 			c.mu.Unlock()
 			return nil
 		}
-		if c.said == nil {
-			c.said = make(chan struct{})
+		if c.reported == nil {
+			c.reported = make(chan struct{})
 		}
-		said := c.said
+		said := c.reported
 		c.mu.Unlock()
 		select {
 		case <-said:
@@ -217,8 +217,8 @@ func (c *claims) awaitReported(ctx context.Context, host string) error {
 	}
 }
 
-// take takes what is ready to be said, once it is durable, and up to which batch that is.
-func (c *claims) take() (all []*ending, sequence uint64) {
+// takeReady takes what is ready to be said, once it is durable, and up to which batch that is.
+func (c *claims) takeReady() (all []*finishedURL, sequence uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all, c.ready = c.ready, nil
@@ -229,7 +229,7 @@ func (c *claims) take() (all []*ending, sequence uint64) {
 }
 
 // say says what is durable.
-func (c *claims) say(all []*ending) {
+func (c *claims) report(all []*finishedURL) {
 	byHost := map[string][]string{}
 	for _, n := range all {
 		byHost[n.host] = append(byHost[n.host], n.key)
@@ -240,21 +240,21 @@ func (c *claims) say(all []*ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range all {
-		if c.unsaid[n.host][n.url] != n {
+		if c.unreported[n.host][n.url] != n {
 			continue // it was fetched again meanwhile
 		}
-		if delete(c.unsaid[n.host], n.url); len(c.unsaid[n.host]) == 0 {
-			delete(c.unsaid, n.host)
+		if delete(c.unreported[n.host], n.url); len(c.unreported[n.host]) == 0 {
+			delete(c.unreported, n.host)
 		}
 	}
-	if c.said != nil {
-		close(c.said)
-		c.said = nil
+	if c.reported != nil {
+		close(c.reported)
+		c.reported = nil
 	}
 }
 
 // announceAtRisk reports pages whose records are on this node's disk alone.
-func (c *claims) announceAtRisk(ctx context.Context, all []*ending) error {
+func (c *claims) announceAtRisk(ctx context.Context, all []*finishedURL) error {
 	var pages []AtRisk
 	for _, n := range all {
 		if n.page != nil {

@@ -130,7 +130,7 @@ func (m *backups) inTime(c *crew) (stop func() bool) {
 		for _, n := range c.nodes {
 			if e := n.engine.Load(); e != nil {
 				links, _ := e.Links.Outbox()
-				fmt.Printf("node %d: idle %v, %d links, %v unsaid, %+v\n", n.id, e.Idle(), links, e.Dispatches.claims.unsaid,
+				fmt.Printf("node %d: idle %v, %d links, %v unsaid, %+v\n", n.id, e.Idle(), links, e.Dispatches.claims.unreported,
 					e.frontier.Counts())
 			}
 		}
@@ -225,7 +225,7 @@ func (m *backups) check(n *crewNode, e *Engine) {
 	}
 	m.mu.Unlock()
 	for host := range hosts {
-		quiet := !e.Dispatches.Waits(host)
+		quiet := !e.Dispatches.HasWork(host)
 		m.mu.Lock()
 		h := m.hosts[host]
 		if h.quiet++; !quiet {
@@ -265,7 +265,7 @@ func (n *crewNode) finished(host string, urls []string) {
 // remind is for a life what claims and dispatches.
 func (n *crewNode) remind(ctx context.Context, e *Engine, beside *sync.WaitGroup) {
 	m := n.backups
-	err := e.Dispatches.HeldHosts(func(host string) error {
+	err := e.Dispatches.QueuedHosts(func(host string) error {
 		if own, _ := n.owner(host); own != n.id {
 			n.t.Errorf("node %d holds %s, which is node %d's", n.id, host, own)
 		}
@@ -323,7 +323,7 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 		<-over // what was handed out meanwhile is put off, and forgotten
 	}
 	for _, host := range going {
-		if e.Dispatches.Waits(host) {
+		if e.Dispatches.HasWork(host) {
 			n.t.Errorf("something waits at %s, which was given up", host)
 		}
 	}
@@ -336,7 +336,7 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 	m.again(func(host string, _ *target) bool { return slices.Contains(going, host) })
 }
 
-// move lets hosts go to and fro.
+// acquireLargeSlot lets hosts go to and fro.
 func (m *backups) move(c *crew, moves int) {
 	for range moves {
 		time.Sleep(time.Duration(c.chance(20)) * time.Millisecond)

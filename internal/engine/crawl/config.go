@@ -43,13 +43,13 @@ type Config struct {
 	NoTraps      bool              // fetch also what brings nothing new, and of a domain without limit: see package traps
 	// patterns of URLs that are fetched although they bring nothing new, as skipped.jsonl has them
 	ReleasedTraps []string
-	// of a registered domain: pages; hosts from which anything is fetched; names that are looked up. 10,000,000, 100,000
+	// ofPage a registered domain: pages; hosts from which anything is fetched; names that are looked up. 10,000,000, 100,000
 	// and 200,000; negative: without limit
 	PagesPerDomain, HostsPerDomain, NamesPerDomain int64
 
 	// how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
 	Patience time.Duration
-	// how long the crawl waits when it is cut off from the web; then Run ends with ErrCutOff. 0: without end
+	// how long the crawl waits when it is cut off from the web; then Run ends with ErrOffline. 0: without end
 	OutageWait time.Duration
 
 	Pages int64         // stop after so many pages; 0: without limit
@@ -62,23 +62,23 @@ type Config struct {
 
 	Prefer rank.Preferences // which URLs go before others of their importance, or behind them
 
-	Rate       float64             // requests a second, all hosts together; 0: without limit
-	Grace      time.Duration       // how long requests under way may go on after a stop; 5s
-	Commit     time.Duration       // between two commits; 50ms
-	MinFree    uint64              // bytes that the disk must have left; with less nothing is fetched. 0: whatever it has
-	LookSpace  time.Duration       // how often is looked; 2s
-	Checkpoint int64               // bytes of journal after which the next checkpoint is made; 64 MiB
-	Outbox     int64               // bytes of links for other nodes, beyond which no new URL is taken; 64 MiB
-	Links      member.OutboxConfig // how they go there; its First is not used
-	Claims     bool                // other nodes say which links are new; needs a Router and a URL database
-	Shares     Shares              // memory for pages under way; 1 GiB
-	Stay       bool                // do not end when nothing waits; see Engine.Finish
-	DecodeAll  bool                // take the content coding off every body, not only off those that are read for links
-	Now        func() time.Time
+	Rate              float64             // requests a second, all hosts together; 0: without limit
+	Grace             time.Duration       // how long requests under way may go on after a stop; 5s
+	Commit            time.Duration       // between two commits; 50ms
+	MinFree           uint64              // bytes that the disk must have left; with less nothing is fetched. 0: whatever it has
+	DiskCheckInterval time.Duration       // how often is looked; 2s
+	Checkpoint        int64               // bytes of journal after which the next checkpoint is made; 64 MiB
+	Outbox            int64               // bytes of links for other nodes, beyond which no new URL is taken; 64 MiB
+	Links             member.OutboxConfig // how they go there; its First is not used
+	Claims            bool                // other nodes say which links are new; needs a Router and a URL database
+	Shares            Shares              // memory for pages under way; 1 GiB
+	KeepOpen          bool                // do not end when nothing waits; see Engine.Finish
+	DecodeAll         bool                // take the content coding off every body, not only off those that are read for links
+	Now               func() time.Time
 }
 
 // BoundsDepth reports whether any URL may lie too deep.
-func (c *Config) BoundsDepth() bool { return c.Depth >= 0 || c.Overrides.BoundDepth() }
+func (c *Config) BoundsDepth() bool { return c.Depth >= 0 || c.Overrides.LimitsDepth() }
 
 func (c Config) withDefaults() Config {
 	c.Tries = orDefault(c.Tries, 3)
@@ -89,7 +89,7 @@ func (c Config) withDefaults() Config {
 	c.MaxRedirects = orDefault(c.MaxRedirects, DefaultRedirects)
 	c.MaxSitemap = orDefault(c.MaxSitemap, 50<<20)
 	c.Grace = orDefault(c.Grace, 5*time.Second)
-	c.LookSpace = orDefault(c.LookSpace, 2*time.Second)
+	c.DiskCheckInterval = orDefault(c.DiskCheckInterval, 2*time.Second)
 	c.Checkpoint = orDefault(c.Checkpoint, 64<<20)
 	c.Outbox = orDefault(c.Outbox, 64<<20)
 	c.Commit = orDefault(c.Commit, 50*time.Millisecond)
@@ -131,17 +131,17 @@ type Parser interface {
 
 // Parts are what the engine works with.
 type Parts struct {
-	Deferred  *statefile.Deferred      // may be nil: what was set aside is not written down then
-	Answers   *statefile.RobotsAnswers // may be nil, likewise: what robots.txt files said
-	Roots     *statefile.ScopeSeeds    // may be nil, likewise: what the crawl's seeds are
-	Seeds     SeedList                 // may be nil: more seeds than those that Run is given
-	Cookies   *cookies.Jar             // may be nil: what servers set is not kept. The Fetcher has it, too
-	Logins    *login.Sessions          // may be nil
-	NoSecrets bool                     // the Fetcher has nothing that is for the seeds' servers alone
-	Robots    *robots.Cache
-	Scope     *weburl.Scope
-	Block     *policy.BlockList // may be nil
-	Fetcher   visit.Fetcher
+	Deferred   *statefile.Deferred      // may be nil: what was set aside is not written down then
+	Answers    *statefile.RobotsAnswers // may be nil, likewise: what robots.txt files said
+	ScopeSeeds *statefile.ScopeSeeds    // may be nil, likewise: what the crawl's seeds are
+	Seeds      SeedList                 // may be nil: more seeds than those that Run is given
+	Cookies    *cookies.Jar             // may be nil: what servers set is not kept. The Fetcher has it, too
+	Logins     *login.Sessions          // may be nil
+	NoSecrets  bool                     // the Fetcher has nothing that is for the seeds' servers alone
+	Robots     *robots.Cache
+	Scope      *weburl.Scope
+	Block      *policy.BlockList // may be nil
+	Fetcher    visit.Fetcher
 	// which reads up to so much of a body, and has room for as much of its links
 	NewParser func(room int64) Parser
 	// gives a page's main text; nil if nobody asked for texts
@@ -154,10 +154,10 @@ type Parts struct {
 	Router Router
 	// is told what seeds redirect to, so that other nodes have it in scope: once or more often, and must be quick; may be
 	// nil
-	NewRoot func(u weburl.URL)
+	NewScopeSeed func(u weburl.URL)
 	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
 	// a crash. It must be quick; may be nil
-	Arrived func(t member.Transfer, hosts []string)
+	TransferReceived func(t member.Transfer, hosts []string)
 	// is told which URLs of a host, by their items' keys, are done that were dispatched to this node: fetched, failed for
 	// good, left out or given up, durably, with all links that they have brought claimed; once or more often, by one
 	// goroutine. It must be quick; may be nil

@@ -19,7 +19,7 @@ func TestCookiesComeWithTheirHost(t *testing.T) {
 	at, other := cookies.Target{Host: "w.moves.test", Path: "/"}, cookies.Target{Host: "stays.test", Path: "/"}
 	pack := chunkWriterAt(t)
 	for _, host := range []string{"w.moves.test", "stays.test"} {
-		pack.Waiting(host, transfer.HostTiming{})
+		pack.BeginPending(host, transfer.HostTiming{})
 		pack.Item(&item.Item{URL: "http://" + host + "/"})
 	}
 	to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
@@ -27,9 +27,9 @@ func TestCookiesComeWithTheirHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	a.e.runner.visits.hops.jar.Keep([]string{"n=1; Domain=moves.test", "m=1; Max-Age=1000"}, at, false, now)
-	a.e.runner.visits.hops.jar.Keep([]string{"secret=1"}, at, true, now)
-	a.e.runner.visits.hops.jar.Keep([]string{"n=1"}, other, false, now)
+	a.e.runner.visits.hops.jar.Store([]string{"n=1; Domain=moves.test", "m=1; Max-Age=1000"}, at, false, now)
+	a.e.runner.visits.hops.jar.Store([]string{"secret=1"}, at, true, now)
+	a.e.runner.visits.hops.jar.Store([]string{"n=1"}, other, false, now)
 	if err := a.e.ledger.Commit(); err != nil {
 		t.Fatal(err)
 	}

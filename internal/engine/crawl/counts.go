@@ -19,7 +19,7 @@ type journalCounts struct {
 func (c *journalCounts) appendCounts(batch []byte) []byte {
 	enc := entry.Encoder{Writer: batch}
 	c.offHosts.journal(&enc, c.stats)
-	c.durable.cut(c.stats.Pages())
+	c.durable.beginCommit(c.stats.Pages())
 	return enc.Writer
 }
 
@@ -64,5 +64,5 @@ type durablePages struct {
 	next atomic.Int64 // when the commit that is under way is done
 }
 
-// cut says that a commit begins with so many pages: the one before is done.
-func (d *durablePages) cut(pages int64) { d.now.Store(d.next.Swap(pages)) }
+// beginCommit says that a commit begins with so many pages: the one before is done.
+func (d *durablePages) beginCommit(pages int64) { d.now.Store(d.next.Swap(pages)) }

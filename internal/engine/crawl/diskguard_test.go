@@ -8,12 +8,12 @@ import (
 // TestAPauseIsToldOnceAMinute: who looks into a log an hour later sees that the crawl still waits, and for what.
 func TestAPauseIsToldOnceAMinute(t *testing.T) {
 	free, paused, resumed := uint64(10), 0, 0
-	s := diskGuard{least: 100, free: func() (uint64, error) { return free, nil }}
+	s := diskGuard{minFree: 100, free: func() (uint64, error) { return free, nil }}
 	l := Listener{Paused: func(uint64) { paused++ }, Resumed: func(uint64) { resumed++ }}
 	now := time.Unix(0, 0)
 	look := func() {
 		t.Helper()
-		if err := s.look(now, l); err != nil {
+		if err := s.check(now, l); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(5 * time.Second)

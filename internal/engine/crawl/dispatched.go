@@ -25,22 +25,22 @@ var errNoClaims = errors.New("nothing is dispatched to a crawl whose links are n
 // Dispatches does a node's part of a crawl whose links are claimed: it takes the URLs that other nodes dispatch to it,
 // reports those that it has finished, and releases hosts. It guards the tenures in claims.
 type Dispatches struct {
-	cfg       *Config
-	claims    *claims // nil where links are not claimed
-	known     *known
-	hosts     *hosts
-	outbox    *exchange.Outbox
-	frontier  *frontier.Frontier
-	transfer  *transfer.Endpoint
-	workers   *workerPool
-	pool      *batchPool
-	holds     *holds
-	names     *names
-	roots     *scopeSeeds
-	admission *admission
-	batches   *batchWriter
-	abandons  *abandoner
-	ledger    *ledger.Ledger
+	cfg        *Config
+	claims     *claims // nil where links are not claimed
+	known      *known
+	hosts      *hosts
+	outbox     *exchange.Outbox
+	frontier   *frontier.Frontier
+	transfer   *transfer.Endpoint
+	workers    *workerPool
+	pool       *batchPool
+	holds      *holds
+	names      *names
+	scopeSeeds *scopeSeeds
+	admission  *admission
+	batches    *batchWriter
+	abandons   *abandoner
+	ledger     *ledger.Ledger
 }
 
 // TakeDispatched admits links that this node is to fetch, a [member.Batch]'s data, durably. It returns, by index, which
@@ -70,8 +70,8 @@ func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []b
 }
 
 func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, err error) {
-	ds.claims.taking.Lock()
-	defer ds.claims.taking.Unlock()
+	ds.claims.tenureLock.Lock()
+	defer ds.claims.tenureLock.Unlock()
 	d, err := ds.lookUpDispatched(b)
 	if err != nil {
 		return nil, 0, err
@@ -85,8 +85,8 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 			return nil
 		}
 		b.routed = true
-		ds.roots.admitRoots(b)
-		ds.enter(b, d)
+		ds.scopeSeeds.admitAll(b)
+		ds.routeDispatched(b, d)
 		if err := ds.batches.apply(b); err != nil {
 			return err
 		}
@@ -126,9 +126,9 @@ func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 	return d, nil
 }
 
-// enter sorts links that are dispatched: those that are new are to be fetched, and those that are left out are offered.
+// routeDispatched sorts links that are dispatched: those that are new are to be fetched, and those that are left out are offered.
 // It is called within the ledger's gate.
-func (ds *Dispatches) enter(b *batch, d dispatched) {
+func (ds *Dispatches) routeDispatched(b *batch, d dispatched) {
 	now := map[string]int32{} // depths of what this batch has entered
 	b.retain(func(i int, c *entry.Candidate) bool {
 		if c.Rule != "" || !frontier.Belongs(c.Host, c.Item.URL) {
@@ -140,7 +140,7 @@ func (ds *Dispatches) enter(b *batch, d dispatched) {
 		}
 		switch over := d.met[i].Over(); {
 		case !waits && !over:
-			ds.enterNew(b, c, d.tenures[i])
+			ds.admitNew(b, c, d.tenures[i])
 			now[c.Item.URL] = c.Item.Depth
 		case ds.known.depths && waits && c.Item.Depth < depth:
 			ds.known.db.InsertKnown([]seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: seen.Known}})
@@ -151,13 +151,13 @@ func (ds *Dispatches) enter(b *batch, d dispatched) {
 	})
 }
 
-// enterNew enters a link of a host's tenure that is to be fetched.
-func (ds *Dispatches) enterNew(b *batch, c *entry.Candidate, tenure int) {
+// admitNew enters a link of a host's tenure that is to be fetched.
+func (ds *Dispatches) admitNew(b *batch, c *entry.Candidate, tenure int) {
 	f := *c
 	f.Item.URL = strings.Clone(c.Item.URL) // which is kept; that of the link is a part of its batch
 	f.Host = ds.names.intern(c.Host)
 	f.Item.Path = ds.admission.path(c.Item.Path, c.Item.Kind)
-	if f.Item.Again {
+	if f.Item.Refetch {
 		ds.claims.refetch.Add(1)
 	}
 	ds.known.db.InsertKnown([]seen.URL{{URL: f.Item.URL, Depth: f.Item.Depth, State: seen.Known}})
@@ -183,16 +183,16 @@ func (ds *Dispatches) keepReporting(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		all, sequence := ds.claims.take()
+		all, sequence := ds.claims.takeReady()
 		if len(all) == 0 {
 			continue
 		}
 		// the run ends, with that or with what failed
 		if ds.ledger.WaitDurable(ctx, sequence) != nil || ds.claims.announceAtRisk(ctx, all) != nil {
-			ds.claims.claimed(all)
+			ds.claims.markReady(all)
 			return nil
 		}
-		ds.claims.say(all)
+		ds.claims.report(all)
 	}
 }
 
@@ -201,17 +201,17 @@ func (ds *Dispatches) reportLast() {
 	if ds.claims == nil {
 		return
 	}
-	all, _ := ds.claims.take()
+	all, _ := ds.claims.takeReady()
 	// others may not come to know any more that their records are here alone
-	all = slices.DeleteFunc(all, func(n *ending) bool { return n.page != nil })
+	all = slices.DeleteFunc(all, func(n *finishedURL) bool { return n.page != nil })
 	if len(all) > 0 {
-		ds.claims.say(all)
+		ds.claims.report(all)
 	}
 }
 
-// OfferAgain offers URLs whose records were lost to who remembers them, as other URLs offer themselves by links. It
+// Reoffer offers URLs whose records were lost to who remembers them, as other URLs offer themselves by links. It
 // returns when that is durable here, and needs a Run to commit.
-func (ds *Dispatches) OfferAgain(ctx context.Context, items []item.Item) error {
+func (ds *Dispatches) Reoffer(ctx context.Context, items []item.Item) error {
 	if ds.claims == nil {
 		return errNoClaims
 	}

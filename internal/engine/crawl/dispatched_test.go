@@ -184,7 +184,7 @@ func TestAPageIsDoneWhenItsLinksAreClaimed(t *testing.T) {
 		l.dispatch(one+" "+two+" "+three, three)
 		l.claim(y)
 		l.wantDone(three, false)
-		if !l.e.Dispatches.Waits("a.test") {
+		if !l.e.Dispatches.HasWork("a.test") {
 			t.Error("nothing is to be said of a.test")
 		}
 		l.kill()
@@ -274,7 +274,7 @@ func TestPagesThatAreFetchedAgainCount(t *testing.T) {
 		l := newLoner(t, map[string]string{urls[0]: "", urls[1]: "", urls[2]: ""}, func(c *Config) { c.PagesPerHost = 2 })
 		l.dispatch(urls[0])
 		again := func(url string, times int) {
-			l.e.frontier.Restore("full.test", item.Item{URL: url, Again: true})
+			l.e.frontier.Restore("full.test", item.Item{URL: url, Refetch: true})
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			l.fetched(url, times)
@@ -317,7 +317,7 @@ func TestAHostThatComesBackBeginsAfresh(t *testing.T) {
 					t.Fatal(err)
 				}
 				l.wantDone("http://a.test/1", false)
-				if l.e.Dispatches.Waits("a.test") || !l.e.Dispatches.Waits("stays.test") {
+				if l.e.Dispatches.HasWork("a.test") || !l.e.Dispatches.HasWork("stays.test") {
 					t.Error("it waits still")
 				}
 				for step := range strings.SplitSeq(then, ", ") {
@@ -366,8 +366,8 @@ func TestATenureOutlivesAProcess(t *testing.T) {
 		l.dispatch("http://a.test/")
 		l.kill()
 		l.dispatch("http://a.test/")
-		if i, _ := l.e.frontier.Host("a.test"); i.Waiting != 1 {
-			t.Errorf("%d URLs wait", i.Waiting)
+		if i, _ := l.e.frontier.Host("a.test"); i.Pending != 1 {
+			t.Errorf("%d URLs wait", i.Pending)
 		}
 		n.may.Store(true)
 		time.Sleep(time.Minute)
@@ -405,7 +405,7 @@ func TestHeldHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var held []string
-		if err := e.Dispatches.HeldHosts(func(host string) error { held = append(held, host); return nil }); err != nil {
+		if err := e.Dispatches.QueuedHosts(func(host string) error { held = append(held, host); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if slices.Sort(held); !slices.Equal(held, []string{"b.test", "c.test"}) {
@@ -440,12 +440,12 @@ func TestStrangeDispatches(t *testing.T) {
 				t.Error(done, err)
 			}
 		}
-		if _, depth, err := l.e.known.seen.Look("http://a.test/"); depth != 5 || err != nil {
+		if _, depth, err := l.e.known.seen.StateOf("http://a.test/"); depth != 5 || err != nil {
 			t.Error(depth, err)
 		}
 		l.kill()
 		l.fetched("http://a.test/", 1)
-		if _, depth, err := l.e.known.seen.Look("http://a.test/"); depth != 5 || err != nil {
+		if _, depth, err := l.e.known.seen.StateOf("http://a.test/"); depth != 5 || err != nil {
 			t.Error(depth, err)
 		}
 		l.fetched("http://a.test/out", 0)
@@ -496,13 +496,13 @@ func TestLinksOfAVisitThatIsPutOff(t *testing.T) {
 		l.dispatch("http://a.test/")
 		l.e.Inspector.robots.Answer("http://a.test", 200, []byte("Sitemap: http://b.test/sitemap.xml"))
 		l.e.limits.quota = policy.NewQuota(policy.Limits{PerHost: 1}, 0)
-		l.e.limits.quota.Take("a.test", "") // by another visit, which is under way: this one is put off
+		l.e.limits.quota.Acquire("a.test", "") // by another visit, which is under way: this one is put off
 		l.e.Pause(false)
 		l.settle()
 		if links, _ := l.e.Links.Outbox(); links != 1 {
 			t.Fatalf("%d links are to be claimed", links)
 		}
-		l.e.limits.quota.Settle("a.test", "", false)
+		l.e.limits.quota.Finish("a.test", "", false)
 		l.settle()
 		l.fetched("http://a.test/", 1)
 		l.wantDone("", false)

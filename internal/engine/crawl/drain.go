@@ -11,7 +11,7 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 	if of == nil {
 		of = func(host string) bool { return !e.Inspector.hosts.ours(host) }
 	}
-	for _, over := range e.runner.workers.matching(func(v visiting) bool { return of(v.host) || of(v.asks) }) {
+	for _, over := range e.runner.workers.matching(func(v visiting) bool { return of(v.host) || of(v.politenessHost) }) {
 		select {
 		case <-over:
 		case <-ctx.Done():
@@ -24,7 +24,7 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 		return err
 	}
 	if e.known.pendingDedup() {
-		if err := e.Checkpoints.decide(ctx); err != nil {
+		if err := e.Checkpoints.resolvePending(ctx); err != nil {
 			return err
 		}
 	}

@@ -26,29 +26,29 @@ type recrawls struct {
 	mu   sync.Mutex // guards next
 	next time.Time  // when the next URL is due, by the last scan
 
-	cfg      *Config
-	known    *known
-	feed     *feed
-	rules    *policy.Rules
-	roots    *scopeSeeds
-	hosts    *hosts
-	names    *names
-	ranks    *ranking
-	abandons *abandoner
-	transfer *transfer.Endpoint
-	frontier *frontier.Frontier
-	ledger   *ledger.Ledger
-	listener Listener
+	cfg        *Config
+	known      *known
+	feed       *seedFeed
+	rules      *policy.Rules
+	scopeSeeds *scopeSeeds
+	hosts      *hosts
+	names      *names
+	ranks      *ranking
+	abandons   *abandoner
+	transfer   *transfer.Endpoint
+	frontier   *frontier.Frontier
+	ledger     *ledger.Ledger
+	listener   Listener
 }
 
 const (
-	leastLook = time.Second
-	lookShare = 20 // a look for what is due may take this part of the time
+	minScanInterval = time.Second
+	scanShare       = 20 // a look for what is due may take this part of the time
 )
 
-// keepDue hands what is due to the frontier: once, or again and again until the context ends.
-func (s *recrawls) keepDue(ctx context.Context) error {
-	if s.known.db == nil || !s.cfg.Recrawl.On() || !s.feed.scoped(ctx) {
+// keepRequeuing hands what is due to the frontier: once, or again and again until the context ends.
+func (s *recrawls) keepRequeuing(ctx context.Context) error {
+	if s.known.db == nil || !s.cfg.Recrawl.Enabled() || !s.feed.awaitScope(ctx) {
 		return nil
 	}
 	for {
@@ -60,11 +60,11 @@ func (s *recrawls) keepDue(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("look for what is to be visited again: %w", err)
 		}
-		if !s.cfg.Recrawl.Keep {
+		if !s.cfg.Recrawl.Continuous {
 			close(s.ended)
 			return nil
 		}
-		wait := max(next.Sub(s.cfg.Now()), leastLook, lookShare*time.Since(began))
+		wait := max(next.Sub(s.cfg.Now()), minScanInterval, scanShare*time.Since(began))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -75,13 +75,13 @@ func (s *recrawls) keepDue(ctx context.Context) error {
 
 // awaitDue waits, when nothing else waits, until something is due. It returns false when nothing will be.
 func (s *recrawls) awaitDue(handing context.Context) bool {
-	if s.known.db == nil || !s.cfg.Recrawl.On() || s.cfg.Stay {
+	if s.known.db == nil || !s.cfg.Recrawl.Enabled() || s.cfg.KeepOpen {
 		return false
 	}
 	s.mu.Lock()
 	next := s.next
 	s.mu.Unlock()
-	if s.cfg.Recrawl.Keep && !next.IsZero() {
+	if s.cfg.Recrawl.Continuous && !next.IsZero() {
 		s.listener.Idle(next)
 	}
 	select {
@@ -109,7 +109,7 @@ func (s *recrawls) requeue(ctx context.Context) (next time.Time, err error) {
 		next = earlier(next, m.Due)
 		return false
 	}
-	again := requeuing{recrawls: s, now: now, added: map[string]bool{}}
+	again := requeueBatch{recrawls: s, now: now, added: map[string]bool{}}
 	for entry, err := range s.known.db.Visited(like) {
 		if err == nil {
 			err = context.Cause(ctx)
@@ -120,7 +120,7 @@ func (s *recrawls) requeue(ctx context.Context) (next time.Time, err error) {
 		if entry.Waits() {
 			continue
 		}
-		if due := r.Of(entry.URL).Due(visitsOf(&entry.Meta)); due.After(now) {
+		if due := r.IntervalFor(entry.URL).Due(visitsOf(&entry.Meta)); due.After(now) {
 			next = earlier(next, due)
 		} else if err := again.add(&entry); err != nil {
 			return next, err
@@ -141,25 +141,25 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // A requeuing collects what is due.
-type requeuing struct {
+type requeueBatch struct {
 	recrawls *recrawls
 	now      time.Time
 	due      []entry.Candidate
 	added    map[string]bool // the URLs of due: one may come again before the database knows that it is taken
 }
 
-func (r *requeuing) add(met *seen.Entry) error {
+func (r *requeueBatch) add(met *seen.Entry) error {
 	if r.added[met.URL] {
 		return nil
 	}
 	u, err := weburl.Parse(met.URL)
-	if err != nil || !u.Web() {
+	if err != nil || !u.IsHTTP() {
 		return nil //nolint:nilerr // it was visited, so it was one
 	}
 	it := item.Item{URL: met.URL, From: met.From, Depth: met.Depth, Kind: page.Kind(met.Kind),
-		Root:    r.recrawls.roots.all.Has(met.URL),
-		Recrawl: true}
-	if it.Kind == page.Seed && !it.Root {
+		ScopeSeed: r.recrawls.scopeSeeds.all.Has(met.URL),
+		Recrawl:   true}
+	if it.Kind == page.Seed && !it.ScopeSeed {
 		it.Kind = page.Anchor
 	}
 	link := linkTo(&it)
@@ -169,13 +169,13 @@ func (r *requeuing) add(met *seen.Entry) error {
 	}
 	r.added[met.URL] = true
 	r.due = append(r.due, entry.Candidate{Host: u.Host(), Item: it})
-	if len(r.due) < maxKept {
+	if len(r.due) < maxBatchLinks {
 		return nil
 	}
 	return r.flush()
 }
 
-func (r *requeuing) flush() error {
+func (r *requeueBatch) flush() error {
 	if len(r.due) == 0 {
 		return nil
 	}

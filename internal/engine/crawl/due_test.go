@@ -12,7 +12,7 @@ import (
 // TestADueURLIsTakenOnce: one that is due by what the disk has of it, and by what memory has, too.
 func TestADueURLIsTakenOnce(t *testing.T) {
 	e := onDisk(t, t.TempDir())
-	e.Inspector.rules.Scope, e.Seeding.roots.all = weburl.NewScope(weburl.ScopeAny), weburl.NewSet()
+	e.Inspector.rules.Scope, e.Seeding.scopeSeeds.all = weburl.NewScope(weburl.ScopeAny), weburl.NewSet()
 	now := time.Unix(1e9, 0)
 	e.cfg.Now = func() time.Time { return now }
 	e.cfg.Recrawl.Intervals = []policy.Interval{{Every: time.Minute, Min: time.Minute, Max: time.Hour}}

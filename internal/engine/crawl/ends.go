@@ -7,47 +7,47 @@ import (
 )
 
 // ends is what is known of how visits end, or earlier ones ended, where the frontier does not know it yet.
-type ends struct {
+type visitEnds struct {
 	mu        sync.Mutex      // guards what follows
-	finalised map[string]bool // URLs whose end is journalled, and whose visit is not given back yet
+	finalized map[string]bool // URLs whose end is journalled, and whose visit is not given back yet
 	reported  map[string]bool // URLs of which an earlier run has said that their host could not be had
 }
 
-func newEnds(reported map[string]bool) *ends {
-	return &ends{finalised: map[string]bool{}, reported: reported}
+func newEnds(reported map[string]bool) *visitEnds {
+	return &visitEnds{finalized: map[string]bool{}, reported: reported}
 }
 
 // add notes that a URL's end is journalled. Until the visit is given back a checkpoint has it among those under way.
-func (s *ends) add(url string) {
+func (s *visitEnds) add(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.finalised[url] = true
+	s.finalized[url] = true
 }
 
 // has reports whether a URL's end is journalled, and its visit not given back.
-func (s *ends) has(url string) bool {
+func (s *visitEnds) has(url string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.finalised[url]
+	return s.finalized[url]
 }
 
-// clear says that a visit is given back.
-func (s *ends) clear(url string) {
+// returnSlot says that a visit is given back.
+func (s *visitEnds) clear(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.finalised, url)
+	delete(s.finalized, url)
 	delete(s.reported, url) // if it waits again, it says so itself
 }
 
 // wasReported reports whether an earlier run has said of a URL that its host could not be had.
-func (s *ends) wasReported(url string) bool {
+func (s *visitEnds) wasReported(url string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reported[url]
 }
 
 // takeReported is wasReported for a URL that leaves the frontier, or keeps it in mind itself.
-func (s *ends) takeReported(url string) bool {
+func (s *visitEnds) takeReported(url string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.reported[url]
@@ -56,7 +56,7 @@ func (s *ends) takeReported(url string) bool {
 }
 
 // dropReported forgets what was reported of the URLs that match.
-func (s *ends) dropReported(match func(url string) bool) {
+func (s *visitEnds) dropReported(match func(url string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for url := range s.reported {
@@ -66,9 +66,9 @@ func (s *ends) dropReported(match func(url string) bool) {
 	}
 }
 
-// all is what a checkpoint notes: the finalised URLs and the reported ones.
-func (s *ends) all() (finalised, reported []string) {
+// total is what a checkpoint notes: the finalised URLs and the reported ones.
+func (s *visitEnds) all() (finalised, reported []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.finalised)), slices.Collect(maps.Keys(s.reported))
+	return slices.Collect(maps.Keys(s.finalized)), slices.Collect(maps.Keys(s.reported))
 }

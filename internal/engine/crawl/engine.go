@@ -24,20 +24,20 @@ import (
 // An Engine crawls. It is used for one Run, and starts and ends its parts, each of which guards its own state. The
 // exported parts are what other packages use beside Run.
 type Engine struct {
-	cfg      *Config
-	frontier *frontier.Frontier
-	ledger   *ledger.Ledger
-	known    *known
-	limits   *limits
-	line     *line
-	holds    *holds
-	abandons *abandoner
-	skips    *skipReports
-	recrawls *recrawls
-	stuck    *stuckGuard
-	runner   *runner
-	resumed  resumed
-	watches  []func(context.Context) error // run beside the workers until the run ends
+	cfg        *Config
+	frontier   *frontier.Frontier
+	ledger     *ledger.Ledger
+	known      *known
+	limits     *limits
+	outages    *outageMonitor
+	holds      *holds
+	abandons   *abandoner
+	skips      *skipReports
+	recrawls   *recrawls
+	stuck      *stuckGuard
+	runner     *runner
+	resumed    resumed
+	background []func(context.Context) error // run beside the workers until the run ends
 
 	Links       *Links
 	Seeding     *Seeding
@@ -68,78 +68,78 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		MaxDepth: cfg.Depth, MaxRedirects: cfg.MaxRedirects, Embeds: cfg.Embeds, Overrides: cfg.Overrides}
 	ranks := newRanking(p.Ranks, cfg.Prefer, p.Listener)
 	traps := newTrapGuard(cfg, s.Traps)
-	line := newLine(cfg, p.Fetcher, p.Listener, stop)
+	line := newOutageMonitor(cfg, p.Fetcher, p.Listener, stop)
 	origins := newOrigins(cfg, line)
 	lim := &limits{cfg: cfg, quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: visit.NewLimiter(cfg.Rate),
 		known: known, hosts: hosts, traps: traps, stats: s.Stats, stopper: stop}
 	lim.tries.Store(int64(cfg.Tries))
 	lim.bytes.Store(s.Stats.Totals().Bytes)
 	counts := &journalCounts{stats: s.Stats, offHosts: offHosts{links: map[string]int64{}}}
-	counts.durable.cut(s.Stats.Pages())
-	counts.durable.cut(s.Stats.Pages())
+	counts.durable.beginCommit(s.Stats.Pages())
+	counts.durable.beginCommit(s.Stats.Pages())
 	log := ledger.New(ledger.Config{Stores: ranks.stores(p.Stores), Journal: p.Journal, Every: cfg.Commit,
-		Room: cfg.Shares.pending(), Now: cfg.Now,
+		MaxPending: cfg.Shares.pending(), Now: cfg.Now,
 		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: counts.appendCounts, Durable: p.Durable})
 	feed := newFeed(p.Seeds, s.SeedLists)
-	roots := &scopeSeeds{cfg: cfg, file: p.Roots, tell: p.NewRoot, scope: p.Scope, line: line, origins: origins,
+	roots := &scopeSeeds{cfg: cfg, file: p.ScopeSeeds, announce: p.NewScopeSeed, scope: p.Scope, outages: line, origins: origins,
 		fetcher: p.Fetcher, ledger: log}
 	if !p.NoSecrets {
 		roots.trusted = weburl.NewSet()
 	}
-	if length, _ := store.Find(s.Marks, statefile.ScopeSeedsName); roots.worthKnowing(length, p.Router != nil, feed) {
+	if length, _ := store.FindMark(s.Marks, statefile.ScopeSeedsName); roots.needsSet(length, p.Router != nil, feed) {
 		roots.all = weburl.NewSet()
 	}
 	var claims *claims
 	if cfg.Claims && p.Router != nil {
 		claims = newClaims(hosts.slices, &p, s.Tenures)
 	}
-	out := newOutgoing(&outgoing{cfg: cfg, hosts: hosts, known: known, claims: claims, roots: roots, ranks: ranks,
+	out := newOutgoing(&outgoing{cfg: cfg, hosts: hosts, known: known, claims: claims, scopeSeeds: roots, ranks: ranks,
 		ledger: log}, s.Links)
-	hold := &holds{line: line, outgoing: out, frontier: front, known: known}
+	hold := &holds{outages: line, outgoing: out, frontier: front, known: known}
 	if hold.disk.free = p.Free; p.Free != nil {
-		hold.disk.least = cfg.MinFree
+		hold.disk.minFree = cfg.MinFree
 	}
 	keeper := &rankKeeper{ranks: ranks, hosts: hosts, outgoing: out, ledger: log}
 	gate := visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: front, Block: p.Block, Hosts: hosts.slicesOf,
-		Moot: func(origin string) bool { _, gone := origins.Abandoned(origin); return gone }})
+		Unavailable: func(origin string) bool { _, gone := origins.Abandoned(origin); return gone }})
 	moved := &transferHooks{hosts: hosts, gate: gate, ends: ends, ranks: ranks, frontier: front}
 	moves := transfer.New(transfer.Config{Ledger: log, Frontier: front, DB: known.db, Abandoned: views.Abandoned,
-		Quota: lim.pageQuota(), Now: cfg.Now, Ours: hosts.ours, Hash: origins.Hash, Intern: names.intern,
-		Reported: ends.wasReported, Wait: hold.admit, Removed: moved.hostsRemoved, Received: p.Arrived,
-		Rank: ranks.rankAll, Give: moved.addArrived, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
+		Quota: lim.pageQuota(), Now: cfg.Now, IsOwn: hosts.ours, Hash: origins.Hash, Intern: names.intern,
+		Reported: ends.wasReported, WaitForRoom: hold.admit, OnRemoved: moved.hostsRemoved, OnReceived: p.TransferReceived,
+		Rank: ranks.rankAll, ImportWorths: moved.addWorths, Worth: ranks.worth(), Cookies: p.Cookies}, s.Unsettled)
 
 	deferred := &deferredURLs{file: p.Deferred, upTo: s.DeferredUpTo}
 	admit := &admission{cfg: cfg, hooks: p.Hooks, rules: rules, known: known, names: names, traps: traps, ranks: ranks,
 		deferred: p.Deferred != nil}
 	batches := &batchWriter{hosts: hosts, known: known, admission: admit, outgoing: out, claims: claims, ranks: ranks,
-		roots: roots, ends: ends, counts: counts, frontier: front, transfer: moves, deferred: p.Deferred, ledger: log,
+		scopeSeeds: roots, ends: ends, counts: counts, frontier: front, transfer: moves, deferred: p.Deferred, ledger: log,
 		stats: s.Stats, listener: p.Listener}
 	abandons := &abandoner{cfg: cfg, batches: batches, admission: admit, hosts: hosts, known: known, origins: origins,
 		rules: gate, ends: ends, frontier: front, abandoned: views.Abandoned, ledger: log, stats: s.Stats, listener: p.Listener}
 	buffers := &batchPool{}
 	hops := newHops(p.Cookies, s.Cookies, log)
-	outcomes := &outcomes{cfg: cfg, limits: lim, line: line, origins: origins}
+	outcomes := &outcomes{cfg: cfg, limits: lim, outages: line, origins: origins}
 	visits := &visits{cfg: cfg, fetcher: p.Fetcher, header: p.Header, hooks: p.Hooks, listener: p.Listener, frontier: front,
-		ledger: log, known: known, feed: feed, roots: roots, admission: admit, batches: batches, abandons: abandons,
+		ledger: log, known: known, feed: feed, scopeSeeds: roots, admission: admit, batches: batches, abandons: abandons,
 		gate:   &robotsGate{Gate: gate, answers: p.Answers, hosts: hosts, origins: origins, names: names, ledger: log},
 		limits: lim, outcomes: outcomes, hops: hops, logins: p.Logins, claims: claims,
-		permits: &permits{hosts: hosts, origins: origins, putOffs: newPutOffs(), transfer: moves}}
+		permits: &permits{hosts: hosts, origins: origins, postponements: newPostponements(), transfer: moves}}
 	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 		text: p.Text, fields: p.Fields}
 	workers := &workerPool{buffers: buffers, make: func() *worker { return newWorker(visits, &reading, traps, ranks, p.Archive, buffers) }}
-	links := &Links{hosts: hosts, outbox: out.outbox, claims: claims, holds: hold, pool: buffers, roots: roots,
+	links := &Links{hosts: hosts, outbox: out.outbox, claims: claims, holds: hold, pool: buffers, scopeSeeds: roots,
 		batches: batches, abandons: abandons, ledger: log}
 	if p.Router == nil {
-		links.left = s.Links
+		links.leftovers = s.Links
 	}
 	open := &keepOpen{cfg: cfg, feed: feed, frontier: front}
 
-	e := &Engine{cfg: cfg, frontier: front, ledger: log, known: known, limits: lim, line: line, holds: hold,
+	e := &Engine{cfg: cfg, frontier: front, ledger: log, known: known, limits: lim, outages: line, holds: hold,
 		abandons: abandons, Links: links,
-		Seeding: &Seeding{cfg: cfg, roots: roots, feed: feed, open: open, hosts: hosts, outgoing: out, holds: hold,
+		Seeding: &Seeding{cfg: cfg, scopeSeeds: roots, feed: feed, open: open, hosts: hosts, outgoing: out, holds: hold,
 			admission: admit, batches: batches, abandons: abandons, ledger: log},
 		Dispatches: &Dispatches{cfg: cfg, claims: claims, known: known, hosts: hosts, outbox: out.outbox, frontier: front,
-			transfer: moves, workers: workers, pool: buffers, holds: hold, names: names, roots: roots, admission: admit,
+			transfer: moves, workers: workers, pool: buffers, holds: hold, names: names, scopeSeeds: roots, admission: admit,
 			batches: batches, abandons: abandons, ledger: log},
 		Checkpoints: &Checkpoints{cfg: cfg, checkpointed: p.Checkpointed, ending: make(chan struct{}), marks: s.Marks,
 			hosts: hosts, known: known, outbox: out.outbox, claims: claims, ranks: ranks, traps: traps, cookies: p.Cookies,
@@ -148,20 +148,20 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		Inspector: &Inspector{cfg: cfg, rules: rules, robots: p.Robots, known: known, hosts: hosts, links: links,
 			claims: claims, ends: ends, origins: origins, abandoned: views.Abandoned, limits: lim, counts: counts, ranks: ranks,
 			keeper: keeper, frontier: front, ledger: log},
-		recrawls: &recrawls{added: make(chan struct{}, 1), ended: make(chan struct{}), cfg: cfg, known: known, feed: feed, rules: rules, roots: roots, hosts: hosts,
+		recrawls: &recrawls{added: make(chan struct{}, 1), ended: make(chan struct{}), cfg: cfg, known: known, feed: feed, rules: rules, scopeSeeds: roots, hosts: hosts,
 			names: names, ranks: ranks, abandons: abandons, transfer: moves, frontier: front, ledger: log,
 			listener: p.Listener},
 		skips: &skipReports{deferred: deferred, known: known, admission: admit, abandons: abandons, ledger: log},
 		stuck: &stuckGuard{abandons: abandons, frontier: front, listener: p.Listener},
-		runner: &runner{hosts: hosts, holds: hold, line: line, workers: workers, visits: visits, frontier: front,
+		runner: &runner{hosts: hosts, holds: hold, outages: line, workers: workers, visits: visits, frontier: front,
 			stopper: stop},
 		resumed: resumed{refused: s.Refused},
 	}
-	e.watches = []func(context.Context) error{e.Checkpoints.keepUp, func(ctx context.Context) error {
-		return hold.disk.watchSpace(ctx, cfg, p.Listener)
-	}, e.recrawls.keepDue, e.Checkpoints.keepDeciding, e.stuck.keepMoving, line.keepLine, e.Dispatches.keepReporting,
+	e.background = []func(context.Context) error{e.Checkpoints.keepCheckpointing, func(ctx context.Context) error {
+		return hold.disk.keepChecking(ctx, cfg, p.Listener)
+	}, e.recrawls.keepRequeuing, e.Checkpoints.keepResolving, e.stuck.keepChecking, line.keepChecking, e.Dispatches.keepReporting,
 		keeper.keepRanks, log.Run}
-	back := &restorer{hosts: hosts, roots: roots, names: names, ranks: ranks, robots: p.Robots, transfer: moves,
+	back := &restorer{hosts: hosts, scopeSeeds: roots, names: names, ranks: ranks, robots: p.Robots, transfer: moves,
 		frontier: front, ledger: log}
 	e.resumed.broken = back.restore(s)
 	e.skips.filtered = back.filtered
@@ -180,7 +180,7 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		defer t.Stop()
 	}
 	e.Inspector.keeper.running.Store(true)
-	defer e.ledger.End()
+	defer e.ledger.StopWaits()
 	fetching, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	defer context.AfterFunc(handing, func() { time.AfterFunc(e.cfg.Grace, abort) })()
@@ -189,28 +189,28 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 		return e.resumed.broken
 	}
 	if e.Inspector.hosts.router == nil { // of several nodes each logs in for the hosts that it has
-		if err := e.runner.visits.logins.EnterAll(handing); err != nil && handing.Err() == nil {
+		if err := e.runner.visits.logins.LogInAll(handing); err != nil && handing.Err() == nil {
 			return err
 		}
 	}
-	if err := e.limits.recallHosts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
+	if err := e.limits.loadHostCounts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
 		return err
 	}
 	if err := e.Links.admitLeft(); err != nil {
 		return err
 	}
-	if err := e.Seeding.roots.announceRedirects(); err != nil {
+	if err := e.Seeding.scopeSeeds.announceRedirects(); err != nil {
 		return err
 	}
-	if err := e.Seeding.seed(handing, seeds, nil); err != nil {
+	if err := e.Seeding.admitSeeds(handing, seeds, nil); err != nil {
 		return err
 	}
 	if err := e.skips.reportFiltered(); err != nil {
 		return err
 	}
 	e.limits.stopAtLimits()
-	if e.holds.disk.least > 0 {
-		if err := e.holds.disk.look(e.cfg.Now(), e.abandons.listener); err != nil {
+	if e.holds.disk.minFree > 0 {
+		if err := e.holds.disk.check(e.cfg.Now(), e.abandons.listener); err != nil {
 			return err
 		}
 	}
@@ -220,10 +220,10 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	return e.end(ctx, handing)
 }
 
-// end makes the last commit. It returns why the run stopped, nil when nothing waits.
+// addFinished makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Keep && e.frontier.Counts().URLs == 0 && !e.known.pendingDedup() &&
+	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Continuous && e.frontier.Counts().URLs == 0 && !e.known.pendingDedup() &&
 		e.Seeding.feed.ended() {
 		stopped = nil // the limit was just enough
 	}
@@ -254,7 +254,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
 	all, _ := errgroup.WithContext(fetching)
-	for _, watch := range e.watches {
+	for _, watch := range e.background {
 		all.Go(func() error {
 			err := watch(committing)
 			if err != nil {
@@ -265,7 +265,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	}
 	feeding, enough := context.WithCancel(handing)
 	defer enough()
-	for _, take := range []func(context.Context) error{e.Seeding.admitList, e.Seeding.takeList} {
+	for _, take := range []func(context.Context) error{e.Seeding.scopeList, e.Seeding.queueList} {
 		all.Go(func() error {
 			err := take(feeding)
 			if err != nil {
@@ -286,7 +286,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		}
 		// The frontier was dry, but for what a merge decides, and what is to be visited again.
 		if e.known.pendingDedup() || e.frontier.Counts().URLs > 0 {
-			err = e.Checkpoints.decide(fetching)
+			err = e.Checkpoints.resolvePending(fetching)
 		} else if !e.recrawls.awaitDue(handing) {
 			break
 		}
@@ -303,7 +303,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	return err
 }
 
-// Known is the number of URLs met within reach so far.
+// IsNameCached is the number of URLs met within reach so far.
 func (e *Engine) Known() int { return int(e.known.seen.Len()) }
 
 // Undecided is the number of URLs of which seen has yet to decide whether they are new.

@@ -20,9 +20,9 @@ type Explanation struct {
 	Entry *seen.Entry // what the URL database has; nil if it was not met, or the crawl keeps nothing
 	State seen.State
 
-	In   bool   // a link to it that is found on a seed now would bring it in
-	Rule string // the rule that would leave it out; "scope" where it is in
-	Why  string // in the rule's words
+	InScope bool   // a link to it that is found on a seed now would bring it in
+	Rule    string // the rule that would leave it out; "scope" where it is in
+	Why     string // in the rule's words
 
 	IgnoresRobots bool
 	Allowed       bool // by its host's robots.txt
@@ -30,7 +30,7 @@ type Explanation struct {
 	RobotsKnown   bool // the three above hold
 
 	// where it waits, or that it is under way; nil if neither, or behind the first 10,000 of its host
-	Found     *frontier.Found
+	Found     *frontier.FoundItem
 	Host      frontier.HostInfo
 	HostMet   bool
 	Overrides []policy.Applied // what it has in place of the crawl's settings
@@ -38,10 +38,10 @@ type Explanation struct {
 	Most      int64            // that it may give, 0: without limit
 	LinksCut  int64            // visits of the crawl's pages with unread links
 
-	Shelved *item.Item // it was given up with its origin, and waits for another run
-	GivenUp string     // why its origin was given up, "" if it was not
-	Pending *item.Item // the next merge decides whether it is news
-	Left    string     // the rule by which Pending is left out then, "" if it is not
+	Abandoned   *item.Item // it was given up with its origin, and waits for another run
+	GivenUp     string     // why its origin was given up, "" if it was not
+	Pending     *item.Item // the next merge decides whether it is news
+	PendingRule string     // the rule by which Pending is left out then, "" if it is not
 
 	Ranking *Ranking // how important it is; nil if the crawl has not met it
 
@@ -58,15 +58,15 @@ func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, e
 		return nil, fmt.Errorf("%q: %w", url, err)
 	}
 	u = i.cfg.Canon.Apply(u.Canonical())
-	x := &Explanation{URL: u, IgnoresRobots: i.cfg.IgnoreRobots, Most: i.limits.quota.Most(u.Host()),
+	x := &Explanation{URL: u, IgnoresRobots: i.cfg.IgnoreRobots, Most: i.limits.quota.HostLimit(u.Host()),
 		Overrides: i.cfg.Overrides.Explain(u), LinksCut: i.counts.stats.Totals().LinksCut}
 	i.explainRules(x, 1)
-	slice := i.hosts.slices.At(u.Host(), u.String())
+	slice := i.hosts.slices.OfHost(u.Host(), u.String())
 	x.Host, x.HostMet = i.frontier.Host(slice)
 	i.explainClaims(x)
 	i.explainEnd(x)
 	tell(*x)
-	if err := i.keeper.settleRanks(context.Background()); err != nil { // by which the frontier says where the URL is
+	if err := i.keeper.ensureRanks(context.Background()); err != nil { // by which the frontier says where the URL is
 		return nil, err
 	}
 	if x.Found, err = i.frontier.Inspector().Find(slice, u.String()); err != nil {
@@ -75,16 +75,16 @@ func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, e
 	i.explainEnd(x) // after the frontier: what is done meanwhile is met here
 	tell(*x)
 	if x.Found == nil {
-		if x.Shelved, err = i.abandoned.Find(u.String()); err != nil {
+		if x.Abandoned, err = i.abandoned.Find(u.String()); err != nil {
 			return nil, err
 		}
 	}
 	if err := i.explainSeen(x); err != nil {
 		return nil, err
 	}
-	if state, depth, err := i.known.seen.Look(u.String()); err == nil && state != seen.Unknown {
+	if state, depth, err := i.known.seen.StateOf(u.String()); err == nil && state != seen.Unknown {
 		i.explainRules(x, depth)
-		x.Ranking = i.ranks.explain(u.String(), depth, x.waiting())
+		x.Ranking = i.ranks.explain(u.String(), depth, x.queuedItem())
 	}
 	tell(*x)
 	x.Pages, err = i.limits.hostPages(u.Host())
@@ -95,12 +95,12 @@ func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, e
 func (i *Inspector) explainRules(x *Explanation, depth int32) {
 	it := item.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: depth}
 	v := i.rules.Judge(x.URL, linkTo(&it))
-	x.Rule, x.Why, x.In = v.Rule, v.Why, v.Rule == ""
-	if x.In {
+	x.Rule, x.Why, x.InScope = v.Rule, v.Why, v.Rule == ""
+	if x.InScope {
 		x.Rule, x.Why = "scope", i.rules.InScope(x.URL).Rule
 	}
 	if v.Rule == "scope" && i.rules.Embeds {
-		if x.In = x.State == seen.Known; x.In {
+		if x.InScope = x.State == seen.Known; x.InScope {
 			x.Why += ", but a page is shown with it (--embeds)"
 		} else {
 			x.Why += "; if a page is shown with it, it is fetched (--embeds)"
@@ -127,9 +127,9 @@ func (i *Inspector) explainEnd(x *Explanation) {
 func (i *Inspector) explainClaims(x *Explanation) {
 	switch url := x.URL.String(); {
 	case i.claims != nil:
-		x.Claiming, x.Elsewhere = i.links.outbox.Has(url), !i.hosts.ours(i.hosts.slices.At(x.URL.Host(), url))
+		x.Claiming, x.Elsewhere = i.links.outbox.Has(url), !i.hosts.ours(i.hosts.slices.OfHost(x.URL.Host(), url))
 	case i.cfg.Claims: // nobody runs it
-		for _, data := range i.links.left {
+		for _, data := range i.links.leftovers {
 			x.Claiming = x.Claiming || entry.NewDecoder([]byte(data)).Candidate().Item.URL == url
 		}
 	}
@@ -138,7 +138,7 @@ func (i *Inspector) explainClaims(x *Explanation) {
 func (i *Inspector) explainSeen(x *Explanation) (err error) {
 	url := x.URL.String()
 	if i.known.db == nil {
-		x.State, _, err = i.known.seen.Look(url)
+		x.State, _, err = i.known.seen.StateOf(url)
 		return err
 	}
 	payload, waits, err := i.known.db.Pending(url)
@@ -154,6 +154,6 @@ func (i *Inspector) explainSeen(x *Explanation) (err error) {
 	}
 	d := entry.NewDecoder(payload)
 	c := d.Candidate()
-	x.Pending, x.Left = &c.Item, c.Rule
-	return d.Fault()
+	x.Pending, x.PendingRule = &c.Item, c.Rule
+	return d.Err()
 }

@@ -34,11 +34,11 @@ func TestExplainTellsWhatMemoryKnowsFirst(t *testing.T) {
 		done <- err
 	}()
 	<-reached
-	if soFar := told.Load(); soFar == nil || soFar.Found != nil || !soFar.HostMet || soFar.Host.Waiting != n {
+	if soFar := told.Load(); soFar == nil || soFar.Found != nil || !soFar.HostMet || soFar.Host.Pending != n {
 		t.Errorf("while the disk stalls: %+v", soFar)
 	}
 	close(goOn)
-	if err := <-done; err != nil || x.Found == nil || x.Found.Place != 9001 {
+	if err := <-done; err != nil || x.Found == nil || x.Found.Position != 9001 {
 		t.Errorf("once it answers: %+v, %v", x, err)
 	}
 }

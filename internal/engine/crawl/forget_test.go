@@ -63,7 +63,7 @@ func long(e *Engine, n int) {
 	for i := range n {
 		url := fmt.Sprint("https://long.test/articles/2026/a-title-in-words/", i)
 		e.frontier.Push("long.test", frontier.Item{URL: url, Depth: 1})
-		e.frontier.Room(context.Background())
+		e.frontier.WaitForRoom(context.Background())
 	}
 }
 

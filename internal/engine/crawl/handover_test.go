@@ -81,7 +81,7 @@ type kept struct {
 
 // takeWhole takes a chunk in, and waits until that is durable.
 func takeWhole(ctx context.Context, e *Engine, t member.Transfer, seq uint64, last bool, data []byte) error {
-	durable, err := e.Transfers().Take(ctx, t, seq, last, data)
+	durable, err := e.Transfers().Import(ctx, t, seq, last, data)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (n *trader) begin() (err error) {
 	if n.e.resumed.broken != nil {
 		return n.e.resumed.broken
 	}
-	running.Go(func() { _ = n.e.ledger.Run(ctx); n.e.ledger.End() })
+	running.Go(func() { _ = n.e.ledger.Run(ctx); n.e.ledger.StopWaits() })
 	for _, t := range n.e.Transfers().Partial() {
 		if err := n.e.Transfers().Drop(ctx, t); err != nil {
 			return err
@@ -191,7 +191,7 @@ func (n *trader) begin() (err error) {
 	return nil
 }
 
-// recall reads what is on the disk.
+// makeConditional reads what is on the disk.
 func (n *trader) recall(closers *[]func() error) (journal.Journal, *recovery.State, error) {
 	j, err := file.Open(n.disk, filepath.Join(n.dir, "journal"), file.Config{Segment: 1 << 13})
 	if err != nil {
@@ -217,7 +217,7 @@ func (n *trader) recall(closers *[]func() error) (journal.Journal, *recovery.Sta
 	return kept{j, n}, state, err
 }
 
-// try does something until it succeeds, in one life or another. It reports whether a life ended meanwhile.
+// passesBeforeRequest does something until it succeeds, in one life or another. It reports whether a life ended meanwhile.
 func (n *trader) try(do func(ctx context.Context, e *Engine) error) (died bool) {
 	n.t.Helper()
 	for {
@@ -266,7 +266,7 @@ func (n *trader) work() {
 	case 9:
 		n.try(func(ctx context.Context, e *Engine) error { return e.Checkpoints.checkpoint(ctx) })
 	case 10:
-		n.try(func(ctx context.Context, e *Engine) error { return e.Checkpoints.decide(ctx) })
+		n.try(func(ctx context.Context, e *Engine) error { return e.Checkpoints.resolvePending(ctx) })
 	case 11:
 		if host := n.some(); host != "" {
 			n.try(func(ctx context.Context, e *Engine) error {
@@ -289,7 +289,7 @@ func (x *trade) urlIn(slice, path string, number func() int) string {
 	}
 }
 
-// next is a number that no other URL has.
+// nextPart is a number that no other URL has.
 func (x *trade) next() int {
 	x.strays++
 	return x.strays
@@ -333,7 +333,7 @@ func (n *trader) visit() {
 	defer stop()
 	v, err := n.e.frontier.Next(ctx)
 	switch {
-	case errors.Is(err, frontier.ErrDry), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, frontier.ErrDrained), errors.Is(err, context.DeadlineExceeded):
 		return
 	case err != nil:
 		n.rise(err)
@@ -353,7 +353,7 @@ func (n *trader) visit() {
 	e := n.e
 	d := &entry.Done{URL: v.URL, Visit: stats.Visit{Host: v.Host, Status: 200}, Meta: seen.Meta{Fetched: time.Now(),
 		Status: 200}}
-	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{d}}
+	b := batch{visitURL: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{d}}
 	if err = e.abandons.commitBatch(&b, nil); err == nil {
 		e.frontier.Done(v, frontier.Result{Outcome: frontier.Answered})
 		e.abandons.ends.clear(v.URL)
@@ -425,7 +425,7 @@ func (x *trade) forget(n *trader, hosts map[string]bool) {
 		return e.Transfers().ForgetHosts(ctx, func(host string, came uint64) bool { return hosts[host] && came < epoch })
 	})
 	for _, n := range x.nodes {
-		n.try(func(ctx context.Context, e *Engine) error { return e.Transfers().Settled(ctx, epoch) })
+		n.try(func(ctx context.Context, e *Engine) error { return e.Transfers().FinalizeEpoch(ctx, epoch) })
 		if len(n.e.Transfers().Arrived()) > 0 {
 			x.t.Fatalf("%v is remembered", n.e.Transfers().Arrived())
 		}
@@ -495,7 +495,7 @@ func (x *trade) stray(from, to *trader, gone map[string]bool) {
 				if x.dice.IntN(2) == 0 { // seen is to decide later whether it is news
 					n.try(func(ctx context.Context, e *Engine) error {
 						e.known.db.UpdateMeta(url, seen.Meta{Kind: 1})
-						return e.Checkpoints.decide(ctx)
+						return e.Checkpoints.resolvePending(ctx)
 					})
 				}
 				n.try(func(context.Context, *Engine) error { return n.link(url) })
@@ -556,7 +556,7 @@ func (x *trade) check() {
 	x.t.Helper()
 	waiting := [2]map[string]int{}
 	for i, n := range x.nodes {
-		n.try(func(ctx context.Context, e *Engine) error { return e.Checkpoints.decide(ctx) })
+		n.try(func(ctx context.Context, e *Engine) error { return e.Checkpoints.resolvePending(ctx) })
 		n.try(func(ctx context.Context, e *Engine) (err error) {
 			waiting[i], err = waitingAt(e.frontier, e.abandons.abandoned)
 			return err
@@ -588,7 +588,7 @@ func (x *trade) check() {
 }
 
 // waitingAt counts what waits in the frontier and on the abandoned queue.
-func waitingAt(front *frontier.Frontier, abandoned *statefile.Abandoned) (map[string]int, error) {
+func waitingAt(front *frontier.Frontier, abandoned *statefile.AbandonedQueue) (map[string]int, error) {
 	all := map[string]int{}
 	tour := front.Iterate(func(string) bool { return true })
 	defer tour.Close()
@@ -611,7 +611,7 @@ func waitingAt(front *frontier.Frontier, abandoned *statefile.Abandoned) (map[st
 			all[it.URL]++
 		}
 	}
-	return all, abandoned.Current(func(it item.Item) error {
+	return all, abandoned.EachCurrent(func(it item.Item) error {
 		all[it.URL]++
 		return nil
 	})
@@ -674,7 +674,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.asks = e.Inspector.hosts.politenessHost(v)
+		w.politenessHost = e.Inspector.hosts.politenessHost(v)
 		return v
 	}
 	v := next()
@@ -686,7 +686,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		t.Fatalf("%+v comes", v.Item)
 	}
 	e.frontier.Done(v, frontier.Result{})
-	if dry, _ := e.frontier.Dry(); !dry {
+	if dry, _ := e.frontier.IsDrained(); !dry {
 		t.Error("something waits")
 	}
 	for _, host := range []string{"stays.test", "goes.test"} {
@@ -731,7 +731,7 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := u.Read(data)
-		if err != nil || len(p.Waiting) != 1 || p.Waiting[0].Host != "goes.test" || len(p.Known) != 1 {
+		if err != nil || len(p.Pending) != 1 || p.Pending[0].Host != "goes.test" || len(p.Known) != 1 {
 			t.Errorf("once here: %v; %+v goes, %v", once, p, err)
 		}
 		comes := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
@@ -797,9 +797,9 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 		}
 		to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 		pack := chunkWriterAt(t)
-		pack.Waiting("comes.test", transfer.HostTiming{})
+		pack.BeginPending("comes.test", transfer.HostTiming{})
 		pack.Item(&item.Item{URL: "http://comes.test/7"})
-		pack.Known("http://comes.test", transfer.HostTiming{})
+		pack.BeginKnown("http://comes.test", transfer.HostTiming{})
 		pack.Entry("/7", &seen.Entry{URL: "http://comes.test/7", State: seen.Known, First: pack.Now})
 		if err := takeWhole(t.Context(), n.e, to, 0, false, pack.Chunk()); err != nil {
 			t.Fatal(err)
@@ -835,7 +835,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 	}
 }
 
-// link finds a link.
+// rankedLink finds a link.
 func (n *trader) link(url string) error {
 	u, err := weburl.Parse(url)
 	if err != nil {
@@ -882,14 +882,14 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 		}
 	}
 	move(a, b)
-	b.e.frontier.Take("h.test", func(it *item.Item) bool { return it.URL == "http://h.test/old" })
+	b.e.frontier.TakeMatching("h.test", func(it *item.Item) bool { return it.URL == "http://h.test/old" })
 	b.e.known.db.UpdateMeta("http://h.test/old", seen.Meta{Fetched: time.Unix(1e9, 0), Status: 200})
 	if err := b.link("http://h.test/new"); err != nil {
 		t.Fatal(err)
 	}
 	move(b, a)
 	for _, url := range []string{"http://h.test/old", "http://h.test/waits", "http://h.test/new"} {
-		if err := errors.Join(a.link(url), a.e.Checkpoints.decide(t.Context())); err != nil {
+		if err := errors.Join(a.link(url), a.e.Checkpoints.resolvePending(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -907,9 +907,9 @@ func TestTimesOfHostsComeWithThem(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
 	pack := chunkWriterAt(t)
-	pack.Waiting("waits.test", transfer.HostTiming{Asked: 7 * time.Second, Wait: 10 * time.Minute})
+	pack.BeginPending("waits.test", transfer.HostTiming{RequestedDelay: 7 * time.Second, Wait: 10 * time.Minute})
 	pack.Item(&item.Item{URL: "http://waits.test/"})
-	pack.Known("http://known.test", transfer.HostTiming{Asked: 7 * time.Second, Wait: 10 * time.Minute})
+	pack.BeginKnown("http://known.test", transfer.HostTiming{RequestedDelay: 7 * time.Second, Wait: 10 * time.Minute})
 	pack.Entry("/", &seen.Entry{URL: "http://known.test/", State: seen.Known, First: pack.Now})
 	to := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	if err := takeWhole(t.Context(), n.e, to, 0, false, pack.Chunk()); err != nil {
@@ -932,7 +932,7 @@ func TestTimesOfHostsComeWithThem(t *testing.T) {
 	for range 2 {
 		for _, host := range []string{"waits.test", "known.test"} {
 			i, _ := n.e.frontier.Host(host)
-			if i.Asked != 7*time.Second || time.Until(i.Next) < 9*time.Minute || i.Parked || i.Away {
+			if i.RequestedDelay != 7*time.Second || time.Until(i.Next) < 9*time.Minute || i.Parked || i.Away {
 				t.Errorf("%+v", i)
 			}
 		}
@@ -954,7 +954,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	e.limits.quota.SetComplete()
 	pack := chunkWriterAt(t)
 	for _, origin := range []string{"http://h.test", "https://h.test"} {
-		pack.Known(origin, transfer.HostTiming{})
+		pack.BeginKnown(origin, transfer.HostTiming{})
 		for i := range 3 {
 			v := seen.Entry{URL: fmt.Sprint(origin, "/", i), State: seen.Known, First: pack.Now}
 			if i < 2 {
@@ -967,10 +967,10 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 		pack.Chunk()); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := e.limits.quota.OfHost("h.test"); n != 4 {
+	if n, _ := e.limits.quota.HostPages("h.test"); n != 4 {
 		t.Errorf("%d pages", n)
 	}
-	pack.Known("http://h.test", transfer.HostTiming{}) // now it is held here: what is news is added
+	pack.BeginKnown("http://h.test", transfer.HostTiming{}) // now it is held here: what is news is added
 	for _, i := range []int{0, 9} {
 		pack.Entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.Now,
 			Meta: seen.Meta{Fetched: pack.Now, Status: 200}})
@@ -979,7 +979,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 		pack.Chunk()); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := e.limits.quota.OfHost("h.test"); n != 5 {
+	if n, _ := e.limits.quota.HostPages("h.test"); n != 5 {
 		t.Errorf("%d pages, with one more", n)
 	}
 }
@@ -996,7 +996,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 			dead.work()
 		}
 		pack := chunkWriterAt(t)
-		pack.Waiting(x.slices.Of("http://partial.test/"), transfer.HostTiming{})
+		pack.BeginPending(x.slices.Of("http://partial.test/"), transfer.HostTiming{})
 		pack.Item(&item.Item{URL: "http://partial.test/"})
 		partial := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}
 		if err := takeWhole(t.Context(), dead.e, partial, 0, false, pack.Chunk()); err != nil {
@@ -1014,7 +1014,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 		if all := state.Partial(); !slices.Equal(all, []member.Transfer{partial}) {
 			t.Errorf("%v are partial", all)
 		}
-		estate, err := state.Fold(t.Context())
+		estate, err := state.BuildHolding(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1104,7 +1104,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 		if n := len(state.Queue()) - len(state.Guessed); n > 100 || state.Views.Frontier.Counts().URLs == 0 {
 			t.Errorf("%d URLs wait in memory", n)
 		}
-		estate, err := state.Fold(t.Context())
+		estate, err := state.BuildHolding(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1132,7 +1132,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 func (n *trader) waver(url string) {
 	n.t.Helper()
 	n.e.known.db.UpdateMeta(url, seen.Meta{Kind: 1})
-	if err := errors.Join(n.e.Checkpoints.decide(n.t.Context()), n.link(url)); err != nil {
+	if err := errors.Join(n.e.Checkpoints.resolvePending(n.t.Context()), n.link(url)); err != nil {
 		n.t.Fatal(err)
 	}
 	if !n.e.known.pendingDedup() {
@@ -1151,7 +1151,7 @@ func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 		visits[host] = n.e.runner.workers.take()
 		n.e.runner.workers.begin(visits[host], host, host)
 	}
-	n.e.runner.workers.rest(visits["other.test"])
+	n.e.runner.workers.put(visits["other.test"])
 	x.owner["goes.test"], x.owner["other.test"] = 1, 1
 	early, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
@@ -1166,7 +1166,7 @@ func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 	if over := busy["goes.test"]; over == nil || len(busy) != 1 {
 		t.Errorf("busy: %v", busy)
 	}
-	n.e.runner.workers.rest(visits["goes.test"])
+	n.e.runner.workers.put(visits["goes.test"])
 	if err := n.e.Drain(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -69,9 +69,9 @@ func (h *haul) fill(ctx context.Context, e *Engine) {
 			}
 		}
 		e.known.db.Import(entries)
-		e.frontier.Arrive(key, time.Duration(host%3)*time.Second, 0, items...)
+		e.frontier.Import(key, time.Duration(host%3)*time.Second, 0, items...)
 		if host%100 == 0 {
-			e.holds.await(ctx)
+			e.holds.awaitRoom(ctx)
 		}
 	}
 	if err := e.Checkpoints.checkpoint(ctx); err != nil {
@@ -98,7 +98,7 @@ func (h *haul) open(router Router) *Engine {
 		Scope: weburl.NewScope(weburl.ScopeAny), Router: router}, state)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{e.ledger.Run, e.Checkpoints.keepUp} {
+	for _, run := range []func(context.Context) error{e.ledger.Run, e.Checkpoints.keepCheckpointing} {
 		running.Go(func() {
 			if err := run(ctx); err != nil {
 				h.t.Error(err)

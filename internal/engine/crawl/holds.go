@@ -12,7 +12,7 @@ import (
 type holds struct {
 	pause    valve
 	disk     diskGuard
-	line     *line
+	outages  *outageMonitor
 	outgoing *outgoing
 	frontier *frontier.Frontier
 	known    *known
@@ -21,7 +21,7 @@ type holds struct {
 
 // admit waits for room for what another node brings, and counts the call.
 func (h *holds) admit(ctx context.Context) error {
-	h.await(ctx)
+	h.awaitRoom(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -29,11 +29,11 @@ func (h *holds) admit(ctx context.Context) error {
 	return nil
 }
 
-// await waits until the context ends or there is room: on the disk, in the shares of memory that seen and the digests
+// awaitRoom waits until the context ends or there is room: on the disk, in the shares of memory that seen and the digests
 // have until a checkpoint, and in the frontier, whose disk may not keep up.
-func (h *holds) await(ctx context.Context) {
+func (h *holds) awaitRoom(ctx context.Context) {
 	h.disk.full.await(ctx)
-	h.frontier.Room(ctx)
+	h.frontier.WaitForRoom(ctx)
 	if h.known.db != nil {
 		_ = h.known.db.Room(ctx)
 	}
@@ -42,16 +42,16 @@ func (h *holds) await(ctx context.Context) {
 	}
 }
 
-// hold waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
-func (h *holds) hold(ctx context.Context) {
+// awaitRelease waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
+func (h *holds) awaitRelease(ctx context.Context) {
 	for h.held() && ctx.Err() == nil {
 		h.pause.await(ctx)
-		h.line.await(ctx)
+		h.outages.await(ctx)
 		h.outgoing.full.await(ctx)
 	}
 }
 
 // held reports whether no new URL is to be taken.
 func (h *holds) held() bool {
-	return h.pause.shut() || h.line.shut() || h.outgoing.full.shut()
+	return h.pause.shut() || h.outages.shut() || h.outgoing.full.shut()
 }

@@ -41,8 +41,8 @@ type LinkEdit struct {
 // ruleVetoed is the rule in skipped.jsonl of what a hook has left out.
 const ruleVetoed = "vetoed"
 
-// askRequest asks whether a request is to be made. When it returns false, the visit is over.
-func (w *worker) askRequest(v *frontier.Visit, req *fetch.Request) (bool, error) {
+// runRequestHook asks whether a request is to be made. When it returns false, the visit is over.
+func (w *worker) runRequestHook(v *frontier.Visit, req *fetch.Request) (bool, error) {
 	if w.visits.hooks.Request == nil {
 		return true, nil
 	}
@@ -52,8 +52,8 @@ func (w *worker) askRequest(v *frontier.Visit, req *fetch.Request) (bool, error)
 	if err != nil || veto == "" {
 		return err == nil, err
 	}
-	w.giveBack(v)
-	return false, w.leave(v, ruleVetoed, veto)
+	w.returnQuota(v)
+	return false, w.skip(v, ruleVetoed, veto)
 }
 
 // findLinks adds to a page that was read the links that a hook names.
@@ -68,14 +68,14 @@ func (p *pageReader) findLinks(rec *page.Record) {
 	}
 }
 
-// drop ends a visit of whose page nothing is to be kept. Its links are in the batch.
-func (w *worker) drop(v *frontier.Visit, why string, f visitOutcome) error {
-	w.settleBy(v)
-	w.addSkip(entryFor(ruleVetoed), w.skipOf(v, ruleVetoed, why), v.Told)
+// dropPage ends a visit of whose page nothing is to be kept. Its links are in the batch.
+func (w *worker) dropPage(v *frontier.Visit, why string, f visitOutcome) error {
+	w.endWithoutRecord(v)
+	w.addSkip(entryFor(ruleVetoed), w.skipOf(v, ruleVetoed, why), v.Reported)
 	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
-	w.answer.leaveSlot()
+	w.answer.releaseTurn()
 	return w.done(v, f)
 }
 
@@ -125,7 +125,7 @@ func resolve(from, ref string) (weburl.URL, error) {
 		return base, err
 	}
 	u, err := base.Resolve(ref)
-	if err == nil && !u.Web() {
+	if err == nil && !u.IsHTTP() {
 		err = errors.New("not http or https")
 	}
 	return u.Canonical(), err

@@ -20,38 +20,38 @@ import (
 type hops struct {
 	jar *cookies.Jar // nil where no cookies are kept
 
-	mu    sync.Mutex                      // guards asked
-	asked *bounded.Recent[string, uint64] // of each, the jar's stamp when it was asked for
+	mu        sync.Mutex                      // guards asked
+	requested *bounded.Recent[string, uint64] // of each, the jar's stamp when it was asked for
 }
 
 // maxHops is how many are known. One that is forgotten is not asked for again.
 const maxHops = 1 << 12
 
 // hop records when a URL was asked for that redirects to another, and returns when that one was.
-func (h *hops) hop(from string, asked uint64, to string) (stamp uint64, met bool) {
+func (h *hops) record(from string, asked uint64, to string) (stamp uint64, met bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked.Put(from, asked)
-	return h.asked.Get(to)
+	h.requested.Put(from, asked)
+	return h.requested.Get(to)
 }
 
 // A hop is what a redirect means to a crawl with cookies.
-type hop int
+type redirectUse int
 
 const (
-	onward hop = iota // what it leads to is a link like others
-	again             // the same URL has another answer by now
-	back              // so has one that led here
+	followRedirect redirectUse = iota // what it leads to is a link like others
+	repeatURL                         // the same URL has another answer by now
+	repeatSource                      // so has one that led here
 )
 
 // newHops makes hops of a jar, to which it adds the cookies of earlier runs. The journal gets those that change.
 func newHops(jar, earlier *cookies.Jar, log *ledger.Ledger) *hops {
-	h := &hops{jar: jar, asked: bounded.NewRecent[string, uint64](maxHops)}
+	h := &hops{jar: jar, requested: bounded.NewRecent[string, uint64](maxHops)}
 	if jar == nil {
 		return h
 	}
 	jar.ImportAll(earlier.AppendAll(nil))
-	jar.Tell(func(c *cookies.Cookie) {
+	jar.SetOnChange(func(c *cookies.Cookie) {
 		var enc entry.Encoder
 		enc.Cookie(c)
 		_ = log.Within(func() error { log.Enqueue(enc.Writer); return nil }) // the next commit returns its error
@@ -65,35 +65,35 @@ func (e *Engine) Cookies() (kept, evicted int64) {
 	return jar.Len(), jar.Evicted()
 }
 
-// followCookie says what the visit's redirect means; asked is the jar's stamp from before the request. Where links are
+// classifyRedirect says what the visit's redirect means; asked is the jar's stamp from before the request. Where links are
 // claimed, other nodes have been told that what led here is done.
-func (w *worker) followCookie(v *frontier.Visit, u weburl.URL, asked uint64) (hop, weburl.URL) {
+func (w *worker) classifyRedirect(v *frontier.Visit, u weburl.URL, asked uint64) (redirectUse, weburl.URL) {
 	if w.visits.hops.jar == nil || w.answer.resp.Status/100 != 3 || w.answer.resp.Status == http.StatusNotModified ||
 		int(v.Redirects) >= w.visits.cfg.MaxRedirects {
-		return onward, u
+		return followRedirect, u
 	}
 	to, err := u.Resolve(w.answer.resp.Header.Get("Location"))
-	if err != nil || !to.Web() {
-		return onward, u
+	if err != nil || !to.IsHTTP() {
+		return followRedirect, u
 	}
 	to = to.Canonical()
 	url := to.String()
-	since, met := w.visits.hops.hop(v.URL, asked, url)
+	since, met := w.visits.hops.record(v.URL, asked, url)
 	t := cookies.Target{Secure: to.Scheme() == "https", Host: cookies.HostOf(to.Host()), Path: to.RequestURI()}
 	switch {
-	case !met || w.visits.hops.jar.Stamp(t, w.visits.cfg.Now()) <= since:
-		return onward, u
+	case !met || w.visits.hops.jar.Revision(t, w.visits.cfg.Now()) <= since:
+		return followRedirect, u
 	case url == v.URL:
-		return again, u
+		return repeatURL, u
 	case v.Redirects == 0 || w.visits.claims != nil:
-		return onward, u
+		return followRedirect, u
 	}
-	return back, to
+	return repeatSource, to
 }
 
-// askAgain ends a visit whose URL is asked for again at once: nothing but a cookie came of it, and no record is kept.
-func (w *worker) askAgain(v *frontier.Visit, f visitOutcome) error {
-	w.giveBack(v)
+// repeatVisit ends a visit whose URL is asked for again at once: nothing but a cookie came of it, and no record is kept.
+func (w *worker) repeatVisit(v *frontier.Visit, f visitOutcome) error {
+	w.returnQuota(v)
 	w.visits.batches.stats.Retried(w.answer.resp.RawLen())
 	v.Tries--
 	v.Redirects++

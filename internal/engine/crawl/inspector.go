@@ -17,10 +17,10 @@ import (
 // node's it says nothing.
 func (i *Inspector) Knows(u weburl.URL) (mine, known bool, err error) {
 	u = i.cfg.Canon.Apply(u)
-	if i.hosts.router != nil && !i.hosts.router.Ours(i.hosts.slices.At(u.Host(), u.String())) {
+	if i.hosts.router != nil && !i.hosts.router.Ours(i.hosts.slices.OfHost(u.Host(), u.String())) {
 		return false, false, nil
 	}
-	state, _, err := i.known.seen.Look(u.String())
+	state, _, err := i.known.seen.StateOf(u.String())
 	return true, state == seen.Known, err
 }
 
@@ -33,9 +33,9 @@ type Inspector struct {
 	hosts     *hosts
 	links     *Links
 	claims    *claims
-	ends      *ends
+	ends      *visitEnds
 	origins   *origins
-	abandoned *statefile.Abandoned
+	abandoned *statefile.AbandonedQueue
 	limits    *limits
 	counts    *journalCounts
 	ranks     *ranking
@@ -47,26 +47,26 @@ type Inspector struct {
 // Queues are hosts where URLs wait, those with the longest queues first, so many at most. It looks at all hosts, some
 // thousands at a time.
 func (i *Inspector) Queues(ctx context.Context, most int) (all []strategy.Queue, err error) {
-	for h, err := range i.frontier.Inspector().Hosts(most, frontier.ByWaiting) {
+	for h, err := range i.frontier.Inspector().Hosts(most, frontier.ByPending) {
 		if err != nil {
 			return nil, err
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if h.Waiting > 0 && !h.Away {
-			all = append(all, strategy.Queue{Host: h.Key, Waiting: h.Waiting})
+		if h.Pending > 0 && !h.Away {
+			all = append(all, strategy.Queue{Host: h.Key, Pending: h.Pending})
 		}
 	}
 	return all, nil
 }
 
 // MostPages is how many pages a host may give; 0: without limit.
-func (i *Inspector) MostPages(host string) int64 { return i.limits.quota.Most(host) }
+func (i *Inspector) MostPages(host string) int64 { return i.limits.quota.HostLimit(host) }
 
 // DurablePages is how many of the pages that were answered are durable. A slow disk may be many pages behind.
 func (i *Inspector) DurablePages() int64 {
-	if i.ledger.Settled() {
+	if i.ledger.IsDurable() {
 		return i.counts.stats.Pages()
 	}
 	return i.counts.durable.now.Load()

@@ -10,7 +10,7 @@ import (
 
 // linkTo is what led to an item.
 func linkTo(it *item.Item) policy.Link {
-	l := policy.Link{From: it.From, Kind: it.Kind, Depth: it.Depth, Redirects: it.Redirects, Seed: it.Root, Path: it.Path}
+	l := policy.Link{From: it.From, Kind: it.Kind, Depth: it.Depth, Redirects: it.Redirects, Seed: it.ScopeSeed, Path: it.Path}
 	if len(l.Path) >= entry.MaxPath {
 		l.Path = "" // its end is not that of the way
 	}
@@ -28,7 +28,7 @@ func child(it *item.Item, l *page.Link) item.Item {
 	switch {
 	case l.Kind == page.Redirect:
 		c.Redirects = it.Redirects + 1
-		c.Root = it.Root
+		c.ScopeSeed = it.ScopeSeed
 		if it.Kind == page.Sitemap {
 			c.Kind = page.Sitemap // and is read as one
 		}

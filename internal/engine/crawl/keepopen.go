@@ -12,7 +12,7 @@ import (
 // keepOpen is whether a run that stays is to end; the frontier is told of it with mu held.
 type keepOpen struct {
 	cfg      *Config
-	feed     *feed
+	feed     *seedFeed
 	frontier *frontier.Frontier
 
 	mu       sync.Mutex
@@ -23,7 +23,7 @@ type keepOpen struct {
 func (k *keepOpen) keepFrontierOpen() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.frontier.KeepOpen(k.cfg.Stay && !k.finished || !k.feed.ended())
+	k.frontier.KeepOpen(k.cfg.KeepOpen && !k.finished || !k.feed.ended())
 }
 
 // finish lets a run end that is kept open, when nothing waits any more. It does not wait for links that other nodes
@@ -44,15 +44,15 @@ func (e *Engine) Finish() { e.Seeding.open.finish() }
 // A crawl of several nodes is done when all were idle in two rounds of questions, and [Engine.Received] of none has
 // changed in between.
 func (e *Engine) Idle() bool {
-	dry, moves := e.frontier.Dry()
+	dry, moves := e.frontier.IsDrained()
 	// What leaves the outbox becomes undecided, or waits; what is decided waits. What was fetched is unsaid before it
 	// leaves the frontier. What waits when it has been looked for
 	// makes a move.
 	if !dry || !e.Links.outbox.Empty() || e.known.pendingDedup() || e.Dispatches.claims.hasUnreported() {
 		return false
 	}
-	dry, now := e.frontier.Dry()
-	return dry && now == moves && e.ledger.Settled()
+	dry, now := e.frontier.IsDrained()
+	return dry && now == moves && e.ledger.IsDurable()
 }
 
 // Received is how often links or seeds were brought to this engine.

@@ -37,10 +37,10 @@ func (k *known) full() bool {
 
 // refer lets later records with the same payload refer to this one.
 func (k *known) refer(rec *page.Record, d *entry.Done) {
-	if rec.Place.ID == "" || rec.Revisit != nil || rec.Response == nil || rec.Response.PayloadLen() == 0 {
+	if rec.Location.ID == "" || rec.Revisit != nil || rec.Response == nil || rec.Response.PayloadLen() == 0 {
 		return
 	}
-	d.Ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Place.ID, Chunked: rec.Place.Chunked}
+	d.Ref = page.Ref{URL: rec.URL, Time: rec.Response.Start, ID: rec.Location.ID, Chunked: rec.Location.Chunked}
 	k.digests.Put(rec.Digest, seen.Ref(d.Ref))
 }
 
@@ -60,7 +60,7 @@ func (k *known) recordVisit(b *batch, url string, meta *seen.Meta) {
 
 // recordEnded records the URLs that end with a batch without an answer or a final failure.
 func (k *known) recordEnded(b *batch) {
-	for _, url := range b.over() {
+	for _, url := range b.finishedURLs() {
 		b.entries.Ended(url)
 		if k.db != nil {
 			k.db.UpdateMeta(url, seen.Meta{Ended: true})

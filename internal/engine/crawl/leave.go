@@ -9,34 +9,34 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// leave ends a visit that a rule forbids.
-func (w *worker) leave(v *frontier.Visit, rule, why string) error {
+// skip ends a visit that a rule forbids.
+func (w *worker) skip(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
-	w.settleBy(v)
-	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Told)
+	w.endWithoutRecord(v)
+	w.addSkip(entryFor(rule), w.skipOf(v, rule, why), v.Reported)
 	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
 	return w.done(v, visitOutcome{})
 }
 
-// leaveFor ends a visit whose URL has parameters without meaning. The URL without them takes its place.
-func (w *worker) leaveFor(v *frontier.Visit, clean string) error {
+// skipForClean ends a visit whose URL has parameters without meaning. The URL without them takes its place.
+func (w *worker) skipForClean(v *frontier.Visit, clean string) error {
 	w.batch.reset()
 	u, err := weburl.Parse(clean)
 	if err != nil {
-		return w.leave(v, "url", err.Error())
+		return w.skip(v, "url", err.Error())
 	}
 	it := v.Item
-	it.URL, it.Tries, it.Told, it.Late, it.Deferred, it.Recrawl, it.Again, it.Lift = clean, 0, false, false, false, false,
+	it.URL, it.Tries, it.Reported, it.QueueLast, it.Deferred, it.Recrawl, it.Refetch, it.Lift = clean, 0, false, false, false, false,
 		false, 0
 	it.Path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
-	if it.Root {
+	if it.ScopeSeed {
 		w.visits.admission.rules.Scope.AddSeed(u)
 	}
 	w.visits.admission.classify(&w.batch, u, it, "", "")
-	w.settleBy(v)
-	w.addSkip(entry.SkipKnown, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Told)
+	w.endWithoutRecord(v)
+	w.addSkip(entry.SkipKnown, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Reported)
 	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
 // next run.
 func entryFor(rule string) byte {
 	if rule == "block" || rule == "depth" {
-		return entry.SkipWaiting
+		return entry.SkipPending
 	}
 	return entry.SkipKnown
 }
@@ -66,17 +66,17 @@ func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
 }
 
 // shed leaves out the visit's URL and all others that wait at its host, which has its pages.
-func (w *worker) shed(v *frontier.Visit, rule, why string) error {
+func (w *worker) skipHost(v *frontier.Visit, rule, why string) error {
 	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
-	w.batch.item, w.batch.settles = &v.Item, v.URL
-	w.visits.frontier.Gather(v.Host) // or Take would read it with the ledger's gate held
+	w.batch.item, w.batch.visitURL = &v.Item, v.URL
+	w.visits.frontier.Prefetch(v.Host) // or Take would read it with the ledger's gate held
 	err := w.visits.abandons.commitBatch(&w.batch, func() error {
-		for _, it := range w.visits.frontier.Take(v.Host, ordinary) {
-			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, why), it.Told ||
+		for _, it := range w.visits.frontier.TakeMatching(v.Host, ordinary) {
+			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, why), it.Reported ||
 				w.visits.abandons.ends.takeReported(it.URL))
 			w.batch.ended = append(w.batch.ended, it.URL)
 		}
-		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, why), v.Told)
+		w.addSkip(entry.SkipKnown, w.skipOf(v, rule, why), v.Reported)
 		return w.visits.batches.apply(&w.batch)
 	})
 	if err != nil {
@@ -90,12 +90,12 @@ func (w *worker) shed(v *frontier.Visit, rule, why string) error {
 func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	origin := item.OriginOf(v.URL)
 	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)
-	if _, gone := w.visits.outcomes.origins.Abandoned(origin); gone || tooMuch || f.Failure.OfHost() {
+	if _, gone := w.visits.outcomes.origins.Abandoned(origin); gone || tooMuch || f.Failure.AffectsHost() {
 		if err := w.failVisit(v, visit.Abandonment{Failure: f.Failure, Why: f.Detail}); err != nil {
 			return err
 		}
 	} else {
-		if !v.Told {
+		if !v.Reported {
 			w.batch.skips = append(w.batch.skips, w.skipOf(v, ruleFailed, string(rec.Failure)+": "+rec.Detail))
 		}
 		if err := w.finish(rec, v); err != nil {
@@ -119,7 +119,7 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 		w.visits.abandons.ends.clear(v.URL)
 		return nil
 	}
-	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Again: again})
+	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Requeue: again})
 	if f.Outcome == frontier.Throttled {
 		w.visits.listener.Slowed(item.HostOfSlice(v.Host), w.answer.resp.Status, f.RetryAfter, wait)
 	}
@@ -130,10 +130,10 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 	return w.visits.abandons.abandonOrigin(origin, l)
 }
 
-// giveBack returns the page that the limits have granted.
-func (w *worker) giveBack(v *frontier.Visit) {
+// returnQuota returns the page that the limits have granted.
+func (w *worker) returnQuota(v *frontier.Visit) {
 	if w.granted {
 		w.granted = false
-		w.visits.limits.quota.Settle(item.HostOfSlice(v.Host), w.domain, false)
+		w.visits.limits.quota.Finish(item.HostOfSlice(v.Host), w.domain, false)
 	}
 }

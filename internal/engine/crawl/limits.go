@@ -24,8 +24,8 @@ const (
 	RuleBytesPerHost = "max-bytes-per-host"
 )
 
-// recallHosts tells the quota what hosts and domains have given in earlier runs.
-func (lim *limits) recallHosts(ctx context.Context) error {
+// loadHostCounts tells the quota what hosts and domains have given in earlier runs.
+func (lim *limits) loadHostCounts(ctx context.Context) error {
 	l := lim.cfg.pageLimits()
 	s := lim.stats.Snapshot()
 	if lim.quota.CountsBytes() {
@@ -34,7 +34,7 @@ func (lim *limits) recallHosts(ctx context.Context) error {
 		}
 	}
 	reads := (s.Partial || lim.hosts.router != nil) && lim.known.db != nil // other nodes may have fetched some
-	if !lim.quota.Counts() && (l.PerDomain == 0 || reads && s.Pages < l.PerDomain) {
+	if !lim.quota.CountsPages() && (l.PerDomain == 0 || reads && s.Pages < l.PerDomain) {
 		return nil
 	}
 	if reads {
@@ -53,13 +53,13 @@ func (lim *limits) recallHosts(ctx context.Context) error {
 func (lim *limits) addEarlier(host string, pages int64) {
 	lim.quota.AddEarlier(host, pages)
 	if u, err := weburl.Parse("http://" + host + "/"); err == nil {
-		lim.quota.AddEarlierOfDomain(lim.traps.counted(u), pages)
+		lim.quota.AddEarlierOfDomain(lim.traps.countedDomain(u), pages)
 	}
 }
 
 // pageQuota is what counts pages by host; nil where their number is not limited.
 func (lim *limits) pageQuota() *policy.Quota {
-	if !lim.quota.Counts() {
+	if !lim.quota.CountsPages() {
 		return nil
 	}
 	return lim.quota
@@ -91,7 +91,7 @@ func (lim *limits) hostPages(host string) (int64, error) {
 	if n, known := lim.stats.HostPages(host); known && lim.hosts.router == nil {
 		return n, nil
 	}
-	if n, known := lim.quota.OfHost(host); known || lim.known.db == nil {
+	if n, known := lim.quota.HostPages(host); known || lim.known.db == nil {
 		return n, nil
 	}
 	var n int64
@@ -132,7 +132,7 @@ func (s *stopper) stop(why error) { s.cancel(why) }
 // stopAtLimits stops a run at once whose limits earlier runs have used up.
 func (lim *limits) stopAtLimits() {
 	switch {
-	case lim.quota.Pages() > 0 && lim.stats.NewPages() >= lim.quota.Pages():
+	case lim.quota.PageLimit() > 0 && lim.stats.NewPages() >= lim.quota.PageLimit():
 		lim.stopper.stop(lim.pagesReached())
 	case lim.cfg.Bytes > 0 && lim.bytes.Load() >= lim.cfg.Bytes:
 		lim.stopper.stop(lim.bytesReached())
@@ -147,18 +147,18 @@ func (lim *limits) count(n int64) {
 }
 
 func (lim *limits) pagesReached() error {
-	return policy.LimitReached(stats.Count(lim.quota.Pages(), "pages"))
+	return policy.LimitReached(stats.Count(lim.quota.PageLimit(), "pages"))
 }
 
 func (lim *limits) bytesReached() error {
 	return policy.LimitReached(stats.Count(lim.cfg.Bytes, "bytes"))
 }
 
-// mostTries is how many visits a URL gets before it has failed.
-func (lim *limits) mostTries(url string) int {
+// maxTries is how many visits a URL gets before it has failed.
+func (lim *limits) maxTries(url string) int {
 	if len(lim.cfg.Overrides.All()) > 0 {
 		if u, err := weburl.Parse(url); err == nil {
-			if own := lim.cfg.Overrides.OfURL(u).Tries; own != nil {
+			if own := lim.cfg.Overrides.ForURL(u).Tries; own != nil {
 				return *own
 			}
 		}

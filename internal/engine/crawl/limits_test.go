@@ -37,7 +37,7 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 	pages := map[string]int64{"a.example": 4, "a.example:8080": 2, "b.example": 0}
 	for _, counted := range []bool{false, true} {
 		if counted {
-			if err := e.limits.recallHosts(t.Context()); err != nil {
+			if err := e.limits.loadHostCounts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -47,7 +47,7 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 			}
 		}
 	}
-	if e.limits.quota.Take("a.example", "") != policy.HostIsFull || e.limits.quota.Take("b.example",
+	if e.limits.quota.Acquire("a.example", "") != policy.HostIsFull || e.limits.quota.Acquire("b.example",
 		"") != policy.Granted {
 		t.Error("the limit does not hold")
 	}

@@ -24,7 +24,7 @@ type checker struct {
 	asked   atomic.Int32
 }
 
-func (c *checker) Check(ctx context.Context, url string) error {
+func (c *checker) CheckHost(ctx context.Context, url string) error {
 	c.asked.Add(1)
 	select {
 	case <-time.After(c.takes):
@@ -38,40 +38,40 @@ func (c *checker) Check(ctx context.Context, url string) error {
 }
 
 func (c *checker) CheckName(ctx context.Context, hostname string) error {
-	return c.Check(ctx, hostname)
+	return c.CheckHost(ctx, hostname)
 }
 
 func (c *checker) Route(url string) (looksUp, proxied bool) {
 	return item.HostnameOf(item.HostOf(url)) != c.fixed, false
 }
 
-func (c *checker) Known(hostname string) bool { return hostname == c.known }
+func (c *checker) IsNameCached(hostname string) bool { return hostname == c.known }
 
-func (c *checker) Found() time.Time { return time.Unix(0, c.found.Load()) }
+func (c *checker) LastFound() time.Time { return time.Unix(0, c.found.Load()) }
 
-func (*checker) Recover() {}
+func (*checker) ForgetFailures() {}
 
-func (*checker) Scarce() (times int64, last string) { return 0, "" }
+func (*checker) Exhaustion() (times int64, last string) { return 0, "" }
 
 // offline returns an engine whose checks reach nothing, in an outage of a way.
-func offline(t *testing.T, check *checker, by outage.Way) *Engine {
+func offline(t *testing.T, check *checker, by outage.Layer) *Engine {
 	t.Helper()
 	check.reaches = func(string) bool { return false }
-	e := &Engine{line: &line{cfg: &Config{Now: time.Now}, listener: Tee(Listener{}, Listener{}), check: check,
+	e := &Engine{outages: &outageMonitor{cfg: &Config{Now: time.Now}, listener: Tee(Listener{}, Listener{}), check: check,
 		wake: make(chan struct{}, 1)}}
 	for n := range 3 {
-		e.line.worked(time.Now(), siteOrigin(n), uint64(n))
+		e.outages.worked(time.Now(), siteOrigin(n), uint64(n))
 	}
 	time.Sleep(time.Minute)
 	for n := range 3 {
-		e.line.failed(&outage.Miss{At: time.Now(), Origin: e.line.origin(siteOrigin(n), uint64(n)), By: by, Had: true})
+		e.outages.failed(&outage.FailedVisit{At: time.Now(), Origin: e.outages.origin(siteOrigin(n), uint64(n)), Layer: by, AnsweredBefore: true})
 	}
-	if _, held := e.line.holdsBack(siteOrigin(0) + "/"); held || e.line.shut() {
+	if _, held := e.outages.blocks(siteOrigin(0) + "/"); held || e.outages.shut() {
 		t.Error("a host is held back by a mere doubt")
 	}
-	go e.line.keepLine(t.Context())
+	go e.outages.keepChecking(t.Context())
 	time.Sleep(3 * time.Second)
-	if !e.Outage().CutOff {
+	if !e.Outage().Offline {
 		t.Fatal("no outage")
 	}
 	return e
@@ -81,31 +81,31 @@ func offline(t *testing.T, check *checker, by outage.Way) *Engine {
 // knows.
 func TestAVisitCanEndAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := offline(t, &checker{}, outage.ByConnection)
+		e := offline(t, &checker{}, outage.LayerConnection)
 		const alive = 40 // the visit that is answered
 		began, visits := time.Now(), 0
-		for n := 100; e.Outage().CutOff && time.Since(began) < time.Hour; n++ {
-			e.line.await(t.Context())
+		for n := 100; e.Outage().Offline && time.Since(began) < time.Hour; n++ {
+			e.outages.await(t.Context())
 			origin := siteOrigin(n)
-			if _, held := e.line.holdsBack(origin + "/"); held {
+			if _, held := e.outages.blocks(origin + "/"); held {
 				continue
 			}
 			if visits++; visits == alive {
-				e.line.worked(time.Now(), origin, uint64(n))
+				e.outages.worked(time.Now(), origin, uint64(n))
 				break
 			}
-			if _, off := e.line.failed(&outage.Miss{At: time.Now(), Origin: e.line.origin(origin, uint64(n)),
-				By: outage.ByConnection}); !off {
+			if _, off := e.outages.failed(&outage.FailedVisit{At: time.Now(), Origin: e.outages.origin(origin, uint64(n)),
+				Layer: outage.LayerConnection}); !off {
 				t.Fatal("a failure during an outage counts")
 			}
 		}
 		synctest.Wait()
 		o := e.Outage()
-		if took := time.Since(began); o.CutOff || visits != alive || took < alive/scoutVisits*time.Second ||
-			took > alive/scoutVisits*30*time.Second || o.Times != 1 || o.Total < took {
+		if took := time.Since(began); o.Offline || visits != alive || took < alive/probeVisits*time.Second ||
+			took > alive/probeVisits*30*time.Second || o.Times != 1 || o.Total < took {
 			t.Errorf("after %v and %d visits: %+v", time.Since(began), visits, o)
 		}
-		if e.line.shut() {
+		if e.outages.shut() {
 			t.Error("it is over, and no visit is made")
 		}
 	})
@@ -114,27 +114,27 @@ func TestAVisitCanEndAnOutage(t *testing.T) {
 func TestHostsThatNeedNoLookUpAreVisitedWhileNamesAreNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		check := &checker{fixed: "fixed.example", known: "known.example"}
-		e := offline(t, check, outage.ByName)
-		for range 2 * scoutVisits { // let those through that are
-			e.line.holdsBack(siteOrigin(9) + "/")
+		e := offline(t, check, outage.LayerDNS)
+		for range 2 * probeVisits { // let those through that are
+			e.outages.blocks(siteOrigin(9) + "/")
 		}
 		for host, want := range map[string]bool{"fixed.example": false, "known.example": false, "site9.example": true} {
-			wait, held := e.line.holdsBack("http://" + host + "/page")
+			wait, held := e.outages.blocks("http://" + host + "/page")
 			if held != want || held && (wait < time.Second || wait > 30*time.Second) {
 				t.Errorf("%s is held back: %v, for %v", host, held, wait)
 			}
 		}
-		if e.line.shut() {
+		if e.outages.shut() {
 			t.Error("no visit is made at all")
 		}
 		time.Sleep(time.Second)
-		e.line.worked(time.Now(), "http://fixed.example", 7)
-		if !e.Outage().CutOff {
+		e.outages.worked(time.Now(), "http://fixed.example", 7)
+		if !e.Outage().Offline {
 			t.Error("a host that needs no look-up proves that names are found")
 		}
 		check.found.Store(time.Now().UnixNano())
-		e.line.worked(time.Now(), "http://fixed.example", 7)
-		if e.Outage().CutOff {
+		e.outages.worked(time.Now(), "http://fixed.example", 7)
+		if e.Outage().Offline {
 			t.Error("a name was found")
 		}
 	})
@@ -153,7 +153,7 @@ func TestAllHostsAreTriedBeforeTheCrawlIsCutOff(t *testing.T) {
 		within time.Duration
 		asked  int32
 	}{
-		{alive: 5, takes: 100 * time.Millisecond, within: 100 * time.Millisecond, asked: firstTried},
+		{alive: 5, takes: 100 * time.Millisecond, within: 100 * time.Millisecond, asked: firstProbed},
 		{alive: 70, takes: 100 * time.Millisecond, within: 200 * time.Millisecond, asked: outage.MaxTargets},
 		{alive: 70, takes: 10 * time.Second, within: 11 * time.Second, asked: outage.MaxTargets},
 		{alive: -1, takes: time.Millisecond, within: 2 * time.Millisecond, asked: outage.MaxTargets},
@@ -166,7 +166,7 @@ func TestAllHostsAreTriedBeforeTheCrawlIsCutOff(t *testing.T) {
 						url == siteOrigin(c.alive)+"/"
 				}}
 				began := time.Now()
-				err := (&line{check: check}).reachAny(t.Context(), targets, outage.ByConnection, false)
+				err := (&outageMonitor{check: check}).reachAny(t.Context(), targets, outage.LayerConnection, false)
 				if took := time.Since(began); (err == nil) != (c.alive >= 0) || took != c.within || check.asked.Load() != c.asked {
 					t.Errorf("%v after %v, %d were tried; want %v, %d", err, took, check.asked.Load(), c.within, c.asked)
 				}

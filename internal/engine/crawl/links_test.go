@@ -245,7 +245,7 @@ func TestRootsComeToAllNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Seeding.roots.announceRedirects(); err != nil {
+		if err := e.Seeding.scopeSeeds.announceRedirects(); err != nil {
 			t.Fatal(err)
 		}
 		u, _ := weburl.Parse("http://" + far + "/3")

@@ -94,11 +94,11 @@ func benchmarkLinks(b *testing.B, way string) {
 		}
 		n++
 		w.batch.reset()
-		e.Inspector.ranks.begin(&w.batch, it.URL, links)
+		e.Inspector.ranks.beginPage(&w.batch, it.URL, links)
 		if err := e.abandons.admission.addLinks(&w.batch, &it, &pg); err != nil {
 			b.Fatal(err)
 		}
-		w.batch.settles, w.batch.ranks.ends = it.URL, w.batch.ranks.of
+		w.batch.visitURL, w.batch.ranks.last = it.URL, w.batch.ranks.ofPage
 		w.batch.records = append(w.batch.records, &page.Record{URL: it.URL})
 		w.batch.done = append(w.batch.done, &entry.Done{URL: it.URL, Visit: stats.Visit{Host: "h.test", Status: 200},
 			Meta: seen.Meta{Fetched: now, Status: 200}})

@@ -13,40 +13,40 @@ type Listener struct {
 	Retried func(rec *page.Record, wait time.Duration) // it will be tried again
 	Skipped func(*page.Skip)                           // it was left out
 	// a host asked to be left alone, as its Retry-After says; it is, for so long
-	Slowed func(host string, status int, ask, wait time.Duration)
-	GaveUp func(host, why string) // a host is given up
+	Slowed    func(host string, status int, ask, wait time.Duration)
+	Abandoned func(host, why string) // a host is given up
 	// the disk has less room than it should: nothing is fetched; told once a minute
 	Paused  func(free uint64)
 	Resumed func(free uint64)    // it has room again
 	Idle    func(next time.Time) // nothing waits; something is to be visited again then
 	// nothing is reached any more: the crawl waits. Told again every minute
-	CutOff func(since time.Time, why string)
+	Offline func(since time.Time, why string)
 	// it goes on: a host was reached, or it does not wait for those any longer
-	Back func(after time.Duration, reached bool)
+	Online func(after time.Duration, reached bool)
 	// this machine has no socket for a connection; told once a minute at most
-	Scarce func(why string)
+	NoSockets func(why string)
 	// as many URLs are ranked as can be; told once
 	Unranked func(why error)
 	// nothing was answered for so long though URLs wait: why, and what to do; told once
-	Stalled func(after time.Duration, why, do string)
-	Moving  func(after time.Duration) // it was answered again
+	Stalled   func(after time.Duration, why, do string)
+	Recovered func(after time.Duration) // it was answered again
 }
 
 // Tee returns a listener that calls two, in order. All its functions can be called.
 func Tee(a, b Listener) Listener {
 	return Listener{
-		Visited:  both(a.Visited, b.Visited),
-		Retried:  both2(a.Retried, b.Retried),
-		Skipped:  both(a.Skipped, b.Skipped),
-		GaveUp:   both2(a.GaveUp, b.GaveUp),
-		Paused:   both(a.Paused, b.Paused),
-		Resumed:  both(a.Resumed, b.Resumed),
-		Idle:     both(a.Idle, b.Idle),
-		CutOff:   both2(a.CutOff, b.CutOff),
-		Back:     both2(a.Back, b.Back),
-		Scarce:   both(a.Scarce, b.Scarce),
-		Unranked: both(a.Unranked, b.Unranked),
-		Moving:   both(a.Moving, b.Moving),
+		Visited:   both(a.Visited, b.Visited),
+		Retried:   both2(a.Retried, b.Retried),
+		Skipped:   both(a.Skipped, b.Skipped),
+		Abandoned: both2(a.Abandoned, b.Abandoned),
+		Paused:    both(a.Paused, b.Paused),
+		Resumed:   both(a.Resumed, b.Resumed),
+		Idle:      both(a.Idle, b.Idle),
+		Offline:   both2(a.Offline, b.Offline),
+		Online:    both2(a.Online, b.Online),
+		NoSockets: both(a.NoSockets, b.NoSockets),
+		Unranked:  both(a.Unranked, b.Unranked),
+		Recovered: both(a.Recovered, b.Recovered),
 		Slowed: func(host string, status int, ask, wait time.Duration) {
 			for _, f := range [...]func(string, int, time.Duration, time.Duration){a.Slowed, b.Slowed} {
 				if f != nil {

@@ -23,17 +23,17 @@ func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bo
 	if !w.visits.logins.Has(host) {
 		return true, nil
 	}
-	if wait, off := w.visits.outcomes.line.doubted(); off && !w.visits.logins.Holds(host) { // a login that fails is not repeated
-		w.giveBack(v)
+	if wait, off := w.visits.outcomes.outages.suspected(); off && !w.visits.logins.IsReady(host) { // a login that fails is not repeated
+		w.returnQuota(v)
 		w.visits.frontier.Postpone(v, wait)
 		return false, nil
 	}
-	number, err := w.visits.logins.Enter(ctx, host)
+	number, err := w.visits.logins.EnsureLogin(ctx, host)
 	if err == nil {
 		w.session = number
 		return true, nil
 	}
-	w.giveBack(v)
+	w.returnQuota(v)
 	if ctx.Err() != nil {
 		w.visits.frontier.Postpone(v, 0)
 		return false, nil
@@ -60,16 +60,16 @@ func (w *worker) isLoggedOut(u weburl.URL) (bool, error) {
 			return false, err
 		}
 	}
-	return w.visits.logins.Over(host, w.session, u, &w.answer.resp), nil
+	return w.visits.logins.CheckExpired(host, w.session, u, &w.answer.resp), nil
 }
 
-// visitAnew ends a visit that came too late for its session. The next one begins another; where that is of no use, the
+// retryLogin ends a visit that came too late for its session. The next one begins another; where that is of no use, the
 // page is not for this user.
-func (w *worker) visitAnew(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
-	if int(v.Tries) < w.visits.limits.mostTries(v.URL) {
+func (w *worker) retryLogin(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
+	if int(v.Tries) < w.visits.limits.maxTries(v.URL) {
 		f.Again = true
 		return w.retry(v, rec, f)
 	}
-	w.giveBack(v)
-	return w.leave(v, ruleLogin, "answered as if nobody were logged in, also after another login")
+	w.returnQuota(v)
+	return w.skip(v, ruleLogin, "answered as if nobody were logged in, also after another login")
 }

@@ -85,8 +85,8 @@ func meet(t testing.TB, e *Engine, i int) {
 	if i%3 > 0 {
 		e.abandons.rules.Forget(origin)
 		e.abandons.origins.isNearest(origin, 1, true)
-		e.limits.quota.Take(host, "")
-		e.limits.quota.Settle(host, "", true)
+		e.limits.quota.Acquire(host, "")
+		e.limits.quota.Finish(host, "", true)
 		e.abandons.stats.Visited(stats.Visit{Host: host, Status: 200, Type: "text/html",
 			Took: time.Duration(i%1000) * time.Millisecond})
 		return

@@ -33,10 +33,10 @@ func chunkOf(t testing.TB, slices *item.Slices, urls ...string) []byte {
 	t.Helper()
 	pack := chunkWriterAt(t)
 	for _, url := range urls {
-		pack.Waiting(slices.Of(url), transfer.HostTiming{})
+		pack.BeginPending(slices.Of(url), transfer.HostTiming{})
 		pack.Item(&item.Item{URL: url, Seed: "http://elsewhere.test/"})
 		origin := item.OriginOf(url)
-		pack.Known(origin, transfer.HostTiming{})
+		pack.BeginKnown(origin, transfer.HostTiming{})
 		pack.Entry(url[len(origin):], &seen.Entry{URL: url, State: seen.Known, First: pack.Now})
 	}
 	return pack.Chunk()
@@ -62,15 +62,15 @@ func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 // sameState checks that the journal says of transfers what the engine does, and as much waits.
 func (n *trader) sameState(when string, waiting int) {
 	n.t.Helper()
-	live := n.e.Dispatches.transfer.Unsettled.Copy()
+	live := n.e.Dispatches.transfer.Unsettled.Clone()
 	n.close()
 	var closers []func() error
 	_, s, err := n.recall(&closers)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	if !reflect.DeepEqual(s.Unsettled, live) || s.Waiting() != waiting {
-		n.t.Errorf("%s %d wait, not %d; the journal says %+v, and the engine %+v", when, s.Waiting(), waiting, s.Unsettled,
+	if !reflect.DeepEqual(s.Unsettled, live) || s.Pending() != waiting {
+		n.t.Errorf("%s %d wait, not %d; the journal says %+v, and the engine %+v", when, s.Pending(), waiting, s.Unsettled,
 			live)
 	}
 	for _, c := range closers {
@@ -119,11 +119,11 @@ func keptHost(t *testing.T, points, how string) {
 	// which is no page
 	n.e.frontier.Push("held.test", item.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"})
 	var arrived []string
-	n.e.Dispatches.transfer.Received = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
+	n.e.Dispatches.transfer.OnReceived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
 	from := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1}
 	merged := append(held, "http://held.test/3", "http://held.test/4", "http://held.test/robots.txt")
 	pack := chunkWriterAt(t) // its known URLs are yet to come
-	pack.Waiting("held.test", transfer.HostTiming{})
+	pack.BeginPending("held.test", transfer.HostTiming{})
 	for _, path := range []string{"4", "3", "robots.txt"} {
 		pack.Item(&item.Item{URL: "http://held.test/" + path})
 	}
@@ -154,7 +154,7 @@ func keptHost(t *testing.T, points, how string) {
 		n.wantWaiting("in the next life", merged, "comes.test")
 	case "replayed":
 		n.sameState("under way", len(merged)+1)
-		if err := errors.Join(n.link("http://held.test/robots.txt"), n.e.Checkpoints.decide(t.Context())); err != nil {
+		if err := errors.Join(n.link("http://held.test/robots.txt"), n.e.Checkpoints.resolvePending(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		n.wantWaiting("in the next life", merged, "comes.test")
@@ -181,7 +181,7 @@ func keptHost(t *testing.T, points, how string) {
 }
 
 // wantFolded checks what is folded of a node, of which some hosts are gone.
-func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Gone) {
+func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Moved) {
 	n.close()
 	n.close = func() {}
 	var closers []func() error
@@ -189,7 +189,7 @@ func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Gone) {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	estate, err := s.Fold(x.t.Context())
+	estate, err := s.BuildHolding(x.t.Context())
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Gone) {
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		for _, a := range p.Waiting {
+		for _, a := range p.Pending {
 			for _, it := range a.Items {
 				got = append(got, it.URL)
 			}
@@ -233,7 +233,7 @@ func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Gone) {
 // next epoch.
 func TestWhatComesWhileAHostGoesStays(t *testing.T) {
 	const epoch = 3
-	goes := func(epoch uint64) member.Gone {
+	goes := func(epoch uint64) member.Moved {
 		return func(host string, came uint64) bool { return host == "goes.test" && came < epoch }
 	}
 	for _, held := range []bool{false, true} {
@@ -350,7 +350,7 @@ func foundMeanwhile(t *testing.T, checkpoints []string, how string) {
 	if i, _ := n.e.frontier.Host("late.test"); i.Parked != n.e.known.pendingDedup() {
 		t.Errorf("undecided: %v; parked: %v", n.e.known.pendingDedup(), i.Parked)
 	}
-	if err := n.e.Checkpoints.decide(t.Context()); err != nil {
+	if err := n.e.Checkpoints.resolvePending(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	point("decided")
@@ -394,7 +394,7 @@ func TestADropSparesHostsOfWhichSomethingIsFound(t *testing.T) {
 	if err := takeWhole(t.Context(), n.e, from, 0, false, waitingChunk(t, came...)); err != nil {
 		t.Fatal(err)
 	}
-	part := n.e.Transfers().Unsettled.Leaving(from)
+	part := n.e.Transfers().Unsettled.DroppedHosts(from)
 	finds := func(url string, meanwhile func()) {
 		t.Helper()
 		err := n.e.ledger.Within(func() error {
@@ -478,7 +478,7 @@ func TestWhatComesAsKnownIsNotGuessed(t *testing.T) {
 		t.Fatal(n.e.known.pending(), err)
 	}
 	pack := chunkWriterAt(t)
-	pack.Known("http://late.test", transfer.HostTiming{})
+	pack.BeginKnown("http://late.test", transfer.HostTiming{})
 	// and never met
 	pack.Entry("/noted", &seen.Entry{URL: "http://late.test/noted", First: pack.Now, Meta: seen.Meta{Kind: 1}})
 	pack.Entry("/visited", &seen.Entry{URL: "http://late.test/visited", State: seen.Known, First: pack.Now,
@@ -525,7 +525,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 				}
 				take(one, 0, false, "http://both.test/1", "http://one.test/")
 				take(two, 0, false, "http://both.test/2", "http://two.test/")
-				if all := n.e.Dispatches.transfer.Unsettled.Hosts(); len(all) != 3 {
+				if all := n.e.Dispatches.transfer.Unsettled.IncomingHosts(); len(all) != 3 {
 					t.Errorf("%v are on their way", all)
 				}
 				end := func(tr member.Transfer, seq uint64, whole bool) {
@@ -587,7 +587,7 @@ func TestAKeptHostHasBothClocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.e.frontier.SetDelay(host, 5*time.Second)
-		pack.Waiting(host, transfer.HostTiming{Asked: asked, Wait: time.Minute})
+		pack.BeginPending(host, transfer.HostTiming{RequestedDelay: asked, Wait: time.Minute})
 		pack.Item(&item.Item{URL: "http://" + host + "/new"})
 	}
 	if err := takeWhole(t.Context(), n.e, member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3}, 0, true,
@@ -595,7 +595,7 @@ func TestAKeptHostHasBothClocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for host, want := range map[string]time.Duration{"a.test": 5 * time.Second, "b.test": 9 * time.Second} {
-		if i, _ := n.e.frontier.Host(host); i.Asked != want || time.Until(i.Next) < 50*time.Second {
+		if i, _ := n.e.frontier.Host(host); i.RequestedDelay != want || time.Until(i.Next) < 50*time.Second {
 			t.Errorf("%+v", i)
 		}
 	}

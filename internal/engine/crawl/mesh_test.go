@@ -186,7 +186,7 @@ func (c *crew) inTime() (stop func() bool) {
 			fmt.Printf("node %d, life %d, seeded %v\n", n.id, n.lives, n.seeded.Load())
 			if e := n.engine.Load(); e != nil {
 				links, _ := e.Links.Outbox()
-				fmt.Printf("  idle %v, %d links, %v unsaid, %+v\n", e.Idle(), links, e.Dispatches.claims.unsaid, e.frontier.Counts())
+				fmt.Printf("  idle %v, %d links, %v unsaid, %+v\n", e.Idle(), links, e.Dispatches.claims.unreported, e.frontier.Counts())
 			}
 			if node := n.life.node.Load(); node != nil {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

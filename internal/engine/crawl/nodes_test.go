@@ -193,7 +193,7 @@ type crewNode struct {
 func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
 	m.asked = map[string][]int{}
 	c := &crew{t: t, maze: m, mode: weburl.ScopeAny, dice: rand.New(rand.NewPCG(1, 2))}
-	c.cfg = Config{Depth: -1, IgnoreRobots: true, Stay: true, Commit: 5 * time.Millisecond,
+	c.cfg = Config{Depth: -1, IgnoreRobots: true, KeepOpen: true, Commit: 5 * time.Millisecond,
 		Links: member.OutboxConfig{Retry: 200 * time.Millisecond, Wait: 20 * time.Millisecond}}
 	c.owner = func(host string) (int, bool) { return int(hash64(host) % uint64(nodes)), true }
 	c.mortal = func(*crewNode) *vfstest.Faulty { return vfstest.NewFaulty(vfs.OS) }
@@ -295,7 +295,7 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	}
 	return New(cfg, Parts{Journal: j, Robots: robots.NewCache(robots.Config{}), Scope: weburl.NewScope(n.mode), Router: n,
 		Fetcher: &mazeClient{n.maze, n.id}, NewParser: func(int64) Parser { return mazeParser{} },
-		Ranks: ranks, NewRoot: n.tell, Roots: roots, Stores: []store.Store{roots},
+		Ranks: ranks, NewScopeSeed: n.tell, ScopeSeeds: roots, Stores: []store.Store{roots},
 		Finished: n.finished}, state), closeAll, nil
 }
 
@@ -306,7 +306,7 @@ func (n *crewNode) tell(u weburl.URL) {
 	n.mu.Unlock()
 	for _, other := range n.nodes {
 		if e := other.engine.Load(); e != nil && other != n {
-			if err := e.Seeding.AddRoot(u); err != nil {
+			if err := e.Seeding.AddScopeSeed(u); err != nil {
 				n.t.Errorf("node %d is told of a root: %v", other.id, err)
 			}
 		}
@@ -374,7 +374,7 @@ func (n *crewNode) remember(e *Engine) error {
 	return nil
 }
 
-// seed brings the seeds, all of them to the first node.
+// admitSeeds brings the seeds, all of them to the first node.
 func (n *crewNode) seed(ctx context.Context, e *Engine) {
 	if n.seeded.Load() {
 		return

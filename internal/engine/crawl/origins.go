@@ -12,28 +12,28 @@ import (
 // long as Config.Patience.
 var originLimits = visit.Limits{Refusals: 3, Silences: 10, Throttles: 10}
 
-// maxListed bounds the origins whose sitemaps were taken in. Those of a forgotten one are offered again, though seen
+// maxSitemapOrigins bounds the origins whose sitemaps were taken in. Those of a forgotten one are offered again, though seen
 // knows them.
-const maxListed = 1 << 15
+const maxSitemapOrigins = 1 << 15
 
 // origins has the health of the origins that a run has met. What they answer is also evidence about the line.
 type origins struct {
 	*visit.Origins
-	line *line
+	outages *outageMonitor
 
-	mu     sync.Mutex                     // guards listed
-	listed *bounded.Recent[uint64, int32] // how deep the visits were for which sitemaps were taken in
+	mu            sync.Mutex                     // guards listed
+	sitemapDepths *bounded.Recent[uint64, int32] // how deep the visits were for which sitemaps were taken in
 }
 
-func newOrigins(cfg *Config, l *line) *origins {
-	return &origins{Origins: visit.NewOrigins(originLimits, cfg.Now), line: l,
-		listed: bounded.NewRecent[uint64, int32](maxListed)}
+func newOrigins(cfg *Config, l *outageMonitor) *origins {
+	return &origins{Origins: visit.NewOrigins(originLimits, cfg.Now), outages: l,
+		sitemapDepths: bounded.NewRecent[uint64, int32](maxSitemapOrigins)}
 }
 
 // judge counts the outcome of a visit, and reports whether its origin is to be abandoned.
 func (o *origins) judge(origin string, v *frontier.Visit, f *visitOutcome) (visit.Abandonment, bool) {
-	if f.Outcome == frontier.Answered && !f.came.IsZero() {
-		defer o.line.worked(f.came, origin, o.Hash(origin))
+	if f.Outcome == frontier.Answered && !f.arrived.IsZero() {
+		defer o.outages.worked(f.arrived, origin, o.Hash(origin))
 	}
 	return o.Judge(origin, v.Started, &f.Verdict, f.excused)
 }
@@ -44,11 +44,11 @@ func (o *origins) isNearest(origin string, depth int32, limited bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	key := o.Hash(origin)
-	least, known := o.listed.Get(key)
+	least, known := o.sitemapDepths.Get(key)
 	if known && (depth >= least || !limited) {
 		return false
 	}
-	o.listed.Put(key, depth)
+	o.sitemapDepths.Put(key, depth)
 	return true
 }
 

@@ -11,19 +11,19 @@ type outgoing struct {
 	outbox *exchange.Outbox // nil without a router
 	full   valve            // shut while the outbox has more than it may
 
-	cfg    *Config
-	hosts  *hosts
-	known  *known
-	claims *claims
-	roots  *scopeSeeds
-	ranks  *ranking
-	ledger *ledger.Ledger
+	cfg        *Config
+	hosts      *hosts
+	known      *known
+	claims     *claims
+	scopeSeeds *scopeSeeds
+	ranks      *ranking
+	ledger     *ledger.Ledger
 }
 
 // newOutgoing opens the outbox with what an earlier run has left for others.
 func newOutgoing(o *outgoing, left entry.Links) *outgoing {
 	if o.hosts.router != nil {
-		o.outbox = exchange.New(exchange.Config{Links: o.cfg.Links, Most: o.cfg.Outbox, Hold: o.full.set,
+		o.outbox = exchange.New(exchange.Config{Links: o.cfg.Links, MaxBytes: o.cfg.Outbox, Hold: o.full.set,
 			Depths: o.known.depths, Pages: o.claims != nil, Slices: o.hosts.slices, Ledger: o.ledger}, left)
 	}
 	return o
@@ -48,10 +48,10 @@ func (o *outgoing) divert(b *batch) {
 			kept++
 			return true
 		}
-		if c.Item.Root && c.Rule == "" && !b.rooted {
-			o.roots.divertRoot(&c.Item)
+		if c.Item.ScopeSeed && c.Rule == "" && !b.seedsRecorded {
+			o.scopeSeeds.addForeign(&c.Item)
 		}
-		o.ranks.tell(b, i)
+		o.ranks.sendWorth(b, i)
 		o.outbox.Put(&b.entries, c, nil)
 		return false
 	})
@@ -70,8 +70,8 @@ func (o *outgoing) claim(b *batch) {
 		page = b.visit.page
 	}
 	b.retain(func(i int, c *entry.Candidate) bool {
-		if c.Rule == "" && c.Item.Root && !b.rooted {
-			o.roots.divertRoot(&c.Item)
+		if c.Rule == "" && c.Item.ScopeSeed && !b.seedsRecorded {
+			o.scopeSeeds.addForeign(&c.Item)
 		}
 		if c.Rule == "" && (known == nil || !known[i]) {
 			o.outbox.Put(&b.entries, c, page)

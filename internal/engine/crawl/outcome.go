@@ -16,7 +16,7 @@ import (
 type visitOutcome struct {
 	visit.Verdict
 	took    time.Duration // by the exchange
-	came    time.Time     // arrival of the answer; zero if there is none
+	arrived time.Time     // arrival of the answer; zero if there is none
 	wait    time.Duration // the URL is postponed for this long, as the crawl may be offline
 	excused bool          // it is not held against the host
 }
@@ -27,7 +27,7 @@ type outcomes struct {
 	attempts attempts
 	cfg      *Config
 	limits   *limits
-	line     *line
+	outages  *outageMonitor
 	origins  *origins
 }
 
@@ -42,8 +42,8 @@ func (o *outcomes) judge(ctx context.Context, v *frontier.Visit, rec *page.Recor
 		if errors.Is(context.Cause(ctx), errInterrupted) {
 			f.Outcome = frontier.Answered // the host may have seen the request, and is owed its delay
 		}
-	} else if f.Verdict = verdict(resp, err, int(v.Tries), o.limits.mostTries(v.URL), now); err == nil {
-		f.came = now
+	} else if f.Verdict = verdict(resp, err, int(v.Tries), o.limits.maxTries(v.URL), now); err == nil {
+		f.arrived = now
 	}
 	o.excuse(v, &f)
 	return f
@@ -53,21 +53,21 @@ func (o *outcomes) judge(ctx context.Context, v *frontier.Visit, rec *page.Recor
 // crawl may be cut off, and for some time where a host had answered before.
 func (o *outcomes) excuse(v *frontier.Visit, f *visitOutcome) {
 	now := o.cfg.Now()
-	o.attempts.note(now, f)
+	o.attempts.record(now, f)
 	if f.Failure == page.Local {
-		o.line.reportScarce(f.Detail)
+		o.outages.reportScarce(f.Detail)
 		f.forgive(v, frontier.NoRequest) // who dials has waited already
 		return
 	}
-	by, ofLine := outage.WayOf(f.Failure)
+	by, ofLine := outage.LayerOf(f.Failure)
 	if !ofLine || f.Outcome != frontier.Failed {
 		return
 	}
 	origin := item.OriginOf(v.URL)
 	h, first, last := o.origins.Failing(origin, now)
-	m := &outage.Miss{At: now, Origin: o.line.origin(origin, o.origins.Hash(origin)), By: by, Own: f.Own,
-		Had: h.Answered, Why: f.Detail}
-	if wait, off := o.line.failed(m); off {
+	m := &outage.FailedVisit{At: now, Origin: o.outages.origin(origin, o.origins.Hash(origin)), Layer: by, ProxyFailed: f.Own,
+		AnsweredBefore: h.Answered, Why: f.Detail}
+	if wait, off := o.outages.failed(m); off {
 		f.forgive(v, frontier.NoRequest)
 		f.wait = wait
 		return
@@ -75,9 +75,9 @@ func (o *outcomes) excuse(v *frontier.Visit, f *visitOutcome) {
 	switch {
 	case f.Own:
 		f.forgive(v, frontier.Failed)
-	case !f.Failure.OfHost():
+	case !f.Failure.AffectsHost():
 	case h.Answered && now.Sub(first) < o.cfg.Patience,
-		(!f.Again || int(h.Refusals)+1 >= originLimits.Refusals) && !o.line.proven(m, last):
+		(!f.Again || int(h.Refusals)+1 >= originLimits.Refusals) && !o.outages.isHostFault(m, last):
 		f.forgive(v, frontier.Failed)
 	}
 }
@@ -90,13 +90,13 @@ func (f *visitOutcome) forgive(v *frontier.Visit, outcome frontier.Outcome) {
 
 // retry ends a visit whose URL waits again.
 func (w *worker) retry(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
-	w.giveBack(v)
+	w.returnQuota(v)
 	if f.Outcome != frontier.NoRequest {
 		rec.Failure, rec.Detail = f.Failure, f.Detail
 		w.visits.batches.stats.Retried(w.answer.resp.RawLen())
 		w.visits.listener.Retried(rec, f.RetryAfter)
 	}
-	v.Late = f.Late
+	v.QueueLast = f.Late
 	return w.done(v, f, v.Item)
 }
 

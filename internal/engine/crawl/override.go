@@ -13,7 +13,7 @@ func (w *worker) override(req *fetch.Request, u weburl.URL) {
 	if len(w.visits.cfg.Overrides.All()) == 0 {
 		return
 	}
-	own, host := w.visits.cfg.Overrides.OfURL(u), w.visits.cfg.Overrides.OfHost(u.Host())
+	own, host := w.visits.cfg.Overrides.ForURL(u), w.visits.cfg.Overrides.ForHost(u.Host())
 	if own.MaxBody != nil {
 		req.MaxBody = *own.MaxBody
 	}
@@ -32,7 +32,7 @@ func (w *worker) override(req *fetch.Request, u weburl.URL) {
 // CheckOverrides says which of some overrides cannot come into force while the crawl runs; perHost is how many
 // connections a host may have at most.
 func (e *Engine) CheckOverrides(all []*policy.Override, perHost int) error {
-	k := policy.Kept{Scope: e.Inspector.rules.Scope, Depth: e.known.depths, Pages: e.limits.quota.Counts(), Bytes: e.limits.quota.CountsBytes(), Recrawl: e.cfg.Recrawl.On(),
+	k := policy.Tracked{Scope: e.Inspector.rules.Scope, Depth: e.known.depths, Pages: e.limits.quota.CountsPages(), Bytes: e.limits.quota.CountsBytes(), Recrawl: e.cfg.Recrawl.Enabled(),
 		PerHost: perHost}
-	return k.CheckLate(all)
+	return k.CheckRuntime(all)
 }

@@ -17,7 +17,7 @@ func (e *Engine) Transfers() *transfer.Endpoint { return e.Dispatches.transfer }
 type transferHooks struct {
 	hosts    *hosts
 	gate     *visit.Gate
-	ends     *ends
+	ends     *visitEnds
 	ranks    *ranking
 	frontier *frontier.Frontier
 }
@@ -42,18 +42,18 @@ func (h *transferHooks) hostsRemoved(hosts []string, robots []item.Item) {
 	})
 }
 
-// addArrived gives the ranking the worth of links to URLs that another node hands over.
-func (h *transferHooks) addArrived(all []transfer.Worth) {
+// addWorths gives the ranking the worth of links to URLs that another node hands over.
+func (h *transferHooks) addWorths(all []transfer.Worth) {
 	if h.ranks.Links == nil || len(all) == 0 {
 		return
 	}
-	gifts := make([]ranker.Gift, len(all))
+	gifts := make([]ranker.Contribution, len(all))
 	for i := range all {
 		u := ranker.URL{Key: h.ranks.Links.KeyOf(all[i].URL), Depth: all[i].Depth}
-		gifts[i] = ranker.Gift{URL: u, Worth: all[i].Worth}
+		gifts[i] = ranker.Contribution{URL: u, Worth: all[i].Worth}
 	}
-	standings, err := h.ranks.Links.Arrive(gifts, nil)
-	h.ranks.say(err)
+	standings, err := h.ranks.Links.Import(gifts, nil)
+	h.ranks.reportFull(err)
 	for i, s := range standings {
 		if s.Rose { // and may wait here
 			h.frontier.Move(h.hosts.slices.Of(all[i].URL), []frontier.Move{{Key: gifts[i].Key, Place: s.Place}})

@@ -21,10 +21,10 @@ func TestQueues(t *testing.T) {
 		}
 	}
 	n.e.frontier.Push("done.test", item.Item{URL: "http://done.test/"})
-	n.e.frontier.Take("done.test", func(*item.Item) bool { return true })
+	n.e.frontier.TakeMatching("done.test", func(*item.Item) bool { return true })
 	got, err := n.e.Inspector.Queues(t.Context(), 3)
-	if want := []strategy.Queue{{Host: "h19.test", Waiting: 19}, {Host: "h18.test", Waiting: 18},
-		{Host: "h17.test", Waiting: 17}}; err != nil || !slices.Equal(got, want) {
+	if want := []strategy.Queue{{Host: "h19.test", Pending: 19}, {Host: "h18.test", Pending: 18},
+		{Host: "h17.test", Pending: 17}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if all, err := n.e.Inspector.Queues(t.Context(), 100); err != nil || len(all) != 19 {

@@ -20,9 +20,9 @@ const (
 
 // RankMark is what marks of a crawl's files say of its links.
 func RankMark(marks []store.Mark) linklog.Mark {
-	keys, _ := store.Find(marks, rankKeys)
-	links, _ := store.Find(marks, rankLinks)
-	others, _ := store.Find(marks, rankOthers)
+	keys, _ := store.FindMark(marks, rankKeys)
+	links, _ := store.FindMark(marks, rankLinks)
+	others, _ := store.FindMark(marks, rankOthers)
 	return linklog.MarkOf(keys, links, others)
 }
 
@@ -34,7 +34,7 @@ var _ store.Store = rankFiles{}
 
 // stores are those of the engine with the ranking's own.
 func (r *ranking) stores(all []store.Store) []store.Store {
-	if r.Links == nil || !r.Kept {
+	if r.Links == nil || !r.Persistent {
 		return all
 	}
 	return append(all[:len(all):len(all)], rankFiles{r.Links})
@@ -42,7 +42,7 @@ func (r *ranking) stores(all []store.Store) []store.Store {
 
 // sync makes durable what was told.
 func (r *ranking) sync() error {
-	if r.Links == nil || !r.Kept {
+	if r.Links == nil || !r.Persistent {
 		return nil
 	}
 	_, err := r.Links.Sync()
@@ -65,8 +65,8 @@ func (f rankFiles) Mark() ([]store.Mark, error) {
 // Sync hands to the operating system what was told.
 func (f rankFiles) Sync() error { return f.Flush() }
 
-// Settle does nothing.
-func (rankFiles) Settle() error { return nil }
+// Finalize does nothing.
+func (rankFiles) Finalize() error { return nil }
 
 // Close makes all durable.
 func (f rankFiles) Close() error {

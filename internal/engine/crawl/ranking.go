@@ -17,11 +17,11 @@ import (
 
 // Ranks say which of the URLs that wait go first.
 type Ranks struct {
-	Name  string                   // of the order, for who asks
-	Order rank.Order               // that goes by no links; nil: by depth
-	ID    func(url string) rank.ID // what a URL is to Order; nil: that does not matter
-	Links *ranker.Ranker           // in place of Order, one that goes by the links that were found
-	Kept  bool                     // its links are in RankDir of the crawl's folder; the engine closes it when it ends
+	Name       string                   // of the order, for who asks
+	Order      rank.Order               // that goes by no links; nil: by depth
+	ID         func(url string) rank.ID // what a URL is to Order; nil: that does not matter
+	Links      *ranker.Ranker           // in place of Order, one that goes by the links that were found
+	Persistent bool                     // its links are in RankDir of the crawl's folder; the engine closes it when it ends
 }
 
 // ranking is which URLs go first: what the order says, and by how much users and sites lift them.
@@ -56,11 +56,11 @@ func rankOf(p rank.Place, it *item.Item) int32 { return int32(p.With(rank.Lift(i
 
 // place is where a URL belongs by an order that goes by no links.
 func (r *ranking) place(url string, depth int32) rank.Place {
-	return rank.PlaceOf(r.Order.Importance(r.number(url), depth))
+	return rank.PlaceOf(r.Order.Importance(r.idOf(url), depth))
 }
 
-// number is what a URL is to an order that goes by no links.
-func (r *ranking) number(url string) rank.ID {
+// idOf is what a URL is to an order that goes by no links.
+func (r *ranking) idOf(url string) rank.ID {
 	if r.ID == nil {
 		return 0
 	}
@@ -80,7 +80,7 @@ func (r *ranking) rank(items ...*item.Item) {
 		urls[i] = ranker.URL{Key: r.Links.KeyOf(it.URL), Depth: it.Depth}
 	}
 	places, err := r.Links.Places(urls, make([]rank.Place, 0, len(urls)))
-	r.say(err)
+	r.reportFull(err)
 	for i, it := range items {
 		it.Rank = rankOf(places[i], it)
 	}
@@ -99,7 +99,7 @@ func (r *ranking) rankAll(items []item.Item) {
 }
 
 // say says once that no more URLs are ranked.
-func (r *ranking) say(err error) {
+func (r *ranking) reportFull(err error) {
 	if err != nil && r.full.CompareAndSwap(false, true) {
 		r.listener.Unranked(err)
 	}
@@ -114,16 +114,16 @@ func (r *ranking) importance(url string, depth int32) float64 {
 	return e.Importance
 }
 
-// links are what a batch tells a ranking that goes by links, and is told. They are used again and again.
-type links struct {
-	page  ids.Key
-	of    bool    // the links are page's
-	ends  bool    // and there are no more of them
-	all   int     // how many links it has, of any kind
-	out   int     // how many different URLs it links to, other nodes' included; 0: all are this node's
-	share float32 // what a link is worth
-	cands []link
-	at    []int32 // of each that was found, which of cands it is
+// rankedLinks are what a batch tells a ranking that goes by links, and is told. They are used again and again.
+type rankedLinks struct {
+	page     ids.Key
+	ofPage   bool    // the links are page's
+	last     bool    // and there are no more of them
+	total    int     // how many links it has, of any kind
+	distinct int     // how many different URLs it links to, other nodes' included; 0: all are this node's
+	share    float32 // what a link is worth
+	cands    []rankedLink
+	candOf   []int32 // of each that was found, which of cands it is
 
 	earlier []ranker.URL // of the same page, that went in other batches
 	slices  []string     // theirs
@@ -131,38 +131,38 @@ type links struct {
 	shares  []float32    // what links to them are worth
 
 	urls      []ranker.URL
-	gifts     []ranker.Gift
-	standings []ranker.Standing
-	rose      []rose
+	gifts     []ranker.Contribution
+	standings []ranker.Placement
+	promoted  []promotion
 	moves     []frontier.Move
 }
 
 // A link is what a ranking has to know of a candidate.
-type link struct {
-	key   ids.Key
-	in    bool // the crawl may fetch it
-	first bool // and it is the page's first to its URL
+type rankedLink struct {
+	key     ids.Key
+	inScope bool // the crawl may fetch it
+	first   bool // and it is the page's first to its URL
 }
 
 // A rose is a URL that waits and goes before what it did.
-type rose struct {
+type promotion struct {
 	slice string
 	frontier.Move
 }
 
-// next is reset for links of the same page.
-func (l *links) next() {
+// nextPart is reset for links of the same page.
+func (l *rankedLinks) nextPart() {
 	was := *l
 	l.earlier, l.slices, l.others, l.shares = nil, nil, nil, nil
 	l.reset()
-	l.page, l.of, l.all = was.page, was.of, was.all
+	l.page, l.ofPage, l.total = was.page, was.ofPage, was.total
 	l.earlier, l.slices, l.others, l.shares = was.earlier, was.slices, was.others, was.shares
 }
 
-func (l *links) reset() {
-	*l = links{cands: l.cands[:0], at: l.at[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0],
+func (l *rankedLinks) reset() {
+	*l = rankedLinks{cands: l.cands[:0], candOf: l.candOf[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0],
 		shares: l.shares[:0],
-		urls:   l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], rose: clean(l.rose), moves: l.moves[:0]}
+		urls:   l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], promoted: clean(l.promoted), moves: l.moves[:0]}
 }
 
 func clean[T any](s []T) []T {
@@ -171,50 +171,50 @@ func clean[T any](s []T) []T {
 }
 
 // begin says that the links that follow are of a page which has so many.
-func (r *ranking) begin(b *batch, url string, links int) {
+func (r *ranking) beginPage(b *batch, url string, links int) {
 	if r.Links != nil {
-		b.ranks.page, b.ranks.of, b.ranks.all = r.Links.KeyOf(url), true, links
+		b.ranks.page, b.ranks.ofPage, b.ranks.total = r.Links.KeyOf(url), true, links
 	}
 }
 
-// share numbers a batch's candidates, and says of those on a page what its link to each is worth.
-func (r *ranking) share(b *batch, several bool) {
+// weighLinks numbers a batch's candidates, and says of those on a page what its link to each is worth.
+func (r *ranking) weighLinks(b *batch, several bool) {
 	if r.Links == nil {
 		return
 	}
 	l := &b.ranks
 	l.cands = l.cands[:0]
 	for i := range b.cands {
-		k := link{in: b.cands[i].Rule == ""}
-		if k.in {
+		k := rankedLink{inScope: b.cands[i].Rule == ""}
+		if k.inScope {
 			k.key = r.Links.KeyOf(b.cands[i].Item.URL)
 		}
 		l.cands = append(l.cands, k)
 	}
-	if !l.of || !several {
+	if !l.ofPage || !several {
 		return
 	}
 	order := make([]int32, 0, len(l.cands))
 	for i := range l.cands {
-		if l.cands[i].in {
+		if l.cands[i].inScope {
 			order = append(order, int32(i))
 		}
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(l.cands[a].key, l.cands[b].key) })
 	order = slices.CompactFunc(order, func(a, b int32) bool { return l.cands[a].key == l.cands[b].key })
-	if l.out = len(order); !l.ends || len(l.earlier) > 0 {
-		l.out = l.all // the page goes in several batches: nobody knows how many of its links are the same
+	if l.distinct = len(order); !l.last || len(l.earlier) > 0 {
+		l.distinct = l.total // the page goes in several batches: nobody knows how many of its links are the same
 	}
 	var err error
-	l.share, err = r.Links.Share(l.page, l.out)
-	r.say(err)
+	l.share, err = r.Links.Share(l.page, l.distinct)
+	r.reportFull(err)
 	for _, i := range order {
 		l.cands[i].first = true
 	}
 }
 
 // tell has a candidate say what its URL's node is to be told of the links to it.
-func (r *ranking) tell(b *batch, i int) {
+func (r *ranking) sendWorth(b *batch, i int) {
 	if r.Links == nil || b.foreign {
 		return
 	}
@@ -222,13 +222,13 @@ func (r *ranking) tell(b *batch, i int) {
 	if !l.cands[i].first {
 		return
 	}
-	u := ranker.Other{URL: ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth}, Address: c.Item.URL}
+	u := ranker.RemoteURL{URL: ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth}, Address: c.Item.URL}
 	l.others, l.shares = append(l.others, u.URL), append(l.shares, l.share)
 	var err error
-	if c.Worth, err = r.Links.Tell(&u, l.share); c.Worth != 0 {
+	if c.Worth, err = r.Links.ReportDelta(&u, l.share); c.Worth != 0 {
 		c.Tag = tagOf(l.page)
 	}
-	r.say(err)
+	r.reportFull(err)
 }
 
 // tagOf is the tag of what a page's links are worth: the same if this process dies before it has journalled the page,
@@ -236,7 +236,7 @@ func (r *ranking) tell(b *batch, i int) {
 func tagOf(page ids.Key) uint32 { return max(1, uint32(page)^uint32(page>>32)<<24) }
 
 // settle tells the links of a batch, gives what is news its rank, and returns what now goes before what it did.
-func (r *ranking) settle(b *batch, sliceOf func(*entry.Candidate) string) []rose {
+func (r *ranking) apply(b *batch, sliceOf func(*entry.Candidate) string) []promotion {
 	if r.Links == nil {
 		for i := range b.found {
 			it := &b.found[i].Item
@@ -246,14 +246,14 @@ func (r *ranking) settle(b *batch, sliceOf func(*entry.Candidate) string) []rose
 	}
 	l := &b.ranks
 	switch {
-	case l.of && l.ends:
-		r.fetched(b)
-	case l.of:
-		r.before(b, sliceOf)
+	case l.ofPage && l.last:
+		r.addPage(b)
+	case l.ofPage:
+		r.retainEarlier(b, sliceOf)
 		fallthrough
 	default:
 		if b.foreign {
-			r.give(b)
+			r.addForeign(b)
 			break
 		}
 		news := make([]*item.Item, len(b.found))
@@ -265,82 +265,82 @@ func (r *ranking) settle(b *batch, sliceOf func(*entry.Candidate) string) []rose
 		}
 		return nil
 	}
-	return r.spread(b, sliceOf)
+	return r.applyRanks(b, sliceOf)
 }
 
-// fetched tells a page with its links.
-func (r *ranking) fetched(b *batch) {
+// addPage tells a page with its links.
+func (r *ranking) addPage(b *batch) {
 	l := &b.ranks
 	l.urls = append(l.urls[:0], l.earlier...)
 	for i := range l.cands {
-		if l.cands[i].in {
+		if l.cands[i].inScope {
 			l.urls = append(l.urls, ranker.URL{Key: l.cands[i].key, Depth: b.cands[i].Item.Depth})
 		}
 	}
 	var err error
 	l.standings, err = r.Links.Fetched(&ranker.Visit{Page: l.page, Links: l.urls, Others: l.others, Shares: l.shares,
-		Out: l.out}, l.standings[:0])
-	r.say(err)
+		Out: l.distinct}, l.standings[:0])
+	r.reportFull(err)
 }
 
-// before keeps links of a page of which more are to come.
-func (r *ranking) before(b *batch, sliceOf func(*entry.Candidate) string) {
+// retainEarlier keeps links of a page of which more are to come.
+func (r *ranking) retainEarlier(b *batch, sliceOf func(*entry.Candidate) string) {
 	l := &b.ranks
 	for i := range l.cands {
-		if c := &b.cands[i]; l.cands[i].in {
+		if c := &b.cands[i]; l.cands[i].inScope {
 			l.earlier = append(l.earlier, ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth})
 			l.slices = append(l.slices, sliceOf(c))
 		}
 	}
 }
 
-// give tells links that other nodes have found.
-func (r *ranking) give(b *batch) {
+// addForeign tells links that other nodes have found.
+func (r *ranking) addForeign(b *batch) {
 	l := &b.ranks
 	l.gifts = l.gifts[:0]
 	for i := range l.cands {
-		if c := &b.cands[i]; l.cands[i].in {
+		if c := &b.cands[i]; l.cands[i].inScope {
 			u := ranker.URL{Key: l.cands[i].key, Depth: c.Item.Depth}
-			l.gifts = append(l.gifts, ranker.Gift{URL: u, Worth: c.Worth, Tag: c.Tag})
+			l.gifts = append(l.gifts, ranker.Contribution{URL: u, Worth: c.Worth, Tag: c.Tag})
 		}
 	}
 	var err error
-	take := r.Links.Give
-	if b.back {
-		take = r.Links.TakeBack
+	take := r.Links.AddExternal
+	if b.returned {
+		take = r.Links.Reclaim
 	}
 	l.standings, err = take(l.gifts, l.standings[:0])
-	r.say(err)
+	r.reportFull(err)
 }
 
-// spread gives what was found its place, and returns what rose of the rest, by slices.
-func (r *ranking) spread(b *batch, sliceOf func(*entry.Candidate) string) []rose {
+// applyRanks gives what was found its place, and returns what rose of the rest, by slices.
+func (r *ranking) applyRanks(b *batch, sliceOf func(*entry.Candidate) string) []promotion {
 	l := &b.ranks
-	l.rose = l.rose[:0]
+	l.promoted = l.promoted[:0]
 	at := 0
 	for i := range l.earlier {
 		if s := l.standings[at]; s.Rose && !b.foreign {
-			l.rose = append(l.rose, rose{l.slices[i], frontier.Move{Key: l.earlier[i].Key, Place: s.Place}})
+			l.promoted = append(l.promoted, promotion{l.slices[i], frontier.Move{Key: l.earlier[i].Key, Place: s.Place}})
 		}
 		at++
 	}
 	news := 0
 	for i := range l.cands {
-		if !l.cands[i].in {
+		if !l.cands[i].inScope {
 			continue
 		}
 		s := l.standings[at]
 		at++
-		if news < len(l.at) && int(l.at[news]) == i {
+		if news < len(l.candOf) && int(l.candOf[news]) == i {
 			it := &b.found[news].Item
 			it.Rank = rankOf(s.Place, it)
 			news++
 		} else if s.Rose {
-			l.rose = append(l.rose, rose{sliceOf(&b.cands[i]), frontier.Move{Key: l.cands[i].key, Place: s.Place}})
+			l.promoted = append(l.promoted, promotion{sliceOf(&b.cands[i]), frontier.Move{Key: l.cands[i].key, Place: s.Place}})
 		}
 	}
-	slices.SortStableFunc(l.rose, func(a, b rose) int { return cmp.Compare(a.slice, b.slice) })
-	return l.rose
+	slices.SortStableFunc(l.promoted, func(a, b promotion) int { return cmp.Compare(a.slice, b.slice) })
+	return l.promoted
 }
 
 // worth says what links to a URL are worth, for the node that it moves to; nil if the order does not go by them.
@@ -348,5 +348,5 @@ func (r *ranking) worth() func(url string) float32 {
 	if r.Links == nil {
 		return nil
 	}
-	return func(url string) float32 { return r.Links.Hand(ranker.URL{Key: r.Links.KeyOf(url)}) }
+	return func(url string) float32 { return r.Links.Export(ranker.URL{Key: r.Links.KeyOf(url)}) }
 }

@@ -32,7 +32,7 @@ func (n *crewNode) openRanks(disk vfs.FS, s *recovery.State) (Ranks, error) {
 			Others: len(n.nodes) > 1, Log: linklog.Config{Dir: filepath.Join(n.dir, RankDir), Disk: disk}}, mark)
 		if err == nil {
 			n.ranker = r
-			return Ranks{Links: r, Kept: true}, nil
+			return Ranks{Links: r, Persistent: true}, nil
 		}
 		if !errors.Is(err, linklog.ErrDamaged) {
 			break

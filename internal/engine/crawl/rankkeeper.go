@@ -34,7 +34,7 @@ func (k *rankKeeper) keepRanks(ctx context.Context) error {
 		}
 		err := refresh(ctx, r)
 		if err == nil {
-			err = k.tellAgain(ctx)
+			err = k.resendWorths(ctx)
 		}
 		if err != nil && !canceled(err) {
 			return fmt.Errorf("rank URLs by the links between them: %w", err)
@@ -49,12 +49,12 @@ func refresh(ctx context.Context, r *ranker.Ranker) error {
 	return err
 }
 
-// tellAgain tells other nodes of their URLs that a refresh has given another importance, as far as this node knows.
-func (k *rankKeeper) tellAgain(ctx context.Context) error {
+// resendWorths tells other nodes of their URLs that a refresh has given another importance, as far as this node knows.
+func (k *rankKeeper) resendWorths(ctx context.Context) error {
 	if k.hosts.router == nil {
 		return nil
 	}
-	return k.ranks.Links.Again(ctx, func(all []ranker.Other) error {
+	return k.ranks.Links.ReportAgain(ctx, func(all []ranker.RemoteURL) error {
 		k.outgoing.full.await(ctx)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -62,7 +62,7 @@ func (k *rankKeeper) tellAgain(ctx context.Context) error {
 		return k.ledger.Within(func() error {
 			var enc entry.Encoder
 			for i := range all {
-				k.putAgain(&enc, &all[i])
+				k.resendWorth(&enc, &all[i])
 			}
 			k.ledger.Enqueue(enc.Writer)
 			return nil
@@ -70,21 +70,21 @@ func (k *rankKeeper) tellAgain(ctx context.Context) error {
 	})
 }
 
-// putAgain puts a link into the outbox that says what all that were found to its URL are worth by now.
-func (k *rankKeeper) putAgain(enc *entry.Encoder, u *ranker.Other) {
+// resendWorth puts a link into the outbox that says what all that were found to its URL are worth by now.
+func (k *rankKeeper) resendWorth(enc *entry.Encoder, u *ranker.RemoteURL) {
 	c := entry.Candidate{Host: item.HostOf(u.Address),
 		Item: item.Item{URL: u.Address, Depth: u.Depth, Kind: page.Anchor}}
 	if k.hosts.router.Ours(k.hosts.sliceOf(&c)) {
 		return
 	}
 	var err error
-	if c.Worth, err = k.ranks.Links.Tell(u, 0); err == nil && c.Worth != 0 {
+	if c.Worth, err = k.ranks.Links.ReportDelta(u, 0); err == nil && c.Worth != 0 {
 		k.outgoing.outbox.Put(enc, &c, nil)
 	}
 }
 
-// settleRanks computes ranks as they were when the crawl ran: what the links were worth by then is not written down.
-func (k *rankKeeper) settleRanks(ctx context.Context) error {
+// ensureRanks computes ranks as they were when the crawl ran: what the links were worth by then is not written down.
+func (k *rankKeeper) ensureRanks(ctx context.Context) error {
 	for r := k.ranks.Links; r != nil && !k.running.Load() && r.Due(); {
 		if err := refresh(ctx, r); err != nil {
 			return err

@@ -25,8 +25,8 @@ func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 	return rec
 }
 
-// errNoTime is a page that is not read because the crawl stops.
-var errNoTime = errors.New("the crawl stops before a large page's turn")
+// errNoSlot is a page that is not read because the crawl stops.
+var errNoSlot = errors.New("the crawl stops before a large page's turn")
 
 // A pageReader makes pages of a worker's answers, and admits their links.
 type pageReader struct {
@@ -48,14 +48,14 @@ type pageReader struct {
 	buffers   *batchPool
 }
 
-// read makes a page of the answer and takes its links in. The error is errNoTime, with nothing done, where it had to
+// read makes a page of the answer and takes its links in. The error is errNoSlot, with nothing done, where it had to
 // wait for a large slot until the crawl had stopped.
 func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) error {
 	p.answer.acquireSlot()
 	fits, err := p.parse(rec.Response, it)
 	if !fits && err == nil {
-		if !p.answer.move(ctx) {
-			return errNoTime
+		if !p.answer.acquireLargeSlot(ctx) {
+			return errNoSlot
 		}
 		_, err = p.parse(rec.Response, it)
 	}
@@ -76,7 +76,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 		return err
 	}
 	rec.Content = p.revisit.content(rec)
-	ref, err := p.earlier(rec)
+	ref, err := p.earlierRecord(rec)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	}
 	p.findLinks(rec)
 	if it.Kind != page.Sitemap && p.vetoed == "" { // a sitemap names its entries, and does not link to them
-		p.ranks.begin(p.batch, it.URL, len(p.answer.page.Links))
+		p.ranks.beginPage(p.batch, it.URL, len(p.answer.page.Links))
 	}
 	if err := p.takeLinks(&from); err != nil {
 		return err
@@ -119,10 +119,10 @@ func (p *pageReader) parse(resp *page.Response, it *item.Item) (fits bool, err e
 		}
 	}
 	err = read(resp, &p.answer.page)
-	if p.answer.page.Cut && !p.answer.large {
+	if p.answer.page.MemoryCut && !p.answer.large {
 		return false, nil
 	}
-	if resp.Whole != nil { // the body is longer than the slot's room
+	if resp.FullBody != nil { // the body is longer than the slot's room
 		malformed = ""
 		if p.answer.page.Charset != "" { // it is text, and no list, which is read to its end
 			p.answer.page.LinksCut = page.ByLength
@@ -160,7 +160,7 @@ func (p *pageReader) takeLinks(it *item.Item) error {
 const linkCost = 800
 
 func digest(resp *page.Response) (page.Digest, error) {
-	if resp.Far == nil {
+	if resp.Spooled == nil {
 		return sha1.Sum(resp.Payload), nil
 	}
 	h := sha1.New()
@@ -187,8 +187,8 @@ func (p *pageReader) extract(rec *page.Record) (err error) {
 	return err
 }
 
-// earlier is an earlier record with the same payload.
-func (p *pageReader) earlier(rec *page.Record) (*page.Ref, error) {
+// earlierRecord is an earlier record with the same payload.
+func (p *pageReader) earlierRecord(rec *page.Record) (*page.Ref, error) {
 	if res := rec.Response; res.PayloadLen() == 0 || res.Status/100 == 3 {
 		return nil, nil // what replays an archive shows redirects that are revisits without their bodies
 	}

@@ -31,18 +31,18 @@ type readSlot struct {
 type readPool struct {
 	newParser func(room int64) Parser
 	shares    Shares
-	places    chan struct{}  // held by who sits at a slot
+	turns     chan struct{}  // held by who sits at a slot
 	large     chan *readSlot // that nobody sits at; nil for one that was not used yet
 	waiting   atomic.Int32   // for a large one
 
-	mu    sync.Mutex
-	slots []*readSlot    // free ones; the last was used last
-	rooms []page.Buffers // the same
+	mu          sync.Mutex
+	slots       []*readSlot    // free ones; the last was used last
+	idleBuffers []page.Buffers // the same
 }
 
 func newReadPool(newParser func(room int64) Parser, s Shares) *readPool {
-	o := &readPool{newParser: newParser, shares: s, places: make(chan struct{}, s.desks()),
-		large: make(chan *readSlot, s.largeDesks())}
+	o := &readPool{newParser: newParser, shares: s, turns: make(chan struct{}, s.slots()),
+		large: make(chan *readSlot, s.largeSlots())}
 	for range cap(o.large) {
 		o.large <- nil
 	}
@@ -52,20 +52,20 @@ func newReadPool(newParser func(room int64) Parser, s Shares) *readPool {
 // An answer is what a worker receives, and the slot at which it reads that.
 type answer struct {
 	*readSlot // nil unless there is an answer to be read
-	inSlot    bool
+	hasTurn   bool
 	resp      page.Response
 	pool      *readPool
 	decoder   *fetch.Decoder
 }
 
-// receive makes room for an answer.
-func (a *answer) receive() {
+// takeBuffers makes room for an answer.
+func (a *answer) takeBuffers() {
 	o := a.pool
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if last := len(o.rooms) - 1; last >= 0 {
+	if last := len(o.idleBuffers) - 1; last >= 0 {
 		request := a.resp.Buffers.Request
-		a.resp.Buffers, o.rooms = o.rooms[last], o.rooms[:last]
+		a.resp.Buffers, o.idleBuffers = o.idleBuffers[last], o.idleBuffers[:last]
 		a.resp.Buffers.Request = request
 	}
 }
@@ -73,25 +73,25 @@ func (a *answer) receive() {
 // acquireSlot waits for a slot.
 func (a *answer) acquireSlot() {
 	o := a.pool
-	o.places <- struct{}{}
-	a.inSlot = true
+	o.turns <- struct{}{}
+	a.hasTurn = true
 	o.mu.Lock()
 	if last := len(o.slots) - 1; last >= 0 {
 		a.readSlot, o.slots = o.slots[last], o.slots[:last]
 	}
 	o.mu.Unlock()
 	if a.readSlot == nil {
-		room := o.shares.DeskRoom()
+		room := o.shares.SlotRoom()
 		a.readSlot = &readSlot{parser: o.newParser(room), room: room}
 	}
 	a.resp.Buffers.Body = a.body
 }
 
-// move leaves the ordinary slot, and waits for a large one. It reports false if ctx ends before there is one.
-func (a *answer) move(ctx context.Context) bool {
+// acquireLargeSlot leaves the ordinary slot, and waits for a large one. It reports false if ctx ends before there is one.
+func (a *answer) acquireLargeSlot(ctx context.Context) bool {
 	o := a.pool
-	a.clear()
-	a.leaveSlot()
+	a.returnSlot()
+	a.releaseTurn()
 	o.waiting.Add(1)
 	defer o.waiting.Add(-1)
 	var d *readSlot
@@ -108,30 +108,30 @@ func (a *answer) move(ctx context.Context) bool {
 		d.body = make([]byte, 0, d.room+1<<10) // it would grow to that, and take more than twice as much on the way
 	}
 	a.readSlot = d
-	o.places <- struct{}{}
-	a.inSlot = true
+	o.turns <- struct{}{}
+	a.hasTurn = true
 	a.resp.Buffers.Body = a.body
 	return true
 }
 
-// leaveSlot leaves the place at a slot, but not yet what lies on it: what follows may take its time without a
+// releaseTurn leaves the place at a slot, but not yet what lies on it: what follows may take its time without a
 // processor.
-func (a *answer) leaveSlot() {
-	if a.inSlot {
-		a.inSlot = false
-		<-a.pool.places
+func (a *answer) releaseTurn() {
+	if a.hasTurn {
+		a.hasTurn = false
+		<-a.pool.turns
 	}
 }
 
-// clear gives the slot back.
-func (a *answer) clear() {
+// returnSlot gives the slot back.
+func (a *answer) returnSlot() {
 	d, o := a.readSlot, a.pool
 	if d == nil {
 		return
 	}
 	a.readSlot = nil
 	d.body, a.resp.Buffers.Body, a.resp.Body = a.resp.Buffers.Body, nil, nil
-	if cap(d.page.Links) > maxKept {
+	if cap(d.page.Links) > maxBatchLinks {
 		d.page.Links = nil
 	}
 	if d.large {
@@ -146,23 +146,23 @@ func (a *answer) clear() {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.slots) < cap(o.places) {
+	if len(o.slots) < cap(o.turns) {
 		o.slots = append(o.slots, d)
 	}
 }
 
-// releaseSlot gives back what the visit has used.
-func (a *answer) releaseSlot() {
-	a.clear()
-	a.leaveSlot()
+// release gives back what the visit has used.
+func (a *answer) release() {
+	a.returnSlot()
+	a.releaseTurn()
 	o, room := a.pool, a.resp.Buffers
 	room.Empty()
 	a.resp = page.Response{Buffers: page.Buffers{Request: room.Request}}
 	room.Request = nil
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if cap(room.Raw) > 0 && len(o.rooms) < o.shares.rooms() {
-		o.rooms = append(o.rooms, room)
+	if cap(room.Raw) > 0 && len(o.idleBuffers) < o.shares.idleBuffers() {
+		o.idleBuffers = append(o.idleBuffers, room)
 	}
 }
 

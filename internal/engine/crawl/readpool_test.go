@@ -21,7 +21,7 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 		newWorker := func() *worker { return &worker{answer: answer{pool: o}} }
 		first := newWorker()
 		first.answer.acquireSlot()
-		if !first.answer.move(t.Context()) || first.answer.room != o.shares.largeRoom() {
+		if !first.answer.acquireLargeSlot(t.Context()) || first.answer.room != o.shares.largeRoom() {
 			t.Fatal("nobody is at the large desk, and it cannot be had")
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -30,14 +30,14 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 			go func() {
 				w := newWorker()
 				w.answer.acquireSlot()
-				moved := w.answer.move(ctx)
-				w.answer.releaseSlot()
+				moved := w.answer.acquireLargeSlot(ctx)
+				w.answer.release()
 				left <- moved
 			}()
 		}
 		synctest.Wait()
 		var all []*worker
-		for range cap(o.places) - 1 { // first has one
+		for range cap(o.turns) - 1 { // first has one
 			w := newWorker()
 			w.answer.acquireSlot()
 			all = append(all, w)
@@ -51,10 +51,10 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 			t.Errorf("%d of %d have left when the crawl stops", len(left), cap(left))
 		}
 		for _, w := range append(all, first) {
-			w.answer.releaseSlot()
+			w.answer.release()
 		}
-		if len(o.places) > 0 || len(o.large) != 1 {
-			t.Errorf("%d places are still taken, %d large desks are free", len(o.places), len(o.large))
+		if len(o.turns) > 0 || len(o.large) != 1 {
+			t.Errorf("%d places are still taken, %d large desks are free", len(o.turns), len(o.large))
 		}
 	})
 }
@@ -62,14 +62,14 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 // TestSharesAreWithinTheBudget adds up what the parts may take, for little memory and much.
 func TestSharesAreWithinTheBudget(t *testing.T) {
 	for _, s := range []Shares{48 << 20, 56 << 20, 80 << 20, 1 << 30, 16 << 30} {
-		desks := int64(s.desks()) * s.DeskRoom() * deskCost
-		large := int64(s.largeDesks()) * 2 * s.largeRoom()
-		if sum := s.Answers() + desks + large + int64(s.pending()) + int64(s.rooms())*roomSize; sum > int64(s)*3/2 {
+		desks := int64(s.slots()) * s.SlotRoom() * slotCost
+		large := int64(s.largeSlots()) * 2 * s.largeRoom()
+		if sum := s.Answers() + desks + large + int64(s.pending()) + int64(s.idleBuffers())*bufferSize; sum > int64(s)*3/2 {
 			t.Errorf("%d MB: answers %d, desks %d, large %d, pending %d", s>>20, s.Answers()>>20, desks>>20, large>>20,
 				s.pending()>>20)
 		}
-		if s.largeRoom() > int64(s) || s.DeskRoom() > s.largeRoom() || s.linksAtOnce(1<<20) < 1 {
-			t.Errorf("%d MB: rooms of %d and %d bytes", s>>20, s.DeskRoom(), s.largeRoom())
+		if s.largeRoom() > int64(s) || s.SlotRoom() > s.largeRoom() || s.linksAtOnce(1<<20) < 1 {
+			t.Errorf("%d MB: rooms of %d and %d bytes", s>>20, s.SlotRoom(), s.largeRoom())
 		}
 	}
 }
@@ -79,8 +79,8 @@ func TestAResponseGivesBackWhatItWasLent(t *testing.T) {
 	var l lender
 	freed := 0
 	w := &worker{answer: answer{pool: newTestOffice(1 << 30)}}
-	w.answer.resp.Buffers = page.Buffers{Raw: make([]byte, 10), Lent: 7, Lender: &l, Far: &page.Far{Free: func() { freed++ }}}
-	w.answer.releaseSlot()
+	w.answer.resp.Buffers = page.Buffers{Raw: make([]byte, 10), Lent: 7, Lender: &l, Spooled: &page.Spooled{Free: func() { freed++ }}}
+	w.answer.release()
 	if l != 7 || freed != 1 || w.answer.resp.Buffers.Lent != 0 {
 		t.Errorf("%d bytes are back, freed %d times", l, freed)
 	}

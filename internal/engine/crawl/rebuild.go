@@ -22,12 +22,12 @@ type Reentry struct {
 	b batch
 	n int
 
-	shed  map[string]bool // URLs that Shed has let in
-	waits map[string]bool // by slice: whether something waited there before
+	readmitted map[string]bool // URLs that Shed has let in
+	hadQueue   map[string]bool // by slice: whether something waited there before
 
 	known       *known
 	hosts       *hosts
-	roots       *scopeSeeds
+	scopeSeeds  *scopeSeeds
 	seeding     *Seeding
 	names       *names
 	ranks       *ranking
@@ -45,18 +45,18 @@ func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 	if e.resumed.broken != nil {
 		return e.resumed.broken
 	}
-	e.Seeding.roots.all = weburl.NewSet() // of a large file of roots, New does without
-	if err := e.Seeding.roots.recallRoots(); err != nil {
+	e.Seeding.scopeSeeds.all = weburl.NewSet() // of a large file of roots, New does without
+	if err := e.Seeding.scopeSeeds.load(); err != nil {
 		return err
 	}
-	r := &Reentry{known: e.known, hosts: e.Inspector.hosts, roots: e.Seeding.roots, seeding: e.Seeding,
+	r := &Reentry{known: e.known, hosts: e.Inspector.hosts, scopeSeeds: e.Seeding.scopeSeeds, seeding: e.Seeding,
 		names: e.abandons.admission.names, ranks: e.Inspector.ranks, admission: e.abandons.admission,
 		abandons: e.abandons, deferred: e.skips.deferred.file, checkpoints: e.Checkpoints, frontier: e.frontier,
 		ledger: e.ledger}
 	if err := feed(r); err != nil {
 		return err
 	}
-	if err := e.Checkpoints.decide(ctx); err != nil {
+	if err := e.Checkpoints.resolvePending(ctx); err != nil {
 		return err
 	}
 	if err := e.Checkpoints.lastCheckpoint(ctx); err != nil {
@@ -68,13 +68,13 @@ func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 // Page lets the links of a page in that was fetched.
 func (r *Reentry) Page(ctx context.Context, it *item.Item, pg *page.Page) error {
 	if it.Kind != page.Sitemap {
-		r.ranks.begin(&r.b, it.URL, len(pg.Links))
-		r.b.ranks.ends = r.b.ranks.of
+		r.ranks.beginPage(&r.b, it.URL, len(pg.Links))
+		r.b.ranks.last = r.b.ranks.ofPage
 	}
 	if err := r.admission.addLinks(&r.b, it, pg); err != nil {
 		return err
 	}
-	return r.put(ctx)
+	return r.commit(ctx)
 }
 
 // Item lets a URL in, as it was found.
@@ -83,27 +83,27 @@ func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
 	if err != nil || u.Scheme() != "http" && u.Scheme() != "https" || u.Host() == "" {
 		return nil //nolint:nilerr // it is none that waited
 	}
-	it.Tries, it.Recrawl, it.Late, it.Deferred, it.Again, it.Vain, it.Lift = 0, false, false, false, false, 0, 0
+	it.Tries, it.Recrawl, it.QueueLast, it.Deferred, it.Refetch, it.Vain, it.Lift = 0, false, false, false, false, 0, 0
 	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
 		it.Path = it.Path[:len(it.Path)-1]
 	}
 	r.admission.classify(&r.b, u, *it, "", "")
-	return r.put(ctx)
+	return r.commit(ctx)
 }
 
 // Seeds lets seeds in, as the user wrote them: those that are given, and those that the file of roots has.
 func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
-	if err := r.seeding.seed(ctx, seeds, nil); err != nil {
+	if err := r.seeding.admitSeeds(ctx, seeds, nil); err != nil {
 		return err
 	}
-	return r.roots.file.Each(func(known statefile.SeedEntry) error {
+	return r.scopeSeeds.file.Each(func(known statefile.SeedEntry) error {
 		u, err := weburl.Parse(known.URL)
 		if err != nil || !known.Seed {
 			return err
 		}
-		u = r.roots.admitSeed(u)
+		u = r.scopeSeeds.admitSeed(u)
 		r.admission.classify(&r.b, u, item.FromSeed(u.String()), "", "")
-		return r.put(ctx)
+		return r.commit(ctx)
 	})
 }
 
@@ -113,19 +113,19 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 	if err != nil || u.Host() == "" {
 		return nil //nolint:nilerr // it is none that was fetched
 	}
-	r.roots.admit(u, it.Kind == page.Seed && r.roots.asWritten())
-	if err := r.ledger.Within(func() error { return r.roots.addRoot(it) }); err != nil {
+	r.scopeSeeds.admit(u, it.Kind == page.Seed && r.scopeSeeds.asWritten())
+	if err := r.ledger.Within(func() error { return r.scopeSeeds.add(it) }); err != nil {
 		return err
 	}
 	if it.Kind == page.Seed {
 		r.admission.classify(&r.b, u, item.FromSeed(u.String()), "", "")
 	}
-	return r.put(ctx)
+	return r.commit(ctx)
 }
 
 const reenterStep = 200 // batches between two commits
 
-func (r *Reentry) put(ctx context.Context) error {
+func (r *Reentry) commit(ctx context.Context) error {
 	if err := r.abandons.commitBatch(&r.b, nil); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (r *Reentry) Embeds(ctx context.Context, it *item.Item, pg *page.Page) erro
 	if err := r.admission.addLinks(&r.b, it, pg); err != nil {
 		return err
 	}
-	return r.put(ctx)
+	return r.commit(ctx)
 }
 
 // Deferred lets in what was set aside by rules that were loosened. What they still leave out stays where it is.
@@ -157,19 +157,19 @@ func (r *Reentry) Deferred(ctx context.Context, rules []string) error {
 			return nil
 		}
 		u, err := weburl.Parse(s.URL)
-		if err != nil || !u.Web() {
+		if err != nil || !u.IsHTTP() {
 			return nil //nolint:nilerr // it is none that can wait
 		}
 		it := itemOf(&s)
 		if s.Rule == "embed" {
-			kind, known := page.KindNamed(s.Why)
+			kind, known := page.ParseKind(s.Why)
 			if !known {
 				return nil // it is not what was loosened
 			}
 			it.Kind, it.Path = kind, strings.Repeat("L", min(s.Depth, entry.MaxPath-1))
 		}
 		r.admission.classify(&r.b, u, it, "", "")
-		return r.put(ctx)
+		return r.commit(ctx)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -184,10 +184,10 @@ func itemOf(s *page.Skip) item.Item {
 		Path: strings.Repeat("L", min(max(s.Depth-1, 0), entry.MaxPath-1))}
 }
 
-// Shed lets in again what was left out at its visit: because its host had its pages, or as a trap.
-func (r *Reentry) Shed(ctx context.Context, s *page.Skip) error {
+// Skipped lets in again what was left out at its visit: because its host had its pages, or as a trap.
+func (r *Reentry) Skipped(ctx context.Context, s *page.Skip) error {
 	u, err := weburl.Parse(s.URL)
-	if err != nil || !u.Web() || r.shed[s.URL] {
+	if err != nil || !u.IsHTTP() || r.readmitted[s.URL] {
 		return nil //nolint:nilerr // it is none that can wait
 	}
 	met, known, err := r.known.db.Get(s.URL)
@@ -200,21 +200,21 @@ func (r *Reentry) Shed(ctx context.Context, s *page.Skip) error {
 	}
 	c := entry.Candidate{Host: r.names.intern(u.Host()), Item: it}
 	slice := r.hosts.sliceOf(&c)
-	if r.waits == nil {
-		r.waits, r.shed = map[string]bool{}, map[string]bool{}
+	if r.hadQueue == nil {
+		r.hadQueue, r.readmitted = map[string]bool{}, map[string]bool{}
 	}
-	had, asked := r.waits[slice]
+	had, asked := r.hadQueue[slice]
 	if !asked {
 		host, met := r.frontier.Host(slice)
-		had = met && host.Waiting > 0
-		r.waits[slice] = had
+		had = met && host.Pending > 0
+		r.hadQueue[slice] = had
 	}
 	if had { // an earlier attempt may have let it in
 		if found, err := r.frontier.Inspector().Find(slice, s.URL); found != nil || err != nil {
 			return err
 		}
 	}
-	r.shed[s.URL] = true
+	r.readmitted[s.URL] = true
 	c.Item.Path = r.admission.path(it.Path, it.Kind)
 	r.ranks.lift(&c.Item)
 	r.ranks.rank(&c.Item)
@@ -228,5 +228,5 @@ func (r *Reentry) Shed(ctx context.Context, s *page.Skip) error {
 	if err != nil {
 		return err
 	}
-	return r.put(ctx)
+	return r.commit(ctx)
 }

@@ -49,7 +49,7 @@ func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Waiting() != 0 {
+		if s.Pending() != 0 {
 			t.Errorf("%s: it waits again", name)
 		}
 		if err := db.Close(); err != nil {
@@ -166,7 +166,7 @@ func visitFirst(t *testing.T, e *Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := batch{settles: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{{URL: v.URL,
+	b := batch{visitURL: v.URL, records: []*page.Record{{URL: v.URL}}, done: []*entry.Done{{URL: v.URL,
 		Visit: stats.Visit{Host: v.Host, Status: 200}}}}
 	if err := e.abandons.commitBatch(&b, nil); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestStateAheadOfTheJournalIsRefused(t *testing.T) {
 			}
 			_, err = recovery.Recover(log, recovery.Views{Seen: db, Digests: digests, Frontier: frontier.New(frontier.Config{}),
 				Note: noteAt(t, journal.Position(c.note))})
-			if refused := errors.Is(err, recovery.ErrState); refused != c.refused || !refused && err != nil {
+			if refused := errors.Is(err, recovery.ErrInconsistent); refused != c.refused || !refused && err != nil {
 				t.Errorf("refused: %v, want %v: %v", refused, c.refused, err)
 			}
 		})
@@ -245,7 +245,7 @@ func aheadDB(t *testing.T, at, relies uint64) *seen.DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	tell := func([]seen.Decided) error {
-		db.Rely(relies)
+		db.SetRelies(relies)
 		return nil
 	}
 	// A URL that was only visited is in the filter, so that an offer of it has to wait to be decided.
@@ -254,11 +254,11 @@ func aheadDB(t *testing.T, at, relies uint64) *seen.DB {
 	if err := db.Merge(t.Context(), tell); err != nil {
 		t.Fatal(err)
 	}
-	if news := db.Offer([]seen.URL{{URL: "http://a/", State: seen.Known}}, nil); news[0] != seen.Later {
+	if news := db.Offer([]seen.URL{{URL: "http://a/", State: seen.Known}}, nil); news[0] != seen.Undecided {
 		t.Fatalf("the news is %v", news)
 	}
 	db.Freeze(at)
-	if err := db.Settle(t.Context(), tell); err != nil {
+	if err := db.DecideAll(t.Context(), tell); err != nil {
 		t.Fatal(err)
 	}
 	return db

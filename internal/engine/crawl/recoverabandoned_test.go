@@ -22,7 +22,7 @@ import (
 func abandonedItem(i int) item.Item {
 	return item.Item{URL: fmt.Sprint("https://h.example/", i), From: "https://f.example/", Seed: "https://s.example/",
 		Path:  "LL",
-		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, Root: i%2 == 0, Told: true, Recrawl: i%3 == 0}
+		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, ScopeSeed: i%2 == 0, Reported: true, Recrawl: i%3 == 0}
 }
 
 // TestRecoverSortsTheAbandonedQueue: of two URLs on the abandoned queue and one in the frontier, one of each was

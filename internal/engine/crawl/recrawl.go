@@ -14,30 +14,30 @@ import (
 )
 
 // was is what was known of a URL before its recrawl.
-type was struct {
+type earlierVisit struct {
 	seen.Meta
-	asked bool      // the server is asked whether that still holds
-	body  *page.Ref // where the body lies
+	conditional bool      // the server is asked whether that still holds
+	body        *page.Ref // where the body lies
 }
 
 // A revisit is what a visit knows of the URL's earlier ones.
 type revisit struct {
-	was     was
+	before  earlierVisit
 	cfg     *Config
 	known   *known
 	archive bool // records are archived
 	answer  *answer
 }
 
-// recall makes a recrawl's request one for what has changed, if enough is known of the last answer. Where records are
+// makeConditional makes a recrawl's request one for what has changed, if enough is known of the last answer. Where records are
 // archived, the body must be: otherwise nobody could say later what had not changed.
-func (r *revisit) recall(v *frontier.Visit, req *fetch.Request) error {
+func (r *revisit) makeConditional(v *frontier.Visit, req *fetch.Request) error {
 	if !v.Recrawl || r.known.db == nil {
 		return nil
 	}
 	e, _, err := r.known.db.Get(v.URL)
-	r.was.Meta = e.Meta
-	if err != nil || v.Again || e.Status != http.StatusOK || e.ETag == "" && e.Modified.IsZero() {
+	r.before.Meta = e.Meta
+	if err != nil || v.Refetch || e.Status != http.StatusOK || e.ETag == "" && e.Modified.IsZero() {
 		return err // of a page alone can be said that it is as it was: what stands for it later has its status
 	}
 	ref, known, err := r.known.digests.Get(e.Digest)
@@ -46,21 +46,21 @@ func (r *revisit) recall(v *frontier.Visit, req *fetch.Request) error {
 	}
 	if known {
 		body := page.Ref(ref)
-		r.was.body = &body
+		r.before.body = &body
 	}
-	req.ETag, req.Modified, r.was.asked = e.ETag, e.Modified, true
+	req.ETag, req.Modified, r.before.conditional = e.ETag, e.Modified, true
 	return nil
 }
 
 // unmodified reports whether the server says that the page is as it was.
 func (r *revisit) unmodified() bool {
-	return r.was.asked && r.answer.resp.Status == http.StatusNotModified
+	return r.before.conditional && r.answer.resp.Status == http.StatusNotModified
 }
 
-// found is what a recrawl has found.
-func (r *revisit) found(rec *page.Record, v *frontier.Visit) page.Recrawl {
+// result is what a recrawl has found.
+func (r *revisit) result(rec *page.Record, v *frontier.Visit) page.Recrawl {
 	// whatever its content coding: servers that compress anew for each answer write the time into it
-	same := rec.Digest == r.was.Digest || rec.Content != 0 && rec.Content == r.was.Content
+	same := rec.Digest == r.before.Digest || rec.Content != 0 && rec.Content == r.before.Content
 	switch {
 	case !v.Recrawl:
 		return page.First
@@ -68,7 +68,7 @@ func (r *revisit) found(rec *page.Record, v *frontier.Visit) page.Recrawl {
 		return page.Trouble
 	case isGone(rec.Response.Status):
 		return page.Gone
-	case r.unmodified(), same && (rec.Response.Status < 400 || rec.Response.Status == r.was.Status):
+	case r.unmodified(), same && (rec.Response.Status < 400 || rec.Response.Status == r.before.Status):
 		return page.Unchanged
 	case rec.Response.Status >= 400:
 		return page.Trouble
@@ -79,8 +79,8 @@ func (r *revisit) found(rec *page.Record, v *frontier.Visit) page.Recrawl {
 // content is a record's Content. It needs the body, and that this is whole.
 func (r *revisit) content(rec *page.Record) uint64 {
 	res := rec.Response
-	coded := res.Header.Get("Content-Encoding") != "" || r.was.Content != 0
-	if !coded || len(res.Body) == 0 || res.Whole != nil || res.Truncated != page.Whole || res.Malformed != "" {
+	coded := res.Header.Get("Content-Encoding") != "" || r.before.Content != 0
+	if !coded || len(res.Body) == 0 || res.FullBody != nil || res.Truncated != page.Whole || res.Malformed != "" {
 		return 0
 	}
 	return max(xxhash.Sum64(res.Body), 1)
@@ -90,8 +90,8 @@ func isGone(status int) bool { return status == http.StatusNotFound || status ==
 
 const maxETag = 256 // bytes; a longer one is not kept
 
-// learn keeps what an answer says of itself. What an error says of the page that was there before is nothing.
-func (r *revisit) learn(m *seen.Meta, rec *page.Record) {
+// fillMeta keeps what an answer says of itself. What an error says of the page that was there before is nothing.
+func (r *revisit) fillMeta(m *seen.Meta, rec *page.Record) {
 	m.Status = rec.Response.Status
 	switch {
 	case r.unmodified():
@@ -99,7 +99,7 @@ func (r *revisit) learn(m *seen.Meta, rec *page.Record) {
 	case rec.Recrawl == page.Trouble, rec.Recrawl == page.Gone:
 		return
 	case rec.Recrawl == page.Changed:
-		m.Changes = r.was.Changes + 1
+		m.Changes = r.before.Changes + 1
 	}
 	m.Digest, m.Content, m.ETag = rec.Digest, rec.Content, rec.Response.Header.Get("ETag")
 	if len(m.ETag) > maxETag {
@@ -111,31 +111,31 @@ func (r *revisit) learn(m *seen.Meta, rec *page.Record) {
 		}
 	}
 	if r.unmodified() { // whose answer need not repeat them
-		m.ETag = cmp.Or(m.ETag, r.was.ETag)
+		m.ETag = cmp.Or(m.ETag, r.before.ETag)
 		if m.Modified.IsZero() {
-			m.Modified = r.was.Modified
+			m.Modified = r.before.Modified
 		}
 	}
 }
 
-// plan says when the visit's URL is visited again; nothing in a crawl without recrawls.
+// recrawlPlan says when the visit's URL is visited again; nothing in a crawl without recrawls.
 func (r *revisit) plan(v *frontier.Visit, found page.Recrawl) seen.Meta {
-	if r.known.db == nil || !r.cfg.Recrawl.On() && !v.Recrawl {
+	if r.known.db == nil || !r.cfg.Recrawl.Enabled() && !v.Recrawl {
 		return seen.Meta{}
 	}
 	if found == page.First && isGone(r.answer.resp.Status) {
 		found = page.Gone
 	}
 	now := r.cfg.Now()
-	if r.was.Queued.After(now) {
-		now = r.was.Queued // the clock was set back
+	if r.before.Queued.After(now) {
+		now = r.before.Queued // the clock was set back
 	}
-	next := r.cfg.Recrawl.Of(v.URL).Plan(visitsOf(&r.was.Meta), found, now)
+	next := r.cfg.Recrawl.IntervalFor(v.URL).Plan(visitsOf(&r.before.Meta), found, now)
 	m := seen.Meta{Due: next.Due, Every: next.Every, Missing: next.Missing}
 	if v.Kind != page.Seed && v.Kind != page.Anchor {
 		m.Kind = uint8(v.Kind)
 	}
-	if v.From != r.was.From {
+	if v.From != r.before.From {
 		m.From = v.From
 	}
 	return m
@@ -146,10 +146,10 @@ func visitsOf(m *seen.Meta) policy.Visits {
 	return policy.Visits{Last: m.Fetched, Due: m.Due, Every: m.Every, Missing: m.Missing}
 }
 
-// settleBy ends a visit that brings no record.
-func (w *worker) settleBy(v *frontier.Visit) {
-	w.batch.item, w.batch.settles = &v.Item, v.URL
+// endWithoutRecord ends a visit that brings no record.
+func (w *worker) endWithoutRecord(v *frontier.Visit) {
+	w.batch.item, w.batch.visitURL = &v.Item, v.URL
 	if v.Recrawl {
-		w.batch.plan = w.revisit.plan(v, page.Trouble)
+		w.batch.recrawlPlan = w.revisit.plan(v, page.Trouble)
 	}
 }

@@ -25,7 +25,7 @@ func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 			continue
 		}
 		waiting.Go(func() {
-			if ds.settle(ctx, host, busy[host]) == nil {
+			if ds.awaitIdle(ctx, host, busy[host]) == nil {
 				settled <- host
 			}
 		})
@@ -39,7 +39,7 @@ func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 				return ctx.Err()
 			}
 		}
-		if err := ds.releaseSettled(ctx, ready, given); err != nil {
+		if err := ds.releaseIdle(ctx, ready, given); err != nil {
 			return err
 		}
 		left, ready = left-len(ready), ready[:0]
@@ -48,7 +48,7 @@ func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 }
 
 // settle waits until no visit to a host is under way, of which over is one, and what was fetched of it is said.
-func (ds *Dispatches) settle(ctx context.Context, host string, over <-chan struct{}) error {
+func (ds *Dispatches) awaitIdle(ctx context.Context, host string, over <-chan struct{}) error {
 	for over != nil {
 		select {
 		case <-over:
@@ -60,16 +60,16 @@ func (ds *Dispatches) settle(ctx context.Context, host string, over <-chan struc
 	return ds.claims.awaitReported(ctx, host)
 }
 
-// releaseSettled gives up hosts at which nothing is under way.
-func (ds *Dispatches) releaseSettled(ctx context.Context, hosts []string,
+// releaseIdle gives up hosts at which nothing is under way.
+func (ds *Dispatches) releaseIdle(ctx context.Context, hosts []string,
 	given func(host string, asked, wait time.Duration)) error {
 	type owed struct{ asked, wait time.Duration }
 	owes := make([]owed, len(hosts))
-	ds.claims.taking.Lock()
-	defer ds.claims.taking.Unlock()
+	ds.claims.tenureLock.Lock()
+	defer ds.claims.tenureLock.Unlock()
 	for k, host := range hosts {
 		if i, met := ds.frontier.Host(host); met {
-			owes[k] = owed{i.Asked, i.Next.Sub(ds.cfg.Now())}
+			owes[k] = owed{i.RequestedDelay, i.Next.Sub(ds.cfg.Now())}
 		}
 	}
 	err := ds.transfer.Release(ctx, hosts, func(part []string) {
@@ -85,15 +85,15 @@ func (ds *Dispatches) releaseSettled(ctx context.Context, hosts []string,
 	return err
 }
 
-// Owe has a host left alone for a while, and asked no sooner than it asks for, as who fetched it before says. What
+// ImportDelay has a host left alone for a while, and asked no sooner than it asks for, as who fetched it before says. What
 // waits is not less than it was.
-func (ds *Dispatches) Owe(host string, asked, wait time.Duration) {
+func (ds *Dispatches) ImportDelay(host string, asked, wait time.Duration) {
 	i, _ := ds.frontier.Host(host)
-	ds.frontier.Arrive(host, max(asked, i.Asked), wait)
+	ds.frontier.Import(host, max(asked, i.RequestedDelay), wait)
 }
 
-// HeldHosts calls f with each host of which something waits to be fetched. It is called before Run.
-func (ds *Dispatches) HeldHosts(f func(host string) error) error {
+// QueuedHosts calls f with each host of which something waits to be fetched. It is called before Run.
+func (ds *Dispatches) QueuedHosts(f func(host string) error) error {
 	all := ds.frontier.Iterate(func(string) bool { return true })
 	defer all.Close()
 	for {
@@ -111,8 +111,8 @@ func (ds *Dispatches) HeldHosts(f func(host string) error) error {
 	}
 }
 
-// Waits reports whether something of a host waits, is under way, or was fetched and is not said yet.
-func (ds *Dispatches) Waits(host string) bool {
+// HasWork reports whether something of a host waits, is under way, or was fetched and is not said yet.
+func (ds *Dispatches) HasWork(host string) bool {
 	i, _ := ds.frontier.Host(host)
-	return i.Waiting > 0 || i.Active > 0 || ds.claims.hasUnreported(host)
+	return i.Pending > 0 || i.Active > 0 || ds.claims.hasUnreported(host)
 }

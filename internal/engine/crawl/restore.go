@@ -17,21 +17,21 @@ import (
 
 // A restorer puts what an earlier run has left back into the frontier.
 type restorer struct {
-	filtered []entry.Candidate // see skipReports
-	hosts    *hosts
-	roots    *scopeSeeds
-	names    *names
-	ranks    *ranking
-	robots   *robots.Cache
-	transfer *transfer.Endpoint
-	frontier *frontier.Frontier
-	ledger   *ledger.Ledger
+	filtered   []entry.Candidate // see skipReports
+	hosts      *hosts
+	scopeSeeds *scopeSeeds
+	names      *names
+	ranks      *ranking
+	robots     *robots.Cache
+	transfer   *transfer.Endpoint
+	frontier   *frontier.Frontier
+	ledger     *ledger.Ledger
 }
 
 // restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full
 // delay again: nobody knows when their last request was.
 func (r *restorer) restore(s *recovery.State) error {
-	if err := r.roots.recallRoots(); err != nil {
+	if err := r.scopeSeeds.load(); err != nil {
 		return err
 	}
 	if r.hosts.slices == nil {
@@ -65,12 +65,12 @@ func (r *restorer) restore(s *recovery.State) error {
 	r.restoreDelays()
 	r.filtered = slices.SortedFunc(maps.Values(s.Unexplained),
 		func(a, b entry.Candidate) int { return strings.Compare(a.Item.URL, b.Item.URL) })
-	s.Release()
+	s.ReleaseMemory()
 	return err
 }
 
 // restoreDelays has the slices that are known, where hosts are cut into several, owe what robots.txt files ask for.
-// Those that come later are told at their first visit (learnDelay).
+// Those that come later are told at their first visit (applyDelay).
 func (r *restorer) restoreDelays() {
 	if r.hosts.slices == nil {
 		return

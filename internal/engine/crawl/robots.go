@@ -28,7 +28,7 @@ type robotsGate struct {
 	ledger  *ledger.Ledger
 }
 
-// await ends a visit whose origin's rules are not known.
+// awaitRoom ends a visit whose origin's rules are not known.
 func (g *robotsGate) await(v *frontier.Visit, origin string) {
 	g.Await(v, origin, item.Item{From: v.URL, Seed: v.Seed, Path: g.names.intern(v.Path + "P"), Depth: v.Depth})
 }
@@ -37,14 +37,14 @@ func (g *robotsGate) await(v *frontier.Visit, origin string) {
 func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	if l, ok := w.visits.outcomes.origins.Abandoned(u.Origin()); ok {
 		w.visits.frontier.Done(v, frontier.Result{})
-		return w.visits.abandons.abandonOrigin(v.Robots, lostRules(l))
+		return w.visits.abandons.abandonOrigin(v.Robots, robotsAbandonment(l))
 	}
-	if !w.turn(ctx, v, u) {
+	if !w.awaitTurn(ctx, v, u) {
 		return nil
 	}
 	start := w.visits.cfg.Now()
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: w.visits.roots.trusts(u), NoCookies: true, Arrives: w.answer.receive}
+	req := fetch.Request{URL: v.URL, Trusted: w.visits.scopeSeeds.trusts(u), NoCookies: true, OnArrival: w.answer.takeBuffers}
 	w.override(&req, u)
 	req.MaxBody = visit.MaxRobots
 	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp) // no session is to change the rules
@@ -73,10 +73,10 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	if err != nil {
 		return err
 	}
-	l, bad := w.withoutRules(f)
+	l, bad := w.robotsFailure(f)
 	if !bad {
-		l, bad = w.visits.gate.settle(v, u, &w.answer.resp)
-		if err := w.visits.gate.keepAnswer(v, start, w.answer.resp.Status); err != nil {
+		l, bad = w.visits.gate.applyAnswer(v, u, &w.answer.resp)
+		if err := w.visits.gate.storeAnswer(v, start, w.answer.resp.Status); err != nil {
 			return err
 		}
 	}
@@ -88,8 +88,8 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	return w.done(v, f)
 }
 
-// keepAnswer writes down what an origin's robots.txt says, if this was the answer and no redirect.
-func (g *robotsGate) keepAnswer(v *frontier.Visit, at time.Time, status int) error {
+// storeAnswer writes down what an origin's robots.txt says, if this was the answer and no redirect.
+func (g *robotsGate) storeAnswer(v *frontier.Visit, at time.Time, status int) error {
 	rules, known := g.Rules.Get(v.Robots)
 	if !known || g.answers == nil {
 		return nil
@@ -98,44 +98,44 @@ func (g *robotsGate) keepAnswer(v *frontier.Visit, at time.Time, status int) err
 	return g.ledger.Within(func() error { return g.answers.Add(&a) })
 }
 
-// withoutRules says whether an exchange ends the attempts to have an origin's rules in vain. RFC 9309 2.3.1.4: what
+// robotsFailure says whether an exchange ends the attempts to have an origin's rules in vain. RFC 9309 2.3.1.4: what
 // cannot be had for a fault of the server forbids everything.
-func (w *worker) withoutRules(f visitOutcome) (visit.Abandonment, bool) {
+func (w *worker) robotsFailure(f visitOutcome) (visit.Abandonment, bool) {
 	switch {
 	case f.Failure != page.None:
-		return lostRules(visit.Abandonment{Failure: f.Failure, Why: f.Detail}), true
+		return robotsAbandonment(visit.Abandonment{Failure: f.Failure, Why: f.Detail}), true
 	case f.Outcome == frontier.Throttled:
-		return lostRules(visit.Abandonment{Failure: page.NoRules, Why: fmt.Sprintf("status %d", w.answer.resp.Status)}), true
+		return robotsAbandonment(visit.Abandonment{Failure: page.NoRobots, Why: fmt.Sprintf("status %d", w.answer.resp.Status)}), true
 	}
 	return visit.Abandonment{}, false
 }
 
-// lostRules is why an origin is abandoned whose robots.txt cannot be had.
-func lostRules(l visit.Abandonment) visit.Abandonment {
+// robotsAbandonment is why an origin is abandoned whose robots.txt cannot be had.
+func robotsAbandonment(l visit.Abandonment) visit.Abandonment {
 	return visit.Abandonment{Failure: l.Failure, Why: "robots.txt: " + l.Why}
 }
 
 // settle makes rules of an answer, or follows a redirect. It reports what is lost where that leads to what was
 // abandoned.
-func (g *robotsGate) settle(v *frontier.Visit, u weburl.URL, resp *page.Response) (visit.Abandonment, bool) {
-	next, to := g.Settle(v, u, resp.Status, resp)
+func (g *robotsGate) applyAnswer(v *frontier.Visit, u weburl.URL, resp *page.Response) (visit.Abandonment, bool) {
+	next, to := g.HandleAnswer(v, u, resp.Status, resp)
 	if to.IsZero() {
 		return visit.Abandonment{}, false
 	}
 	if l, gone := g.origins.Abandoned(to.Origin()); gone {
-		return lostRules(l), true
+		return robotsAbandonment(l), true
 	}
 	slice := v.Host // that waits for it, and is this node's
 	if to.Host() != item.HostOfSlice(v.Host) {
-		slice = g.hosts.slices.At(to.Host(), next.URL)
+		slice = g.hosts.slices.OfHost(to.Host(), next.URL)
 	}
 	g.Frontier.Push(slice, next)
 	return visit.Abandonment{}, false
 }
 
-// learnDelay has a slice of a host owe the delay that the host asks for, which its rules were obeyed without: it was
+// applyDelay has a slice of a host owe the delay that the host asks for, which its rules were obeyed without: it was
 // not known then.
-func (g *robotsGate) learnDelay(v *frontier.Visit, rules *robots.Rules) {
+func (g *robotsGate) applyDelay(v *frontier.Visit, rules *robots.Rules) {
 	if g.hosts.slices != nil {
 		g.SetDelay(v.Host, rules)
 	}

@@ -25,7 +25,7 @@ func TestWorkersWaitWhileSeenIsFull(t *testing.T) {
 		}
 		waited := make(chan bool)
 		go func() {
-			e.holds.await(t.Context())
+			e.holds.awaitRoom(t.Context())
 			close(waited)
 		}()
 		synctest.Wait()

@@ -24,9 +24,9 @@ type Router interface {
 // nobody is to ask it, is put off by a quarter of the time for which that has been so. So it waits little longer than
 // it must, and 100,000 hosts that have long been left alone are looked at 3333 times a second.
 const (
-	minPutOff  = time.Second
-	maxPutOff  = 30 * time.Second
-	maxPutOffs = 1 << 17 // hosts; who is forgotten begins anew
+	minPostponement   = time.Second
+	maxPostponement   = 30 * time.Second
+	maxPostponedHosts = 1 << 17 // hosts; who is forgotten begins anew
 )
 
 // hosts knows which hosts, or slices of hosts, this node owns, and which slices a URL, an item or an origin is in.
@@ -37,7 +37,7 @@ type hosts struct {
 }
 
 // sliceOf is the slice that a candidate's URL is in.
-func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.At(c.Host, c.Item.URL) }
+func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.OfHost(c.Host, c.Item.URL) }
 
 // slicesOf yields the slices of an origin's host: that host, or where it is cut into several, those that the frontier
 // knows.
@@ -58,45 +58,47 @@ func (h *hosts) slicesOf(origin string) iter.Seq[string] {
 
 // permits decides whether a request may be sent to a host now.
 type permits struct {
-	hosts    *hosts
-	origins  *origins
-	putOffs  *putOffs
-	transfer *transfer.Endpoint
+	hosts         *hosts
+	origins       *origins
+	postponements *postponements
+	transfer      *transfer.Endpoint
 }
 
-// putOffs are the hosts that were put off lately.
-type putOffs struct {
+// postponements are the hosts that were put off lately.
+type postponements struct {
 	some atomic.Bool // there are any
 
 	mu    sync.Mutex // guards below
-	hosts *bounded.Recent[uint64, offTime]
+	hosts *bounded.Recent[uint64, postponedSpan]
 }
 
-// An offTime is when a host was put off for the first time in a row, and for the last, in Unix milliseconds.
-type offTime struct{ first, last int64 }
+// An postponedSpan is when a host was put off for the first time in a row, and for the last, in Unix milliseconds.
+type postponedSpan struct{ first, last int64 }
 
-func newPutOffs() *putOffs { return &putOffs{hosts: bounded.NewRecent[uint64, offTime](maxPutOffs)} }
+func newPostponements() *postponements {
+	return &postponements{hosts: bounded.NewRecent[uint64, postponedSpan](maxPostponedHosts)}
+}
 
-// next is how long a host is to be put off now.
-func (p *putOffs) next(host uint64, now time.Time) time.Duration {
+// nextPart is how long a host is to be put off now.
+func (p *postponements) next(host uint64, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := now.UnixMilli()
 	t, met := p.hosts.Get(host)
-	if !met || at-t.last > 4*maxPutOff.Milliseconds() || at < t.last {
+	if !met || at-t.last > 4*maxPostponement.Milliseconds() || at < t.last {
 		t.first = at
 	}
 	t.last = at
 	p.hosts.Put(host, t)
 	p.some.Store(true)
-	return min(max(time.Duration(at-t.first)*time.Millisecond/4, minPutOff), maxPutOff)
+	return min(max(time.Duration(at-t.first)*time.Millisecond/4, minPostponement), maxPostponement)
 }
 
-// end is told of a host that may be asked.
-func (p *putOffs) end(host uint64) {
+// addFinished is told of a host that may be asked.
+func (p *postponements) end(host uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hosts.Drop(host)
+	p.hosts.Delete(host)
 	p.some.Store(p.hosts.Len() > 0)
 }
 
@@ -127,37 +129,37 @@ func (h *hosts) politenessHost(v *frontier.Visit) string {
 // isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is
 // on the way to another node, or from one, or is not to be asked.
 func (w *worker) isOurs(v *frontier.Visit) bool {
-	if w.visits.permits.hosts.router == nil || w.visits.permits.mayAsk(w.asks) {
+	if w.visits.permits.hosts.router == nil || w.visits.permits.mayRequest(w.politenessHost) {
 		return true
 	}
-	if v.Robots != "" && !w.visits.permits.hosts.ours(w.asks) && w.visits.permits.transfer.IsAway(w.asks) { // nobody here waits for it any more
+	if v.Robots != "" && !w.visits.permits.hosts.ours(w.politenessHost) && w.visits.permits.transfer.IsAway(w.politenessHost) { // nobody here waits for it any more
 		w.visits.frontier.Done(v, frontier.Result{})
 		return false
 	}
-	w.putOff(v)
+	w.postpone(v)
 	return false
 }
 
-// may is asked immediately before a request: if the lease is over, the visit is put off.
-func (w *worker) may(v *frontier.Visit) bool {
-	if w.visits.permits.hosts.router == nil || w.visits.permits.mayAsk(w.asks) {
+// checkPermit is asked immediately before a request: if the lease is over, the visit is put off.
+func (w *worker) checkPermit(v *frontier.Visit) bool {
+	if w.visits.permits.hosts.router == nil || w.visits.permits.mayRequest(w.politenessHost) {
 		return true
 	}
-	w.giveBack(v)
-	w.putOff(v)
+	w.returnQuota(v)
+	w.postpone(v)
 	return false
 }
 
-func (p *permits) mayAsk(host string) bool {
+func (p *permits) mayRequest(host string) bool {
 	may := p.hosts.router.May(host)
-	if may && p.putOffs.some.Load() {
-		p.putOffs.end(p.origins.Hash(host))
+	if may && p.postponements.some.Load() {
+		p.postponements.end(p.origins.Hash(host))
 	}
 	return may
 }
 
-func (w *worker) putOff(v *frontier.Visit) {
-	w.visits.frontier.Postpone(v, w.visits.permits.putOffs.next(w.visits.outcomes.origins.Hash(w.asks), w.visits.cfg.Now()))
+func (w *worker) postpone(v *frontier.Visit) {
+	w.visits.frontier.Postpone(v, w.visits.permits.postponements.next(w.visits.outcomes.origins.Hash(w.politenessHost), w.visits.cfg.Now()))
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than

@@ -87,12 +87,12 @@ func TestHostsThatMayNotBeAskedArePutOff(t *testing.T) {
 		began = time.Now()
 		e.frontier.Postpone(v, 0)
 		for range 3 {
-			if w.may(next()) {
+			if w.checkPermit(next()) {
 				t.Error("it may not be asked")
 			}
 		}
 		next()
-		if took := time.Since(began); took != 3*minPutOff {
+		if took := time.Since(began); took != 3*minPostponement {
 			t.Errorf("a host that could be asked in between is looked at three times in %v", took)
 		}
 	})
@@ -124,12 +124,12 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 				return
 			}
 			own := e.runner.workers.take()
-			w.asks = e.Inspector.hosts.politenessHost(v)
-			e.runner.workers.begin(own, v.Host, w.asks)
+			w.politenessHost = e.Inspector.hosts.politenessHost(v)
+			e.runner.workers.begin(own, v.Host, w.politenessHost)
 			if err := w.visit(b.Context(), v); err != nil {
 				b.Fatal(err)
 			}
-			e.runner.workers.rest(own)
+			e.runner.workers.put(own)
 		}
 	}
 	for range 300 {

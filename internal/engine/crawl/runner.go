@@ -13,7 +13,7 @@ type runner struct {
 	interrupts interruptScope
 	hosts      *hosts
 	holds      *holds
-	line       *line
+	outages    *outageMonitor
 	workers    *workerPool
 	visits     *visits
 	frontier   *frontier.Frontier
@@ -23,11 +23,11 @@ type runner struct {
 // work visits URLs until the frontier is dry, handing ends, or a visit fails.
 func (c *runner) work(handing, fetching context.Context) error {
 	for {
-		c.holds.await(handing)
-		c.holds.hold(handing)
+		c.holds.awaitRoom(handing)
+		c.holds.awaitRelease(handing)
 		v, err := c.frontier.Next(handing)
 		switch {
-		case errors.Is(err, frontier.ErrDry), handing.Err() != nil && v == nil:
+		case errors.Is(err, frontier.ErrDrained), handing.Err() != nil && v == nil:
 			return nil
 		case err != nil:
 			return err
@@ -36,17 +36,17 @@ func (c *runner) work(handing, fetching context.Context) error {
 			c.frontier.Postpone(v, 0)
 			continue
 		}
-		if wait, held := c.line.holdsBack(v.URL); held {
+		if wait, held := c.outages.blocks(v.URL); held {
 			c.frontier.Postpone(v, wait)
 			continue
 		}
 		w := c.workers.take()
 		if c.hosts.router != nil {
-			w.asks = c.hosts.politenessHost(v)
-			c.workers.begin(w, v.Host, w.asks)
+			w.politenessHost = c.hosts.politenessHost(v)
+			c.workers.begin(w, v.Host, w.politenessHost)
 		}
 		err = w.visit(c.interrupts.join(fetching), v)
-		if c.workers.rest(w); err != nil {
+		if c.workers.put(w); err != nil {
 			err = fmt.Errorf("crawl %s: %w", v.URL, err)
 			c.stopper.stop(err)
 			return err

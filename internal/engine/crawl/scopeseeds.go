@@ -12,8 +12,8 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// recallRoots takes the roots of earlier runs into scope.
-func (s *scopeSeeds) recallRoots() error {
+// load takes the roots of earlier runs into scope.
+func (s *scopeSeeds) load() error {
 	return s.file.Each(func(r statefile.SeedEntry) error {
 		u, err := weburl.Parse(r.URL)
 		if err != nil {
@@ -31,20 +31,20 @@ func (s *scopeSeeds) recallRoots() error {
 	})
 }
 
-// fewRoots is a length of the file in which some seeds more or less, which a run brings again, matter; of a larger one
+// smallSeedFile is a length of the file in which some seeds more or less, which a run brings again, matter; of a larger one
 // they do not.
-const fewRoots = 8 << 20
+const smallSeedFile = 8 << 20
 
-// worthKnowing reports whether it is worth its memory to tell the scope seeds that the crawl has from new ones. length
+// needsSet reports whether it is worth its memory to tell the scope seeds that the crawl has from new ones. length
 // is that of the file.
-func (s *scopeSeeds) worthKnowing(length int64, shared bool, list *feed) bool {
-	return shared || s.cfg.Recrawl.On() ||
-		length > 0 && (length < fewRoots || list.src != nil && list.from == 0)
+func (s *scopeSeeds) needsSet(length int64, shared bool, list *seedFeed) bool {
+	return shared || s.cfg.Recrawl.Enabled() ||
+		length > 0 && (length < smallSeedFile || list.src != nil && list.from == 0)
 }
 
-// enterRoot keeps a root, if that is news. u is r's URL as the crawl's rules have it. It is called within the
+// record keeps a root, if that is news. u is r's URL as the crawl's rules have it. It is called within the
 // ledger's gate.
-func (s *scopeSeeds) enterRoot(u string, r statefile.SeedEntry) (news bool, err error) {
+func (s *scopeSeeds) record(u string, r statefile.SeedEntry) (news bool, err error) {
 	if s.all != nil && !s.all.Add(u) {
 		return false, nil
 	}
@@ -59,36 +59,36 @@ func (s *scopeSeeds) trusts(u weburl.URL) bool {
 // asWritten reports whether the crawl's rules leave the hosts of seeds as the user wrote them.
 func (s *scopeSeeds) asWritten() bool { return s.cfg.Canon&weburl.DropWWW == 0 }
 
-// addRoot adds a root that a page, or another node, has led to, and tells others of it if a redirect did.
-func (s *scopeSeeds) addRoot(it *item.Item) error {
+// add adds a root that a page, or another node, has led to, and tells others of it if a redirect did.
+func (s *scopeSeeds) add(it *item.Item) error {
 	r := statefile.SeedEntry{URL: it.URL, Redirect: it.Kind == page.Redirect, Seed: it.Kind == page.Seed && s.asWritten()}
-	news, err := s.enterRoot(it.URL, r)
+	news, err := s.record(it.URL, r)
 	if news && err == nil {
 		s.announceRedirect(&r)
 	}
 	return err
 }
 
-// divertRoot adds a root that goes to another node.
-func (s *scopeSeeds) divertRoot(it *item.Item) {
+// addForeign adds a root that goes to another node.
+func (s *scopeSeeds) addForeign(it *item.Item) {
 	root := item.Item{URL: strings.Clone(it.URL), Kind: it.Kind}
-	if err := s.addRoot(&root); err != nil {
-		s.ledger.Tear(err)
+	if err := s.add(&root); err != nil {
+		s.ledger.MarkTorn(err)
 	}
 }
 
 func (s *scopeSeeds) announceRedirect(r *statefile.SeedEntry) {
-	if s.tell == nil || !r.Redirect {
+	if s.announce == nil || !r.Redirect {
 		return
 	}
 	if u, err := weburl.Parse(r.URL); err == nil {
-		s.tell(u)
+		s.announce(u)
 	}
 }
 
 // announceRedirects tells other nodes again of all redirects: an earlier run may have died before it could.
 func (s *scopeSeeds) announceRedirects() error {
-	if s.tell == nil {
+	if s.announce == nil {
 		return nil
 	}
 	return s.file.Each(func(r statefile.SeedEntry) error {
@@ -100,14 +100,14 @@ func (s *scopeSeeds) announceRedirects() error {
 // scopeSeeds are the URLs from which the scope follows: seeds, and where they redirect to. Secrets may be sent to the
 // seeds' origins only.
 type scopeSeeds struct {
-	cfg     *Config
-	file    *statefile.ScopeSeeds
-	all     *weburl.Set      // those, by the crawl's rules; nil where all are new and nobody asks
-	trusted *weburl.Set      // origins of seeds; nil if there are no secrets
-	tell    func(weburl.URL) // tells other nodes of a new one; may be nil
+	cfg      *Config
+	file     *statefile.ScopeSeeds
+	all      *weburl.Set      // those, by the crawl's rules; nil where all are new and nobody asks
+	trusted  *weburl.Set      // origins of seeds; nil if there are no secrets
+	announce func(weburl.URL) // tells other nodes of a new one; may be nil
 
 	scope   *weburl.Scope
-	line    *line
+	outages *outageMonitor
 	origins *origins
 	fetcher visit.Fetcher
 	ledger  *ledger.Ledger
@@ -119,7 +119,7 @@ func (s *scopeSeeds) admit(u weburl.URL, seed bool) {
 	if !seed {
 		return
 	}
-	s.line.addSeed(u.Origin(), s.origins.Hash(u.Origin()))
+	s.outages.addSeed(u.Origin(), s.origins.Hash(u.Origin()))
 	if s.trusted != nil {
 		s.trusted.Add(u.Origin())
 		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
@@ -137,10 +137,10 @@ func (s *scopeSeeds) admitSeed(u weburl.URL) weburl.URL {
 	return known
 }
 
-// admitRoots takes the seeds of other nodes, and where such have redirected to, into scope.
-func (s *scopeSeeds) admitRoots(b *batch) {
+// admitAll takes the seeds of other nodes, and where such have redirected to, into scope.
+func (s *scopeSeeds) admitAll(b *batch) {
 	for i := range b.cands {
-		if it := &b.cands[i].Item; it.Root && b.cands[i].Rule == "" {
+		if it := &b.cands[i].Item; it.ScopeSeed && b.cands[i].Rule == "" {
 			if u, err := weburl.Parse(strings.Clone(it.URL)); err == nil {
 				s.admit(u, it.Kind == page.Seed && s.asWritten())
 			}

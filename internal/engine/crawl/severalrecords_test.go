@@ -24,7 +24,7 @@ type stored struct {
 func (s *stored) Put(rec *page.Record) error  { s.urls = append(s.urls, rec.URL); return nil }
 func (s *stored) Mark() ([]store.Mark, error) { return nil, nil }
 func (s *stored) Sync() error                 { return nil }
-func (s *stored) Settle() error               { return nil }
+func (s *stored) Finalize() error             { return nil }
 
 // A visit that has fetched parts of a page with it brings a record of each in one batch: all of them are stored,
 // counted, and done for the next run.
@@ -43,7 +43,7 @@ func TestAVisitMayBringSeveralRecords(t *testing.T) {
 	for _, it := range []*item.Item{&pg, &part} {
 		found.entries.Found(it)
 	}
-	b := batch{settles: pg.URL}
+	b := batch{visitURL: pg.URL}
 	for _, it := range []*item.Item{&pg, &part} {
 		b.records = append(b.records, &page.Record{URL: it.URL})
 		b.done = append(b.done, &entry.Done{URL: it.URL, Visit: stats.Visit{Host: "h.test", Status: 200}})
@@ -57,9 +57,9 @@ func TestAVisitMayBringSeveralRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := recovery.Recover(log, views())
-	if err != nil || len(kept.urls) != 2 || again.Waiting() != 0 || e.abandons.stats.Totals().Pages != 2 ||
+	if err != nil || len(kept.urls) != 2 || again.Pending() != 0 || e.abandons.stats.Totals().Pages != 2 ||
 		again.Stats.Totals().Pages != 2 {
-		t.Errorf("stored %q, %d wait, %d and %d pages: %v", kept.urls, again.Waiting(), e.abandons.stats.Totals().Pages,
+		t.Errorf("stored %q, %d wait, %d and %d pages: %v", kept.urls, again.Pending(), e.abandons.stats.Totals().Pages,
 			again.Stats.Totals().Pages, err)
 	}
 }

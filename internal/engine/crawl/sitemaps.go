@@ -21,7 +21,7 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 	if len(all) == 0 {
 		return nil
 	}
-	if scope := w.visits.admission.rules.InScope(base); !scope.In && !scope.Near {
+	if scope := w.visits.admission.rules.InScope(base); !scope.In && !scope.OnSeedHost {
 		return nil // of another site only what pages are shown with is fetched
 	}
 	links := make([]page.Link, len(all))

@@ -172,11 +172,11 @@ func TestSlicesAreGivenUpWithTheirOrigin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for slice := range x.slices.All("h1.test") {
-		if i, _ := n.e.frontier.Host(slice); i.Waiting > 0 {
-			t.Errorf("%d URLs wait in %s", i.Waiting, slice)
+		if i, _ := n.e.frontier.Host(slice); i.Pending > 0 {
+			t.Errorf("%d URLs wait in %s", i.Pending, slice)
 		}
 	}
-	if i, _ := n.e.frontier.Host("h2.test#1"); i.Waiting == 0 {
+	if i, _ := n.e.frontier.Host("h2.test#1"); i.Pending == 0 {
 		t.Error("those of another host do not wait either")
 	}
 	given := 0
@@ -186,7 +186,7 @@ func TestSlicesAreGivenUpWithTheirOrigin(t *testing.T) {
 		}
 	}
 	shelved := 0
-	if err := n.e.abandons.abandoned.Current(func(item.Item) error { shelved++; return nil }); err != nil ||
+	if err := n.e.abandons.abandoned.EachCurrent(func(item.Item) error { shelved++; return nil }); err != nil ||
 		shelved != given {
 		t.Errorf("%d URLs of %d are kept for the next run, %v", shelved, given, err)
 	}

@@ -30,8 +30,8 @@ func (c *Checkpoints) Snapshot(ctx context.Context, copy func(ctx context.Contex
 		case <-ctx.Done():
 		}
 	})
-	c.checking.Lock()
-	defer c.checking.Unlock()
+	c.busy.Lock()
+	defer c.busy.Unlock()
 	select {
 	case <-c.ending:
 		return ErrEnding
@@ -40,14 +40,14 @@ func (c *Checkpoints) Snapshot(ctx context.Context, copy func(ctx context.Contex
 	var at journal.Position
 	var marks []store.Mark
 	err := c.ledger.Pause(func(end journal.Position, open []store.Mark) error {
-		at, marks = end, c.allMarks(c.ledger.WithClosed(open))
+		at, marks = end, c.allMarks(c.ledger.WithClosedFiles(open))
 		c.ledger.KeepOpen()
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("begin a snapshot: %w", err)
 	}
-	defer c.ledger.Settle()
+	defer c.ledger.AllowClose()
 	if err = copy(ctx, at, marks); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

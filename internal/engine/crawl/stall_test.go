@@ -189,7 +189,7 @@ func TestADropGoesPartByPart(t *testing.T) {
 	if err := takeWhole(t.Context(), n.e, from, 0, false, waitingChunk(t, urls...)); err != nil {
 		t.Fatal(err)
 	}
-	first := n.e.Dispatches.transfer.Unsettled.Leaving(from)[:transfer.ForgetStep]
+	first := n.e.Dispatches.transfer.Unsettled.DroppedHosts(from)[:transfer.ForgetStep]
 	if err := errors.Join(n.e.Transfers().DropPart(first), n.e.ledger.FlushDurable(t.Context())); err != nil {
 		t.Fatal(err)
 	}

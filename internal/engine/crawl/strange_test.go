@@ -32,7 +32,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 	link := func(kind page.Kind) func(e *Engine, url string) error {
 		return func(e *Engine, url string) error {
 			var b batch
-			from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/", Kind: kind, Root: true}
+			from := item.Item{URL: "http://mine.test/robots.txt", Seed: "http://mine.test/", Kind: kind, ScopeSeed: true}
 			if err := e.abandons.admission.addLinks(&b, &from, &page.Page{Links: []page.Link{{URL: url, Kind: kind}}}); err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return e.Seeding.takeSeeds([]weburl.URL{u}, []weburl.URL{e.Seeding.roots.admitSeed(u)}, nil, nil)
+			return e.Seeding.queueSeeds([]weburl.URL{u}, []weburl.URL{e.Seeding.scopeSeeds.admitSeed(u)}, nil, nil)
 		},
 		"a node's links": func(e *Engine, url string) error {
 			refused, _, err := e.takeLinks(linksTo(url))
@@ -93,7 +93,7 @@ func (e *Engine) takeLinks(data []byte) (refused []int, sequence uint64, err err
 	if err := b.read(data); err != nil {
 		return nil, 0, err
 	}
-	return e.Links.takeIn(&b, true, nil)
+	return e.Links.admit(&b, true, nil)
 }
 
 // A robots.txt may name what it likes as its sitemaps; each is asked for or passed over.
@@ -136,8 +136,8 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Waiting() != 0 || s.Refused == 0 {
-			t.Errorf("%s: %d wait, %d are counted", url, s.Waiting(), s.Refused)
+		if s.Pending() != 0 || s.Refused == 0 {
+			t.Errorf("%s: %d wait, %d are counted", url, s.Pending(), s.Refused)
 		}
 		e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{}), Router: mine,
 			Scope: weburl.NewScope(weburl.ScopeAny)}, s)
@@ -153,7 +153,7 @@ func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 	for _, url := range []string{"ftp://h.test/x", "gopher://h.test/", "http://h.test/ x", "http://h.test"} {
 		pack := chunkWriterAt(t)
-		pack.Waiting("h.test", transfer.HostTiming{})
+		pack.BeginPending("h.test", transfer.HostTiming{})
 		for _, url := range []string{"http://h.test/1", url, "https://h.test/2"} {
 			if strings.Count(url, "/") < 3 {
 				continue // which no version reads
@@ -161,8 +161,8 @@ func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 			pack.Item(&item.Item{URL: url})
 		}
 		p, err := decodeChunk(t, pack.Chunk())
-		if err != nil || len(p.Waiting) != 1 || len(p.Waiting[0].Items) != 2 ||
-			p.Waiting[0].Items[1].URL != "https://h.test/2" {
+		if err != nil || len(p.Pending) != 1 || len(p.Pending[0].Items) != 2 ||
+			p.Pending[0].Items[1].URL != "https://h.test/2" {
 			t.Errorf("%s: %+v, %v", url, p, err)
 		}
 	}
@@ -185,7 +185,7 @@ func FuzzLinks(f *testing.F) {
 		}
 		for i := range b.cands {
 			c := &b.cands[i]
-			if u, err := weburl.Parse(c.Item.URL); err != nil || !u.Web() || u.Host() != c.Host ||
+			if u, err := weburl.Parse(c.Item.URL); err != nil || !u.IsHTTP() || u.Host() != c.Host ||
 				!strings.HasPrefix(u.Scheme(), "http") {
 				t.Errorf("%q: %+v", ref, c)
 			}

@@ -20,8 +20,8 @@ import (
 var ErrStuck = errors.New("not all was fetched, by a fault of kumo's")
 
 const (
-	lookStuck = 2 * time.Second // between two looks
-	maxStuck  = 10_000          // hosts that one look deals with
+	stuckInterval = 2 * time.Second // between two looks
+	maxStuck      = 10_000          // hosts that one look deals with
 )
 
 // A stuckGuard gives up URLs that nothing would wake, and counts them.
@@ -44,13 +44,13 @@ func (s *stuckGuard) err() error {
 		ErrStuck, s.urls, s.hosts, s.first)
 }
 
-// keepMoving looks whether all that waits is stuck, and gives it up if it still is at the next look, until the context
+// keepChecking looks whether all that waits is stuck, and gives it up if it still is at the next look, until the context
 // ends. What another node is to send the rest of is not stuck.
-func (s *stuckGuard) keepMoving(ctx context.Context) error {
+func (s *stuckGuard) keepChecking(ctx context.Context) error {
 	was := uint64(0)
-	return every(ctx, lookStuck, func() (err error) {
-		_, moves := s.frontier.Dry()
-		if !s.frontier.Stuck() {
+	return every(ctx, stuckInterval, func() (err error) {
+		_, moves := s.frontier.IsDrained()
+		if !s.frontier.IsStuck() {
 			moves = 0
 		} else if moves == was {
 			err = s.abandonStuck()
@@ -62,7 +62,7 @@ func (s *stuckGuard) keepMoving(ctx context.Context) error {
 
 func (s *stuckGuard) abandonStuck() error {
 	var stuck []string
-	for h, err := range s.frontier.Inspector().Hosts(maxStuck, frontier.ByWaiting) {
+	for h, err := range s.frontier.Inspector().Hosts(maxStuck, frontier.ByPending) {
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (s *stuckGuard) abandonStuck() error {
 			return err
 		}
 	}
-	if s.urls == before && s.frontier.Stuck() {
+	if s.urls == before && s.frontier.IsStuck() {
 		return fmt.Errorf("%w: something is said to wait, and nothing is to be found", ErrStuck)
 	}
 	return nil
@@ -92,7 +92,7 @@ func (s *stuckGuard) abandonHost(host string) error {
 	}
 	l, n := visit.Abandonment{Failure: page.Internal, Why: why}, 0
 	for {
-		items, err := s.abandons.takeMatching(host, func(*item.Item) bool { return true })
+		items, err := s.abandons.removeMatching(host, func(*item.Item) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (s *stuckGuard) abandonHost(host string) error {
 	}
 	if n > 0 {
 		s.urls, s.hosts = s.urls+n, s.hosts+1
-		s.listener.GaveUp(item.HostOfSlice(host), why)
+		s.listener.Abandoned(item.HostOfSlice(host), why)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestANodeIsNotKeptFromItsEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := inMemory(t, memory.New(), nil)
 			var gaveUp []string
-			e.stuck.listener.GaveUp = func(host, _ string) { gaveUp = append(gaveUp, host) }
+			e.stuck.listener.Abandoned = func(host, _ string) { gaveUp = append(gaveUp, host) }
 			e.frontier.Park("a.test", origin)
 			for _, url := range []string{"http://a.test/1", "https://a.test/2"} {
 				e.frontier.Push("a.test", item.Item{URL: url})

@@ -39,7 +39,7 @@ func TestSurvey(t *testing.T) {
 		}
 	}
 	n.e.frontier.Push("both.test", item.Item{URL: "http://both.test/more"})
-	n.e.frontier.Take("done.test", func(*item.Item) bool { return true })
+	n.e.frontier.TakeMatching("done.test", func(*item.Item) bool { return true })
 	n.e.frontier.Push("rules.test", item.Item{URL: "http://rules.test/robots.txt", Robots: "http://ours.test"})
 	if err := takeWhole(t.Context(), n.e, member.Transfer{From: "n0~1", To: "n1~1", Epoch: 3}, 0, false,
 		waitingChunk(t, "http://comes.test/", "http://h7.test/more")); err != nil {

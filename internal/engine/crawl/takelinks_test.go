@@ -49,7 +49,7 @@ func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 		t.Fatal(err)
 	}
 	m := &maze{asked: map[string][]int{}, answer: func(string, *page.Response) bool { return true }}
-	return New(Config{Depth: -1, IgnoreRobots: true, Stay: true}, Parts{Journal: j, Router: r,
+	return New(Config{Depth: -1, IgnoreRobots: true, KeepOpen: true}, Parts{Journal: j, Router: r,
 		Scope:  weburl.NewScope(weburl.ScopeAny),
 		Robots: robots.NewCache(robots.Config{}), Fetcher: &mazeClient{m, 0},
 		NewParser: func(int64) Parser { return mazeParser{} }}, s)
@@ -213,7 +213,7 @@ func (e *Engine) inherit(data []byte) (uint64, error) {
 	if err := b.read(data); err != nil {
 		return 0, err
 	}
-	_, sequence, err := e.Links.takeIn(&b, false, nil)
+	_, sequence, err := e.Links.admit(&b, false, nil)
 	return sequence, err
 }
 
@@ -335,7 +335,7 @@ func TestTakenLinksComeBack(t *testing.T) {
 	if err := b.read(goodLinks()); err != nil {
 		t.Fatal(err)
 	}
-	refused, _, err := e.Links.takeIn(&b, true, nil)
+	refused, _, err := e.Links.admit(&b, true, nil)
 	if err != nil || !slices.Equal(refused, []int{1}) {
 		t.Fatal(refused, err)
 	}
@@ -347,10 +347,10 @@ func TestTakenLinksComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, depth, err := s.Views.Seen.Look("http://mine.test/deep")
-	if w := queuedItem(s, "http://mine.test/2"); err != nil || s.Waiting() != 2 || w.Path != "LLL" || w.Depth != 3 ||
+	state, depth, err := s.Views.Seen.StateOf("http://mine.test/deep")
+	if w := queuedItem(s, "http://mine.test/2"); err != nil || s.Pending() != 2 || w.Path != "LLL" || w.Depth != 3 ||
 		state != seen.Deferred || depth != 9 {
-		t.Errorf("%d wait, %+v; the one left out is %v, %d, %v", s.Waiting(), w, state, depth, err)
+		t.Errorf("%d wait, %+v; the one left out is %v, %d, %v", s.Pending(), w, state, depth, err)
 	}
 }
 

@@ -37,18 +37,18 @@ func (r *ranking) explain(url string, depth int32, it *item.Item) *Ranking {
 	return x
 }
 
-// waiting is the item of the URL that is yet to be fetched, wherever it waits; nil if there is none.
-func (x *Explanation) waiting() *item.Item {
+// queuedItem is the item of the URL that is yet to be fetched, wherever it waits; nil if there is none.
+func (x *Explanation) queuedItem() *item.Item {
 	if x.Found != nil {
 		return &x.Found.Item
 	}
-	return cmp.Or(x.Shelved, x.Pending)
+	return cmp.Or(x.Abandoned, x.Pending)
 }
 
 // importanceNow is a known URL's importance by any order.
 func (r *ranking) importanceNow(url string, depth int32) float64 {
 	if r.Links == nil {
-		return r.Order.Importance(r.number(url), depth)
+		return r.Order.Importance(r.idOf(url), depth)
 	}
 	if e, known := r.Links.Explain(ranker.URL{Key: r.Links.KeyOf(url), Depth: depth}); known {
 		return e.Importance
@@ -78,7 +78,7 @@ func (i *Inspector) Top(ctx context.Context, n int, bySite bool) (all []Importan
 	if i.known.db == nil {
 		return nil, errNoKnown
 	}
-	if err := i.keeper.settleRanks(ctx); err != nil {
+	if err := i.keeper.ensureRanks(ctx); err != nil {
 		return nil, err
 	}
 	t := top{n: n}

@@ -53,44 +53,44 @@ func newTrapGuard(cfg *Config, s *traps.State) *trapGuard {
 
 // watches reports whether a visit's URL may be deferred or cut off. Seeds, URLs from sitemaps, embedded resources and
 // recrawls never are.
-func (g *trapGuard) watches(v *frontier.Visit) bool {
-	return !g.off && !mustCome(v) && v.Kind != page.Sitemap && v.Kind != page.Listed && !v.Kind.Embed()
+func (g *trapGuard) applies(v *frontier.Visit) bool {
+	return !g.off && !isExempt(v) && v.Kind != page.Sitemap && v.Kind != page.Listed && !v.Kind.Embed()
 }
 
-// mustCome reports whether a visit is made however many hosts its domain has.
-func mustCome(v *frontier.Visit) bool { return v.Root || v.Recrawl }
+// isExempt reports whether a visit is made however many hosts its domain has.
+func isExempt(v *frontier.Visit) bool { return v.ScopeSeed || v.Recrawl }
 
-// counted is the registered domain as whose page a URL counts; "" where that has no limit.
-func (g *trapGuard) counted(u weburl.URL) string {
+// countedDomain is the registered domain as whose page a URL counts; "" where that has no limit.
+func (g *trapGuard) countedDomain(u weburl.URL) string {
 	if g.off {
 		return ""
 	}
-	return g.detector.Counted(u)
+	return g.detector.CountedDomain(u)
 }
 
 // A trapVisit is what the guard knows of a visit.
 type trapVisit struct {
 	guard  *trapGuard
-	at     weburl.URL // the visit's
+	url    weburl.URL // the visit's
 	trial  traps.Trial
 	linked bool // the URL was found on a page in vain, and a page links to it that is not
 }
 
-// enters asks the detector before anything is asked of the visit's host, its address included. When it returns false,
+// passesBeforeLookup asks the detector before anything is asked of the visit's host, its address included. When it returns false,
 // the visit is over.
-func (w *worker) enters(v *frontier.Visit, u weburl.URL) (bool, error) {
+func (w *worker) passesBeforeLookup(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if w.trap.guard.off {
 		return true, nil
 	}
-	if why := w.trap.guard.detector.LookUp(u, mustCome(v)); why != "" {
-		return false, w.leave(v, RuleNamesPerDomain, why)
+	if why := w.trap.guard.detector.CheckName(u, isExempt(v)); why != "" {
+		return false, w.skip(v, RuleNamesPerDomain, why)
 	}
-	if !w.trap.guard.watches(v) {
+	if !w.trap.guard.applies(v) {
 		return true, nil
 	}
 	w.trap.linked = v.Vain > 0 && w.trap.guard.vain.isLinked(v.URL)
-	verdict, why := w.trap.guard.detector.Enter(u, w.trap.sourceOf(v))
-	return w.passes(v, verdict, why)
+	verdict, why := w.trap.guard.detector.Precheck(u, w.trap.sourceOf(v))
+	return w.applyTrapVerdict(v, verdict, why)
 }
 
 func (t *trapVisit) sourceOf(v *frontier.Visit) traps.Source {
@@ -104,16 +104,16 @@ func (t *trapVisit) sourceOf(v *frontier.Visit) traps.Source {
 	return s
 }
 
-// passes does what the detector says of a visit. When it returns false, the visit is over.
-func (w *worker) passes(v *frontier.Visit, verdict traps.Verdict, why string) (bool, error) {
+// applyTrapVerdict does what the detector says of a visit. When it returns false, the visit is over.
+func (w *worker) applyTrapVerdict(v *frontier.Visit, verdict traps.Verdict, why string) (bool, error) {
 	switch verdict {
-	case traps.Cut:
+	case traps.Exclude:
 		w.trap.guard.vain.cut(v.URL)
-		return false, w.leave(v, RuleTrap, why)
+		return false, w.skip(v, RuleTrap, why)
 	case traps.Defer:
 		it := v.Item
 		it.Deferred = true
-		w.visits.frontier.Done(v, frontier.Result{Again: []item.Item{it}})
+		w.visits.frontier.Done(v, frontier.Result{Requeue: []item.Item{it}})
 		return false, nil
 	case traps.Wait:
 		w.visits.frontier.Postpone(v, 50*time.Millisecond)
@@ -122,19 +122,19 @@ func (w *worker) passes(v *frontier.Visit, verdict traps.Verdict, why string) (b
 	return true, nil
 }
 
-// try asks the detector for a visit that all else has let pass. When it returns false, the visit is over.
-func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
+// passesBeforeRequest asks the detector for a visit that all else has let pass. When it returns false, the visit is over.
+func (w *worker) passesBeforeRequest(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if w.trap.guard.off {
 		return true, nil
 	}
-	if why := w.trap.guard.detector.Reach(u, mustCome(v)); why != "" {
-		return false, w.leave(v, RuleHostsPerDomain, why)
+	if why := w.trap.guard.detector.CheckHost(u, isExempt(v)); why != "" {
+		return false, w.skip(v, RuleHostsPerDomain, why)
 	}
-	if !w.trap.guard.watches(v) {
+	if !w.trap.guard.applies(v) {
 		return true, nil
 	}
-	verdict, trial, why := w.trap.guard.detector.Ask(u, w.trap.sourceOf(v))
-	if ok, err := w.passes(v, verdict, why); err != nil || !ok {
+	verdict, trial, why := w.trap.guard.detector.Admit(u, w.trap.sourceOf(v))
+	if ok, err := w.applyTrapVerdict(v, verdict, why); err != nil || !ok {
 		return false, err
 	}
 	w.trap.trial = trial
@@ -144,12 +144,12 @@ func (w *worker) try(v *frontier.Visit, u weburl.URL) (bool, error) {
 // isFirstCopy reports whether the page is the first copy of a page in its directory; see traps.Detector.FirstCopy.
 func (t *trapVisit) isFirstCopy(of string) bool {
 	u, err := weburl.Parse(of)
-	return err == nil && !t.guard.off && t.guard.detector.FirstCopy(t.at, u)
+	return err == nil && !t.guard.off && t.guard.detector.FirstCopy(t.url, u)
 }
 
-// met is called with each link that is followed. It reports whether the item has to be queued because it was cut off,
+// addLink is called with each link that is followed. It reports whether the item has to be queued because it was cut off,
 // and gives it a URL of its own then.
-func (g *trapGuard) met(it *item.Item) bool {
+func (g *trapGuard) addLink(it *item.Item) bool {
 	switch {
 	case g.off:
 		return false
@@ -163,9 +163,9 @@ func (g *trapGuard) met(it *item.Item) bool {
 	return true
 }
 
-// settleTrial tells the detector what came of the visit, once.
-func (t *trapVisit) settleTrial(o traps.Outcome) {
-	t.guard.detector.Settle(t.trial, o)
+// endTrial tells the detector what came of the visit, once.
+func (t *trapVisit) endTrial(o traps.Outcome) {
+	t.guard.detector.Finish(t.trial, o)
 	t.trial = traps.Trial{}
 }
 
@@ -185,15 +185,15 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 		sig = &s
 	}
 	if before == 0 && !t.guard.off {
-		t.guard.detector.Entered(t.at, it.From)
+		t.guard.detector.AddArea(t.url, it.From)
 	}
-	domain := t.guard.detector.Domain(t.at)
+	domain := t.guard.detector.Domain(t.url)
 	exact := rec.Digest
 	if rec.Content != 0 { // the same page compressed anew is no other
 		exact = page.Digest{}
 		binary.LittleEndian.PutUint64(exact[:], rec.Content)
 	}
-	m := t.guard.pages.Offer(rec.URL, domain, exact, sig)
+	m := t.guard.pages.FindOrAdd(rec.URL, domain, exact, sig)
 	if m.URL == rec.URL { // as it was before
 		return before
 	}
@@ -207,11 +207,11 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 	}
 	switch {
 	case !m.Domain:
-		t.settleTrial(traps.Fresh)
+		t.endTrial(traps.NewText)
 	case m.Exact:
-		t.settleTrial(traps.Same)
+		t.endTrial(traps.Duplicate)
 	default:
-		t.settleTrial(traps.Near)
+		t.endTrial(traps.NearDuplicate)
 	}
 	switch {
 	case !m.Domain || it.Kind == page.Sitemap:

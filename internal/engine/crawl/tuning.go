@@ -15,7 +15,7 @@ type Tuning struct {
 	Tries  int   // 0: as by default
 	Pages  int64 // of all runs together; 0: without limit
 	Prefer rank.Preferences
-	Block  *policy.Blocks // beside those of a file
+	Block  *policy.BlockRules // beside those of a file
 }
 
 // Tune has the crawl go otherwise from now on. Preferences hold for URLs that are found then; what is
@@ -23,11 +23,11 @@ type Tuning struct {
 // for is asked of the frontier again, which may have obeyed less of it.
 func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
-	e.limits.quota.SetPages(t.Pages)
+	e.limits.quota.SetPageLimit(t.Pages)
 	e.frontier.SetDelays(t.Delays)
 	e.Inspector.ranks.prefer.Store(&t.Prefer)
 	if e.Inspector.rules.Block != nil && t.Block != nil {
-		e.Inspector.rules.Block.Put(t.Block)
+		e.Inspector.rules.Block.SetExtra(t.Block)
 	}
 	e.Inspector.robots.EachDelay(func(origin string, delay time.Duration) {
 		for slice := range e.Inspector.hosts.slices.All(item.HostOf(origin)) {

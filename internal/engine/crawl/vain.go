@@ -34,7 +34,7 @@ const maxVainURLs = 1 << 16
 // vainHash is the same in every run. Whoever finds two URLs with one hash gains no more than by a link.
 var vainHash siphash.Key
 
-// found adds a URL unless it is known already.
+// result adds a URL unless it is known already.
 func (v *vainURLs) found(url string) {
 	key := vainHash.SumString(url)
 	v.mu.Lock()
@@ -45,7 +45,7 @@ func (v *vainURLs) found(url string) {
 	}
 }
 
-// cut says that a URL is left out.
+// beginCommit says that a URL is left out.
 func (v *vainURLs) cut(url string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,7 +53,7 @@ func (v *vainURLs) cut(url string) {
 	v.any.Store(true)
 }
 
-// link adds a link from a page that is not in vain. It reports whether the URL was left out and has to be queued again.
+// rankedLink adds a link from a page that is not in vain. It reports whether the URL was left out and has to be queued again.
 func (v *vainURLs) link(url string) bool {
 	if !v.any.Load() {
 		return false
@@ -65,7 +65,7 @@ func (v *vainURLs) link(url string) bool {
 	case is && state == vainPending:
 		v.urls.Put(key, vainLinked)
 	case is && state == vainCut:
-		v.urls.Drop(key)
+		v.urls.Delete(key)
 		return true
 	}
 	return false

@@ -58,7 +58,7 @@ func (v *valve) pulse() {
 
 func (v *valve) shut() bool { return v.wait.Load() != nil }
 
-// await waits until it is open, or the context ends.
+// awaitRoom waits until it is open, or the context ends.
 func (v *valve) await(ctx context.Context) { v.awaitWhile(ctx, v.shut) }
 
 // awaitWhile is await as long as the caller may not pass though it is shut.

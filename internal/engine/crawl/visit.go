@@ -20,28 +20,28 @@ import (
 
 // A worker visits one URL at a time.
 type worker struct {
-	visits  *visits
-	answer  answer
-	batch   batch
-	revisit revisit
-	trap    trapVisit
-	reader  pageReader
-	domain  string // whose pages the URL counts as; "" where they have no limit
-	granted bool   // the limits have granted the page, and are yet to be told what came of it
-	session uint64 // the login that the visit is made with; 0 for none
-	asks    string // for whose sake the visit is made, where there is a router: see politenessHost
+	visits         *visits
+	answer         answer
+	batch          batch
+	revisit        revisit
+	trap           trapVisit
+	reader         pageReader
+	domain         string // whose pages the URL counts as; "" where they have no limit
+	granted        bool   // the limits have granted the page, and are yet to be told what came of it
+	session        uint64 // the login that the visit is made with; 0 for none
+	politenessHost string // for whose sake the visit is made, where there is a router: see politenessHost
 }
 
 // visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
-	w.revisit.was, w.reader.vetoed, w.granted, w.trap.linked = was{}, "", false, false
-	defer w.answer.releaseSlot()
-	defer w.trap.settleTrial(traps.Nothing) // unless more is known
+	w.revisit.before, w.reader.vetoed, w.granted, w.trap.linked = earlierVisit{}, "", false, false
+	defer w.answer.release()
+	defer w.trap.endTrial(traps.Inconclusive) // unless more is known
 	if w.visits.claims != nil {
-		w.batch.visit = w.visits.claims.begin(v.Host)
+		w.batch.visit = w.visits.claims.openVisit(v.Host)
 		defer func() {
-			w.visits.claims.putOff(v.Host, w.batch.visit)
+			w.visits.claims.retainOpen(v.Host, w.batch.visit)
 			w.batch.visit = nil
 		}()
 	}
@@ -49,7 +49,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 		return nil
 	}
 	if w.visits.known.depths && v.Robots == "" { // it may have been met nearer since it was queued
-		state, depth, err := w.visits.known.seen.Look(v.URL)
+		state, depth, err := w.visits.known.seen.StateOf(v.URL)
 		if err != nil {
 			return err
 		}
@@ -57,13 +57,13 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 			v.Depth = depth
 		}
 	}
-	v.Told = v.Told || w.visits.abandons.ends.wasReported(v.URL)
+	v.Reported = v.Reported || w.visits.abandons.ends.wasReported(v.URL)
 	u, err := weburl.Parse(v.URL)
 	if err != nil {
-		return w.leave(v, "url", err.Error())
+		return w.skip(v, "url", err.Error())
 	}
-	if host := item.HostOfSlice(v.Host); !u.Web() || u.Host() != host { // its rules would be asked for, and awaited, at another host
-		return w.leave(v, "url", "not a URL of "+host)
+	if host := item.HostOfSlice(v.Host); !u.IsHTTP() || u.Host() != host { // its rules would be asked for, and awaited, at another host
+		return w.skip(v, "url", "not a URL of "+host)
 	}
 	if v.Robots != "" {
 		return w.visitRobots(ctx, v, u)
@@ -78,7 +78,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if err != nil || !ok {
 		return err
 	}
-	if ok, err = w.logIn(ctx, v, u); err != nil || !ok || !w.turn(ctx, v, u) {
+	if ok, err = w.logIn(ctx, v, u); err != nil || !ok || !w.awaitTurn(ctx, v, u) {
 		return err
 	}
 	return w.fetch(ctx, v, u)
@@ -86,14 +86,14 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 
 // allowed asks the rules that a URL may meet only now. When it returns false, the visit is over.
 func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
-	w.trap.at = u
+	w.trap.url = u
 	if why := w.visits.admission.rules.Block.Match(u); why != "" {
-		return false, w.leave(v, "block", why)
+		return false, w.skip(v, "block", why)
 	}
 	if w.visits.admission.rules.TooDeep(u, v.Depth) {
-		return false, w.leave(v, "depth", "the limit was lowered")
+		return false, w.skip(v, "depth", "the limit was lowered")
 	}
-	if ok, err := w.enters(v, u); err != nil || !ok {
+	if ok, err := w.passesBeforeLookup(v, u); err != nil || !ok {
 		return false, err
 	}
 	if !w.visits.cfg.IgnoreRobots {
@@ -102,25 +102,25 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 			w.visits.gate.await(v, u.Origin())
 			return false, nil
 		}
-		w.visits.gate.learnDelay(v, rules)
+		w.visits.gate.applyDelay(v, rules)
 		if ok, line := rules.Allowed(u.RequestURI()); !ok {
-			return false, w.leave(v, "robots", line)
+			return false, w.skip(v, "robots", line)
 		}
 		if err := w.addSitemaps(v, u.Origin(), rules); err != nil {
 			return false, err
 		}
 		if clean := rules.Clean(v.URL); clean != v.URL && !(v.Redirects > 0 && rules.Clean(v.From) == clean) {
-			return false, w.leaveFor(v, clean) // but where the site redirects to the longer form, that is its page
+			return false, w.skipForClean(v, clean) // but where the site redirects to the longer form, that is its page
 		}
 	}
-	if ok, err := w.try(v, u); err != nil || !ok {
+	if ok, err := w.passesBeforeRequest(v, u); err != nil || !ok {
 		return false, err
 	}
 	if v.Recrawl {
 		return true, nil // limits count pages, not visits
 	}
-	w.domain = w.trap.guard.counted(u)
-	if v.Again && w.visits.known.db != nil {
+	w.domain = w.trap.guard.countedDomain(u)
+	if v.Refetch && w.visits.known.db != nil {
 		// The limits count a page already that this node knows to have been answered. Another's that is lost with all that
 		// it knew is none of them.
 		e, _, err := w.visits.known.db.Get(v.URL)
@@ -128,7 +128,7 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 			return counted, err
 		}
 	}
-	switch w.visits.limits.quota.Take(item.HostOfSlice(v.Host), w.domain) {
+	switch w.visits.limits.quota.Acquire(item.HostOfSlice(v.Host), w.domain) {
 	case policy.NotNow:
 		w.visits.frontier.Postpone(v, 50*time.Millisecond)
 		return false, nil
@@ -137,51 +137,51 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		w.visits.frontier.Postpone(v, 0)
 		return false, nil
 	case policy.HostIsFull:
-		return false, w.shed(v, RulePagesPerHost, "the host has its pages")
-	case policy.HostHasBytes:
-		return false, w.shed(v, RuleBytesPerHost, "the host has sent its bytes")
+		return false, w.skipHost(v, RulePagesPerHost, "the host has its pages")
+	case policy.HostBytesFull:
+		return false, w.skipHost(v, RuleBytesPerHost, "the host has sent its bytes")
 	case policy.DomainIsFull:
-		return false, w.shed(v, RulePagesPerDomain, traps.TooMany(w.domain, w.visits.cfg.PagesPerDomain, "pages"))
+		return false, w.skipHost(v, RulePagesPerDomain, traps.TooMany(w.domain, w.visits.cfg.PagesPerDomain, "pages"))
 	}
 	w.granted = true
 	return true, nil
 }
 
-// turn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
+// awaitTurn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
 // visit is over.
-func (w *worker) turn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
+func (w *worker) awaitTurn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
 	addr, err := w.visits.fetcher.Resolve(ctx, u.Hostname(), u.Port())
 	if err == nil && !w.visits.frontier.Reserve(v, addr) {
-		w.giveBack(v)
+		w.returnQuota(v)
 		return false
 	}
 	if w.visits.limits.rate.Wait(ctx) != nil {
-		w.giveBack(v)
+		w.returnQuota(v)
 		w.visits.frontier.Postpone(v, 0)
 		return false
 	}
-	return w.may(v)
+	return w.checkPermit(v)
 }
 
 // fetch makes the exchange and ends the visit with what it brought.
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.visits.cfg.Now()
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: w.visits.roots.trusts(u), Arrives: w.answer.receive}
+	req := fetch.Request{URL: v.URL, Trusted: w.visits.scopeSeeds.trusts(u), OnArrival: w.answer.takeBuffers}
 	w.override(&req, u)
 	if v.Kind == page.Sitemap {
 		req.MaxBody = w.visits.cfg.MaxSitemap
 	}
-	if err := w.revisit.recall(v, &req); err != nil {
+	if err := w.revisit.makeConditional(v, &req); err != nil {
 		return err
 	}
-	if ok, err := w.askRequest(v, &req); err != nil || !ok {
+	if ok, err := w.runRequestHook(v, &req); err != nil || !ok {
 		return err
 	}
-	asked := w.visits.hops.jar.Now()
+	asked := w.visits.hops.jar.LastRevision()
 	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp)
-	if !w.visits.feed.scoped(ctx) { // nor will it be in this run: the answer's links cannot be judged
-		w.giveBack(v)
+	if !w.visits.feed.awaitScope(ctx) { // nor will it be in this run: the answer's links cannot be judged
+		w.returnQuota(v)
 		w.visits.frontier.Postpone(v, 0)
 		return nil
 	}
@@ -199,32 +199,32 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 		if out {
-			return w.visitAnew(v, rec, fate)
+			return w.retryLogin(v, rec, fate)
 		}
-		switch hop, to := w.followCookie(v, u, asked); hop {
-		case again:
-			return w.askAgain(v, fate)
-		case back:
-			w.batch.again = append(w.batch.again, child(&v.Item, &page.Link{URL: to.String(), Kind: page.Redirect}))
+		switch hop, to := w.classifyRedirect(v, u, asked); hop {
+		case repeatURL:
+			return w.repeatVisit(v, fate)
+		case repeatSource:
+			w.batch.refetch = append(w.batch.refetch, child(&v.Item, &page.Link{URL: to.String(), Kind: page.Redirect}))
 		}
 	}
 	if answered && !w.revisit.unmodified() {
 		switch err := w.reader.read(ctx, rec, &v.Item); {
-		case errors.Is(err, errNoTime):
+		case errors.Is(err, errNoSlot):
 			return w.retry(v, rec, w.visits.outcomes.judge(ctx, v, rec, &w.answer.resp, context.Canceled, visit.Judge))
 		case err != nil:
 			return err
 		}
 	}
-	full := w.granted && w.visits.limits.quota.Settle(item.HostOfSlice(v.Host), w.domain, answered && w.reader.vetoed == "")
+	full := w.granted && w.visits.limits.quota.Finish(item.HostOfSlice(v.Host), w.domain, answered && w.reader.vetoed == "")
 	w.granted = false
 	if rec.Failure, rec.Detail = fate.Failure, fate.Detail; !answered {
 		return w.fail(v, rec, fate)
 	}
 	if w.reader.vetoed != "" {
-		return w.drop(v, w.reader.vetoed, fate)
+		return w.dropPage(v, w.reader.vetoed, fate)
 	}
-	if was := &w.revisit.was; w.revisit.unmodified() { // the earlier record still holds
+	if was := &w.revisit.before; w.revisit.unmodified() { // the earlier record still holds
 		rec.Digest, rec.Content, rec.Revisit = was.Digest, was.Content, was.body
 	}
 	if err := w.finish(rec, v); err != nil {
@@ -238,7 +238,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
-	rec.Recrawl = w.revisit.found(rec, v)
+	rec.Recrawl = w.revisit.result(rec, v)
 	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: item.HostOfSlice(v.Host), Failure: string(rec.Failure), Took: rec.Took,
 		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
 	d.Meta = w.revisit.plan(v, rec.Recrawl)
@@ -251,16 +251,16 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 		if rec.Page != nil {
 			d.Visit.Type, d.Visit.LinksCut = rec.Page.Type, rec.Page.LinksCut != ""
 		}
-		w.revisit.learn(&d.Meta, rec)
+		w.revisit.fillMeta(&d.Meta, rec)
 	}
-	w.batch.item, w.batch.settles, w.batch.ranks.ends = &v.Item, rec.URL, w.batch.ranks.of
+	w.batch.item, w.batch.visitURL, w.batch.ranks.last = &v.Item, rec.URL, w.batch.ranks.ofPage
 	rec.Importance = w.reader.ranks.importance(rec.URL, int32(rec.Depth))
 	w.batch.records, w.batch.done = append(w.batch.records, rec), append(w.batch.done, d)
 	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
-	w.answer.leaveSlot()
+	w.answer.releaseTurn()
 	w.visits.listener.Visited(rec)
-	w.answer.clear() // who waits for the frontier's lock would keep it from the next, who would make another
+	w.answer.returnSlot() // who waits for the frontier's lock would keep it from the next, who would make another
 	return nil
 }

@@ -15,23 +15,23 @@ type Vitals struct {
 	Failures map[string]int64 // attempts since then that brought no answer, by kind
 	Failure  string           // the last of them, in words
 
-	Paused     bool
-	DiskFull   bool
-	DiskFree   uint64 // bytes, when it was looked last
-	DiskWant   uint64 // bytes that it must have left
-	OutboxFull bool
-	Checking   bool // a checkpoint, or a snapshot, is being made
+	Paused        bool
+	DiskFull      bool
+	DiskFree      uint64 // bytes, when it was looked last
+	DiskMin       uint64 // bytes that it must have left
+	OutboxFull    bool
+	Checkpointing bool // a checkpoint, or a snapshot, is being made
 }
 
 // Vitals are those of now.
 func (e *Engine) Vitals() Vitals {
 	v := Vitals{Paused: e.holds.pause.shut(), OutboxFull: e.holds.outgoing.full.shut(), DiskFull: e.holds.disk.full.shut(),
-		DiskWant: e.holds.disk.least}
+		DiskMin: e.holds.disk.minFree}
 	e.holds.disk.mu.Lock()
-	v.DiskFree = e.holds.disk.left
+	v.DiskFree = e.holds.disk.lastFree
 	e.holds.disk.mu.Unlock()
-	if v.Checking = !e.Checkpoints.checking.TryLock(); !v.Checking {
-		e.Checkpoints.checking.Unlock()
+	if v.Checkpointing = !e.Checkpoints.busy.TryLock(); !v.Checkpointing {
+		e.Checkpoints.busy.Unlock()
 	}
 	v.Answered, v.Failures, v.Failure = e.runner.visits.outcomes.attempts.since()
 	return v
@@ -45,8 +45,8 @@ type attempts struct {
 	last     string
 }
 
-// note takes an exchange in.
-func (a *attempts) note(now time.Time, f *visitOutcome) {
+// record takes an exchange in.
+func (a *attempts) record(now time.Time, f *visitOutcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {

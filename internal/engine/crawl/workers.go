@@ -33,7 +33,7 @@ type batchPool struct {
 // maxFreeBuffers bounds the buffers kept for reuse, to about as many as pages are read and committed at once.
 const maxFreeBuffers = 32
 
-// take returns an empty batch with buffers.
+// takeReady returns an empty batch with buffers.
 func (p *batchPool) take() *batch {
 	p.mu.Lock()
 	b := new(batch)
@@ -45,7 +45,7 @@ func (p *batchPool) take() *batch {
 	return b
 }
 
-// put gives a batch back that take returned.
+// commit gives a batch back that take returned.
 func (p *batchPool) put(b *batch) {
 	p.putBuffers(b)
 	p.mu.Lock()
@@ -80,11 +80,11 @@ func (p *batchPool) putBuffers(b *batch) {
 
 // visiting is a visit under way.
 type visiting struct {
-	host, asks string
-	over       chan struct{}
+	host, politenessHost string
+	over                 chan struct{}
 }
 
-// take takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at
+// takeReady takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at
 // once.
 func (p *workerPool) take() *worker {
 	p.mu.Lock()
@@ -98,8 +98,8 @@ func (p *workerPool) take() *worker {
 	return w
 }
 
-// rest takes a worker back whose visit is over.
-func (p *workerPool) rest(w *worker) {
+// commit takes a worker back whose visit is over.
+func (p *workerPool) put(w *worker) {
 	p.buffers.putBuffers(&w.batch)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *workerPool) busy(hosts []string) map[string]<-chan struct{} {
 		busy[host] = nil
 	}
 	p.matching(func(v visiting) bool {
-		for _, host := range []string{v.host, v.asks} {
+		for _, host := range []string{v.host, v.politenessHost} {
 			if _, wanted := busy[host]; wanted {
 				busy[host] = v.over
 			}
@@ -153,26 +153,26 @@ func (p *workerPool) busy(hosts []string) map[string]<-chan struct{} {
 
 // visits are the parts that all workers use.
 type visits struct {
-	cfg       *Config
-	fetcher   visit.Fetcher
-	header    func(trusted bool) http.Header
-	hooks     Hooks
-	listener  Listener
-	frontier  *frontier.Frontier
-	ledger    *ledger.Ledger
-	known     *known
-	feed      *feed
-	roots     *scopeSeeds
-	admission *admission
-	batches   *batchWriter
-	abandons  *abandoner
-	gate      *robotsGate
-	limits    *limits
-	outcomes  *outcomes
-	permits   *permits
-	hops      *hops
-	logins    *login.Sessions
-	claims    *claims
+	cfg        *Config
+	fetcher    visit.Fetcher
+	header     func(trusted bool) http.Header
+	hooks      Hooks
+	listener   Listener
+	frontier   *frontier.Frontier
+	ledger     *ledger.Ledger
+	known      *known
+	feed       *seedFeed
+	scopeSeeds *scopeSeeds
+	admission  *admission
+	batches    *batchWriter
+	abandons   *abandoner
+	gate       *robotsGate
+	limits     *limits
+	outcomes   *outcomes
+	permits    *permits
+	hops       *hops
+	logins     *login.Sessions
+	claims     *claims
 }
 
 // reading is what workers read answers with.

@@ -23,7 +23,7 @@ func TestWorkersShareLinkBuffers(t *testing.T) {
 		all = append(all, w)
 	}
 	for _, w := range all {
-		p.rest(w)
+		p.put(w)
 		if cap(w.batch.cands) > 0 || cap(w.batch.urls) > 0 {
 			t.Fatal("an idle worker has buffers")
 		}
@@ -48,11 +48,11 @@ func TestBatchPoolTakesTheBatchUsedLast(t *testing.T) {
 	var p batchPool
 	first, second := p.take(), p.take()
 	first.cands = append(first.cands, entry.Candidate{Host: "a.test"})
-	first.links, first.settles = 1, "http://a.test/"
+	first.links, first.visitURL = 1, "http://a.test/"
 	p.put(second)
 	p.put(first)
 	b := p.take()
-	if b != first || !b.empty() || b.links != 0 || b.settles != "" || cap(b.cands) == 0 || len(p.free) != 0 {
+	if b != first || !b.empty() || b.links != 0 || b.visitURL != "" || cap(b.cands) == 0 || len(p.free) != 0 {
 		t.Errorf("got batch %+v, %d buffers left", b, len(p.free))
 	}
 }

@@ -62,7 +62,7 @@ func (r *skipReports) writeDeferred(ctx context.Context) error {
 			if state == seen.Deferred && !met[urls[i]] {
 				part, met[urls[i]] = append(part, skips[i]), true
 			}
-			if len(part) == maxKept || i == len(states)-1 {
+			if len(part) == maxBatchLinks || i == len(states)-1 {
 				if err := put(part, ends[i]); err != nil {
 					return err
 				}
@@ -94,7 +94,7 @@ type deferredURLs struct {
 // reportFiltered writes the skips of filtered URLs that were undecided when the last process ended, and are new without
 // a merge.
 func (r *skipReports) reportFiltered() error {
-	for part := range slices.Chunk(r.filtered, maxKept) {
+	for part := range slices.Chunk(r.filtered, maxBatchLinks) {
 		var b batch
 		for i := range part {
 			r.admission.route(&b, &part[i])

@@ -31,7 +31,7 @@ func Read(data []byte, f func(c entry.Candidate, written []byte)) error {
 		rest := d.Rest[size+int(n):]
 		d.Rest = link
 		c := d.Candidate()
-		if !d.Whole() || !isWhole(&c) {
+		if !d.Complete() || !isValid(&c) {
 			return ErrLinks
 		}
 		d.Rest = rest
@@ -43,16 +43,16 @@ func Read(data []byte, f func(c entry.Candidate, written []byte)) error {
 // maxWorth is more than links to a URL are worth that wait for another node.
 const maxWorth = 1 << 30
 
-// IsWhole reports whether an item could be that of a link: Read refuses others.
-func IsWhole(it *item.Item) bool { return isWhole(&entry.Candidate{Host: it.Host(), Item: *it}) }
+// IsValid reports whether an item could be that of a link: Read refuses others.
+func IsValid(it *item.Item) bool { return isValid(&entry.Candidate{Host: it.Host(), Item: *it}) }
 
-// isWhole reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not
+// isValid reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not
 // waited anywhere yet.
-func isWhole(c *entry.Candidate) bool {
+func isValid(c *entry.Candidate) bool {
 	u, err := weburl.Parse(c.Item.URL)
 	it := c.Item
-	it.Again = false // its record was lost with another node, perhaps
-	return err == nil && u.String() == c.Item.URL && (!u.Web() || u.Host() == c.Host) && it.IsNew() &&
+	it.Refetch = false // its record was lost with another node, perhaps
+	return err == nil && u.String() == c.Item.URL && (!u.IsHTTP() || u.Host() == c.Host) && it.IsNew() &&
 		c.Worth >= -maxWorth && c.Worth <= maxWorth &&
 		c.Item.Depth >= 0 && len(c.Item.Path) <= entry.MaxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)
 }

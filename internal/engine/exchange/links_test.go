@@ -13,7 +13,7 @@ func TestIsWhole(t *testing.T) {
 		want bool
 	}{
 		{item.Item{URL: "http://a.test/1"}, true},
-		{item.Item{URL: "https://a.test:8443/1?b", Again: true, Losses: 2, Depth: 3}, true},
+		{item.Item{URL: "https://a.test:8443/1?b", Refetch: true, Refetches: 2, Depth: 3}, true},
 		{item.Item{}, false},
 		{item.Item{URL: "http://A.test/1"}, false},
 		{item.Item{URL: "http://a.test/b/../1"}, false},
@@ -21,7 +21,7 @@ func TestIsWhole(t *testing.T) {
 		{item.Item{URL: "http://a.test/1", Tries: 1}, false},
 		{item.Item{URL: "http://a.test/robots.txt", Robots: "http://a.test"}, false},
 	} {
-		if is := IsWhole(&c.it); is != c.want {
+		if is := IsValid(&c.it); is != c.want {
 			t.Errorf("%+v is whole: %v", c.it, is)
 		}
 	}

@@ -22,13 +22,13 @@ import (
 
 // A Config says how an Outbox works.
 type Config struct {
-	Links  member.OutboxConfig
-	Most   int64           // bytes, beyond which workers are to wait
-	Hold   func(hold bool) // is told whether they are; called with a lock of the outbox held
-	Depths bool            // a link that lies nearer than an earlier one is news
-	Pages  bool            // links are counted for the pages that have them: see Page
-	Slices *item.Slices    // that hosts are cut into, each with an owner of its own; nil: into one
-	Ledger *ledger.Ledger
+	Links    member.OutboxConfig
+	MaxBytes int64           // bytes, beyond which workers are to wait
+	Hold     func(hold bool) // is told whether they are; called with a lock of the outbox held
+	Depths   bool            // a link that lies nearer than an earlier one is news
+	Pages    bool            // links are counted for the pages that have them: see Page
+	Slices   *item.Slices    // that hosts are cut into, each with an owner of its own; nil: into one
+	Ledger   *ledger.Ledger
 }
 
 // An Outbox is what a node has found and others are to fetch. What is put there is in the journal's same batch as
@@ -65,13 +65,13 @@ func New(cfg Config, left entry.Links) *Outbox {
 		if c := d.Candidate(); !d.Bad && frontier.Belongs(c.Host, c.Item.URL) {
 			o.box.Restore(n, o.hostIn(left[n], c.Item.URL), left[n])
 			if c.Rule != "" {
-				o.box.Idle(n)
+				o.box.SetFiltered(n)
 			}
-			o.pages.last = n
+			o.pages.lastEarlier = n
 		}
 	}
 	o.pages.earlier = o.box.Len()
-	o.weigh()
+	o.updateHold()
 	return o
 }
 
@@ -84,12 +84,12 @@ func (o *Outbox) hostIn(link, url string) string {
 	return item.HostOf(link[strings.Index(link, url):][:len(url)])
 }
 
-// weigh holds workers back, or no longer. The caller holds mu.
-func (o *Outbox) weigh() { o.cfg.Hold(o.box.Bytes()+o.pages.bytes() > o.cfg.Most) }
+// updateHold holds workers back, or no longer. The caller holds mu.
+func (o *Outbox) updateHold() { o.cfg.Hold(o.box.Bytes()+o.pages.bytes() > o.cfg.MaxBytes) }
 
-// news reports whether a candidate says more than what was sent before, and if not, what that was. It is exact but for
+// isNews reports whether a candidate says more than what was sent before, and if not, what that was. It is exact but for
 // 128 bits of hashes that nobody can choose; the caller holds mu.
-func (o *Outbox) news(c *entry.Candidate) (k [2]uint64, was offer, news bool) {
+func (o *Outbox) isNews(c *entry.Candidate) (k [2]uint64, was offer, news bool) {
 	k = [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
 	now := offer{depth: c.Item.Depth, state: entry.StateFor(c.Verdict)}
 	was, known := o.sent.Get(k)
@@ -104,10 +104,10 @@ func (o *Outbox) news(c *entry.Candidate) (k [2]uint64, was offer, news bool) {
 func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	k, sent, news := o.news(c)
-	news = news || c.Item.Again
+	k, sent, news := o.isNews(c)
+	news = news || c.Item.Refetch
 	if c.Worth != 0 && !news {
-		news = !o.add(batch, sent.number, c.Worth)
+		news = !o.addWorth(batch, sent.number, c.Worth)
 	}
 	if news {
 		if c.Worth != 0 && c.Tag == 0 {
@@ -118,25 +118,25 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 		data := string(o.data.Writer)
 		sent.number = o.box.Put(o.hostIn(data, c.Item.URL), data)
 		if c.Rule != "" {
-			o.box.Idle(sent.number)
+			o.box.SetFiltered(sent.number)
 		}
-		if !c.Item.Again {
+		if !c.Item.Refetch {
 			o.sent.Put(k, sent)
 		}
 		batch.Outgoing(sent.number, data)
 	}
 	if page != nil {
 		if _, waits := o.box.Data(sent.number); waits {
-			o.pages.wait(sent.number, page)
+			o.pages.add(sent.number, page)
 		}
 	}
 	if news || page != nil {
-		o.weigh()
+		o.updateHold()
 	}
 }
 
-// add adds to what a link is worth that waits to be sent, and was in no batch yet; false if there is none.
-func (o *Outbox) add(batch *entry.Encoder, number uint64, worth float32) bool {
+// addWorth adds to what a link is worth that waits to be sent, and was in no batch yet; false if there is none.
+func (o *Outbox) addWorth(batch *entry.Encoder, number uint64, worth float32) bool {
 	data, waits := o.box.Data(number)
 	if !waits {
 		return false
@@ -168,7 +168,7 @@ func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, 
 // journalled the others.
 func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
 	for _, p := range o.answered(from, batch, refused, now) {
-		p.less()
+		p.release()
 	}
 }
 
@@ -180,10 +180,10 @@ func (o *Outbox) answered(from strategy.Node, batch uint64, refused []int, now t
 	for _, r := range o.box.Answered(from, batch, refused, now) {
 		enc.Delivered(r.First, r.Last)
 		if o.cfg.Pages {
-			less = o.pages.taken(r, less)
+			less = o.pages.remove(r, less)
 		}
 	}
-	o.weigh()
+	o.updateHold()
 	o.cfg.Ledger.Enqueue(enc.Writer)
 	return less
 }
@@ -195,7 +195,7 @@ func (o *Outbox) Wanted() (hosts []string, links []int) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.box.Wanted()
+	return o.box.Unrouted()
 }
 
 // Waiting is how many links to a host wait until it is known whose it is.
@@ -205,7 +205,7 @@ func (o *Outbox) Waiting(host string) int {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.box.Waiting(host)
+	return o.box.Deferred(host)
 }
 
 // Want has Wanted name a host that others take for this node's.
@@ -215,7 +215,7 @@ func (o *Outbox) Want(host string) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.box.Want(host)
+	o.box.AddUnrouted(host)
 }
 
 // Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them
@@ -226,7 +226,7 @@ func (o *Outbox) Wake(hosts []string) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.box.Wake(hosts)
+	o.box.RetryDeferred(hosts)
 }
 
 // Size is how many links wait, and the memory that they take, about.

@@ -19,7 +19,7 @@ func newOutbox(left ...string) *Outbox {
 		enc.Candidate(linkTo(url))
 		links[uint64(3*i+1)] = string(enc.Writer)
 	}
-	return New(Config{Most: 1 << 20, Hold: func(bool) {}, Pages: true,
+	return New(Config{MaxBytes: 1 << 20, Hold: func(bool) {}, Pages: true,
 		Ledger: ledger.New(ledger.Config{Begin: entry.AppendTime, Now: time.Now})}, links)
 }
 
@@ -69,8 +69,8 @@ func TestAPageIsOverWhenItsLinksAreTaken(t *testing.T) {
 	}
 	o.Put(&enc, linkTo("http://a/"), two)
 	o.Put(&enc, linkTo("http://c/"), nil)
-	if links, _ := o.Size(); links != 3 || !one.Waits() || !two.Waits() || three.Waits() {
-		t.Errorf("%d links; %v, %v, %v", links, one.Waits(), two.Waits(), three.Waits())
+	if links, _ := o.Size(); links != 3 || !one.HasLinks() || !two.HasLinks() || three.HasLinks() {
+		t.Errorf("%d links; %v, %v, %v", links, one.HasLinks(), two.HasLinks(), three.HasLinks())
 	}
 	three.Close()
 	two.Close()
@@ -88,15 +88,15 @@ func TestAPageIsOverWhenItsLinksAreTaken(t *testing.T) {
 	o.Put(&enc, linkTo("http://a/"), four)
 	four.Close()
 	over.want(t, "four", "one", "three", "two")
-	if len(o.pages.of) > 0 || !o.Empty() {
-		t.Errorf("%v are kept of pages", o.pages.of)
+	if len(o.pages.byLink) > 0 || !o.Empty() {
+		t.Errorf("%v are kept of pages", o.pages.byLink)
 	}
 }
 
 // TestPagesHoldWorkersBack: as many that wait for one link do, until it is taken.
 func TestPagesHoldWorkersBack(t *testing.T) {
 	o, over, held := newOutbox(), book{}, false
-	o.cfg.Most, o.cfg.Hold = 10<<10, func(hold bool) { held = hold }
+	o.cfg.MaxBytes, o.cfg.Hold = 10<<10, func(hold bool) { held = hold }
 	var enc entry.Encoder
 	for range 100 {
 		if held {
@@ -106,10 +106,10 @@ func TestPagesHoldWorkersBack(t *testing.T) {
 		o.Put(&enc, linkTo("http://a/"), p)
 		p.Close()
 	}
-	if n := len(o.pages.of[1]); !held || n < 50 || n == 100 {
+	if n := len(o.pages.byLink[1]); !held || n < 50 || n == 100 {
 		t.Errorf("held back: %v, with %d pages", held, n)
 	}
-	n := len(o.pages.of[1])
+	n := len(o.pages.byLink[1])
 	take(t, o)
 	if held || len(over) != n || o.pages.bytes() != 0 {
 		t.Errorf("held back: %v, %d pages are over, %d bytes", held, len(over), o.pages.bytes())

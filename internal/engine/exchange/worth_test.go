@@ -26,10 +26,10 @@ func (j journalled) Outgoing(number uint64, link string) { j.links[number] = lin
 
 func worthOutbox() *Outbox {
 	keep := func(b []byte) []byte { return b }
-	l := ledger.New(ledger.Config{Journal: journal.Discard, Every: time.Hour, Room: 1 << 20, Now: time.Now,
+	l := ledger.New(ledger.Config{Journal: journal.Discard, Every: time.Hour, MaxPending: 1 << 20, Now: time.Now,
 		Begin: func(b []byte, _ time.Time) []byte { return b }, Extra: keep,
 		Mark: func(b []byte, _ store.Mark) []byte { return b }})
-	return New(Config{Ledger: l, Most: 1 << 30, Hold: func(bool) {}}, nil)
+	return New(Config{Ledger: l, MaxBytes: 1 << 30, Hold: func(bool) {}}, nil)
 }
 
 func toOther(string) (strategy.Node, bool) { return "other", true }
@@ -61,7 +61,7 @@ func TestALinkIsSentForWhatItAdds(t *testing.T) {
 	}
 	put(-2)
 	kept := entry.Links{}
-	if err := entry.Read(enc.Writer, journalled{entry.Nobody(), kept}); err != nil || len(kept) != 1 {
+	if err := entry.Read(enc.Writer, journalled{entry.NopReader(), kept}); err != nil || len(kept) != 1 {
 		t.Fatalf("%d links are journalled: %v", len(kept), err)
 	}
 	again := New(o.cfg, kept)
@@ -88,7 +88,7 @@ func TestWhatComesTwiceIsKnown(t *testing.T) {
 		o.Put(&enc, &entry.Candidate{Host: "a.test", Worth: 1, Item: item.Item{URL: url, Kind: page.Anchor}}, nil)
 	}
 	kept := entry.Links{}
-	if err := entry.Read(enc.Writer, journalled{entry.Nobody(), kept}); err != nil {
+	if err := entry.Read(enc.Writer, journalled{entry.NopReader(), kept}); err != nil {
 		t.Fatal(err)
 	}
 	var all [][]uint32

@@ -14,8 +14,8 @@ import (
 // An Account is what is said and counted of a filter, and what it does not answer for.
 type Account struct {
 	name     string
-	standard Default
-	says     *limiter
+	fallback Default
+	log      *limiter
 
 	mu     sync.Mutex // guards counts
 	counts stats.FilterCounts
@@ -23,9 +23,9 @@ type Account struct {
 
 // NewAccount is that of a filter which begins.
 func NewAccount(cfg *Config) *Account {
-	a := &Account{name: cmp.Or(cfg.Name, Plain(cfg.Command, maxName)), standard: cfg.Default, says: newLimiter(cfg.Log)}
-	if a.standard == "" {
-		a.standard = Stop
+	a := &Account{name: cmp.Or(cfg.Name, Plain(cfg.Command, maxName)), fallback: cfg.Default, log: newLimiter(cfg.Log)}
+	if a.fallback == "" {
+		a.fallback = Stop
 	}
 	a.counts = stats.FilterCounts{Filter: a.name, Points: map[string]*stats.FilterPoint{}}
 	return a
@@ -51,7 +51,7 @@ func (a *Account) Name() string { return a.name }
 // Say passes on what the filter says.
 func (a *Account) Say(line string) { a.say("says: " + line) }
 
-func (a *Account) say(what string) { a.says.say("filter " + a.name + " " + what) }
+func (a *Account) say(what string) { a.log.say("filter " + a.name + " " + what) }
 
 // An UnansweredError is a question that a filter has not answered.
 type UnansweredError struct {
@@ -73,12 +73,12 @@ func (a *Account) Unanswered(q *Question, asked string, why error) (Answer, erro
 	a.point(q.Point).Unanswered++
 	a.mu.Unlock()
 	err := &UnansweredError{a.name, q.Point, Plain(q.URL, MaxReason), asked, why}
-	switch a.standard {
+	switch a.fallback {
 	case Keep:
-		a.says.say(err.Error() + " (kept)")
+		a.log.say(err.Error() + " (kept)")
 		return Answer{}, nil
 	case Drop:
-		a.says.say(err.Error() + " (dropped)")
+		a.log.say(err.Error() + " (dropped)")
 		return Answer{Drop: Plain("no answer: "+why.Error(), MaxReason)}, nil
 	}
 	return Answer{}, advice.With(err, remedy(why)+"kumo check filter COMMAND URL shows what it answers. Nothing is lost: "+
@@ -90,7 +90,7 @@ func remedy(why error) string {
 	switch {
 	case errors.Is(why, errNotJSON):
 		return "a program writes nothing but answers to standard output; what is for people goes to standard error. "
-	case errors.Is(why, errLate):
+	case errors.Is(why, errTimeout):
 		return "a program flushes each line that it writes; for a slow one there is --filter-timeout. "
 	}
 	return ""
@@ -105,8 +105,8 @@ func (a *Account) point(name string) *stats.FilterPoint {
 	return p
 }
 
-// Answered counts an answer, the default's among them.
-func (a *Account) Answered(point string, answer *Answer) {
+// CountAnswer counts an answer, the default's among them.
+func (a *Account) CountAnswer(point string, answer *Answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.point(point)
@@ -118,14 +118,14 @@ func (a *Account) Answered(point string, answer *Answer) {
 	}
 }
 
-// Trouble counts what has gone wrong with the filter.
-func (a *Account) Trouble(err error) {
+// CountFailure counts what has gone wrong with the filter.
+func (a *Account) CountFailure(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case errors.Is(err, errLate):
+	case errors.Is(err, errTimeout):
 		a.counts.Late++
-	case errors.Is(err, ErrNonsense):
+	case errors.Is(err, ErrInvalidAnswer):
 		a.counts.Nonsense++
 	default:
 		a.counts.Crashed++
@@ -133,19 +133,19 @@ func (a *Account) Trouble(err error) {
 	a.counts.Trouble = Plain(err.Error(), MaxReason)
 }
 
-// Counts are those of this run, and of those that GoOn was told.
+// Counts are those of this run, and of those that Resume was told.
 func (a *Account) Counts() stats.FilterCounts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.counts.Clone()
 }
 
-// GoOn counts on from what an earlier run has counted.
-func (a *Account) GoOn(was stats.FilterCounts) {
+// Resume counts on from what an earlier run has counted.
+func (a *Account) Resume(was stats.FilterCounts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.counts.Add(was)
 }
 
-// Settle says what was held back of what the filter said.
-func (a *Account) Settle() { a.says.close() }
+// FlushLog says what was held back of what the filter said.
+func (a *Account) FlushLog() { a.log.close() }

@@ -37,8 +37,8 @@ func CheckCommand(command string) error {
 	return nil
 }
 
-// begin starts a program as a process in a group of its own. What it writes to standard error is heard line by line.
-func begin(words []string, cfg *Config, hear func(string)) (*process, error) {
+// startCommand starts a program as a process in a group of its own. What it writes to standard error is heard line by line.
+func startCommand(words []string, cfg *Config, hear func(string)) (*process, error) {
 	pipes, err := openPipes()
 	if err != nil {
 		return nil, err
@@ -46,32 +46,32 @@ func begin(words []string, cfg *Config, hear func(string)) (*process, error) {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env, cmd.SysProcAttr = cfg.Env, attributes()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.in.r, pipes.out.w, pipes.err.w
-	c := &child{cmd: cmd, pipes: pipes, hear: hear, done: make(chan struct{})}
+	c := &child{cmd: cmd, pipes: pipes, onLine: hear, done: make(chan struct{})}
 	started := make(chan error)
-	go c.live(cfg.Memory, started)
+	go c.run(cfg.Memory, started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	return &process{in: pipes.in.w, out: bufio.NewReaderSize(pipes.out.r, 64<<10), end: c.kill, done: c.done,
-		how: func() string { return c.how }}, nil
+	return &process{in: pipes.in.w, out: bufio.NewReaderSize(pipes.out.r, 64<<10), killAll: c.kill, done: c.done,
+		exitState: func() string { return c.exitState }}, nil
 }
 
 // A child is a process that was started here.
 type child struct {
-	cmd   *exec.Cmd
-	pipes *pipes
-	hear  func(string)
-	done  chan struct{}
-	how   string // it ended
+	cmd       *exec.Cmd
+	pipes     *pipes
+	onLine    func(string)
+	done      chan struct{}
+	exitState string // it ended
 
-	mu    sync.Mutex
-	ended bool // so that its group's number may be another's
-	said  []string
+	mu        sync.Mutex
+	ended     bool // so that its group's number may be another's
+	lastLines []string
 }
 
-// live is a child's life. Its thread is its own, as a system that ends a child with its parent means the parent's
+// run is a child's life. Its thread is its own, as a system that ends a child with its parent means the parent's
 // thread.
-func (c *child) live(memory int64, started chan<- error) {
+func (c *child) run(memory int64, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := c.cmd.Start()
@@ -89,11 +89,11 @@ func (c *child) live(memory int64, started chan<- error) {
 	heard := make(chan struct{})
 	go func() { defer close(heard); c.listen() }()
 	if awaitExit(c.cmd.Process.Pid) {
-		c.bury()
+		c.reap()
 		err = c.cmd.Wait()
 	} else {
 		err = c.cmd.Wait()
-		c.bury()
+		c.reap()
 	}
 	late := time.NewTimer(patience)
 	select {
@@ -103,13 +103,13 @@ func (c *child) live(memory int64, started chan<- error) {
 		<-heard
 	}
 	late.Stop()
-	c.how = c.describe(err)
+	c.exitState = c.describe(err)
 	close(c.done)
 	time.AfterFunc(patience, c.pipes.closeOurs) // until then its answers are read
 }
 
-// bury kills what children the process has left, and nothing afterwards.
-func (c *child) bury() {
+// reap kills what children the process has left, and nothing afterwards.
+func (c *child) reap() {
 	c.kill()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +125,7 @@ func (c *child) kill() {
 	}
 }
 
-const kept = 3 // last lines that say why a process ended
+const keptLines = 3 // last lines that say why a process ended
 
 // listen reads standard error. Of a line that is too long the rest is dropped.
 func (c *child) listen() {
@@ -135,9 +135,9 @@ func (c *child) listen() {
 		part, err := r.ReadSlice('\n')
 		if line := strings.TrimRight(Plain(strings.TrimRight(string(part), "\r\n"), MaxHeard), " "); line != "" && !rest {
 			c.mu.Lock()
-			c.said = append(c.said[max(0, len(c.said)-kept+1):], line)
+			c.lastLines = append(c.lastLines[max(0, len(c.lastLines)-keptLines+1):], line)
 			c.mu.Unlock()
-			c.hear(line)
+			c.onLine(line)
 		}
 		if rest = errors.Is(err, bufio.ErrBufferFull); err != nil && !rest {
 			return
@@ -152,8 +152,8 @@ func (c *child) describe(err error) string {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.said) > 0 {
-		how += "; its last words: " + strings.Join(c.said, " | ")
+	if len(c.lastLines) > 0 {
+		how += "; its last words: " + strings.Join(c.lastLines, " | ")
 	}
 	return how
 }

@@ -42,7 +42,7 @@ type Config struct {
 	Default Default
 	Env     []string // of the process; see Environ
 	Log     func(string)
-	// says what is wrong with an answer for who asked, beyond its form; nil: nothing
+	// log what is wrong with an answer for who asked, beyond its form; nil: nothing
 	Check func(point string, a *Answer) error
 
 	start func() (*process, error) // in place of the command
@@ -69,30 +69,30 @@ const DefaultTimeout = 10 * time.Second
 const DefaultMemory = 4e9
 
 const (
-	helloTime  = 30 * time.Second // for a program's first line
-	firstPause = 100 * time.Millisecond
-	lastPause  = 30 * time.Second
-	goodRun    = 20              // answers after which a process counts as one that works
-	maxWait    = time.Second     // longest pause that questions wait for
-	maxAhead   = 256             // questions at a process
-	parting    = 3 * time.Second // for visits that are under way when a crawl is to end
-	aheadShare = 8               // of the time for an answer is what may wait at a process
+	helloTimeout   = 30 * time.Second // for a program's first line
+	firstPause     = 100 * time.Millisecond
+	lastPause      = 30 * time.Second
+	minGoodAnswers = 20              // answers after which a process counts as one that works
+	maxWait        = time.Second     // longest pause that questions wait for
+	maxQueued      = 256             // questions at a process
+	stopDelay      = 3 * time.Second // for visits that are under way when a crawl is to end
+	queueShare     = 8               // of the time for an answer is what may wait at a process
 )
 
 // A Pool asks a program.
 type Pool struct {
 	*Account
-	cfg    Config
-	choice Choice
-	ctx    context.Context
-	end    context.CancelCauseFunc // the cause is the error of all questions from then on
-	closed chan struct{}
-	parts  sync.WaitGroup // processes, and who answers once they are gone
-	alive  atomic.Int32
-	usable atomic.Int32 // processes that run or start, or will after a pause of at most maxWait
-	fresh  queue        // of calls
-	again  queue        // that one process has not answered
-	room   chan struct{}
+	cfg        Config
+	choice     Choice
+	ctx        context.Context
+	end        context.CancelCauseFunc // the cause is the error of all questions from then on
+	closed     chan struct{}
+	goroutines sync.WaitGroup // processes, and who answers once they are gone
+	alive      atomic.Int32
+	usable     atomic.Int32 // processes that run or start, or will after a pause of at most maxWait
+	fresh      queue        // of calls
+	retries    queue        // that one process has not answered
+	room       chan struct{}
 }
 
 // A call is a question on its way. Its answer, or error, is there when its group is done.
@@ -110,7 +110,7 @@ type call struct {
 // ctx ends, programs are asked for some seconds more, so that visits that are under way have their end; then Ask
 // returns an error that is context.Canceled.
 func Open(ctx context.Context, cfg Config) (*Pool, error) {
-	p := &Pool{Account: NewAccount(&cfg), cfg: cfg, fresh: newQueue(), again: newQueue()}
+	p := &Pool{Account: NewAccount(&cfg), cfg: cfg, fresh: newQueue(), retries: newQueue()}
 	if p.cfg.Procs <= 0 {
 		p.cfg.Procs = runtime.GOMAXPROCS(0)
 	}
@@ -125,31 +125,31 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 		if words, err = find(words); err != nil {
 			return nil, advice.Usage("filter %s: %w", p.name, err)
 		}
-		p.cfg.start = func() (*process, error) { return begin(words, &p.cfg, p.Say) }
+		p.cfg.start = func() (*process, error) { return startCommand(words, &p.cfg, p.Say) }
 	}
-	p.room, p.closed = make(chan struct{}, p.cfg.Procs*maxAhead), make(chan struct{})
+	p.room, p.closed = make(chan struct{}, p.cfg.Procs*maxQueued), make(chan struct{})
 	p.ctx, p.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	halt := context.AfterFunc(ctx, func() { p.end(errEnds) })
+	halt := context.AfterFunc(ctx, func() { p.end(errClosed) })
 	first, err := p.begin(&p.choice)
 	halt()
 	if ctx.Err() != nil {
-		p.end(errEnds)
+		p.end(errClosed)
 		if err == nil {
 			first.stop(0)
 		}
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		p.end(errEnds)
+		p.end(errClosed)
 		return nil, advice.Usage("filter %s cannot be asked: %w", p.name, err)
 	}
 	p.alive.Store(1)
 	p.usable.Store(int32(p.cfg.Procs))
-	p.parts.Go(func() { p.run(first) })
+	p.goroutines.Go(func() { p.run(first) })
 	for range p.cfg.Procs - 1 {
-		p.parts.Go(func() { p.run(nil) })
+		p.goroutines.Go(func() { p.run(nil) })
 	}
-	p.parts.Go(func() { p.refuse(ctx) })
+	p.goroutines.Go(func() { p.drain(ctx) })
 	return p, nil
 }
 
@@ -158,46 +158,46 @@ func (p *Pool) Choice() *Choice { return &p.choice }
 
 // Close ends the processes. Nothing is asked afterwards.
 func (p *Pool) Close() {
-	p.end(errEnds)
+	p.end(errClosed)
 	close(p.closed)
-	p.parts.Wait()
-	p.Settle()
+	p.goroutines.Wait()
+	p.FlushLog()
 }
 
-var errEnds = fmt.Errorf("filters are not asked any more: %w", context.Canceled)
+var errClosed = fmt.Errorf("filters are not asked any more: %w", context.Canceled)
 
 // ended is the error of questions that are asked after the pool's end.
 func (p *Pool) ended() error { return context.Cause(p.ctx) }
 
-// refuse answers in the place of processes from when these are ended.
-func (p *Pool) refuse(ctx context.Context) {
+// drain answers in the place of processes from when these are ended.
+func (p *Pool) drain(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-		late := time.NewTimer(parting)
+		late := time.NewTimer(stopDelay)
 		defer late.Stop()
 		select {
 		case <-late.C:
 		case <-p.ctx.Done():
 		}
-		p.end(errEnds)
+		p.end(errClosed)
 	case <-p.ctx.Done():
 	}
 	for {
-		for _, c := range p.waiting() {
+		for _, c := range p.takeQueued() {
 			p.answer(c, Answer{}, p.ended())
 		}
 		select {
-		case <-p.fresh.some:
-		case <-p.again.some:
+		case <-p.fresh.ready:
+		case <-p.retries.ready:
 		case <-p.closed:
 			return
 		}
 	}
 }
 
-// waiting takes all calls that no process has.
-func (p *Pool) waiting() (all []*call) {
-	for _, q := range []*queue{&p.again, &p.fresh} {
+// takeQueued takes all calls that no process has.
+func (p *Pool) takeQueued() (all []*call) {
+	for _, q := range []*queue{&p.retries, &p.fresh} {
 		for c := q.take(); c != nil; c = q.take() {
 			all = append(all, c)
 		}
@@ -236,19 +236,19 @@ func (p *Pool) Ask(questions []Question) ([]Answer, error) {
 func (p *Pool) answer(c *call, a Answer, err error) {
 	c.answer, c.err = a, err
 	if err == nil {
-		p.Answered(c.question.Point, &a)
+		p.CountAnswer(c.question.Point, &a)
 	}
 	<-p.room
 	c.group.Done()
 }
 
-// fail has calls asked again that a process has not answered, and gives the default to those for which that was the
+// retryOrDefault has calls asked again that a process has not answered, and gives the default to those for which that was the
 // second time; how says how they were asked.
-func (p *Pool) fail(calls []*call, how string, why error) {
+func (p *Pool) retryOrDefault(calls []*call, how string, why error) {
 	for _, c := range calls {
 		if !c.tried {
 			c.tried = true
-			p.again.put(c)
+			p.retries.put(c)
 			continue
 		}
 		p.unanswered(c, how, why)
@@ -290,11 +290,11 @@ func (p *Pool) run(first *process) {
 				return
 			}
 			if err != nil {
-				p.failed(err)
+				p.reportFailure(err)
 				if p.alive.Load() == 0 {
-					p.fail(p.waiting(), "", err)
+					p.retryOrDefault(p.takeQueued(), "", err)
 				}
-				pause = p.rest(pause, err)
+				pause = p.pause(pause, err)
 				continue
 			}
 			p.alive.Add(1)
@@ -308,18 +308,18 @@ func (p *Pool) run(first *process) {
 			}
 			return
 		}
-		p.failed(err)
-		p.fail(left, ", asked twice", err)
-		if answered >= goodRun {
+		p.reportFailure(err)
+		p.retryOrDefault(left, ", asked twice", err)
+		if answered >= minGoodAnswers {
 			pause = 0
 		}
-		pause = p.rest(pause, err)
+		pause = p.pause(pause, err)
 	}
 }
 
-// rest pauses for twice the last pause after a process has failed with err, and returns for how long. No question waits
+// pause pauses for twice the last pause after a process has failed with err, and returns for how long. No question waits
 // longer than maxWait for processes that all pause: it gets the default.
-func (p *Pool) rest(last time.Duration, err error) time.Duration {
+func (p *Pool) pause(last time.Duration, err error) time.Duration {
 	pause := min(max(2*last, firstPause), lastPause)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -327,16 +327,16 @@ func (p *Pool) rest(last time.Duration, err error) time.Duration {
 	if pause > maxWait {
 		p.usable.Add(-1)
 		defer p.usable.Add(1)
-		fresh, again = p.fresh.some, p.again.some
+		fresh, again = p.fresh.ready, p.retries.ready
 	}
 	for {
 		if fresh != nil {
 			if p.usable.Load() > 0 {
 				fresh, again = nil, nil
 				p.fresh.signal() // it may be this call that has received it
-				p.again.signal()
+				p.retries.signal()
 			} else {
-				for _, c := range p.waiting() {
+				for _, c := range p.takeQueued() {
 					p.unanswered(c, "", fmt.Errorf("%w, the last time: %w", errUnreliable, err))
 				}
 			}
@@ -352,19 +352,19 @@ func (p *Pool) rest(last time.Duration, err error) time.Duration {
 	}
 }
 
-// failed counts and logs the failure of a process.
-func (p *Pool) failed(err error) {
-	p.Trouble(err)
+// reportFailure counts and logs the failure of a process.
+func (p *Pool) reportFailure(err error) {
+	p.CountFailure(err)
 	p.say(fmt.Sprintf("failed: %v", err))
 }
 
-// begin starts a process and reads its first line.
+// startCommand starts a process and reads its first line.
 func (p *Pool) begin(c *Choice) (*process, error) {
 	proc, err := p.cfg.start()
 	if err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(helloTime, proc.kill)
+	late := time.AfterFunc(helloTimeout, proc.kill)
 	defer late.Stop()
 	halt := context.AfterFunc(p.ctx, proc.kill)
 	defer halt()
@@ -377,7 +377,7 @@ func (p *Pool) begin(c *Choice) (*process, error) {
 	if err == nil {
 		*c, err = parseChoice(line)
 	} else if !late.Stop() {
-		err = fmt.Errorf("it has not said within %v what it wants to be asked%s", helloTime, proc.unfinished())
+		err = fmt.Errorf("it has not said within %v what it wants to be asked%s", helloTimeout, proc.unfinished())
 	} else {
 		err = fmt.Errorf("it ended before it said what it wants to be asked: %s%s", proc.stop(patience), proc.unfinished())
 	}

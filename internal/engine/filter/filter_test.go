@@ -54,7 +54,7 @@ func starter(programs ...program) func() (*process, error) {
 			end()
 			close(done)
 		}()
-		return &process{in: inW, out: bufio.NewReader(outR), end: end, done: done, how: func() string { return how }}, nil
+		return &process{in: inW, out: bufio.NewReader(outR), killAll: end, done: done, exitState: func() string { return how }}, nil
 	}
 }
 
@@ -469,7 +469,7 @@ func TestNobodyIsHeldUpAtTheEnd(t *testing.T) {
 		stop()
 		begun := time.Now()
 		all.Wait()
-		if took := time.Since(begun); took > parting+patience {
+		if took := time.Since(begun); took > stopDelay+patience {
 			t.Errorf("it took %v", took)
 		}
 		if _, err := p.Ask(questions(3)); !errors.Is(err, context.Canceled) {
@@ -559,7 +559,7 @@ func FuzzAnswers(f *testing.F) {
 			if c, err := parseChoice(line); err == nil && (len(c.Points) == 0 || !c.Asks(c.Points[0])) {
 				t.Errorf("%q is a choice of nothing", line)
 			}
-			if id, is := plainYes(line); is {
+			if id, is := parsePlainYes(line); is {
 				var r reply
 				if err := unmarshal(line, &r); err != nil || r.ID == nil || *r.ID != id {
 					t.Errorf("%q is taken for a yes to %d (%v)", line, id, err)

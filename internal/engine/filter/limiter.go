@@ -14,8 +14,8 @@ type limiter struct {
 
 	rate *rate.Limiter
 
-	mu   sync.Mutex
-	lost int
+	mu      sync.Mutex
+	dropped int
 }
 
 const burst = 20
@@ -31,7 +31,7 @@ func (l *limiter) say(line string) {
 	if !l.rate.Allow() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.lost++
+		l.dropped++
 		return
 	}
 	l.close()
@@ -41,8 +41,8 @@ func (l *limiter) say(line string) {
 // close says what was left out and not said.
 func (l *limiter) close() {
 	l.mu.Lock()
-	lost := l.lost
-	l.lost = 0
+	lost := l.dropped
+	l.dropped = 0
 	l.mu.Unlock()
 	if lost > 0 {
 		l.to(fmt.Sprintf("%d lines of filters were left out", lost))

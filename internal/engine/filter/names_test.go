@@ -19,7 +19,7 @@ func TestFiltersHaveNamesOfTheirOwn(t *testing.T) {
 		t.Errorf("two have the name %q", names[5])
 	}
 	second := NewAccount(&Config{Command: "./f.py", Name: names[2]})
-	second.GoOn(stats.FilterCounts{Crashed: 3})
+	second.Resume(stats.FilterCounts{Crashed: 3})
 	if c := second.Counts(); c.Filter != "./f.py #2" || c.Crashed != 3 ||
 		NewAccount(&Config{Command: "./f.py"}).Name() != "./f.py" {
 		t.Errorf("%+v", c)

@@ -13,12 +13,12 @@ import (
 
 // A process runs the program once.
 type process struct {
-	in   io.WriteCloser
-	out  *bufio.Reader
-	end  func()          // it and its children, at once
-	done <-chan struct{} // it is no more, and what was its parent has said so
-	how  func() string   // it ended, once it is done
-	tail []byte          // of its output, without a line break; valid once line has returned an error
+	in        io.WriteCloser
+	out       *bufio.Reader
+	killAll   func()          // it and its children, at once
+	done      <-chan struct{} // it is no more, and what was its parent has said so
+	exitState func() string   // it ended, once it is done
+	tail      []byte          // of its output, without a line break; valid once line has returned an error
 
 	closing sync.Once
 }
@@ -63,7 +63,7 @@ func (p *process) longLine() ([]byte, error) {
 	long := bytes.Clone(line)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		if len(long) > MaxLine {
-			return nil, fmt.Errorf("%w: a line has more than %d bytes: %s", ErrNonsense, MaxLine, shown(long))
+			return nil, fmt.Errorf("%w: a line has more than %d bytes: %s", ErrInvalidAnswer, MaxLine, quoted(long))
 		}
 		line, err = p.out.ReadSlice('\n')
 		long = append(long, line...)
@@ -74,7 +74,7 @@ func (p *process) longLine() ([]byte, error) {
 
 func (p *process) setTail(line []byte, err error) {
 	if err != nil {
-		p.tail = bytes.Clone(line[:min(len(line), 4*maxShown)])
+		p.tail = bytes.Clone(line[:min(len(line), 4*maxQuoted)])
 	}
 }
 
@@ -82,14 +82,14 @@ func (p *process) setTail(line []byte, err error) {
 // looks like one that hangs.
 func (p *process) unfinished() string {
 	if tail := bytes.TrimSpace(p.tail); len(tail) > 0 {
-		return "; it wrote " + shown(tail) + " without a line break"
+		return "; it wrote " + quoted(tail) + " without a line break"
 	}
 	return ""
 }
 
 // kill ends the process and its children.
 func (p *process) kill() {
-	p.end()
+	p.killAll()
 	p.closeInput()
 }
 
@@ -110,5 +110,5 @@ func (p *process) stop(patience time.Duration) string {
 	}
 	p.kill()
 	<-p.done
-	return p.how()
+	return p.exitState()
 }

@@ -41,7 +41,7 @@ const (
 	MaxFields = 64 << 10 // bytes of a record's fields
 	MaxHeard  = 500      // bytes of a line that is for the log
 	maxRank   = 1 << 20  // and no less than its inverse
-	maxShown  = 200      // bytes of what is shown of a line that is none
+	maxQuoted = 200      // bytes of what is shown of a line that is none
 )
 
 // A Hello is the first line that a program is given.
@@ -117,16 +117,16 @@ func (q *Question) encode() ([]byte, error) {
 // parseChoice reads a program's first line.
 func parseChoice(line []byte) (c Choice, err error) {
 	if err := unmarshal(line, &c); err != nil {
-		return c, fmt.Errorf(`the first line is not like {"points":["link"]}: %w: %s`, err, shown(line))
+		return c, fmt.Errorf(`the first line is not like {"points":["link"]}: %w: %s`, err, quoted(line))
 	}
 	for _, p := range c.Points {
 		if !slices.Contains(Points, p) {
-			return c, fmt.Errorf("there is no point %s: there are %s", shown([]byte(p)), strings.Join(Points, ", "))
+			return c, fmt.Errorf("there is no point %s: there are %s", quoted([]byte(p)), strings.Join(Points, ", "))
 		}
 	}
 	for _, w := range c.Want {
 		if !slices.Contains(Wants, w) {
-			return c, fmt.Errorf("of records there is no %s: there are %s", shown([]byte(w)), strings.Join(Wants, ", "))
+			return c, fmt.Errorf("of records there is no %s: there are %s", quoted([]byte(w)), strings.Join(Wants, ", "))
 		}
 	}
 	if len(c.Points) == 0 {
@@ -147,15 +147,15 @@ type reply struct {
 
 // parseReply reads an answer's line, and which question it is to.
 func parseReply(line []byte) (id uint64, a Answer, err error) {
-	if id, is := plainYes(line); is {
+	if id, is := parsePlainYes(line); is {
 		return id, a, nil
 	}
 	var r reply
 	if err := unmarshal(line, &r); err != nil {
-		return 0, a, fmt.Errorf("%w: %s", err, shown(line))
+		return 0, a, fmt.Errorf("%w: %s", err, quoted(line))
 	}
 	if r.ID == nil {
-		return 0, a, fmt.Errorf("an answer has no id: %s", shown(line))
+		return 0, a, fmt.Errorf("an answer has no id: %s", quoted(line))
 	}
 	a, err = r.answer()
 	return *r.ID, a, err
@@ -164,7 +164,7 @@ func parseReply(line []byte) (id uint64, a Answer, err error) {
 // answer is what a line says.
 func (r *reply) answer() (a Answer, err error) {
 	a = Answer{URL: r.URL, Header: r.Header}
-	if a.Drop, err = reason(r.Drop); err != nil {
+	if a.Drop, err = parseDrop(r.Drop); err != nil {
 		return a, err
 	}
 	if r.Rank != nil {
@@ -173,7 +173,7 @@ func (r *reply) answer() (a Answer, err error) {
 		}
 	}
 	if len(r.Fields) > 0 && !bytes.Equal(r.Fields, []byte("null")) {
-		a.Fields, err = object(r.Fields)
+		a.Fields, err = parseFields(r.Fields)
 	}
 	return a, err
 }
@@ -182,19 +182,19 @@ func (r *reply) answer() (a Answer, err error) {
 func ParseAnswer(point string, line []byte) (a Answer, err error) {
 	var r reply
 	if err := unmarshal(line, &r); err != nil {
-		return a, fmt.Errorf("%w: %s", err, shown(line))
+		return a, fmt.Errorf("%w: %s", err, quoted(line))
 	}
 	if r.ID != nil {
 		return a, errors.New("there is no id here")
 	}
 	if a, err = r.answer(); err == nil {
-		err = a.fits(point)
+		err = a.checkPoint(point)
 	}
 	return a, err
 }
 
-// plainYes reads an answer that has nothing but its id, as most are, without more ado.
-func plainYes(line []byte) (id uint64, is bool) {
+// parsePlainYes reads an answer that has nothing but its id, as most are, without more ado.
+func parsePlainYes(line []byte) (id uint64, is bool) {
 	rest, is := bytes.CutPrefix(line, []byte(`{"id":`))
 	digits, is2 := bytes.CutSuffix(rest, []byte("}"))
 	digits = bytes.Trim(digits, " ")
@@ -210,8 +210,8 @@ func plainYes(line []byte) (id uint64, is bool) {
 	return id, true
 }
 
-// reason reads why not: a text, or true for no reason in particular.
-func reason(raw json.RawMessage) (string, error) {
+// parseDrop reads why not: a text, or true for no reason in particular.
+func parseDrop(raw json.RawMessage) (string, error) {
 	switch s := string(raw); s {
 	case "", "null", "false":
 		return "", nil
@@ -220,28 +220,28 @@ func reason(raw json.RawMessage) (string, error) {
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", fmt.Errorf("drop is not a reason: %s", shown(raw))
+		return "", fmt.Errorf("drop is not a reason: %s", quoted(raw))
 	}
 	return Plain(s, MaxReason), nil
 }
 
-// object is an object of fields, in one line and within its bound.
-func object(raw json.RawMessage) (json.RawMessage, error) {
+// parseFields is an object of fields, in one line and within its bound.
+func parseFields(raw json.RawMessage) (json.RawMessage, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
 		return nil, err
 	}
 	switch {
 	case b.Len() == 0 || b.Bytes()[0] != '{':
-		return nil, fmt.Errorf("fields is not an object: %s", shown(raw))
+		return nil, fmt.Errorf("fields is not an object: %s", quoted(raw))
 	case b.Len() > MaxFields:
 		return nil, fmt.Errorf("fields has %d bytes: there may be %d", b.Len(), MaxFields)
 	}
 	return bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD")), nil
 }
 
-// fits says what of an answer is not for a question at a point.
-func (a *Answer) fits(point string) error {
+// checkPoint says what of an answer is not for a question at a point.
+func (a *Answer) checkPoint(point string) error {
 	switch {
 	case point != Link && a.URL != "":
 		return errors.New("only links can have another url")
@@ -274,9 +274,9 @@ func unmarshal(line []byte, into any) error {
 	return nil
 }
 
-// shown is what a person is shown of a line.
-func shown(line []byte) string {
-	return fmt.Sprintf("%q", Plain(string(line[:min(len(line), 4*maxShown)]), maxShown))
+// quoted is what a person is shown of a line.
+func quoted(line []byte) string {
+	return fmt.Sprintf("%q", Plain(string(line[:min(len(line), 4*maxQuoted)]), maxQuoted))
 }
 
 // Plain is a foreign text that may be shown: in one line, without what moves a cursor or turns the direction of

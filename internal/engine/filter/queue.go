@@ -6,10 +6,10 @@ import "sync"
 type queue struct {
 	mu    *sync.Mutex
 	calls []*call
-	some  chan struct{}
+	ready chan struct{}
 }
 
-func newQueue() queue { return queue{mu: new(sync.Mutex), some: make(chan struct{}, 1)} }
+func newQueue() queue { return queue{mu: new(sync.Mutex), ready: make(chan struct{}, 1)} }
 
 func (q *queue) put(c *call) {
 	q.mu.Lock()
@@ -20,7 +20,7 @@ func (q *queue) put(c *call) {
 
 func (q *queue) signal() {
 	select {
-	case q.some <- struct{}{}:
+	case q.ready <- struct{}{}:
 	default:
 	}
 }

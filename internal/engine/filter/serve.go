@@ -13,25 +13,25 @@ import (
 
 // A serving is a process that is asked.
 type serving struct {
-	pool *Pool
-	proc *process
-	wake chan struct{} // something was answered
-	gone chan struct{} // the process is no more, or is to be none
+	pool   *Pool
+	proc   *process
+	wake   chan struct{} // something was answered
+	failed chan struct{} // the process is no more, or is to be none
 
-	mu       sync.Mutex
-	at       map[uint64]*call // what it was asked, by id
-	oldest   uint64           // no id below is at it
-	next     uint64
-	answered int
-	last     time.Time     // of the last answer, or of a question to an idle process
-	each     time.Duration // what an answer takes, about; 0: not known
-	why      error         // it is gone
-	watch    *time.Timer
+	mu         sync.Mutex
+	inFlight   map[uint64]*call // what it was asked, by id
+	oldest     uint64           // no id below is at it
+	next       uint64
+	answered   int
+	last       time.Time     // of the last answer, or of a question to an idle process
+	answerTime time.Duration // what an answer takes, about; 0: not known
+	why        error         // it is gone
+	watch      *time.Timer
 }
 
 // serve asks a process until it fails, or the pool is closed: the error is nil then. It returns what was not answered.
 func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
-	s := &serving{pool: p, proc: proc, wake: make(chan struct{}, 1), gone: make(chan struct{}), at: map[uint64]*call{},
+	s := &serving{pool: p, proc: proc, wake: make(chan struct{}, 1), failed: make(chan struct{}), inFlight: map[uint64]*call{},
 		next:   1,
 		oldest: 1}
 	s.watch = time.AfterFunc(time.Hour, s.expire)
@@ -49,13 +49,13 @@ func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
 		proc.stop(patience) // before what it still says is waited for
 	}
 	<-read
-	if errors.Is(err, errLate) || errors.Is(err, errEnded) {
+	if errors.Is(err, errTimeout) || errors.Is(err, errExited) {
 		err = fmt.Errorf("%w%s", err, proc.unfinished())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(s.at)) {
-		left = append(left, s.at[id])
+	for _, id := range slices.Sorted(maps.Keys(s.inFlight)) {
+		left = append(left, s.inFlight[id])
 	}
 	return s.answered, left, err
 }
@@ -68,16 +68,16 @@ func (s *serving) write() {
 		select {
 		case <-s.pool.ctx.Done():
 			return
-		case <-s.gone:
+		case <-s.failed:
 			return
 		case <-s.wake:
 			continue
 		case <-again:
-			buf = s.take(buf[:0], &s.pool.again, 1)
+			buf = s.take(buf[:0], &s.pool.retries, 1)
 		case <-fresh:
 			buf = buf[:0]
 			if again != nil { // an idle process: first what has failed once, so that it soon has an answer or the default
-				buf = s.take(buf, &s.pool.again, 1)
+				buf = s.take(buf, &s.pool.retries, 1)
 			}
 			alone := len(buf) > 0
 			if !alone {
@@ -93,7 +93,7 @@ func (s *serving) write() {
 		if s.proc.write(buf) != nil { // it has ended, which who reads will find, or reads no more, and will be late
 			select {
 			case <-s.pool.ctx.Done():
-			case <-s.gone:
+			case <-s.failed:
 			}
 			return
 		}
@@ -112,34 +112,34 @@ const (
 func (s *serving) sources() (fresh, again <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.at {
+	for _, c := range s.inFlight {
 		if c.tried { // which is alone
 			return nil, nil
 		}
 		break
 	}
-	if len(s.at) == 0 {
-		again = s.pool.again.some
+	if len(s.inFlight) == 0 {
+		again = s.pool.retries.ready
 	}
 	// who has nothing to do takes what comes first: the others may take what is to be asked again
-	if len(s.at) == 0 || len(s.at) < s.ahead() && s.pool.again.empty() {
-		fresh = s.pool.fresh.some
+	if len(s.inFlight) == 0 || len(s.inFlight) < s.capacity() && s.pool.retries.empty() {
+		fresh = s.pool.fresh.ready
 	}
 	return fresh, again
 }
 
-// ahead is how many questions the process may have.
-func (s *serving) ahead() int {
-	if s.each <= 0 {
+// capacity is how many questions the process may have.
+func (s *serving) capacity() int {
+	if s.answerTime <= 0 {
 		return 1
 	}
-	return int(max(1, min(maxAhead, s.pool.cfg.Timeout/aheadShare/s.each)))
+	return int(max(1, min(maxQueued, s.pool.cfg.Timeout/queueShare/s.answerTime)))
 }
 
 func (s *serving) free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ahead() - len(s.at)
+	return s.capacity() - len(s.inFlight)
 }
 
 // take takes so many calls, and gives their lines.
@@ -150,7 +150,7 @@ func (s *serving) take(buf []byte, q *queue, most int) []byte {
 			break
 		}
 		buf = append(buf, `{"id":`...)
-		buf = strconv.AppendUint(buf, s.note(c), 10)
+		buf = strconv.AppendUint(buf, s.register(c), 10)
 		buf = append(append(buf, ','), c.line...)
 		if len(buf) > atOnce {
 			break
@@ -159,14 +159,14 @@ func (s *serving) take(buf []byte, q *queue, most int) []byte {
 	return buf
 }
 
-// note gives a call its id at the process.
-func (s *serving) note(c *call) uint64 {
+// register gives a call its id at the process.
+func (s *serving) register(c *call) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := s.next
 	s.next++
 	c.sent = time.Now()
-	if s.at[id] = c; len(s.at) == 1 {
+	if s.inFlight[id] = c; len(s.inFlight) == 1 {
 		s.oldest, s.last = id, c.sent
 		s.watch.Reset(s.pool.cfg.Timeout)
 	}
@@ -177,27 +177,27 @@ func (s *serving) note(c *call) uint64 {
 func (s *serving) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.at) == 0 {
+	if len(s.inFlight) == 0 {
 		return
 	}
-	for s.at[s.oldest] == nil {
+	for s.inFlight[s.oldest] == nil {
 		s.oldest++
 	}
-	if rest := s.pool.cfg.Timeout - time.Since(s.at[s.oldest].sent); rest > 0 {
+	if rest := s.pool.cfg.Timeout - time.Since(s.inFlight[s.oldest].sent); rest > 0 {
 		s.watch.Reset(rest)
 		return
 	}
-	s.failLocked(fmt.Errorf("%w within %v", errLate, s.pool.cfg.Timeout))
+	s.failLocked(fmt.Errorf("%w within %v", errTimeout, s.pool.cfg.Timeout))
 }
 
 // What has become of a process.
 var (
-	errLate  = errors.New("no answer")
-	errEnded = errors.New("it ended")
+	errTimeout = errors.New("no answer")
+	errExited  = errors.New("it ended")
 
 	errUnreliable = errors.New("it fails again and again")
 
-	ErrNonsense = errors.New("not an answer")
+	ErrInvalidAnswer = errors.New("not an answer")
 )
 
 func (s *serving) fail(why error) {
@@ -209,7 +209,7 @@ func (s *serving) fail(why error) {
 func (s *serving) failLocked(why error) {
 	if s.why == nil {
 		s.why = why
-		close(s.gone)
+		close(s.failed)
 		s.proc.kill()
 	}
 }
@@ -219,9 +219,9 @@ func (s *serving) read() {
 	for {
 		line, err := s.proc.line()
 		if err == nil {
-			err = s.hear(line)
-		} else if !errors.Is(err, ErrNonsense) {
-			err = fmt.Errorf("%w: %s", errEnded, s.proc.stop(patience))
+			err = s.handleAnswer(line)
+		} else if !errors.Is(err, ErrInvalidAnswer) {
+			err = fmt.Errorf("%w: %s", errExited, s.proc.stop(patience))
 		}
 		if err != nil {
 			s.fail(err)
@@ -231,33 +231,33 @@ func (s *serving) read() {
 }
 
 // hear takes an answer in.
-func (s *serving) hear(line []byte) error {
+func (s *serving) handleAnswer(line []byte) error {
 	id, a, err := parseReply(line)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNonsense, err)
+		return fmt.Errorf("%w: %w", ErrInvalidAnswer, err)
 	}
 	s.mu.Lock()
-	c, now := s.at[id], time.Now()
+	c, now := s.inFlight[id], time.Now()
 	s.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%w: nothing with the id %d was asked, or it was answered: %s", ErrNonsense, id, shown(line))
+		return fmt.Errorf("%w: nothing with the id %d was asked, or it was answered: %s", ErrInvalidAnswer, id, quoted(line))
 	}
-	err = a.fits(c.question.Point)
+	err = a.checkPoint(c.question.Point)
 	if err == nil && s.pool.cfg.Check != nil {
 		err = s.pool.cfg.Check(c.question.Point, &a)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w: %s", ErrNonsense, err, shown(line))
+		return fmt.Errorf("%w: %w: %s", ErrInvalidAnswer, err, quoted(line))
 	}
 	s.mu.Lock()
-	delete(s.at, id)
+	delete(s.inFlight, id)
 	s.answered++
 	took := now.Sub(s.last)
 	s.last = now
-	if s.each == 0 {
-		s.each = max(took, 1)
+	if s.answerTime == 0 {
+		s.answerTime = max(took, 1)
 	} else {
-		s.each = max((7*s.each+took)/8, 1)
+		s.answerTime = max((7*s.answerTime+took)/8, 1)
 	}
 	s.mu.Unlock()
 	s.pool.answer(c, a, nil)

@@ -83,7 +83,7 @@ func (p *Plan) Estimate(a Assumptions) {
 	slices.SortStableFunc(p.Hosts, slowerFirst)
 	s.limit(p.Hosts, a)
 	s.Bytes, s.Disk = s.Pages*a.PageBytes, s.Pages*a.DiskBytes
-	s.Concurrency = places(p.Hosts, a)
+	s.Concurrency = concurrencyFor(p.Hosts, a)
 	p.Sum = s
 }
 
@@ -215,8 +215,8 @@ func untilPages(hosts []Host, pages int64, a Assumptions) float64 {
 	return high
 }
 
-// places is how many hosts have a request under way at once, as long as all have pages left, and a quarter more.
-func places(hosts []Host, a Assumptions) int {
+// concurrencyFor is how many hosts have a request under way at once, as long as all have pages left, and a quarter more.
+func concurrencyFor(hosts []Host, a Assumptions) int {
 	n := 0.0
 	for i := range hosts {
 		h := &hosts[i]

@@ -89,7 +89,7 @@ func (h *hostState) forbid(by Line) {
 // describeDelay says how long the crawl waits between two requests to the host, as its frontier has it, and why.
 func (s *Survey) describeDelay(h *hostState) {
 	delay, by := s.cfg.Delay, "--delay"
-	if own := s.cfg.Rules.Overrides.OfHost(h.Host.Host).Delay; own != nil {
+	if own := s.cfg.Rules.Overrides.ForHost(h.Host.Host).Delay; own != nil {
 		delay, by = *own, "override"
 	}
 	asked := time.Duration(h.CrawlDelay * float64(time.Second))
@@ -110,7 +110,7 @@ func (s *Survey) expect(h *hostState) {
 		h.Sitemaps.Elsewhere = stats.ByCount(h.elsewhere)[0]
 	}
 	most, bound := s.cfg.PagesPerHost, "--max-pages-per-host"
-	if own := s.cfg.Rules.Overrides.OfHost(h.Host.Host).PagesPerHost; own != nil {
+	if own := s.cfg.Rules.Overrides.ForHost(h.Host.Host).PagesPerHost; own != nil {
 		most, bound = *own, "override"
 	}
 	known := func(n int64, by string) {
@@ -126,11 +126,11 @@ func (s *Survey) expect(h *hostState) {
 		known(h.listed, "seeds alone (--depth 0)")
 	case s.cfg.OnlySeeds:
 		known(h.listed, "seeds alone (--scope page)")
-	case h.bySome && h.Sitemaps.Left > 0 && h.Sitemaps.Read > 0:
+	case h.inSitemaps && h.Sitemaps.Left > 0 && h.Sitemaps.Read > 0:
 		all := float64(h.Sitemaps.Read+h.Sitemaps.Left) / float64(h.Sitemaps.Read)
 		known(int64(float64(h.listed)*all), fmt.Sprintf("%d of %d sitemaps", h.Sitemaps.Read,
 			h.Sitemaps.Read+h.Sitemaps.Left))
-	case h.bySome:
+	case h.inSitemaps:
 		known(h.listed, "sitemaps")
 	case most > 0:
 		known(most, bound+": at most")

@@ -15,7 +15,7 @@ import (
 // A Plan is what is known of the hosts that a crawl begins with.
 type Plan struct {
 	Hosts    []Host        `json:"hosts"` // those that take the longest first, once it is estimated
-	Bad      []Bad         `json:"bad_seeds,omitempty"`
+	Bad      []BadSeed     `json:"bad_seeds,omitempty"`
 	Seeds    int           `json:"seeds"`    // without those that are bad
 	Requests int64         `json:"requests"` // that were made for it
 	Took     time.Duration `json:"-"`
@@ -24,7 +24,7 @@ type Plan struct {
 }
 
 // A Bad is a seed that is none.
-type Bad struct {
+type BadSeed struct {
 	Line int64  `json:"line,omitempty"` // of the file; 0 if it was an argument
 	Text string `json:"text"`
 	Why  string `json:"why"`
@@ -62,9 +62,9 @@ type Host struct {
 	Seconds *float64 `json:"seconds"`  // that they take under the host's delay; nil: unknown
 	Note    string   `json:"note,omitempty"`
 
-	addr   netip.Addr
-	listed int64 // distinct URLs of the host that sitemaps list and the crawl may fetch, or that are its seeds
-	bySome bool  // some sitemap lists URLs of it
+	addr       netip.Addr
+	listed     int64 // distinct URLs of the host that sitemaps list and the crawl may fetch, or that are its seeds
+	inSitemaps bool  // some sitemap lists URLs of it
 }
 
 // A Line is one of a robots.txt.

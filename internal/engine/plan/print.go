@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	mostRows = 20 // hosts in the table
-	mostBad  = 20 // seeds and hosts with errors that are told one by one
+	maxRows         = 20 // hosts in the table
+	maxListedErrors = 20 // seeds and hosts with errors that are told one by one
 )
 
 // Print writes the plan for people, after it was estimated.
@@ -35,7 +35,7 @@ func (p *Plan) printHosts(w io.Writer) {
 		if h.Allowed == NoReply {
 			continue
 		}
-		if shown++; shown > mostRows {
+		if shown++; shown > maxRows {
 			continue
 		}
 		pages, size, takes := "?", "?", "?"
@@ -54,8 +54,8 @@ func (p *Plan) printHosts(w io.Writer) {
 			stats.Span(inSeconds(s.Seconds)), s.Limit)
 	}
 	_ = t.Flush() // as for all that is printed
-	if shown > mostRows {
-		fmt.Fprintf(w, "(the %d slowest of %d hosts; --json has all)\n", mostRows, shown)
+	if shown > maxRows {
+		fmt.Fprintf(w, "(the %d slowest of %d hosts; --json has all)\n", maxRows, shown)
 	}
 	fmt.Fprintln(w)
 }
@@ -90,10 +90,10 @@ func (p *Plan) printTrouble(w io.Writer) {
 			return
 		}
 		fmt.Fprintln(w, head)
-		for _, line := range lines[:min(len(lines), mostBad)] {
+		for _, line := range lines[:min(len(lines), maxListedErrors)] {
 			fmt.Fprintln(w, "  "+line)
 		}
-		if more := len(lines) - mostBad; more > 0 {
+		if more := len(lines) - maxListedErrors; more > 0 {
 			fmt.Fprintf(w, "  and %d more\n", more)
 		}
 		fmt.Fprintln(w)

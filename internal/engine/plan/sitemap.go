@@ -20,7 +20,7 @@ func (s *Survey) readSitemap(v *frontier.Visit, u weburl.URL, resp *page.Respons
 	defer func() { <-s.reading }()
 	if err := fetch.Decode(resp, maxUnpacked); errors.Is(err, fetch.ErrDisk) {
 		return "", err
-	} else if err != nil && resp.Whole == nil {
+	} else if err != nil && resp.FullBody == nil {
 		why = err.Error()
 	}
 	r := s.parsers.Get().(*reading)
@@ -28,7 +28,7 @@ func (s *Survey) readSitemap(v *frontier.Visit, u weburl.URL, resp *page.Respons
 	if err := r.parser.ParseList(resp, &r.page); err != nil && why == "" {
 		why = err.Error()
 	}
-	t := tally{hosts: map[string]*hostTally{}, elsewhere: map[string]int64{}}
+	t := sitemapCounts{hosts: map[string]*hostCounts{}, elsewhere: map[string]int64{}}
 	var lists []page.Link
 	for i := range r.page.Links {
 		switch l := &r.page.Links[i]; l.Kind {
@@ -92,16 +92,16 @@ func (s *Survey) followSitemap(v *frontier.Visit, u weburl.URL, ref string) (why
 }
 
 // A tally is what one sitemap lists.
-type tally struct {
+type sitemapCounts struct {
 	urls, inScope, allowed int64
-	hosts                  map[string]*hostTally // in scope
-	elsewhere              map[string]int64      // URLs out of scope, by host
+	hosts                  map[string]*hostCounts // in scope
+	elsewhere              map[string]int64       // URLs out of scope, by host
 }
 
-type hostTally struct{ listed, some int64 }
+type hostCounts struct{ listed, entries int64 }
 
 // judge counts an entry of a sitemap as the crawl would take it.
-func (s *Survey) judge(t *tally, from string, l *page.Link) {
+func (s *Survey) judge(t *sitemapCounts, from string, l *page.Link) {
 	t.urls++
 	u, err := weburl.Parse(l.URL)
 	if err != nil {
@@ -121,10 +121,10 @@ func (s *Survey) judge(t *tally, from string, l *page.Link) {
 	t.inScope++
 	h := t.hosts[u.Host()]
 	if h == nil {
-		h = &hostTally{}
+		h = &hostCounts{}
 		t.hosts[u.Host()] = h
 	}
-	h.some++
+	h.entries++
 	if v.Refused() {
 		return
 	}
@@ -143,14 +143,14 @@ func (s *Survey) judge(t *tally, from string, l *page.Link) {
 }
 
 // add adds what a sitemap of h lists to what is known of hosts. mu is held.
-func (s *Survey) add(h *hostState, t *tally) {
+func (s *Survey) add(h *hostState, t *sitemapCounts) {
 	h.Sitemaps.URLs += t.urls
 	h.Sitemaps.InScope += t.inScope
 	h.Sitemaps.Allowed += t.allowed
 	for key, n := range t.hosts {
 		if of := s.host(key); of != nil {
 			of.listed += n.listed
-			of.bySome = of.bySome || n.some > 0
+			of.inSitemaps = of.inSitemaps || n.entries > 0
 		}
 	}
 	for key, n := range t.elsewhere {

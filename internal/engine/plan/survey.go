@@ -35,11 +35,11 @@ type Config struct {
 	Delay        time.Duration // the crawl's own
 	MaxDelay     time.Duration // how much of a Crawl-delay is obeyed; negative: nothing
 
-	Workers int
-	Rate    float64 // requests a second, all hosts together; 0: without limit
-	Tries   int     // attempts at one robots.txt or sitemap
-	Most    int     // sitemaps that are read of those that one host names; 100
-	Now     func() time.Time
+	Workers     int
+	Rate        float64 // requests a second, all hosts together; 0: without limit
+	Tries       int     // attempts at one robots.txt or sitemap
+	MaxSitemaps int     // sitemaps that are read of those that one host names; 100
+	Now         func() time.Time
 }
 
 // Parts are what a survey works with. They are its own.
@@ -63,15 +63,15 @@ const (
 )
 
 const (
-	maxUnpacked  = 64 << 20 // bytes of a sitemap without content coding
-	maxPatience  = 30 * time.Second
-	mostSitemaps = 100
-	maxListed    = 10_000_000 // URLs that are told apart, of 13 bytes each
-	maxElsewhere = 16         // hosts out of scope that are counted apart
+	maxUnpacked        = 64 << 20 // bytes of a sitemap without content coding
+	maxPatience        = 30 * time.Second
+	defaultMaxSitemaps = 100
+	maxListed          = 10_000_000 // URLs that are told apart, of 13 bytes each
+	maxElsewhere       = 16         // hosts out of scope that are counted apart
 )
 
-// ErrMany is a survey of more than MaxHosts hosts or MaxSeeds seeds.
-var ErrMany = fmt.Errorf("a plan is for %d seeds on %d hosts at most", MaxSeeds, MaxHosts)
+// ErrTooMany is a survey of more than MaxHosts hosts or MaxSeeds seeds.
+var ErrTooMany = fmt.Errorf("a plan is for %d seeds on %d hosts at most", MaxSeeds, MaxHosts)
 
 // A Survey asks the hosts of a crawl's seeds for their robots.txt, and for the sitemaps that these name. It is used for
 // one Run, after seeds were added.
@@ -117,13 +117,13 @@ type originState struct {
 // New makes a survey.
 func New(cfg Config, p Parts) *Survey {
 	cfg.Tries = max(cfg.Tries, 1)
-	if cfg.Most == 0 {
-		cfg.Most = mostSitemaps
+	if cfg.MaxSitemaps == 0 {
+		cfg.MaxSitemaps = defaultMaxSitemaps
 	}
 	s := &Survey{cfg: cfg, parts: p, rate: visit.NewLimiter(cfg.Rate),
 		reading: make(chan struct{}, max(p.Readers, 1)), listed: weburl.NewSet(), hosts: map[string]*hostState{},
 		asked: map[string]bool{}, guessed: map[string]bool{}}
-	s.gate = visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: p.Frontier, Block: cfg.Rules.Block, Moot: s.isAsked})
+	s.gate = visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: p.Frontier, Block: cfg.Rules.Block, Unavailable: s.robotsDone})
 	s.parsers.New = func() any { return &reading{parser: p.NewParser()} }
 	return s
 }
@@ -135,18 +135,18 @@ type reading struct {
 }
 
 // Add takes a seed in, as the crawl would: its host is in scope, and may be at a private address. The
-// error is ErrMany.
+// error is ErrTooMany.
 func (s *Survey) Add(u weburl.URL) error {
 	known := s.cfg.Canon.Apply(u)
 	s.cfg.Rules.Scope.AddSeed(u)
 	s.cfg.Rules.Scope.AddSeed(known)
 	s.parts.Fetcher.Allow(u.Host())
 	if s.seeds++; s.seeds > MaxSeeds {
-		return ErrMany
+		return ErrTooMany
 	}
 	h := s.host(known.Host())
 	if h == nil {
-		return ErrMany
+		return ErrTooMany
 	}
 	h.seeds = append(h.seeds, known)
 	h.origin(known.Origin())
@@ -247,7 +247,7 @@ func (s *Survey) queue(h *hostState, from *item.Item, to weburl.URL, redirects u
 	if s.asked[to.String()] || s.cfg.Rules.Judge(to, link).Refused() || strings.Count(from.Path, "M") >= visit.MaxNested {
 		return
 	}
-	if h.queued >= s.cfg.Most {
+	if h.queued >= s.cfg.MaxSitemaps {
 		h.Sitemaps.Left++
 		return
 	}
@@ -266,7 +266,7 @@ func (s *Survey) work(ctx context.Context) error {
 			for {
 				v, err := s.parts.Frontier.Next(ctx)
 				switch {
-				case errors.Is(err, frontier.ErrDry):
+				case errors.Is(err, frontier.ErrDrained):
 					return nil
 				case err != nil:
 					return err
@@ -288,16 +288,16 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 		return nil //nolint:nilerr // cannot be: the frontier takes none
 	}
 	if why := s.cfg.Rules.Block.Match(u); why != "" {
-		s.end(v, frontier.Result{}, page.None, "block list: "+why)
+		s.endSitemap(v, frontier.Result{}, page.None, "block list: "+why)
 		return nil
 	}
 	if v.Robots == "" && !s.cfg.IgnoreRobots {
-		if _, known := s.parts.Robots.Get(u.Origin()); !known && !s.isAsked(u.Origin()) {
+		if _, known := s.parts.Robots.Get(u.Origin()); !known && !s.robotsDone(u.Origin()) {
 			s.gate.Await(v, u.Origin(), item.Item{Seed: v.Seed}) // of another host than the one that names the sitemap
 			return nil
 		}
 		if ok, line := s.mayFetch(u); !ok {
-			s.end(v, frontier.Result{}, page.None, line.Text)
+			s.endSitemap(v, frontier.Result{}, page.None, line.Text)
 			return nil
 		}
 	}
@@ -319,11 +319,11 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 		s.parts.Frontier.Done(v, frontier.Result{})
 		return ctx.Err()
 	}
-	return s.settle(v, u, addr, resp, err)
+	return s.handleExchange(v, u, addr, resp, err)
 }
 
-// settle decides what follows from an exchange.
-func (s *Survey) settle(v *frontier.Visit, u weburl.URL, addr netip.Addr, resp *page.Response, err error) error {
+// handleExchange decides what follows from an exchange.
+func (s *Survey) handleExchange(v *frontier.Visit, u weburl.URL, addr netip.Addr, resp *page.Response, err error) error {
 	judge := visit.Judge
 	if v.Robots != "" {
 		judge = visit.JudgeRobots
@@ -334,23 +334,23 @@ func (s *Survey) settle(v *frontier.Visit, u weburl.URL, addr netip.Addr, resp *
 	hasty := j.Failure == page.DNS || j.Failure == page.Refused || j.RetryAfter > maxPatience
 	switch {
 	case j.Again && !hasty && int(v.Tries) < s.cfg.Tries:
-		r.Again = []item.Item{v.Item}
+		r.Requeue = []item.Item{v.Item}
 	case v.Robots != "":
 		if err == nil {
 			if err := fetch.Decode(resp, visit.MaxRobots); errors.Is(err, fetch.ErrDisk) {
 				return err
 			}
 		}
-		s.settleRobots(v, u, resp, &j)
+		s.handleRobots(v, u, resp, &j)
 	case err != nil:
-		s.end(v, r, j.Failure, j.Detail)
+		s.endSitemap(v, r, j.Failure, j.Detail)
 		return nil
 	default:
 		why, err := s.readSitemap(v, u, resp)
 		if err != nil {
 			return err
 		}
-		s.end(v, r, page.None, why)
+		s.endSitemap(v, r, page.None, why)
 		return nil
 	}
 	s.parts.Frontier.Done(v, r)
@@ -372,8 +372,8 @@ func (s *Survey) count(u weburl.URL, addr netip.Addr, resp *page.Response, err e
 	}
 }
 
-// end gives a sitemap's visit back; why is what was wrong with it.
-func (s *Survey) end(v *frontier.Visit, r frontier.Result, failure page.Failure, why string) {
+// endSitemap gives a sitemap's visit back; why is what was wrong with it.
+func (s *Survey) endSitemap(v *frontier.Visit, r frontier.Result, failure page.Failure, why string) {
 	s.mu.Lock()
 	if h := s.ownerOf(&v.Item); h != nil && v.Robots == "" {
 		if why == "" && failure == page.None {
@@ -391,21 +391,21 @@ func (s *Survey) end(v *frontier.Visit, r frontier.Result, failure page.Failure,
 // ownerOf is the host whose sitemap an item is, wherever that lies. mu is held.
 func (s *Survey) ownerOf(it *item.Item) *hostState { return s.hosts[item.HostOf(it.Seed)] }
 
-// isAsked reports whether the question for an origin's robots.txt is over.
-func (s *Survey) isAsked(origin string) bool {
+// robotsDone reports whether the question for an origin's robots.txt is over.
+func (s *Survey) robotsDone(origin string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.hosts[item.HostOf(origin)]
 	return h != nil && h.origins[origin] != nil && h.origins[origin].done
 }
 
-// settleRobots makes rules of the answer, or follows a redirect.
-func (s *Survey) settleRobots(v *frontier.Visit, u weburl.URL, resp *page.Response, j *visit.Verdict) {
+// handleRobots makes rules of the answer, or follows a redirect.
+func (s *Survey) handleRobots(v *frontier.Visit, u weburl.URL, resp *page.Response, j *visit.Verdict) {
 	status := resp.Status
 	if j.Failure != page.None {
 		status = 0
 	}
-	next, to := s.gate.Settle(v, u, status, resp)
+	next, to := s.gate.HandleAnswer(v, u, status, resp)
 	if !to.IsZero() {
 		s.parts.Frontier.Push(to.Host(), next)
 		return

@@ -280,8 +280,8 @@ func (c *checker) line(line string, _ int64) error {
 	return nil
 }
 
-// Doubt says what looks like a mistake in the file and may be none; "" if nothing does.
-func (f *File) Doubt() string {
+// Warning says what looks like a mistake in the file and may be none; "" if nothing does.
+func (f *File) Warning() string {
 	if f.commas < 2 || f.commas < f.Count {
 		return ""
 	}

@@ -87,7 +87,7 @@ func TestAFileThatMayBeATableIsDoubted(t *testing.T) {
 		"http://a.test/1,2.html\nhttp://b.test/\n":   false,
 		"http://a.test/1,2.html\n":                   false,
 	} {
-		if got := seedFile(t, text).Doubt(); (got != "") != doubted || doubted &&
+		if got := seedFile(t, text).Warning(); (got != "") != doubted || doubted &&
 			!strings.Contains(got, "all 2 seeds have a comma") {
 			t.Errorf("of %q it says %q", text, got)
 		}

@@ -54,9 +54,9 @@ type Origins struct {
 
 // A Reach is how many origins a run has reached, and not.
 type Reach struct {
-	Answered int64
-	GaveUp   int64 // abandoned
-	Fell     int64 // of these, had answered before
+	Answered  int64
+	Abandoned int64 // abandoned
+	Lost      int64 // of these, had answered before
 }
 
 // NewOrigins returns Origins that are not visited yet.
@@ -115,7 +115,7 @@ func (o *Origins) Judge(origin string, started time.Time, v *Verdict, excused bo
 		switch {
 		case v.Outcome == frontier.Throttled:
 			h.throttles++
-		case v.Failure.OfHost():
+		case v.Failure.AffectsHost():
 			h.Refusals++
 		default:
 			h.silences++
@@ -153,12 +153,12 @@ func (o *Origins) Abandon(origin string, a Abandonment) bool {
 	o.whys.Put(origin, a.Why)
 	key := o.Hash(origin)
 	if a.Failure != page.Private { // that is the crawl's own rule, and no host's doing
-		o.reach.GaveUp++
+		o.reach.Abandoned++
 	}
 	if h, _ := o.health.Get(key); h.Answered {
-		o.reach.Fell++
+		o.reach.Lost++
 	}
-	o.health.Drop(key)
+	o.health.Delete(key)
 	o.any.Store(true)
 	return true
 }

@@ -34,12 +34,12 @@ const (
 //
 // Invariant: who ends a fetch of a robots.txt calls Settle, or Forget and then Frontier.Unpark.
 type Gate struct {
-	Rules    *robots.Cache
-	Frontier *frontier.Frontier
-	Block    *policy.BlockList                                // of URLs that no robots.txt is fetched from; may be nil
-	Hosts    func(origin string) iter.Seq[string]             // where its URLs are queued; nil: at its host
-	Moot     func(origin string) bool                         // nobody will fetch its robots.txt
-	Delay    func(host string, d time.Duration) time.Duration // of a host whose robots.txt asks for d; nil: d
+	Rules       *robots.Cache
+	Frontier    *frontier.Frontier
+	Block       *policy.BlockList                                // of URLs that no robots.txt is fetched from; may be nil
+	Hosts       func(origin string) iter.Seq[string]             // where its URLs are queued; nil: at its host
+	Unavailable func(origin string) bool                         // nobody will fetch its robots.txt
+	Delay       func(host string, d time.Duration) time.Duration // of a host whose robots.txt asks for d; nil: d
 
 	salt    maphash.Seed
 	mu      sync.Mutex                    // guards awaited
@@ -69,7 +69,7 @@ func (g *Gate) Await(v *frontier.Visit, origin string, fetch item.Item) {
 		fetch.URL, fetch.Robots = origin+RobotsPath, origin
 		g.Frontier.Push(v.Host, fetch)
 	}
-	g.Frontier.Done(v, frontier.Result{Again: []item.Item{v.Item}})
+	g.Frontier.Done(v, frontier.Result{Requeue: []item.Item{v.Item}})
 }
 
 // Request reports whether an origin's rules are known by now, or will not be; otherwise, whether the caller is the first
@@ -77,7 +77,7 @@ func (g *Gate) Await(v *frontier.Visit, origin string, fetch item.Item) {
 func (g *Gate) Request(origin string) (known, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, known = g.Rules.Get(origin); known || g.Moot(origin) {
+	if _, known = g.Rules.Get(origin); known || g.Unavailable(origin) {
 		return true, false
 	}
 	key := maphash.String(g.salt, origin)
@@ -92,12 +92,12 @@ func (g *Gate) Request(origin string) (known, first bool) {
 func (g *Gate) Forget(origin string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.awaited.Drop(maphash.String(g.salt, origin))
+	g.awaited.Delete(maphash.String(g.salt, origin))
 }
 
-// Settle makes rules of the answer to a visit of a robots.txt, with the status 0 if there is none, and lets the
+// HandleAnswer makes rules of the answer to a visit of a robots.txt, with the status 0 if there is none, and lets the
 // origin's URLs go. If the answer redirects, it does nothing and returns the next item to fetch, and its URL.
-func (g *Gate) Settle(v *frontier.Visit, u weburl.URL, status int, resp *page.Response) (next item.Item, to weburl.URL) {
+func (g *Gate) HandleAnswer(v *frontier.Visit, u weburl.URL, status int, resp *page.Response) (next item.Item, to weburl.URL) {
 	body := resp.Body
 	if status >= 300 && status < 400 {
 		if to, ok := g.nextHop(v, u, resp); ok {
@@ -129,7 +129,7 @@ func (g *Gate) SetDelay(host string, rules *robots.Rules) {
 
 func (g *Gate) nextHop(v *frontier.Visit, u weburl.URL, resp *page.Response) (weburl.URL, bool) {
 	to, err := u.Resolve(resp.Header.Get("Location"))
-	if err != nil || !to.Web() || v.Redirects >= robots.MaxRedirects {
+	if err != nil || !to.IsHTTP() || v.Redirects >= robots.MaxRedirects {
 		return weburl.URL{}, false
 	}
 	to = to.Canonical()
@@ -151,7 +151,7 @@ func Sitemaps(origin string, rules *robots.Rules, mode policy.Sitemaps) (base we
 		named = []string{GuessedSitemap}
 	}
 	for _, ref := range named[:min(len(named), maxSitemaps)] {
-		if to, err := base.Resolve(ref); err == nil && to.Web() {
+		if to, err := base.Resolve(ref); err == nil && to.IsHTTP() {
 			all = append(all, to.Canonical())
 		}
 	}

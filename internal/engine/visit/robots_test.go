@@ -19,7 +19,7 @@ func newTestGate(t *testing.T, moot ...string) *Gate {
 	f.KeepOpen(true)
 	cache := robots.NewCache(robots.Config{Agent: "test"})
 	t.Cleanup(func() { _ = cache.Close() })
-	return NewGate(&Gate{Rules: cache, Frontier: f, Moot: func(origin string) bool { return slices.Contains(moot, origin) }})
+	return NewGate(&Gate{Rules: cache, Frontier: f, Unavailable: func(origin string) bool { return slices.Contains(moot, origin) }})
 }
 
 func next(t *testing.T, g *Gate) (*frontier.Visit, weburl.URL) {
@@ -54,14 +54,14 @@ func TestRobotsAreRequestedOnce(t *testing.T) {
 		t.Fatalf("%+v comes first", v.Item)
 	}
 	moved := &page.Response{Status: 302, Header: http.Header{"Location": {"http://b.example/r"}}}
-	it, to := g.Settle(v, u, moved.Status, moved)
+	it, to := g.HandleAnswer(v, u, moved.Status, moved)
 	g.Frontier.Done(v, frontier.Result{})
 	if to.Host() != "b.example" || it.Robots != origin || it.Redirects != 1 || it.From != v.URL {
 		t.Fatalf("it moves to %s: %+v", to, it)
 	}
 	g.Frontier.Push(to.Host(), it)
 	v, u = next(t, g)
-	if _, to = g.Settle(v, u, 200, &page.Response{Body: []byte("User-agent: *\nCrawl-delay: 7\n")}); !to.IsZero() {
+	if _, to = g.HandleAnswer(v, u, 200, &page.Response{Body: []byte("User-agent: *\nCrawl-delay: 7\n")}); !to.IsZero() {
 		t.Errorf("it moves on to %s", to)
 	}
 	g.Frontier.Done(v, frontier.Result{})
@@ -94,7 +94,7 @@ func TestMootRobotsAreNotRequested(t *testing.T) {
 		t.Fatal(err)
 	}
 	moved := &page.Response{Status: 301, Header: http.Header{"Location": {"/on"}}}
-	if _, to := g.Settle(v, u, moved.Status, moved); !to.IsZero() {
+	if _, to := g.HandleAnswer(v, u, moved.Status, moved); !to.IsZero() {
 		t.Errorf("it follows to %s", to)
 	}
 	if rules, known := g.Rules.Get("http://b.example"); !known {

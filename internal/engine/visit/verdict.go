@@ -71,7 +71,7 @@ func Judge(resp *page.Response, err error, tries, most int, now time.Time) Verdi
 func judgeFailure(err error, more bool) Verdict {
 	v := Verdict{Outcome: frontier.Failed, Failure: page.Internal, Detail: err.Error()}
 	if fe, ok := errors.AsType[*fetch.Error](err); ok {
-		v.Failure, v.Own = fe.Failure, fe.OfLine()
+		v.Failure, v.Own = fe.Failure, fe.IsLocal()
 	}
 	switch v.Failure {
 	case page.Private: // the crawl's own rule
@@ -80,7 +80,7 @@ func judgeFailure(err error, more bool) Verdict {
 	case page.Local: // this machine has no socket: the host saw nothing
 		v.Outcome = frontier.NoRequest
 	}
-	v.Again, v.Late = more, !v.Failure.OfHost()
+	v.Again, v.Late = more, !v.Failure.AffectsHost()
 	return v
 }
 

@@ -24,13 +24,13 @@ func small() Config {
 type eager struct {
 	member.Member
 	p    *process
-	told map[member.Taken]bool
+	told map[member.Imported]bool
 }
 
 func (e *eager) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
 	var first []member.Event
 	for _, ev := range events {
-		if t, ok := ev.(member.Taken); !ok || !e.told[t] {
+		if t, ok := ev.(member.Imported); !ok || !e.told[t] {
 			first = append(first, ev)
 			if ok {
 				e.told[t] = true
@@ -40,8 +40,8 @@ func (e *eager) Step(now time.Time, events []member.Event, out []member.Action) 
 	before := len(out)
 	out = e.Member.Step(now, first, out)
 	for _, a := range out[before:] {
-		if t, ok := a.(member.Take); ok {
-			e.p.tell(member.Taken{Transfer: t.Transfer, Seq: t.Seq})
+		if t, ok := a.(member.Import); ok {
+			e.p.tell(member.Imported{Transfer: t.Transfer, Seq: t.Seq})
 		}
 	}
 	return out
@@ -71,7 +71,7 @@ func (h hoarding) Step(now time.Time, events []member.Event, out []member.Action
 	out = h.Member.Step(now, events, out)
 	for i, a := range out {
 		if f, ok := a.(member.Forget); ok {
-			f.Gone = nil
+			f.Moved = nil
 			out[i] = f
 		}
 	}
@@ -89,13 +89,13 @@ func (r rash) Ours(host string) bool {
 	return state == strategy.Owned && owner == r.self
 }
 
-func (r rash) May(host string, now time.Time) bool { return now.Before(r.Until()) && r.Ours(host) }
+func (r rash) MayFetch(host string, now time.Time) bool { return now.Before(r.Until()) && r.Ours(host) }
 
 // timeless does not look at the end of its lease.
 type timeless struct{ member.View }
 
-func (timeless) Until() time.Time                      { return began.Add(10000 * time.Hour) }
-func (t timeless) May(host string, now time.Time) bool { return t.Ours(host) }
+func (timeless) Until() time.Time                           { return began.Add(10000 * time.Hour) }
+func (t timeless) MayFetch(host string, now time.Time) bool { return t.Ours(host) }
 
 // careless drops links that others refuse.
 type careless struct{ outbox }
@@ -113,7 +113,7 @@ func (r restless) Idle() bool { return len(r.Engine.(engine).visits) == 0 }
 var variants = map[string]func(*parts){
 	"a chunk is acknowledged before it is journalled": func(s *parts) {
 		s.machine = func(p *process, cfg quorum.Config) member.Member {
-			return &eager{Member: quorum.New(cfg), p: p, told: map[member.Taken]bool{}}
+			return &eager{Member: quorum.New(cfg), p: p, told: map[member.Imported]bool{}}
 		}
 	},
 	"hosts are handed over while they are asked": func(s *parts) {

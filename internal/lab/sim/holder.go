@@ -87,7 +87,7 @@ func (p *process) export(s *holding, owner func(string) strategy.Node) *export {
 	return &export{p, append(hosts, known...)}
 }
 
-func (e engine) Take(_ context.Context, t member.Transfer, seq uint64, last bool,
+func (e engine) Import(_ context.Context, t member.Transfer, seq uint64, last bool,
 	data []byte) (func(context.Context) error, error) {
 	p := e.process
 	p.came++
@@ -109,7 +109,7 @@ func (e engine) Take(_ context.Context, t member.Transfer, seq uint64, last bool
 			return err
 		}
 		if len(came) > 0 {
-			p.driver.Inform(strategy.Held{Hosts: came})
+			p.driver.AddStrategyEvent(strategy.Held{Hosts: came})
 		}
 		return nil
 	}, nil
@@ -121,7 +121,7 @@ func (e engine) Drop(ctx context.Context, t member.Transfer) error {
 	return e.shipped(ctx)
 }
 
-func (e engine) Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error {
+func (e engine) Forget(ctx context.Context, gone member.Moved, whole []member.Transfer) error {
 	forgotten := &entry{kind: entryForget, whole: whole, hosts: e.state.gone(gone)}
 	for _, n := range forgotten.hosts {
 		forgotten.handed = append(forgotten.handed, e.w.forgets(e.process, n))
@@ -131,7 +131,7 @@ func (e engine) Forget(ctx context.Context, gone member.Gone, whole []member.Tra
 	return e.shipped(ctx)
 }
 
-func (e engine) Settled(_ context.Context, epoch uint64) error {
+func (e engine) FinalizeEpoch(_ context.Context, epoch uint64) error {
 	e.enter(&entry{kind: entrySettled, epoch: epoch})
 	return nil
 }
@@ -167,11 +167,11 @@ type failedState struct {
 	*holding
 }
 
-func (f *failedState) Arrived() []member.Transfer { return f.arrived }
-func (f *failedState) Forgot() []member.Transfer  { return f.forgot }
-func (f *failedState) Close() error               { return nil }
+func (f *failedState) Received() []member.Transfer  { return f.arrived }
+func (f *failedState) Forgotten() []member.Transfer { return f.forgot }
+func (f *failedState) Close() error                 { return nil }
 
-func (f *failedState) Forget(gone member.Gone) {
+func (f *failedState) Forget(gone member.Moved) {
 	f.apply(&entry{kind: entryForget, hosts: f.gone(gone)}, f.p.w.k.now)
 }
 
@@ -179,7 +179,7 @@ func (f *failedState) Export(owner func(string) strategy.Node) (driver.Export, e
 	return f.p.export(f.holding, owner), nil
 }
 
-func (f *failedState) Bound(take func([]byte) error) error {
+func (f *failedState) OutboxLinks(take func([]byte) error) error {
 	box := newOutbox(f.p, f.outbox())
 	for _, b := range box.Batches(f.p.now(), func(string) (strategy.Node, bool) { return f.p.node, true }) {
 		if err := take(b.Data); err != nil {

@@ -173,7 +173,7 @@ func (s *holding) begun(t member.Transfer) bool {
 }
 
 // gone are the hosts held that are to be forgotten.
-func (s *holding) gone(is member.Gone) (hosts []int32) {
+func (s *holding) gone(is member.Moved) (hosts []int32) {
 	if is == nil {
 		return nil
 	}

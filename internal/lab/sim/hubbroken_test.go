@@ -63,9 +63,9 @@ type forgetful struct{ member.Member }
 func (f forgetful) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
 	out = f.Member.Step(now, events, out)
 	for i, a := range out {
-		if g, ok := a.(member.Forget); ok && g.Gone != nil {
-			gone := g.Gone
-			g.Gone = func(host string, _ uint64) bool { return gone(host, 0) }
+		if g, ok := a.(member.Forget); ok && g.Moved != nil {
+			gone := g.Moved
+			g.Moved = func(host string, _ uint64) bool { return gone(host, 0) }
 			out[i] = g
 		}
 	}

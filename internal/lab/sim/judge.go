@@ -14,7 +14,7 @@ func (w *world) unrest() string {
 	if err != nil {
 		return err.Error()
 	}
-	if t.Settled != t.Epoch {
+	if t.Finalized != t.Epoch {
 		return fmt.Sprintf("epoch %d is not settled", t.Epoch)
 	}
 	for _, m := range w.machines {

@@ -17,9 +17,9 @@ type outbox interface {
 	Len() int
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time) []member.Range
-	Wanted() (hosts []string, links []int)
-	Want(host string)
-	Wake(hosts []string)
+	Unrouted() (hosts []string, links []int)
+	AddUnrouted(host string)
+	RetryDeferred(hosts []string)
 }
 
 // newOutbox is an outbox with what an earlier process has put and nobody is known to have.
@@ -106,15 +106,15 @@ func (e engine) Batches(now time.Time, owner func(string) (strategy.Node, bool))
 
 func (e engine) Outbox() (links int, bytes int64) { return e.out.Len(), 0 }
 
-func (e engine) Wanted() (hosts []string, links []int) { return e.out.Wanted() }
+func (e engine) Unrouted() (hosts []string, links []int) { return e.out.Unrouted() }
 
-func (e engine) Wake(hosts []string) { e.out.Wake(hosts) }
+func (e engine) RetryDeferred(hosts []string) { e.out.RetryDeferred(hosts) }
 
 func (e engine) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
 	return e.takeLinks(ctx, decode(data), false)
 }
 
-func (e engine) Inherit(ctx context.Context, data []byte) error {
+func (e engine) AdoptLinks(ctx context.Context, data []byte) error {
 	e.came++
 	_, err := e.takeLinks(ctx, decode(data), true)
 	return err
@@ -130,7 +130,7 @@ func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused
 			e.out = append(e.out, p.put(u))
 		case !p.view.Ours(p.w.web.hosts[u.host()].name):
 			refused = append(refused, i)
-			p.out.Want(p.w.web.hosts[u.host()].name) // others hold it for the owner: is it?
+			p.out.AddUnrouted(p.w.web.hosts[u.host()].name) // others hold it for the owner: is it?
 			p.w.tellOf(u.host(), "%s refuses a link to %s", p.node, p.w.web.name(u))
 		case p.state.seen[u.host()]&u.bit() == 0:
 			e.links = append(e.links, u)
@@ -174,7 +174,7 @@ func (w *world) seed(u url) {
 		}
 		p := running[w.k.rng.IntN(len(running))]
 		w.k.within(p, 0, func() {
-			if !p.view.Member() || p.driver.Leaving() {
+			if !p.view.IsMember() || p.driver.Leaving() {
 				return
 			}
 			e := &entry{kind: entryLinks}

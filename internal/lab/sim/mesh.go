@@ -256,7 +256,7 @@ func (p *meshProcess) unrest() string {
 	case p.paused:
 		return "stands still"
 	case p.leaving:
-		return "is about to leave: " + p.peer.Machine().Unrest()
+		return "is about to leave: " + p.peer.Machine().BusyReason()
 	case p.out.Len() > 0:
 		return fmt.Sprintf("%d links are to be claimed", p.out.Len())
 	}
@@ -265,7 +265,7 @@ func (p *meshProcess) unrest() string {
 			return fmt.Sprintf("%s waits", p.w.web.hosts[h].name)
 		}
 	}
-	return p.peer.Machine().Unrest()
+	return p.peer.Machine().BusyReason()
 }
 
 func (w *meshWorld) judge(began moment) {

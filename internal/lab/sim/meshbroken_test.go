@@ -71,12 +71,12 @@ var brokenMeshes = map[string]func(c *MeshConfig){
 	},
 	"the engine says that it has links, and does not": func(c *MeshConfig) {
 		c.parts.mend = func(p *meshProcess, a peer.Action) bool {
-			if r, ok := a.(mesh.Take); ok && p.w.k.rng.IntN(20) == 0 {
+			if r, ok := a.(mesh.Enqueue); ok && p.w.k.rng.IntN(20) == 0 {
 				done := make([]bool, len(r.Links))
 				for i := range done {
 					done[i] = true
 				}
-				p.tell(mesh.Taken{ID: r.ID, Done: done})
+				p.tell(mesh.Enqueued{ID: r.ID, Done: done})
 				return true
 			}
 			return false

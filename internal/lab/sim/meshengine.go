@@ -137,7 +137,7 @@ func (m meshHistory) sweep(w *web, a mesh.Sweep) (s mesh.Swept) {
 	return s
 }
 
-func (p *meshProcess) take(a mesh.Take) mesh.Taken {
+func (p *meshProcess) take(a mesh.Enqueue) mesh.Enqueued {
 	h := p.w.web.byName[a.Host]
 	e := p.n.disk.engine[h]
 	if e == nil {
@@ -149,7 +149,7 @@ func (p *meshProcess) take(a mesh.Take) mesh.Taken {
 			p.hosts.of(h).next = p.w.k.now + a.Timing.Wait
 		}
 	}
-	t := mesh.Taken{ID: a.ID, Done: make([]bool, len(a.Links))}
+	t := mesh.Enqueued{ID: a.ID, Done: make([]bool, len(a.Links))}
 	for i, k := range a.Links {
 		key := keyOf(k.Hash)
 		e.known |= key.bit()
@@ -176,7 +176,7 @@ func (p *meshProcess) release(h int32) {
 		delete(p.n.disk.engine, h)
 		delete(p.hosts, h)
 		p.tell(mesh.Released{Host: p.w.web.hosts[h].name,
-			Timing: mesh.Timing{Asked: p.w.web.hosts[h].delay, Wait: s.next - p.w.k.now}})
+			Timing: mesh.Timing{Delay: p.w.web.hosts[h].delay, Wait: s.next - p.w.k.now}})
 	})
 }
 
@@ -303,14 +303,14 @@ func (p *meshProcess) pumpAfter(d time.Duration) {
 	p.pumping = true
 	p.after(d, func() {
 		p.pumping = false
-		for _, b := range p.out.Batches(p.now(), p.peer.Machine().First) {
+		for _, b := range p.out.Batches(p.now(), p.peer.Machine().FirstBackup) {
 			from := p.n.name
 			p.send(b.To, LinksMessage, len(b.Data), letter{f: func(o *meshProcess) {
 				o.tell(mesh.Offered{From: from, Number: b.Number, Links: o.w.decode(b)})
 			}})
 		}
-		if hosts, _ := p.out.Wanted(); len(hosts) > 0 {
-			p.tell(mesh.Wanted{Hosts: hosts})
+		if hosts, _ := p.out.Unrouted(); len(hosts) > 0 {
+			p.tell(mesh.Unrouted{Hosts: hosts})
 		}
 		p.pumpAfter(600 * time.Millisecond)
 	})

@@ -128,13 +128,13 @@ func (n *meshNode) start() {
 	n.proc = p
 	cfg := peer.Config{Overlay: w.cfg.Overlay}
 	cfg.Overlay.Self, cfg.Overlay.Seed = overlay.Contact{Node: string(n.name)}, w.k.rng.Uint64()
-	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, LostAfter: w.cfg.LostAfter, Waits: p.waits,
+	cfg.Mesh = mesh.Config{Backups: w.cfg.Backups, LostAfter: w.cfg.LostAfter, HasPending: p.waits,
 		Balance: mesh.BalanceConfig{Block: w.cfg.Block, Area: n.rate.Area, Interval: w.cfg.Interval,
 			AllOrNothing: w.cfg.AllOrNothing},
 		Status: mesh.StatusConfig{Engine: p.rests}, Process: w.k.rng.Uint64(),
-		Earlier: mesh.Earlier{Met: len(w.nodes) > 1, Record: n.disk.record, Risks: n.disk.files.lengths(),
+		Earlier: mesh.Earlier{MetOthers: len(w.nodes) > 1, Record: n.disk.record, Risks: n.disk.files.lengths(),
 			Chunks: slices.Collect(maps.Keys(n.disk.chunks))},
-		Chunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
+		ReadChunk: func(id mesh.ChunkID) ([]byte, error) { return n.disk.chunks[id], nil }}
 	p.peer = peer.New(cfg)
 	p.view = p.peer.Machine().View()
 	p.out = member.NewOutbox(member.OutboxConfig{First: uint64(n.lives) << 40})
@@ -227,7 +227,7 @@ func (p *meshProcess) carry(a peer.Action) {
 		from := p.n.name
 		p.send(a.To, LinksMessage, 8+2*len(a.Refused), letter{f: func(o *meshProcess) { o.answered(from, a) }})
 	case mesh.Routed:
-		p.out.Wake(a.Hosts)
+		p.out.RetryDeferred(a.Hosts)
 		p.pump()
 	case mesh.Record:
 		p.disked(func() {
@@ -240,7 +240,7 @@ func (p *meshProcess) carry(a peer.Action) {
 		p.disked(func() { p.tell(p.n.disk.history.sweep(w.web, a)) })
 	case mesh.Drop:
 		p.disked(func() { delete(p.n.disk.history, w.web.byName[a.Host]) })
-	case mesh.Take:
+	case mesh.Enqueue:
 		p.disked(func() { p.tell(p.take(a)) })
 	case mesh.Release:
 		p.hosts.of(w.web.byName[a.Host]).releasing = true

@@ -77,7 +77,7 @@ func (p *meshProcess) bringFile(file string) {
 		p.n.there[file] = true
 		p.after(p.w.k.between(0, time.Second), func() {
 			delete(p.n.disk.files.risks[p.n.name], file)
-			p.tell(mesh.Placed{Names: []string{file}})
+			p.tell(mesh.Uploaded{Names: []string{file}})
 		})
 	})
 }

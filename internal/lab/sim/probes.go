@@ -25,10 +25,10 @@ func (e engine) Queues(_ context.Context, most int) ([]strategy.Queue, error) {
 	var all []strategy.Queue
 	for _, n := range e.state.order() {
 		if h := e.state.hosts[n]; h.waiting != 0 {
-			all = append(all, strategy.Queue{Host: e.w.web.hosts[n].name, Waiting: bits.OnesCount64(h.waiting)})
+			all = append(all, strategy.Queue{Host: e.w.web.hosts[n].name, Pending: bits.OnesCount64(h.waiting)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b strategy.Queue) int { return cmp.Compare(b.Waiting, a.Waiting) })
+	slices.SortStableFunc(all, func(a, b strategy.Queue) int { return cmp.Compare(b.Pending, a.Pending) })
 	return all[:min(len(all), most)], nil
 }
 
@@ -77,15 +77,15 @@ func (p *process) load() strategy.Load {
 	p.rate += (float64(p.fetched)/(p.w.cfg.Timing.Beat/2).Seconds() - p.rate) / 4
 	p.fetched = 0
 	e := strategy.Load{Node: p.node, Rate: p.rate, Busy: float64(p.busy) / float64(p.w.cfg.Workers),
-		Pages: p.pages, Taken: p.taken, Machine: strategy.Machine{Cores: 4, GHz: 2.4, MemoryGB: 4,
+		Pages: p.pages, Enqueued: p.taken, Machine: strategy.Machine{Cores: 4, GHz: 2.4, MemoryGB: 4,
 			NetworkMbps: 20 / p.m.slowness}}
 	for _, h := range p.state.hosts {
 		if h.waiting != 0 || h.visiting {
 			e.Hosts++
-			e.Waiting += int64(bits.OnesCount64(h.waiting))
+			e.Pending += int64(bits.OnesCount64(h.waiting))
 		}
 		if h.visiting && h.waiting != 0 {
-			e.Waiting--
+			e.Pending--
 			e.Fetching++
 		}
 	}

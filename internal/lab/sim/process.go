@@ -95,7 +95,7 @@ func (w *world) newProcess(m *machine) *process {
 	p.state = replay(w.web, m.journal.entries, w.k.now)
 	p.out = w.cfg.parts.outbox(p, p.state.outbox())
 	machine := w.cfg.parts.machine(p, quorum.Config{Self: p.node, Instance: p.instance, Joined: p.state.joined,
-		Arrived: slices.Clone(p.state.arrived), Forgot: slices.Clone(p.state.forgot),
+		Received: slices.Clone(p.state.arrived), Forgotten: slices.Clone(p.state.forgot),
 		Place: w.placer(p), Slot: w.cfg.Slot, Partial: p.state.unfinished(),
 		Parse: w.memo.parse, Layout: layout, Timing: w.cfg.Timing, Seed: w.k.rng.Uint64()})
 	p.driver = driver.New(driver.Config{Self: p.node, Member: machine, Strategy: p.strategy, Timing: w.cfg.Timing,
@@ -107,9 +107,9 @@ func (w *world) newProcess(m *machine) *process {
 // beat looks for the crawl's end, and says how much there is to do, as often as a node's lease tells others.
 func (p *process) beat() {
 	p.after(p.w.cfg.Timing.Beat/2, func() {
-		p.driver.LookForEnd()
+		p.driver.DetectEnd()
 		if p.strategy != nil {
-			virtualRuntime{p}.Call(p.ctx, func() { p.driver.Inform(p.load()) })
+			virtualRuntime{p}.Call(p.ctx, func() { p.driver.AddStrategyEvent(p.load()) })
 		}
 		p.beat()
 	})
@@ -148,7 +148,9 @@ func (p *process) end() {
 	p.w.cut(j, j.durable+p.w.k.rng.IntN(len(j.entries)-j.durable+1))
 }
 
-func (p *process) tell(e member.Event) { virtualRuntime{p}.Call(p.ctx, func() { p.driver.Tell(e) }) }
+func (p *process) tell(e member.Event) {
+	virtualRuntime{p}.Call(p.ctx, func() { p.driver.AddEvent(e) })
+}
 
 // left ends a process whose node has left; one that was the last has its place still, and what the crawl knows on its
 // disk.

@@ -34,7 +34,7 @@ func (r virtualRuntime) Call(_ context.Context, f func()) {
 	}
 }
 
-// Wake asks for a step when the process's clock shows a time.
+// RetryDeferred asks for a step when the process's clock shows a time.
 func (r virtualRuntime) Wake(at time.Time) {
 	p := r.process
 	p.wakes++
@@ -70,9 +70,9 @@ func (r virtualRuntime) Do(a member.Action) {
 		p.w.reg.watch(p, a)
 	case member.Write:
 		p.w.reg.put(p, a)
-	case member.Enter:
+	case member.RecordJoin:
 		p.enter(&entry{kind: entryEnter})
-		p.journal.synced = append(p.journal.synced, func() { p.tell(member.Entered{}) })
+		p.journal.synced = append(p.journal.synced, func() { p.tell(member.JoinRecorded{}) })
 	case member.Publish:
 		p.publish(a.View)
 	case member.Lost:

@@ -153,7 +153,7 @@ func (s *soak) run(seed uint64) {
 
 // form makes a cluster of all machines without their having joined one by one: the table is in the registry.
 func (w *world) form() {
-	t := &quorum.Table{Epoch: 1, Settled: 1, Layout: layout}
+	t := &quorum.Table{Epoch: 1, Finalized: 1, Layout: layout}
 	for _, m := range w.machines {
 		w.identify(m)
 		m.journal.entries = append(m.journal.entries, &entry{kind: entryEnter})

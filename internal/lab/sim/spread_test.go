@@ -136,7 +136,7 @@ func TestTheControlUnitDiesInAMove(t *testing.T) {
 	victims := map[string]func(w *world, h central.Host) *machine{
 		"the control unit": func(w *world, _ central.Host) *machine {
 			for _, p := range w.processes() {
-				if p.strategy.(strategy.Teller).Facts().Leads {
+				if p.strategy.(strategy.StatusReporter).Status().Leads {
 					return p.m
 				}
 			}

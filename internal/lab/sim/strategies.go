@@ -32,10 +32,10 @@ func (c *Config) Use(name string) {
 			if c.Timing.Beat > member.LAN().Beat {
 				cfg = hub.WAN()
 			}
-			cfg.Self, cfg.FetchFirst, cfg.AskAll = self, name == "hub/paper", name == "hub/paper"
+			cfg.Self, cfg.FetchFirst, cfg.ProbeAll = self, name == "hub/paper", name == "hub/paper"
 			return hub.New(cfg)
 		}, nil
-		c.Decided = central.Changes
+		c.Decided = central.EachChange
 		return
 	}
 	if way, is := strings.CutPrefix(name, "balance"); is {
@@ -51,7 +51,7 @@ func (c *Config) Use(name string) {
 			cfg.Self, cfg.Splitter = self, splitter
 			return balance.New(cfg)
 		}, nil
-		c.Decided, c.Settles, c.Speeds = central.Changes, 10*time.Second, true
+		c.Decided, c.Settles, c.Speeds = central.EachChange, 10*time.Second, true
 		return
 	}
 	cfg := shard.Config{Slots: 2 * max(c.Nodes, 1)}

@@ -11,11 +11,11 @@ import (
 type nowhere struct{}
 
 func (nowhere) Epoch() uint64                                { return 0 }
-func (nowhere) Member() bool                                 { return false }
+func (nowhere) IsMember() bool                               { return false }
 func (nowhere) Until() time.Time                             { return time.Time{} }
 func (nowhere) Owner(string) (strategy.Node, strategy.State) { return "", strategy.Unknown }
 func (nowhere) Ours(string) bool                             { return false }
-func (nowhere) May(string, time.Time) bool                   { return false }
+func (nowhere) MayFetch(string, time.Time) bool              { return false }
 
 // A visit is a worker's way with one URL, from the look at the lease to the end of the request.
 type visit struct {
@@ -100,7 +100,7 @@ func (p *process) visit(h *hold) {
 	if p.state.hosts[h.host] != h || h.waiting == 0 {
 		return
 	}
-	if !p.view.May(p.w.web.hosts[h.host].name, p.now()) {
+	if !p.view.MayFetch(p.w.web.hosts[h.host].name, p.now()) {
 		h.due = p.w.k.now + postpone
 		p.arm(h)
 		return

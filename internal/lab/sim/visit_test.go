@@ -8,7 +8,7 @@ import (
 // lax is a view by which all that waits may be asked for, and no link is the node's.
 type lax struct{ nowhere }
 
-func (lax) May(string, time.Time) bool { return true }
+func (lax) MayFetch(string, time.Time) bool { return true }
 
 // TestAWorkerTakesTheNextHost has hosts wait for the one worker, of the first of which there is nothing to be asked
 // when their turn comes.

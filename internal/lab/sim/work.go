@@ -33,7 +33,7 @@ func (m *WorkMessages) count(k driver.Kind) {
 	switch k {
 	case driver.KindStrategy:
 		m.Strategy++
-	case driver.KindLinks, driver.KindTaken:
+	case driver.KindLinks, driver.KindLinksAnswer:
 		m.Links++
 	default:
 		m.Other++

@@ -281,7 +281,7 @@ func (w *world) wroteLease(old, e member.Entry) {
 
 func inWords(t *quorum.Table) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "epoch %d, settled %d, %d members", t.Epoch, t.Settled, len(t.Members))
+	fmt.Fprintf(&b, "epoch %d, settled %d, %d members", t.Epoch, t.Finalized, len(t.Members))
 	for _, c := range t.Changes {
 		sign := "-"
 		if c.Came {
@@ -295,8 +295,8 @@ func inWords(t *quorum.Table) string {
 	for _, m := range t.Moves {
 		fmt.Fprintf(&b, ", hosts of %s to %v", m.From, m.To)
 	}
-	if len(t.Estates) > 0 {
-		fmt.Fprintf(&b, ", estates %v", t.Estates)
+	if len(t.Failed) > 0 {
+		fmt.Fprintf(&b, ", estates %v", t.Failed)
 	}
 	return b.String()
 }

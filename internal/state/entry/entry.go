@@ -32,7 +32,7 @@ const (
 	kindDeferredRead = 'q' // how much of the file of set-aside URLs has been written down
 	kindMark         = 'm' // a record file's length at this point
 	SkipNew          = 'x' // a URL was left out on its way in; a seed may still name it
-	SkipWaiting      = 'g' // a URL was left out that had waited; a seed may still name it
+	SkipPending      = 'g' // a URL was left out that had waited; a seed may still name it
 	kindReported     = 't' // a URL was said to have failed with its host; it still waits
 	kindNearer       = 'r' // a URL was met nearer to a seed
 	kindOffHost      = 'o' // links to a host that is not the crawl's
@@ -71,19 +71,19 @@ var ErrShort = errors.New("an entry ends early")
 // A Decoder reads fields; after the first that is not there all are zero.
 type Decoder struct {
 	varint.Reader
-	Text item.Reader // where it shares, all strings are parts of a few
-	why  error       // an item could not be read
+	Text    item.Reader // where it shares, all strings are parts of a few
+	itemErr error       // an item could not be read
 }
 
 // NewDecoder reads what is in b, which does not change meanwhile.
 func NewDecoder(b []byte) *Decoder { return &Decoder{Reader: varint.Reader{Rest: b}} }
 
-// Fault is why not all fields could be read, nil if they were.
-func (d *Decoder) Fault() error {
-	if d.Bad && d.why == nil {
+// Err is why not all fields could be read, nil if they were.
+func (d *Decoder) Err() error {
+	if d.Bad && d.itemErr == nil {
 		return ErrShort
 	}
-	return d.why
+	return d.itemErr
 }
 
 // String reads a string as those of items are.
@@ -94,8 +94,8 @@ func (d *Decoder) Item(host string) (it item.Item) {
 	if d.Bad {
 		return it
 	}
-	it, d.Rest, d.why = d.Text.Read(d.Rest, host)
-	d.Bad = d.why != nil
+	it, d.Rest, d.itemErr = d.Text.Read(d.Rest, host)
+	d.Bad = d.itemErr != nil
 	return it
 }
 
@@ -243,7 +243,7 @@ func (e *Encoder) Recrawl(it *item.Item, queued time.Time) {
 	e.Item(it)
 }
 
-func (d *Decoder) again() (queued time.Time, it item.Item) {
+func (d *Decoder) recrawl() (queued time.Time, it item.Item) {
 	return time.Unix(d.Int(), 0).UTC(), d.Item("")
 }
 
@@ -338,7 +338,7 @@ type Reader interface {
 	Done(v Done)
 	Skip(s page.Skip)
 	SkippedNew(s page.Skip)
-	SkippedWaiting(s page.Skip)
+	SkippedPending(s page.Skip)
 	Deferred(s page.Skip)
 	Reported(url string)
 	Nearer(url string, depth int32)
@@ -361,39 +361,39 @@ type Reader interface {
 	Cookie(c cookies.Cookie)
 }
 
-// Nobody is a reader that ignores all, for those who want to be told of some.
-func Nobody() Reader { return nobody{} }
+// NopReader is a reader that ignores all, for those who want to be told of some.
+func NopReader() Reader { return nopReader{} }
 
-type nobody struct{}
+type nopReader struct{}
 
-func (nobody) Time(time.Time)                  {}
-func (nobody) Found(item.Item)                 {}
-func (nobody) Undecided(string)                {}
-func (nobody) DeferredRead(int64)              {}
-func (nobody) Done(Done)                       {}
-func (nobody) Skip(page.Skip)                  {}
-func (nobody) SkippedNew(page.Skip)            {}
-func (nobody) SkippedWaiting(page.Skip)        {}
-func (nobody) Deferred(page.Skip)              {}
-func (nobody) Reported(string)                 {}
-func (nobody) Nearer(string, int32)            {}
-func (nobody) Counters(stats.Sums)             {}
-func (nobody) Mark(store.Mark)                 {}
-func (nobody) OffHost(string, int64)           {}
-func (nobody) Recrawl(time.Time, item.Item)    {}
-func (nobody) Due(string, seen.Meta)           {}
-func (nobody) Outgoing(uint64, string)         {}
-func (nobody) Delivered(uint64, uint64)        {}
-func (nobody) SeedList(SeedListMark)           {}
-func (nobody) Chunk(Chunk)                     {}
-func (nobody) TransferDropped(member.Transfer) {}
-func (nobody) HostsForgotten([]string)         {}
-func (nobody) TransfersDone([]member.Transfer) {}
-func (nobody) EpochSettled(uint64)             {}
-func (nobody) Dispatched(int, item.Item)       {}
-func (nobody) Ended(string)                    {}
-func (nobody) HostsReleased([]string)          {}
-func (nobody) Cookie(cookies.Cookie)           {}
+func (nopReader) Time(time.Time)                  {}
+func (nopReader) Found(item.Item)                 {}
+func (nopReader) Undecided(string)                {}
+func (nopReader) DeferredRead(int64)              {}
+func (nopReader) Done(Done)                       {}
+func (nopReader) Skip(page.Skip)                  {}
+func (nopReader) SkippedNew(page.Skip)            {}
+func (nopReader) SkippedPending(page.Skip)        {}
+func (nopReader) Deferred(page.Skip)              {}
+func (nopReader) Reported(string)                 {}
+func (nopReader) Nearer(string, int32)            {}
+func (nopReader) Counters(stats.Sums)             {}
+func (nopReader) Mark(store.Mark)                 {}
+func (nopReader) OffHost(string, int64)           {}
+func (nopReader) Recrawl(time.Time, item.Item)    {}
+func (nopReader) Due(string, seen.Meta)           {}
+func (nopReader) Outgoing(uint64, string)         {}
+func (nopReader) Delivered(uint64, uint64)        {}
+func (nopReader) SeedList(SeedListMark)           {}
+func (nopReader) Chunk(Chunk)                     {}
+func (nopReader) TransferDropped(member.Transfer) {}
+func (nopReader) HostsForgotten([]string)         {}
+func (nopReader) TransfersDone([]member.Transfer) {}
+func (nopReader) EpochSettled(uint64)             {}
+func (nopReader) Dispatched(int, item.Item)       {}
+func (nopReader) Ended(string)                    {}
+func (nopReader) HostsReleased([]string)          {}
+func (nopReader) Cookie(cookies.Cookie)           {}
 
 // Read tells r the entries of a batch.
 func Read(batch []byte, r Reader) error {
@@ -412,8 +412,8 @@ func Read(batch []byte, r Reader) error {
 			r.Skip(d.Skip())
 		case SkipNew:
 			r.SkippedNew(d.Skip())
-		case SkipWaiting:
-			r.SkippedWaiting(d.Skip())
+		case SkipPending:
+			r.SkippedPending(d.Skip())
 		case kindReported:
 			r.Reported(d.String())
 		case kindNearer:
@@ -425,7 +425,7 @@ func Read(batch []byte, r Reader) error {
 		case kindMark:
 			r.Mark(d.mark())
 		case kindRecrawl:
-			r.Recrawl(d.again())
+			r.Recrawl(d.recrawl())
 		case kindDue:
 			r.Due(d.due())
 		case kindFrom:
@@ -435,17 +435,17 @@ func Read(batch []byte, r Reader) error {
 		case kindDelivered:
 			r.Delivered(uint64(d.Int()), uint64(d.Int()))
 		case kindSeedList:
-			r.SeedList(d.list())
+			r.SeedList(d.seedList())
 		case kindChunk:
-			r.Chunk(d.came())
+			r.Chunk(d.chunk())
 		case kindMergedChunk:
-			r.Chunk(d.merged())
+			r.Chunk(d.mergedChunk())
 		case kindTransferDropped:
 			r.TransferDropped(d.transfer())
 		case kindHostsForgotten:
 			r.HostsForgotten(d.hosts())
 		case kindTransfersDone:
-			r.TransfersDone(d.went())
+			r.TransfersDone(d.transfers())
 		case kindEpochSettled:
 			r.EpochSettled(uint64(d.Int()))
 		case kindDispatched:
@@ -468,7 +468,7 @@ func Read(batch []byte, r Reader) error {
 			return fmt.Errorf("the journal has an entry of kind %q: a newer kumo wrote it", k)
 		}
 	}
-	return d.Fault()
+	return d.Err()
 }
 
 // AppendTime begins a batch of the journal.

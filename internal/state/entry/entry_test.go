@@ -24,7 +24,7 @@ func (s *script) Skip(k page.Skip)               { *s = append(*s, k) }
 func (s *script) Undecided(payload string)       { *s = append(*s, "later", payload) }
 func (s *script) DeferredRead(upTo int64)        { *s = append(*s, "asked", upTo) }
 func (s *script) SkippedNew(k page.Skip)         { *s = append(*s, "out", k) }
-func (s *script) SkippedWaiting(k page.Skip)     { *s = append(*s, "gone", k) }
+func (s *script) SkippedPending(k page.Skip)     { *s = append(*s, "gone", k) }
 func (s *script) Reported(url string)            { *s = append(*s, "told", url) }
 func (s *script) Nearer(url string, depth int32) { *s = append(*s, url, depth) }
 func (s *script) Counters(n stats.Sums)          { *s = append(*s, n) }
@@ -51,7 +51,7 @@ func (s *script) Due(url string, m seen.Meta)         { *s = append(*s, "due", u
 
 func sampleBatch() ([]byte, script) {
 	it := item.Item{URL: "http://a/", From: "http://b/", Seed: "http://c/", Path: "LRE", Depth: 3, Kind: page.Redirect,
-		Redirects: 2, Root: true}
+		Redirects: 2, ScopeSeed: true}
 	d := Done{URL: "http://a/", Visit: stats.Visit{Host: "a", Status: 200, Type: "text/html", Bytes: 1 << 40,
 		Took: time.Second, LinksCut: true},
 		Meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Modified: time.Unix(9e8, 0).UTC(), ETag: `"x"`,
@@ -71,7 +71,7 @@ func sampleBatch() ([]byte, script) {
 	e.Skip(SkipKnown, &skip)
 	e.Skip(SkipDeferred, &skip)
 	e.Skip(SkipNew, &skip)
-	e.Skip(SkipWaiting, &skip)
+	e.Skip(SkipPending, &skip)
 	e.Reported("http://f/")
 	e.Nearer("http://g/", 2)
 	e.Counters(stats.Sums{Retries: 1, Robots: 2, Links: 3, ExtraBytes: 4})
@@ -80,7 +80,7 @@ func sampleBatch() ([]byte, script) {
 	e.Undecided([]byte("payload"))
 	e.DeferredRead(7)
 	due := time.Unix(1_900_000_000, 0).UTC()
-	again := item.Item{URL: "http://h/", Depth: 3, Kind: page.Sitemap, Root: true, Recrawl: true}
+	again := item.Item{URL: "http://h/", Depth: 3, Kind: page.Sitemap, ScopeSeed: true, Recrawl: true}
 	e.Recrawl(&again, due)
 	e.Due("http://h/", &seen.Meta{Due: due, Every: time.Hour, Missing: 2, Kind: 9})
 	e.From("http://h/", "http://f/")
@@ -91,7 +91,7 @@ func sampleBatch() ([]byte, script) {
 	t := member.Transfer{From: "a~1", To: "b~2", Epoch: 7, Attempt: 9}
 	chunk := Chunk{Transfer: t, Seq: 3, Last: true, Data: "chunk"}
 	merged := chunk
-	merged.Kept, merged.Left = []string{"a", "ab"}, []int{0, 5, 7}
+	merged.Kept, merged.Excluded = []string{"a", "ab"}, []int{0, 5, 7}
 	e.Chunk(chunk)
 	e.Chunk(merged)
 	e.TransferDropped(t)

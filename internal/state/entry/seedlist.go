@@ -23,13 +23,13 @@ func (e *Encoder) SeedList(m *SeedListMark) {
 	e.Bool(m.Done)
 }
 
-func (d *Decoder) list() SeedListMark {
+func (d *Decoder) seedList() SeedListMark {
 	return SeedListMark{Digest: d.String(), Name: d.String(), Seeds: d.Int(), Taken: d.Int(), Offset: d.Int(),
 		Done: d.Bool()}
 }
 
-// Marks returns marks with one that takes the place of an older one of the same list. The slice is not changed.
-func Marks(marks []SeedListMark, m SeedListMark) []SeedListMark {
+// UpdateMarks returns marks with one that takes the place of an older one of the same list. The slice is not changed.
+func UpdateMarks(marks []SeedListMark, m SeedListMark) []SeedListMark {
 	rest := slices.DeleteFunc(slices.Clone(marks), func(old SeedListMark) bool { return old.Digest == m.Digest })
 	return append(rest, m)
 }

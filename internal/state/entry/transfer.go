@@ -17,7 +17,7 @@ type Chunk struct {
 	Last     bool
 	Data     string
 	Kept     []string // hosts, sorted, that the chunk has and that stay if the transfer is dropped
-	Left     []int    // waiting URLs of these, by their place in the chunk, that were not taken in
+	Excluded []int    // waiting URLs of these, by their place in the chunk, that were not taken in
 }
 
 // Keeps reports whether a host stays if the transfer is dropped.
@@ -45,9 +45,9 @@ func (e *Encoder) Chunk(c Chunk) {
 	} else {
 		e.Byte(kindMergedChunk)
 		e.hosts(c.Kept)
-		e.Int(int64(len(c.Left)))
+		e.Int(int64(len(c.Excluded)))
 		before := 0
-		for _, n := range c.Left {
+		for _, n := range c.Excluded {
 			e.Int(int64(n - before))
 			before = n
 		}
@@ -58,20 +58,20 @@ func (e *Encoder) Chunk(c Chunk) {
 	e.String(c.Data)
 }
 
-func (d *Decoder) came() Chunk {
+func (d *Decoder) chunk() Chunk {
 	return Chunk{Transfer: d.transfer(), Seq: uint64(d.Int()), Last: d.Bool(), Data: d.String()}
 }
 
-// merged is came of a chunk that has hosts which are kept.
-func (d *Decoder) merged() Chunk {
+// mergedChunk is came of a chunk that has hosts which are kept.
+func (d *Decoder) mergedChunk() Chunk {
 	kept, at := d.hosts(), 0
 	var left []int
 	for n := d.Int(); n > 0 && !d.Bad; n-- {
 		at += int(d.Int())
 		left = append(left, at)
 	}
-	c := d.came()
-	c.Kept, c.Left = kept, left
+	c := d.chunk()
+	c.Kept, c.Excluded = kept, left
 	return c
 }
 
@@ -115,7 +115,7 @@ func (e *Encoder) TransfersDone(all []member.Transfer) {
 	}
 }
 
-func (d *Decoder) went() (all []member.Transfer) {
+func (d *Decoder) transfers() (all []member.Transfer) {
 	for n := d.Int(); n > 0 && !d.Bad; n-- {
 		all = append(all, d.transfer())
 	}

@@ -14,26 +14,26 @@ import (
 // A Sample is a crawl at one time.
 type Sample struct {
 	Time    time.Time
-	Waiting int   // URLs in queues
+	Pending int   // URLs in queues
 	Done    int64 // URLs that were answered, or have failed
 	// the hosts that are known to take longest, the longest first; there may be others that nobody has looked at yet
-	Longest []Host
+	SlowestHosts []Host
 }
 
 // A Host is what waits at one.
 type Host struct {
-	Name  string
-	URLs  int
-	Delay time.Duration // between two of them
-	Left  time.Duration // until they are fetched, at the least
+	Name      string
+	URLs      int
+	Delay     time.Duration // between two of them
+	Remaining time.Duration // until they are fetched, at the least
 }
 
-// CutTo bounds how many URLs of a host count, as of a crawl that takes no more pages of it; 0: all do.
-func (s *Sample) CutTo(mostOf func(host string) int) {
-	for i := range s.Longest {
-		h := &s.Longest[i]
+// CapURLs bounds how many URLs of a host count, as of a crawl that takes no more pages of it; 0: all do.
+func (s *Sample) CapURLs(mostOf func(host string) int) {
+	for i := range s.SlowestHosts {
+		h := &s.SlowestHosts[i]
 		if most := mostOf(h.Name); most > 0 && h.URLs > most {
-			h.Left -= time.Duration(h.URLs-most) * h.Delay
+			h.Remaining -= time.Duration(h.URLs-most) * h.Delay
 			h.URLs = most
 		}
 	}
@@ -64,48 +64,48 @@ type Forecast struct {
 }
 
 const (
-	window = 5 * time.Minute
-	every  = 5 * time.Second  // between two samples that are kept
-	least  = 20 * time.Second // of samples, for a trend: of the later half of them
+	window         = 5 * time.Minute
+	sampleInterval = 5 * time.Second  // between two samples that are kept
+	minSpan        = 20 * time.Second // of samples, for a trend: of the later half of them
 )
 
 // A Watch makes forecasts of samples. It is used by one goroutine.
-type Watch struct {
-	kept []Sample // without hosts, oldest first
+type Forecaster struct {
+	samples []Sample // without hosts, oldest first
 }
 
-// Next takes a sample in, no earlier than the one before, and says what is to be expected.
-func (w *Watch) Next(s Sample) Forecast {
+// Update takes a sample in, no earlier than the one before, and says what is to be expected.
+func (w *Forecaster) Update(s Sample) Forecast {
 	f := Forecast{Trend: Unknown}
-	if n := len(w.kept); n == 0 || s.Time.Sub(w.kept[n-1].Time) >= every {
+	if n := len(w.samples); n == 0 || s.Time.Sub(w.samples[n-1].Time) >= sampleInterval {
 		old := s
-		old.Longest = nil
-		w.kept = append(w.kept, old)
+		old.SlowestHosts = nil
+		w.samples = append(w.samples, old)
 	}
-	for len(w.kept) > 1 && s.Time.Sub(w.kept[0].Time) > window {
-		w.kept = w.kept[1:]
+	for len(w.samples) > 1 && s.Time.Sub(w.samples[0].Time) > window {
+		w.samples = w.samples[1:]
 	}
-	if s.Time.Sub(w.kept[0].Time) >= least {
-		first := w.halfway(s.Time)
+	if s.Time.Sub(w.samples[0].Time) >= minSpan {
+		first := w.baseline(s.Time)
 		span := s.Time.Sub(first.Time)
 		f.Rate = float64(s.Done-first.Done) / span.Seconds()
-		f.Growth = float64(s.Waiting-first.Waiting) / span.Seconds()
+		f.Growth = float64(s.Pending-first.Pending) / span.Seconds()
 		f.Trend = trend(f.Growth, f.Rate)
 	}
 	f.estimate(&s)
-	f.Words = f.say(&s)
+	f.Words = f.describe(&s)
 	return f
 }
 
-// halfway is the sample to compare with: the last one of the earlier half of what is kept. The first would have a crawl
+// baseline is the sample to compare with: the last one of the earlier half of what is kept. The first would have a crawl
 // that begins with one URL grow for as long as that one is kept.
-func (w *Watch) halfway(now time.Time) Sample {
-	half := now.Sub(w.kept[0].Time) / 2
+func (w *Forecaster) baseline(now time.Time) Sample {
+	half := now.Sub(w.samples[0].Time) / 2
 	at := 0
-	for at+1 < len(w.kept) && now.Sub(w.kept[at+1].Time) >= half {
+	for at+1 < len(w.samples) && now.Sub(w.samples[at+1].Time) >= half {
 		at++
 	}
-	return w.kept[at]
+	return w.samples[at]
 }
 
 // trend tells what the queue does from what chance does to it.
@@ -120,39 +120,39 @@ func trend(growth, rate float64) Trend {
 }
 
 func (f *Forecast) estimate(s *Sample) {
-	if s.Waiting == 0 {
+	if s.Pending == 0 {
 		return
 	}
-	if len(s.Longest) > 0 {
-		f.Host, f.URLs = s.Longest[0].Name, s.Longest[0].URLs
-		f.AtLeast = s.Longest[0].Left.Seconds()
+	if len(s.SlowestHosts) > 0 {
+		f.Host, f.URLs = s.SlowestHosts[0].Name, s.SlowestHosts[0].URLs
+		f.AtLeast = s.SlowestHosts[0].Remaining.Seconds()
 	}
 	if f.Trend == Shrinks {
-		f.About = max(float64(s.Waiting)/-f.Growth, f.AtLeast)
+		f.About = max(float64(s.Pending)/-f.Growth, f.AtLeast)
 	}
 }
 
-// shortest is a time that is worth a word.
-const shortest = time.Minute
+// minReported is a time that is worth a word.
+const minReported = time.Minute
 
-func (f *Forecast) say(s *Sample) string {
-	if s.Waiting == 0 {
+func (f *Forecast) describe(s *Sample) string {
+	if s.Pending == 0 {
 		return "nothing waits"
 	}
 	bound := ""
-	if f.AtLeast >= shortest.Seconds() {
-		h := &s.Longest[0]
+	if f.AtLeast >= minReported.Seconds() {
+		h := &s.SlowestHosts[0]
 		bound = fmt.Sprintf("at least %s: %s has %s at %s", span(f.AtLeast), h.Name, urls(h.URLs), Pace(h.Delay))
-		if queue := time.Duration(h.URLs-1) * h.Delay; queue < h.Left/2 {
+		if queue := time.Duration(h.URLs-1) * h.Delay; queue < h.Remaining/2 {
 			bound = fmt.Sprintf("at least %s: %s has %s, and is left alone for %s", span(f.AtLeast), h.Name, urls(h.URLs),
-				stats.Span(h.Left-queue))
+				stats.Span(h.Remaining-queue))
 		}
 	}
 	switch f.Trend {
 	case Grows:
 		return join(fmt.Sprintf("unknown: the queue grows by %s a second", number(f.Growth)), bound)
 	case Shrinks:
-		about := fmt.Sprintf("about %s: %s, %s a second less", span(f.About), waitWord(s.Waiting), number(-f.Growth))
+		about := fmt.Sprintf("about %s: %s, %s a second less", span(f.About), pendingURLs(s.Pending), number(-f.Growth))
 		if bound != "" && f.About <= 1.2*f.AtLeast {
 			return bound
 		}
@@ -178,7 +178,7 @@ func join(parts ...string) string {
 
 func urls(n int) string { return Grouped(int64(n)) + " " + stats.Unit(n, "URLs") }
 
-func waitWord(n int) string { return urls(n) + " " + stats.Either(n, "waits", "wait") }
+func pendingURLs(n int) string { return urls(n) + " " + stats.Either(n, "waits", "wait") }
 
 func span(seconds float64) string {
 	return stats.Span(time.Duration(min(seconds, 1e9) * float64(time.Second)))

@@ -7,19 +7,19 @@ import (
 
 // watched is the forecast after some minutes in which the numbers change by so much a second.
 func watched(waiting, waitingBy, doneBy float64, minutes float64, longest ...Host) Forecast {
-	var w Watch
+	var w Forecaster
 	var f Forecast
 	start := time.Unix(1_000_000, 0)
 	for sec := 0.0; sec <= minutes*60; sec++ {
-		f = w.Next(Sample{Time: start.Add(time.Duration(sec) * time.Second), Waiting: max(0, int(waiting+waitingBy*sec)),
-			Done: int64(doneBy * sec), Longest: longest})
+		f = w.Update(Sample{Time: start.Add(time.Duration(sec) * time.Second), Pending: max(0, int(waiting+waitingBy*sec)),
+			Done: int64(doneBy * sec), SlowestHosts: longest})
 	}
 	return f
 }
 
 func TestForecast(t *testing.T) {
-	slow := Host{Name: "example.com", URLs: 32_400, Delay: time.Second, Left: 9 * time.Hour}
-	quick := Host{Name: "a.test", URLs: 3, Delay: time.Second, Left: 2 * time.Second}
+	slow := Host{Name: "example.com", URLs: 32_400, Delay: time.Second, Remaining: 9 * time.Hour}
+	quick := Host{Name: "a.test", URLs: 3, Delay: time.Second, Remaining: 2 * time.Second}
 	for name, c := range map[string]struct {
 		got   Forecast
 		trend Trend
@@ -38,7 +38,7 @@ func TestForecast(t *testing.T) {
 			"unknown: as many URLs are found as are done"},
 		"it stands": {watched(100, 0, 0, 5, quick), Steady, "unknown: nothing is done at present"},
 		"a host is left alone": {watched(2, 0, 0, 0, Host{Name: "a.test", URLs: 2, Delay: time.Second,
-			Left: 10 * time.Minute}),
+			Remaining: 10 * time.Minute}),
 			Unknown, "at least 10 min: a.test has 2 URLs, and is left alone for 10 min"},
 		"the end": {watched(10, -1, 1, 1), Steady, "nothing waits"},
 	} {
@@ -50,34 +50,34 @@ func TestForecast(t *testing.T) {
 
 // What was long ago does not count.
 func TestAForecastForgets(t *testing.T) {
-	var w Watch
+	var w Forecaster
 	start := time.Unix(1_000_000, 0)
 	n, f := 0, Forecast{}
 	for sec := range 20 * 60 {
 		if n += 10; sec > 10*60 {
 			n -= 20
 		}
-		f = w.Next(Sample{Time: start.Add(time.Duration(sec) * time.Second), Waiting: n, Done: int64(30 * sec)})
+		f = w.Update(Sample{Time: start.Add(time.Duration(sec) * time.Second), Pending: n, Done: int64(30 * sec)})
 	}
 	if f.Trend != Shrinks || f.Growth > -9.9 || f.Rate < 29 {
 		t.Errorf("%+v", f)
 	}
-	if len(w.kept) > int(window/every)+1 {
-		t.Errorf("%d samples are kept", len(w.kept))
+	if len(w.samples) > int(window/sampleInterval)+1 {
+		t.Errorf("%d samples are kept", len(w.samples))
 	}
 }
 
 // A crawl that begins with one URL and finds many at once shrinks from then on.
 func TestTheFirstMomentIsNoMeasure(t *testing.T) {
-	var w Watch
+	var w Forecaster
 	start := time.Unix(1_000_000, 0)
 	for sec := range 45 {
 		waiting := 45 - sec
 		if sec == 0 {
 			waiting = 1
 		}
-		f := w.Next(Sample{Time: start.Add(time.Duration(sec) * time.Second), Waiting: waiting, Done: int64(sec)})
-		if want := sec >= int(least.Seconds()); (f.Trend == Shrinks) != want || want && (f.Growth != -1 || f.Rate != 1) {
+		f := w.Update(Sample{Time: start.Add(time.Duration(sec) * time.Second), Pending: waiting, Done: int64(sec)})
+		if want := sec >= int(minSpan.Seconds()); (f.Trend == Shrinks) != want || want && (f.Growth != -1 || f.Rate != 1) {
 			t.Errorf("after %d s, %d waiting: %+v", sec, waiting, f)
 		}
 	}

@@ -14,7 +14,7 @@ type addresses struct {
 	interval  time.Duration // between two turns: delay times sharers
 	sharers   int           // frontiers that may have hosts at the same addresses; 0 is 1
 	sliced    bool          // hosts are divided into slices
-	crowded   *address      // the one whose last turn is the latest
+	busiest   *address      // the one whose last turn is the latest
 	crowdedAt netip.Addr
 	swept     int // addresses that the last sweep left
 }
@@ -37,7 +37,7 @@ func newAddresses(delay time.Duration, sliced bool) *addresses {
 	return &addresses{byAddr: map[netip.Addr]*address{}, delay: delay, interval: delay, sliced: sliced}
 }
 
-// set sets Config.AddrDelay, and the number of frontiers that share addresses.
+// nextSet sets Config.AddrDelay, and the number of frontiers that share addresses.
 func (a *addresses) set(delay time.Duration, sharers int) {
 	a.delay, a.sharers = delay, sharers
 	a.interval = delay * time.Duration(max(sharers, 1))
@@ -61,8 +61,8 @@ func (a *addresses) reserve(h *addressTurn, host string, addr netip.Addr, now ti
 	}
 	h.turn = at.next
 	at.next = at.next.Add(a.interval)
-	if a.crowded == nil || at.next.After(a.crowded.next) {
-		a.crowded, a.crowdedAt = at, addr
+	if a.busiest == nil || at.next.After(a.busiest.next) {
+		a.busiest, a.crowdedAt = at, addr
 	}
 	return h.turn
 }
@@ -121,22 +121,22 @@ func (a *addresses) sweep(now time.Time) {
 }
 
 // A Crowd is the hosts that wait for their turn at an address.
-type Crowd struct {
-	Addr  netip.Addr
-	Hosts int
-	Every time.Duration // one turn
+type AddressQueue struct {
+	Addr     netip.Addr
+	Hosts    int
+	Interval time.Duration // one turn
 }
 
 // Wait is the time until the last host's turn.
-func (c Crowd) Wait() time.Duration { return time.Duration(c.Hosts) * c.Every }
+func (c AddressQueue) Wait() time.Duration { return time.Duration(c.Hosts) * c.Interval }
 
-// crowd returns the largest crowd, the zero Crowd if there is none.
-func (a *addresses) crowd(now time.Time) (c Crowd) {
-	if a.crowded == nil || a.interval <= 0 {
+// longestQueue returns the largest crowd, the zero Crowd if there is none.
+func (a *addresses) longestQueue(now time.Time) (c AddressQueue) {
+	if a.busiest == nil || a.interval <= 0 {
 		return c
 	}
-	if until := a.crowded.next.Sub(now); until > a.interval { // next is the turn of one host more
-		c = Crowd{a.crowdedAt, int((until - 1) / a.interval), a.interval}
+	if until := a.busiest.next.Sub(now); until > a.interval { // next is the turn of one host more
+		c = AddressQueue{a.crowdedAt, int((until - 1) / a.interval), a.interval}
 	}
 	return c
 }

@@ -20,7 +20,7 @@ func TestHostsAtAnAddressTakeTurns(t *testing.T) {
 			t.Errorf("host %d has its turn after %v", i, later.Sub(now))
 		}
 	}
-	if c := a.crowd(now); c.Addr != addr || c.Hosts != 2 || c.Wait() != 4*time.Second {
+	if c := a.longestQueue(now); c.Addr != addr || c.Hosts != 2 || c.Wait() != 4*time.Second {
 		t.Errorf("%+v", c)
 	}
 	now = now.Add(2 * time.Second)

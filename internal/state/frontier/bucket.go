@@ -10,17 +10,17 @@ import "encoding/binary"
 // length of the rest of its queue, and items; a push has only items, and moves have neither. An entry counts if the
 // record names the bucket.
 type bucket struct {
-	id      uint32
-	class   class
-	from    int64           // of its slot, in ticks
-	buf     []byte          // its end
-	chunks  []chunk         // the rest, on disk
-	size    int64           // of all, in bytes
-	closed  bool            // it takes no more hosts
-	crowded bool            // it is to be split
-	lined   bool            // in the line of those to be written
-	era     int             // of checkpoints, in which it was created or saved
-	removed map[uint32]bool // of a copy: the hosts that were removed, which alone count
+	id       uint32
+	class    class
+	from     int64           // of its slot, in ticks
+	buf      []byte          // its end
+	chunks   []chunk         // the rest, on disk
+	size     int64           // of all, in bytes
+	closed   bool            // it takes no more hosts
+	overfull bool            // it is to be split
+	dirty    bool            // in the line of those to be written
+	era      int             // of checkpoints, in which it was created or saved
+	removed  map[uint32]bool // of a copy: the hosts that were removed, which alone count
 }
 
 // A chunk is a frame: a part of a bucket, or a block.
@@ -51,20 +51,20 @@ type buckets struct {
 	byID      map[uint32]*bucket
 	segments  *segments
 	saver     *saver
-	last      uint32    // bucket created
-	full      int64     // bytes from which a bucket takes no more hosts
-	line      []*bucket // with an end in memory, in the order in which they are written
-	room      room      // of these ends
-	maxRoom   int64     // bytes that they may take
-	crowded   []*bucket // to be split, as much was pushed to them
-	ranked    bool      // ranks change
-	run       uint64    // counts processes
+	last      uint32     // bucket created
+	full      int64      // bytes from which a bucket takes no more hosts
+	dirty     []*bucket  // with an end in memory, in the order in which they are written
+	pool      bufferPool // of these ends
+	maxDirty  int64      // bytes that they may take
+	overfull  []*bucket  // to be split, as much was pushed to them
+	ranked    bool       // ranks change
+	run       uint64     // counts processes
 	enc       writer
 }
 
 func newBuckets(memory int64, t ticks, s *segments, v *saver, ranked bool) *buckets {
 	return &buckets{ticks: t, byID: make(map[uint32]*bucket), segments: s, saver: v,
-		full: min(max(memory/128, 2<<10), 1<<20), maxRoom: max(memory/8, 2<<10), ranked: ranked}
+		full: min(max(memory/128, 2<<10), 1<<20), maxDirty: max(memory/8, 2<<10), ranked: ranked}
 }
 
 func coldClass(isSuspect bool) class {
@@ -82,7 +82,7 @@ func (b *buckets) place(id uint32, r *record, s *coldHost, now int64) {
 	} else {
 		w.b = append(w.b[:0], putRanked)
 		w.uint(s.generation + 1)
-		w.uint(uint64(s.missed))
+		w.uint(uint64(s.missedMoves))
 	}
 	w.string(s.name)
 	if w.uint(uint64(s.rest)); s.rest > 0 {
@@ -125,23 +125,23 @@ func (b *buckets) at(r *record, now int64) *bucket {
 func (b *buckets) add(id uint32, r *record, data []byte) {
 	to := b.byID[r.bucket]
 	b.put(to, id, data)
-	if to.size > 4*b.full && !to.crowded { // its hosts need more buckets, or blocks
-		to.crowded = true
-		b.crowded = append(b.crowded, to)
+	if to.size > 4*b.full && !to.overfull { // its hosts need more buckets, or blocks
+		to.overfull = true
+		b.overfull = append(b.overfull, to)
 	}
 }
 
 func (b *buckets) put(to *bucket, id uint32, data []byte) {
 	b.saver.saveBucket(to)
 	before := len(to.buf)
-	to.buf = b.room.grow(to.buf, 2*binary.MaxVarintLen32+len(data))
+	to.buf = b.pool.grow(to.buf, 2*binary.MaxVarintLen32+len(data))
 	to.buf = binary.AppendUvarint(to.buf, uint64(id))
 	to.buf = binary.AppendUvarint(to.buf, uint64(len(data)))
 	to.buf = append(to.buf, data...)
 	to.size += int64(len(to.buf) - before)
-	if !to.lined {
-		to.lined = true
-		b.line = append(b.line, to)
+	if !to.dirty {
+		to.dirty = true
+		b.dirty = append(b.dirty, to)
 	}
 }
 
@@ -151,7 +151,7 @@ func (b *buckets) flush(from *bucket) {
 		return
 	}
 	retained := &b.segments.retained
-	retained.atCut = b.saver.isDue(from.era) // these are its contents at the cut
+	retained.atCut = b.saver.needsSave(from.era) // these are its contents at the cut
 	defer func() { retained.atCut = false }()
 	at, n := b.segments.append(func(w *writer) {
 		w.b = append(w.b, frameChunk)
@@ -159,18 +159,18 @@ func (b *buckets) flush(from *bucket) {
 		w.uint(b.run)
 		w.b = append(w.b, from.buf...)
 	})
-	b.room.free(from.buf)
+	b.pool.free(from.buf)
 	from.buf = nil
 	from.chunks = append(from.chunks, chunk{at, n})
 }
 
 // flushSome flushes the ends of buckets, those first that began first, until they take no more memory than they may.
 func (b *buckets) flushSome() {
-	for b.room.used > b.maxRoom && len(b.line) > 0 {
-		first := b.line[0]
+	for b.pool.used > b.maxDirty && len(b.dirty) > 0 {
+		first := b.dirty[0]
 		b.flush(first)
-		first.lined = false
-		b.line = b.line[1:]
+		first.dirty = false
+		b.dirty = b.dirty[1:]
 	}
 }
 
@@ -178,7 +178,7 @@ func (b *buckets) flushSome() {
 func (b *buckets) drop(gone *bucket) {
 	b.saver.saveBucket(gone)
 	b.segments.release(gone.chunks)
-	b.room.free(gone.buf)
+	b.pool.free(gone.buf)
 	gone.buf, gone.chunks = nil, nil
 	delete(b.byID, gone.id)
 }

@@ -16,7 +16,7 @@ type bucketReader struct {
 	parts  []part // buffers for reuse
 	sorted []part
 	order  []uint64
-	moves  []newPlace
+	moves  []pendingMove
 }
 
 // A part is an entry of a bucket.
@@ -62,7 +62,7 @@ func (r *bucketReader) read(b *bucket) ([]part, error) {
 	if missing != nil {
 		return nil, missing
 	}
-	if err := r.divide(b, b.buf, false); err != nil {
+	if err := r.parseEntries(b, b.buf, false); err != nil {
 		return nil, err
 	}
 	slices.Sort(r.order)
@@ -80,11 +80,11 @@ func (r *bucketReader) chunk(b *bucket, frame []byte) error {
 		return errBlock
 	}
 	run := d.Uint()
-	return r.divide(b, d.Rest, run != r.run)
+	return r.parseEntries(b, d.Rest, run != r.run)
 }
 
-// counts reports whether a bucket's entries of a host count.
-func (r *bucketReader) counts(b *bucket, id uint32) bool {
+// isLive reports whether a bucket's entries of a host count.
+func (r *bucketReader) isLive(b *bucket, id uint32) bool {
 	if b.removed != nil {
 		return b.removed[id]
 	}
@@ -92,8 +92,8 @@ func (r *bucketReader) counts(b *bucket, id uint32) bool {
 	return rec.bucket == b.id && !rec.is(isHot)
 }
 
-// divide appends the entries that count.
-func (r *bucketReader) divide(b *bucket, entries []byte, old bool) error {
+// parseEntries appends the entries that count.
+func (r *bucketReader) parseEntries(b *bucket, entries []byte, old bool) error {
 	d := &r.dec
 	d.Rest, d.Bad = entries, false
 	for len(d.Rest) > 0 {
@@ -101,7 +101,7 @@ func (r *bucketReader) divide(b *bucket, entries []byte, old bool) error {
 		if d.Bad || len(data) == 0 || id == 0 || id > uint64(r.table.n) {
 			return fmt.Errorf("bucket %d: %w", b.id, errBlock)
 		}
-		if r.counts(b, uint32(id)) {
+		if r.isLive(b, uint32(id)) {
 			r.order = append(r.order, id<<32|uint64(len(r.parts)))
 			r.parts = append(r.parts, part{uint32(id), old, data})
 		}
@@ -114,15 +114,15 @@ func (r *bucketReader) divide(b *bucket, entries []byte, old bool) error {
 
 // A coldHost is a host as its bucket has it.
 type coldHost struct {
-	name  string
-	key   key    // of the first item in blocks
-	rest  uint32 // items in blocks
-	items []entry
-	void  int // robots.txt fetches that an earlier process waited for, which are not among items
+	name        string
+	key         key    // of the first item in blocks
+	rest        uint32 // items in blocks
+	items       []entry
+	staleRobots int // robots.txt fetches that an earlier process waited for, which are not among items
 
-	generation uint64 // of the ranks of items
-	missed     uint32 // moves that may be of items in blocks
-	deepest    int32  // rank to which an item was moved
+	generation  uint64 // of the ranks of items
+	missedMoves uint32 // moves that may be of items in blocks
+	deepest     int32  // rank to which an item was moved
 }
 
 // host decodes the entries of one host. Its items are parts of them; they are appended to items.
@@ -139,7 +139,7 @@ func (r *bucketReader) host(parts []part, items []entry) (coldHost, error) {
 		}
 		switch kind {
 		case putRanked:
-			s.generation, s.missed = d.Uint()-1, uint32(d.Uint())
+			s.generation, s.missedMoves = d.Uint()-1, uint32(d.Uint())
 			fallthrough
 		case putHost:
 			s.name = d.String()
@@ -155,7 +155,7 @@ func (r *bucketReader) host(parts []part, items []entry) (coldHost, error) {
 		for len(d.Rest) > 0 {
 			e := d.entry()
 			if p.old && e.rank == robotsRank {
-				s.void++
+				s.staleRobots++
 				continue
 			}
 			s.items = append(s.items, e)
@@ -165,7 +165,7 @@ func (r *bucketReader) host(parts []part, items []entry) (coldHost, error) {
 		}
 	}
 	if n := moveTo(s.items, r.moves, &s.deepest); s.rest > 0 {
-		s.missed += uint32(n.missed)
+		s.missedMoves += uint32(n.missed)
 	}
 	return s, nil
 }

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	turn     = 256 // ms: the least width of a slot
-	wideness = 16  // a slot is at most this part as wide as it is far away when it is made
+	minSlotWidth = 256 // ms: the least width of a slot
+	slotDivisor  = 16  // a slot is at most this part as wide as it is far away when it is made
 )
 
 // A slot is a span of time, in ticks, with the buckets of the hosts whose next times are in it.
@@ -16,13 +16,13 @@ type slot struct {
 	buckets  []*bucket // the last one may take hosts
 }
 
-// wide reports whether the slot's hosts have to be put into finer slots when its time is near.
-func (s *slot) wide() bool { return s.to-s.from > turn }
+// isWide reports whether the slot's hosts have to be put into finer slots when its time is near.
+func (s *slot) isWide() bool { return s.to-s.from > minSlotWidth }
 
 // trigger is when a slot is processed: a wide one as long before its time as it is wide, others when all their hosts
 // are due.
 func (s *slot) trigger() int64 {
-	if s.wide() {
+	if s.isWide() {
 		return s.from - (s.to - s.from)
 	}
 	return s.to
@@ -32,15 +32,15 @@ func (s *slot) trigger() int64 {
 // 1988) whose days grow with their distance, as those of a hierarchical timing wheel do (Varghese and Lauck 1987). A
 // host is moved to a finer slot a few times before its time comes, by copying.
 type calendar struct {
-	slots   []*slot   // by time
-	trigger int64     // the least trigger of the slots
-	due     []*bucket // of hosts whose times have come or are near
-	early   []early   // buckets of wide slots
-	last    int64     // tick when the last of these was split, or the first was added
+	slots   []*slot       // by time
+	trigger int64         // the least trigger of the slots
+	due     []*bucket     // of hosts whose times have come or are near
+	early   []earlyBucket // buckets of wide slots
+	last    int64         // tick when the last of these was split, or the first was added
 }
 
 // An early bucket's hosts are to be put into finer slots before a time.
-type early struct {
+type earlyBucket struct {
 	*bucket
 	before, to int64 // the slot's end
 }
@@ -56,8 +56,8 @@ func (c *calendar) at(tick, now int64) *slot {
 	if len(c.slots) > 0 {
 		head = min(head, c.slots[0].from) // if hosts are late, the first slot counts as near
 	}
-	width := int64(turn)
-	for width*2*wideness <= tick-head {
+	width := int64(minSlotWidth)
+	for width*2*slotDivisor <= tick-head {
 		width *= 2
 	}
 	s := &slot{from: tick &^ (width - 1)}
@@ -82,12 +82,12 @@ func (c *calendar) insert(i int, s *slot) {
 
 // restore adds a bucket of a checkpoint. Buckets are restored in the order of their times.
 func (c *calendar) restore(b *bucket, from int64) {
-	from = from &^ (turn - 1)
+	from = from &^ (minSlotWidth - 1)
 	if n := len(c.slots); n > 0 && c.slots[n-1].from >= from {
 		c.slots[n-1].buckets = append(c.slots[n-1].buckets, b)
 		return
 	}
-	c.insert(len(c.slots), &slot{from: from, to: from + turn, buckets: []*bucket{b}})
+	c.insert(len(c.slots), &slot{from: from, to: from + minSlotWidth, buckets: []*bucket{b}})
 }
 
 // advance processes the slots whose trigger has come: their buckets become due or early.
@@ -105,19 +105,19 @@ func (c *calendar) advance(now, ahead int64) {
 		case s.to <= now+ahead:
 			c.due = append(c.due, s.buckets...)
 			return true
-		case s.wide() && s.trigger() <= now+ahead:
+		case s.isWide() && s.trigger() <= now+ahead:
 			if len(c.early) == 0 {
 				c.last = now
 			}
 			for _, b := range s.buckets {
-				c.early = append(c.early, early{b, s.from - ahead, s.to})
+				c.early = append(c.early, earlyBucket{b, s.from - ahead, s.to})
 			}
 			return true
 		}
 		c.trigger = min(c.trigger, s.trigger())
 		return false
 	})
-	slices.SortStableFunc(c.early, func(a, b early) int { return cmp.Compare(a.before, b.before) })
+	slices.SortStableFunc(c.early, func(a, b earlyBucket) int { return cmp.Compare(a.before, b.before) })
 }
 
 // nextSplit is the tick at which the next early bucket is to be split, so that all are in time and not many at once.
@@ -137,8 +137,8 @@ func (c *calendar) splitDue(tick int64) *bucket {
 // split forgets the first early bucket.
 func (c *calendar) split(tick int64) { c.early, c.last = c.early[1:], tick }
 
-// expedite makes all buckets due.
-func (c *calendar) expedite() {
+// makeAllDue makes all buckets due.
+func (c *calendar) makeAllDue() {
 	for _, e := range c.early {
 		c.due = append(c.due, e.bucket)
 	}

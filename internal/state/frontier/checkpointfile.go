@@ -76,7 +76,7 @@ func (c *checkpointFile) drain() {
 
 func (c *checkpointFile) open() (err error) {
 	name := c.folder.path(checkpointTemp)
-	if err = vfs.CutBack(c.folder.disk, name, 0); err == nil {
+	if err = vfs.TruncateTo(c.folder.disk, name, 0); err == nil {
 		c.file, err = c.folder.disk.Append(name)
 	}
 	return err

@@ -18,13 +18,13 @@ func (t ticks) time(tick int64) time.Time {
 // marked as hot and do not count. The frontier's lock guards it.
 type coldHosts struct {
 	ticks
-	table    table
-	polite   *politeness
-	saver    *saver
-	parked   map[uint32]map[string]bool // origins for whose robots.txt a host waits
-	pending  int                        // items
-	eligible int                        // hosts with an item to hand out
-	backing  int                        // hosts that back off
+	table      table
+	polite     *politeness
+	saver      *saver
+	parked     map[uint32]map[string]bool // origins for whose robots.txt a host waits
+	pending    int                        // items
+	eligible   int                        // hosts with an item to hand out
+	backingOff int                        // hosts that back off
 }
 
 func newColdHosts(base time.Time, p *politeness, v *saver) *coldHosts {
@@ -63,7 +63,7 @@ func (c *coldHosts) count(r *record, n int) {
 		c.eligible += n
 	}
 	if r.is(isBacking) {
-		c.backing += n
+		c.backingOff += n
 	}
 }
 
@@ -108,8 +108,8 @@ func (c *coldHosts) takeParked(id uint32) map[string]bool {
 	return parked
 }
 
-// request sets the delay that a host asks for. If its next time is later now, it is found too early, and moved then.
-func (c *coldHosts) request(id uint32, key string, delay time.Duration) {
+// setRequestedDelay sets the delay that a host asks for. If its next time is later now, it is found too early, and moved then.
+func (c *coldHosts) setRequestedDelay(id uint32, key string, delay time.Duration) {
 	r := c.changed(id)
 	base := c.polite.baseDelayOf(key)
 	was := max(base, r.requestedDelay())
@@ -125,13 +125,13 @@ func (c *coldHosts) postpone(id uint32, until time.Time) {
 	r.setNext(max(r.next(), c.tick(until)))
 }
 
-// oweDelay lets a host owe its full delay from now.
-func (c *coldHosts) oweDelay(id uint32, key string, now time.Time) {
+// restartDelay lets a host owe its full delay from now.
+func (c *coldHosts) restartDelay(id uint32, key string, now time.Time) {
 	c.postpone(id, now.Add(max(c.polite.baseDelayOf(key), c.table.at(id).requestedDelay())))
 }
 
-// endAway marks a host as not away.
-func (c *coldHosts) endAway(id uint32) {
+// clearAway marks a host as not away.
+func (c *coldHosts) clearAway(id uint32) {
 	r := c.changed(id)
 	r.setRequestedDelay(r.requestedDelay(), false)
 }
@@ -168,14 +168,14 @@ func (c *coldHosts) describe(h *host, r *record) {
 	for _, f := range [...]struct {
 		is   bool
 		flag uint64
-	}{{h.clock.suspect, isSuspect}, {h.clock.backing, isBacking}, {h.hasTurn(), hasTurn}, {len(h.parked) > 0, isParked},
+	}{{h.clock.suspect, isSuspect}, {h.clock.backingOff, isBacking}, {h.hasTurn(), hasTurn}, {len(h.parked) > 0, isParked},
 		{h.queue.first().rank == robotsRank, hasRobots}} {
 		if f.is {
 			s.flags |= f.flag
 		}
 	}
 	r.state = s.pack()
-	r.setRequestedDelay(h.clock.requested, h.away)
+	r.setRequestedDelay(h.clock.requestedDelay, h.away)
 	r.setOwnDelay(h.clock.own.HasDelay)
 	r.count, r.top, r.bucket = h.queue.count(), 0, 0
 	if len(h.queue.links) > 0 {

@@ -12,8 +12,8 @@ func TestColdHostsSumUpTheirRecords(t *testing.T) {
 	c := newColdHosts(now, newPoliteness(&cfg), &saver{})
 	sums := func(pending, eligible, backing int) {
 		t.Helper()
-		if c.pending != pending || c.eligible != eligible || c.backing != backing {
-			t.Errorf("%d items, %d hosts are eligible, %d back off; want %d, %d, %d", c.pending, c.eligible, c.backing,
+		if c.pending != pending || c.eligible != eligible || c.backingOff != backing {
+			t.Errorf("%d items, %d hosts are eligible, %d back off; want %d, %d, %d", c.pending, c.eligible, c.backingOff,
 				pending, eligible, backing)
 		}
 	}
@@ -52,9 +52,9 @@ func TestDelaysMoveTheTimesOfColdHosts(t *testing.T) {
 			t.Errorf("next is after %v, want %v", got, want)
 		}
 	}
-	c.oweDelay(id, "a", now)
+	c.restartDelay(id, "a", now)
 	next(time.Second)
-	c.request(id, "a", 5*time.Second)
+	c.setRequestedDelay(id, "a", 5*time.Second)
 	next(5 * time.Second)
 	c.postpone(id, now.Add(4*time.Second))
 	next(5 * time.Second)

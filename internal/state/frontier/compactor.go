@@ -36,7 +36,7 @@ const (
 	compactPace   = 4 // bytes read for each byte written: room for half as much again is freed
 )
 
-// isDue reports whether so much was written that compaction is worthwhile.
+// needsSave reports whether so much was written that compaction is worthwhile.
 func (c *compactor) isDue() bool {
 	s := c.segments
 	return s.written >= min(writeBuffer, s.full)/4 && (c.victim != nil || s.isWasteful())

@@ -23,7 +23,7 @@ type Config struct {
 	Slices    int
 	Ranker    Ranker                       // where pending URLs belong; nil: where they belonged when they were pushed
 	Overrides func(host string) HostConfig // a host's own configuration, for all its slices; nil: none
-	// due hosts go by their first URLs' ranks: see schedule.go; always so with a Ranker
+	// nextBefore hosts go by their first URLs' ranks: see schedule.go; always so with a Ranker
 	RankHosts bool
 	Now       func() time.Time
 
@@ -45,26 +45,26 @@ const defaultMaxDelay = 30 * time.Second
 const DefaultMaxWait = time.Hour
 
 func (c Config) withDefaults() Config {
-	def(&c.Hosts, 64)
-	def(&c.PerHost, 1)
-	def(&c.Session, 16)
-	def(&c.MaxDelay, defaultMaxDelay)
-	def(&c.RetryWait, time.Second)
-	def(&c.MaxWait, DefaultMaxWait)
-	def(&c.SlowAfter, 5*time.Second)
-	def(&c.Memory, 256<<20)
-	def(&c.Disk, vfs.OS)
+	setDefault(&c.Hosts, 64)
+	setDefault(&c.PerHost, 1)
+	setDefault(&c.Session, 16)
+	setDefault(&c.MaxDelay, defaultMaxDelay)
+	setDefault(&c.RetryWait, time.Second)
+	setDefault(&c.MaxWait, DefaultMaxWait)
+	setDefault(&c.SlowAfter, 5*time.Second)
+	setDefault(&c.Memory, 256<<20)
+	setDefault(&c.Disk, vfs.OS)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	c.Slices = max(c.Slices, 1)
 	c.PerHost = max(c.PerHost/c.Slices, 1)
-	c.Delay, c.MaxDelay = times(c.Delay, c.Slices), times(c.MaxDelay, c.Slices)
+	c.Delay, c.MaxDelay = scaleDelay(c.Delay, c.Slices), scaleDelay(c.MaxDelay, c.Slices)
 	return c
 }
 
-// times multiplies a delay, up to the most that a record can have.
-func times(delay time.Duration, n int) time.Duration {
+// scaleDelay multiplies a delay, up to the most that a record can have.
+func scaleDelay(delay time.Duration, n int) time.Duration {
 	const most = (hasOwnDelay - 1) * time.Millisecond
 	if n > 1 && delay > most/time.Duration(n) {
 		return max(delay, most)
@@ -72,7 +72,7 @@ func times(delay time.Duration, n int) time.Duration {
 	return delay * time.Duration(n)
 }
 
-func def[T comparable](p *T, value T) {
+func setDefault[T comparable](p *T, value T) {
 	var zero T
 	if *p == zero {
 		*p = value

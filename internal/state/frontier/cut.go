@@ -13,8 +13,8 @@ import (
 var ErrInMemory = errors.New("the frontier is in memory only")
 
 const (
-	cutStep   = 16              // hosts saved in one hold of the lock
-	cutBehind = 4 * writeBuffer // bytes saved from which not only Write writes them
+	cutStep       = 16              // hosts saved in one hold of the lock
+	cutFlushBytes = 4 * writeBuffer // bytes saved from which not only Write writes them
 )
 
 // A checkpointer makes checkpoints. The frontier's lock guards what it reads.
@@ -41,14 +41,14 @@ type Cut struct {
 	chunks     []bool // of records: saved
 	hosts      []*host
 	buckets    []*bucket
-	flying     map[string]bool // URLs of visits under way
+	inFlight   map[string]bool // URLs of visits under way
 	suppressed urlCounts
 	enc        writer
 	last       uint32 // the segment that may have grown since
 }
 
 // UnderWay reports whether a visit to a URL was under way at the cut.
-func (c *Cut) UnderWay(url string) bool { return c.flying[url] }
+func (c *Cut) UnderWay(url string) bool { return c.inFlight[url] }
 
 // cut begins a checkpoint.
 func (p *checkpointer) cut() (*Cut, error) {
@@ -58,11 +58,11 @@ func (p *checkpointer) cut() (*Cut, error) {
 	}
 	c := &Cut{from: p, file: checkpointFile{mu: p.mu, folder: p.segments.folder},
 		chunks: make([]bool, len(p.cold.table.chunks)), hosts: make([]*host, 0, len(p.bench.hosts)),
-		flying: map[string]bool{}, suppressed: maps.Clone(p.suppressed.counts)}
+		inFlight: map[string]bool{}, suppressed: maps.Clone(p.suppressed.counts)}
 	for _, h := range p.bench.hosts {
 		c.hosts = append(c.hosts, h)
-		for _, it := range h.visits.flying {
-			c.flying[it.URL] = true
+		for _, it := range h.visits.items {
+			c.inFlight[it.URL] = true
 		}
 	}
 	for _, b := range p.buckets.byID {
@@ -104,8 +104,8 @@ func (c *Cut) saveHost(h *host) {
 	w.string(h.key)
 	w.links(h.queue.links)
 	w.entries(h.queue.front)
-	w.uint(uint64(len(h.visits.flying)))
-	for _, it := range h.visits.flying {
+	w.uint(uint64(len(h.visits.items)))
+	for _, it := range h.visits.items {
 		e := c.from.ranking.entry(h.key, it)
 		w.entry(&e)
 	}
@@ -156,7 +156,7 @@ func (c *Cut) Write(note []byte) error {
 	if err != nil {
 		c.file.abandon()
 	}
-	p.writer.removeDoomed()
+	p.writer.removeSegments()
 	if err != nil {
 		return fmt.Errorf("write a checkpoint of the frontier: %w", err)
 	}

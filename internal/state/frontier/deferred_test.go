@@ -24,7 +24,7 @@ func TestDeferredGoesLast(t *testing.T) {
 	}
 	it := v.Item
 	it.Deferred, it.Vain = true, 9
-	f.Done(v, Result{Again: []Item{it}})
+	f.Done(v, Result{Requeue: []Item{it}})
 
 	cut, err := f.Cut()
 	if err == nil {

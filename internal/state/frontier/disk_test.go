@@ -32,7 +32,7 @@ func drain(t *testing.T, f *Frontier) map[string]int {
 	seen := map[string]int{}
 	for {
 		v, err := f.Next(t.Context())
-		if errors.Is(err, ErrDry) {
+		if errors.Is(err, ErrDrained) {
 			return seen
 		}
 		if err != nil {
@@ -59,7 +59,7 @@ func fill(f *Frontier, hosts, each int) {
 	for i := range each {
 		for h := range hosts {
 			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("https://h%d/%d", h, i), Rank: 1})
-			f.Room(context.Background())
+			f.WaitForRoom(context.Background())
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestAHugeHostIsNoBurden(t *testing.T) {
 	const n = 50_000
 	for i := range n {
 		f.Push("huge", Item{URL: fmt.Sprint("https://huge/", i), Rank: int32(i % 4)})
-		f.Room(t.Context())
+		f.WaitForRoom(t.Context())
 	}
 	fill(f, 100, 1)
 	if f.disk.residents.bytes > 512<<10 {
@@ -259,7 +259,7 @@ func TestHostsOweTheirDelayAfterARestart(t *testing.T) {
 		fill(f, 50, 2)
 		f.SetDelay("h7", 20*time.Second)
 		v, _ := next(t, f)
-		f.Done(v, Result{Outcome: Throttled, RetryAfter: time.Minute, Again: []Item{v.Item}})
+		f.Done(v, Result{Outcome: Throttled, RetryAfter: time.Minute, Requeue: []Item{v.Item}})
 		time.Sleep(time.Hour)
 		if err := f.Checkpoint(nil); err != nil {
 			t.Fatal(err)
@@ -291,11 +291,11 @@ func TestHostsAreListed(t *testing.T) {
 			}
 		}
 		var got []string
-		for i, err := range f.Inspector().Hosts(3, ByWaiting) {
+		for i, err := range f.Inspector().Hosts(3, ByPending) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, fmt.Sprint(i.Key, " ", i.Waiting, " ", i.Why))
+			got = append(got, fmt.Sprint(i.Key, " ", i.Pending, " ", i.Why))
 		}
 		if want := "h49 50 a place,h48 49 a place,h47 48 a place"; strings.Join(got, ",") != want {
 			t.Errorf("got %v", got)
@@ -324,21 +324,21 @@ func TestEqualHostsAreListed(t *testing.T) {
 		for i := range 1 + h%3 {
 			f.Push(fmt.Sprint("h", h), Item{URL: fmt.Sprintf("http://h%d/%d", h, i)})
 		}
-		f.Room(t.Context())
+		f.WaitForRoom(t.Context())
 	}
 	for i := range 20 {
 		f.Push("h7", Item{URL: fmt.Sprintf("http://h7/more/%d", i)})
 	}
 	reads.Store(0)
 	met := map[string]bool{}
-	for i, err := range f.Inspector().Hosts(n, ByWaiting) {
+	for i, err := range f.Inspector().Hosts(n, ByPending) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		var h int
-		if _, err := fmt.Sscanf(i.Key, "h%d", &h); err != nil || met[i.Key] || i.Waiting != 3 && i.Key != "h7" || h%3 != 2 &&
+		if _, err := fmt.Sscanf(i.Key, "h%d", &h); err != nil || met[i.Key] || i.Pending != 3 && i.Key != "h7" || h%3 != 2 &&
 			i.Key != "h7" {
-			t.Errorf("%s is among them, where %d wait", i.Key, i.Waiting)
+			t.Errorf("%s is among them, where %d wait", i.Key, i.Pending)
 		}
 		met[i.Key] = true
 	}
@@ -357,7 +357,7 @@ func TestTheCalendar(t *testing.T) {
 	splits := 0
 	put := func(tick, now int64) {
 		s := c.at(tick, now)
-		if tick < s.from || tick >= s.to || s.to-s.from > max(turn, (tick-now)/wideness*2) {
+		if tick < s.from || tick >= s.to || s.to-s.from > max(minSlotWidth, (tick-now)/slotDivisor*2) {
 			t.Fatalf("%d is put into %d to %d at %d", tick, s.from, s.to, now)
 		}
 		if len(s.buckets) == 0 {
@@ -381,7 +381,7 @@ func TestTheCalendar(t *testing.T) {
 		}
 		for _, b := range c.due {
 			for _, tick := range at[b] {
-				if got++; tick > now+1000 || tick < now+1000-2*turn && now > 0 {
+				if got++; tick > now+1000 || tick < now+1000-2*minSlotWidth && now > 0 {
 					t.Fatalf("%d comes at %d", tick, now)
 				}
 			}
@@ -437,7 +437,7 @@ func FuzzBlock(f *testing.F) {
 func FuzzItem(f *testing.F) {
 	for _, it := range []Item{
 		{URL: "https://h/a", From: "https://h/", Seed: "https://s/", Path: "L", Depth: 2, Tries: 1, Robots: "https://h"},
-		{URL: "http://h/a/b?c", From: "http://h/a/", Seed: "http://h/", Root: true, Told: true, Recrawl: true},
+		{URL: "http://h/a/b?c", From: "http://h/a/", Seed: "http://h/", ScopeSeed: true, Reported: true, Recrawl: true},
 		{URL: "no URL"}, {},
 	} {
 		var w writer
@@ -474,7 +474,7 @@ func TestANewProcessBeginsWithShortWaits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
+				f.Done(v, Result{Outcome: Failed, Requeue: []Item{v.Item}})
 			}
 			if err := errors.Join(f.Checkpoint(nil), f.Close()); err != nil {
 				t.Fatal(err)
@@ -502,7 +502,7 @@ func TestAHostOwesItsDelayAfterACrash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Done(v, Result{Outcome: Throttled, RetryAfter: time.Minute, Again: []Item{v.Item}})
+		f.Done(v, Result{Outcome: Throttled, RetryAfter: time.Minute, Requeue: []Item{v.Item}})
 		if err := errors.Join(f.Checkpoint(nil), f.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -528,7 +528,7 @@ func TestWhatHasYetToBeReadIsNotSleptOver(t *testing.T) {
 	const n = 20_000
 	for i := range n {
 		f.Push("huge", Item{URL: fmt.Sprint("https://huge/", i), Rank: int32(i % 4)})
-		f.Room(t.Context())
+		f.WaitForRoom(t.Context())
 	}
 	for got := 0; got < n; {
 		select {

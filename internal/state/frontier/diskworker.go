@@ -27,7 +27,7 @@ func (w *diskWorker) fail(err error) {
 	}
 }
 
-// begin locks the disk if there is work. Otherwise it returns the time until there is, and whether nothing may be
+// initHost locks the disk if there is work. Otherwise it returns the time until there is, and whether nothing may be
 // handed out before the holder of the disk has written more.
 func (w *diskWorker) begin(now time.Time) (work bool, wait time.Duration, behind bool) {
 	v := w.virtual
@@ -52,17 +52,17 @@ func (w *diskWorker) begin(now time.Time) (work bool, wait time.Duration, behind
 // hasWork reports whether there is something to do at a tick.
 func (w *diskWorker) hasWork(tick int64) bool {
 	v, s := w.virtual, w.virtual.segments
-	return s.behind.bytes > 0 || len(s.retained.doomed) > 0 || len(w.pages.surplus) > 0 || !w.reads.isEmpty() ||
-		len(v.buckets.crowded) > 0 || w.compactor.isDue() || w.hasSaved() || v.hasDue(tick)
+	return s.behind.bytes > 0 || len(s.retained.removable) > 0 || len(w.pages.duplicates) > 0 || !w.reads.isEmpty() ||
+		len(v.buckets.overfull) > 0 || w.compactor.isDue() || w.hasSaved() || v.hasDue(tick)
 }
 
 // hasSaved reports whether a checkpoint has saved so much that it should be written.
 func (w *diskWorker) hasSaved() bool {
-	return w.saver.cut != nil && len(w.saver.cut.file.buf) > cutBehind
+	return w.saver.cut != nil && len(w.saver.cut.file.buf) > cutFlushBytes
 }
 
 // room waits while the disk does not keep up: it does the work, or waits for the holder of the disk.
-func (w *diskWorker) room(ctx context.Context) {
+func (w *diskWorker) waitForRoom(ctx context.Context) {
 	for w.isBehind() {
 		select {
 		case w.lock.held <- struct{}{}:
@@ -84,7 +84,7 @@ func (w *diskWorker) isBehind() bool {
 // work does each kind of work once, and unlocks the disk.
 func (w *diskWorker) work() error {
 	defer w.lock.release()
-	w.writer.removeDoomed()
+	w.writer.removeSegments()
 	w.drainCut()
 	behind := w.virtual.isBehind
 	for _, step := range [...]func() error{
@@ -133,21 +133,21 @@ func (w *diskWorker) splitBuckets() error {
 	}
 }
 
-// never is before all ticks.
-const never = -1 << 62
+// minTick is before all ticks.
+const minTick = -1 << 62
 
 func (w *diskWorker) splitOne() (more bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	b := w.virtual.buckets
-	if len(b.crowded) == 0 {
+	if len(b.overfull) == 0 {
 		return false, nil
 	}
-	first := b.crowded[0]
-	if err := w.pages.run(func() error { return w.virtual.loadBucket(first, never) }); err != nil {
+	first := b.overfull[0]
+	if err := w.pages.run(func() error { return w.virtual.loadBucket(first, minTick) }); err != nil {
 		return false, err
 	}
-	b.crowded[0], b.crowded = nil, b.crowded[1:]
+	b.overfull[0], b.overfull = nil, b.overfull[1:]
 	w.virtual.shrink() // or the ends of buckets would take too much memory
 	return true, nil
 }

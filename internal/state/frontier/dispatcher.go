@@ -16,12 +16,12 @@ type Visit struct {
 
 	Started time.Time // when it was handed out
 
-	host    *host
-	item    *Item     // as it was in the queue
-	due     time.Time // the host's next time when it was handed out
-	set     time.Time // the host's next time as it was set then
-	life    int       // the host's then
-	suspect bool
+	host       *host
+	item       *Item     // as it was in the queue
+	nextBefore time.Time // the host's next time when it was handed out
+	nextSet    time.Time // the host's next time as it was set then
+	removals   int       // the host's then
+	suspect    bool
 }
 
 // An Outcome is the outcome of a visit for its host.
@@ -40,7 +40,7 @@ type Result struct {
 	Outcome    Outcome
 	RetryAfter time.Duration // what a Throttled answer asked for, 0 if nothing
 	Took       time.Duration // by the exchange alone, without waits of this process; 0: since the visit was handed out
-	Again      []Item        // items of the host that are pending again: the visit's own for a retry, say
+	Requeue    []Item        // items of the host that are pending again: the visit's own for a retry, say
 }
 
 // A dispatcher hands out the items of hosts in memory, and takes visits back. The frontier's lock guards it.
@@ -62,25 +62,25 @@ func (d *dispatcher) handOut(h *host, now time.Time) (*Visit, error) {
 		d.bench.place(h)
 		return nil, nil
 	}
-	it, err := d.take(h)
+	it, err := d.popFirst(h)
 	if it == nil {
 		d.bench.place(h)
 		return nil, err
 	}
-	v := &Visit{Item: *it, Host: h.key, host: h, item: it, due: h.clock.next, Started: now, life: h.visits.life,
-		suspect: h.position.in == suspect}
-	v.Late = false // only the queue's mark
+	v := &Visit{Item: *it, Host: h.key, host: h, item: it, nextBefore: h.clock.next, Started: now, removals: h.visits.removals,
+		suspect: h.position.class == suspect}
+	v.QueueLast = false // only the queue's mark
 	d.inFlight++
 	d.bench.schedule.begin(h.visits.n == 0, v.suspect)
 	h.visits.n++
 	if h.clock.session++; h.clock.session > d.bench.session {
 		h.clock.session = 1
 	}
-	d.bench.residents.endAhead(h)
-	h.visits.flying = append(h.visits.flying, it)
+	d.bench.residents.endReadAhead(h)
+	h.visits.items = append(h.visits.items, it)
 	d.bench.polite.begin(&h.clock, now)
-	v.set = h.clock.next
-	d.bench.setBacking(h, false)
+	v.nextSet = h.clock.next
+	d.bench.setBackingOff(h, false)
 	d.bench.place(h)
 	return v, nil
 }
@@ -96,11 +96,11 @@ func (d *dispatcher) refresh(h *host) (fell bool) {
 	return h.queue.bestRank() > h.position.ready.rank
 }
 
-// take removes the item that goes first; nil if the host has none to hand out now.
-func (d *dispatcher) take(h *host) (*Item, error) {
+// popFirst removes the item that goes first; nil if the host has none to hand out now.
+func (d *dispatcher) popFirst(h *host) (*Item, error) {
 	q := &h.queue
 	for {
-		if err := d.queues.follow(q); errors.Is(err, errNotResident) {
+		if err := d.queues.loadFirst(q); errors.Is(err, errNotResident) {
 			d.reads.addFront(h)
 			return nil, nil
 		} else if err != nil {
@@ -122,7 +122,7 @@ func (d *dispatcher) take(h *host) (*Item, error) {
 		switch {
 		case !d.filter.admits(h.key, it.URL): // an earlier version has admitted it
 		case h.visits.has(&it):
-		case d.putBackFallen(h, e, &it):
+		case d.requeueIfFallen(h, e, &it):
 			return nil, nil
 		case it.Robots != "" || !d.suppressed.consume(it.URL):
 			return &it, nil
@@ -131,9 +131,9 @@ func (d *dispatcher) take(h *host) (*Item, error) {
 }
 
 // gather reads blocks of a host until its first n items are in memory, or all.
-func (d *dispatcher) gather(h *host, n int) error {
+func (d *dispatcher) loadFront(h *host, n int) error {
 	d.bench.saver.saveHost(h)
-	return d.queues.gather(&h.queue, n, d.suppressed)
+	return d.queues.loadFront(&h.queue, n, d.suppressed)
 }
 
 // takeMatching removes the items in memory that match. It returns those that are not suppressed.
@@ -145,7 +145,7 @@ func (d *dispatcher) takeMatching(h *host, match func(*Item) bool) (taken []Item
 		if err != nil || !match(&it) {
 			return false // handing it out reports the error
 		}
-		it.Late = false
+		it.QueueLast = false
 		if !d.suppressed.consume(it.URL) {
 			taken = append(taken, it)
 		}
@@ -157,8 +157,8 @@ func (d *dispatcher) takeMatching(h *host, match func(*Item) bool) (taken []Item
 	return taken
 }
 
-// putBackFallen puts an item back whose importance has fallen below half of what its rank says.
-func (d *dispatcher) putBackFallen(h *host, e entry, it *Item) bool {
+// requeueIfFallen puts an item back whose importance has fallen below half of what its rank says.
+func (d *dispatcher) requeueIfFallen(h *host, e entry, it *Item) bool {
 	to := d.ranking.current(it)
 	if to <= e.rank+rank.Steps {
 		return false
@@ -187,15 +187,15 @@ func (d *dispatcher) done(v *Visit, r Result, now time.Time) (wait time.Duration
 	h := v.host
 	d.end(v)
 	if r.Outcome != NoRequest {
-		wait = d.bench.polite.judge(&h.clock, v, r, now, h.visits.n == 0)
+		wait = d.bench.polite.applyResult(&h.clock, v, r, now, h.visits.n == 0)
 		if r.Outcome >= Throttled {
-			d.bench.setBacking(h, true)
+			d.bench.setBackingOff(h, true)
 		}
-	} else if h.clock.next.Equal(v.set) {
-		h.clock.next = v.due // no request was made, and no other visit has set the clock since
+	} else if h.clock.next.Equal(v.nextSet) {
+		h.clock.next = v.nextBefore // no request was made, and no other visit has set the clock since
 	}
-	for _, it := range r.Again {
-		d.again(v, it)
+	for _, it := range r.Requeue {
+		d.requeue(v, it)
 	}
 	d.bench.place(h)
 	return wait
@@ -205,25 +205,25 @@ func (d *dispatcher) done(v *Visit, r Result, now time.Time) (wait time.Duration
 func (d *dispatcher) postpone(v *Visit, until time.Time) {
 	h := v.host
 	d.end(v)
-	d.again(v, v.Item)
-	if h.clock.next.Equal(v.set) {
-		h.clock.next = v.due
+	d.requeue(v, v.Item)
+	if h.clock.next.Equal(v.nextSet) {
+		h.clock.next = v.nextBefore
 	}
 	h.clock.postpone(until)
 	d.bench.place(h)
 }
 
-// again adds an item that a visit gives back, unless the host was removed meanwhile.
-func (d *dispatcher) again(v *Visit, it Item) {
+// requeue adds an item that a visit gives back, unless the host was removed meanwhile.
+func (d *dispatcher) requeue(v *Visit, it Item) {
 	h := v.host
 	switch {
-	case v.life != h.visits.life:
+	case v.removals != h.visits.removals:
 	case !d.filter.admits(v.Host, it.URL):
-	case it.Seq == v.item.Seq && v.item.Late && !it.Late: // it keeps its place behind
-		it.Late, it.Rank = true, v.item.Rank
+	case it.Seq == v.item.Seq && v.item.QueueLast && !it.QueueLast: // it keeps its place behind
+		it.QueueLast, it.Rank = true, v.item.Rank
 		d.bench.add(h, &it)
 	default:
-		d.ranking.renew(&h.queue, &it)
+		d.ranking.refreshRank(&h.queue, &it)
 		h.queue.deepest = d.ranking.assign(&it, h.queue.deepest)
 		d.bench.add(h, &it)
 	}

@@ -181,7 +181,7 @@ func (d *duel) end() {
 	if d.rng.IntN(6) == 0 || d.spared != nil && d.spared(v.Host) {
 		wait := time.Duration(d.rng.IntN(2000)) * time.Millisecond
 		d.f.Postpone(v, wait)
-		d.m.done(v.Host, Result{Outcome: NoRequest, Again: []Item{v.Item}}, false)
+		d.m.done(v.Host, Result{Outcome: NoRequest, Requeue: []Item{v.Item}}, false)
 		h := d.m.hosts[v.Host]
 		if until := time.Now().Add(wait); until.After(h.next) {
 			h.next = until
@@ -194,8 +194,8 @@ func (d *duel) end() {
 	late := d.rng.IntN(4) == 0
 	if d.rng.IntN(3) == 0 {
 		it := v.Item
-		it.Late = late
-		r.Again = []Item{it}
+		it.QueueLast = late
+		r.Requeue = []Item{it}
 	}
 	d.f.Done(v, r)
 	d.m.done(v.Host, r, late)
@@ -224,7 +224,7 @@ func (d *duel) take(key string) {
 	n := byte('0' + d.rng.IntN(10))
 	match := func(url string) bool { return url[len(url)-1] == n }
 	got := map[string]bool{}
-	for _, it := range d.f.Take(key, func(it *Item) bool { return match(it.URL) }) {
+	for _, it := range d.f.TakeMatching(key, func(it *Item) bool { return match(it.URL) }) {
 		got[it.URL] = true
 	}
 	h := d.m.host(key)
@@ -256,7 +256,7 @@ func (d *duel) look(key string) {
 	if d.gone {
 		return
 	}
-	if !ok || info.Waiting != len(d.m.hosts[key].items) || info.Away != d.m.hosts[key].away {
+	if !ok || info.Pending != len(d.m.hosts[key].items) || info.Away != d.m.hosts[key].away {
 		d.t.Fatalf("%s: %+v, want %d", key, info, len(d.m.hosts[key].items))
 	}
 }
@@ -336,7 +336,7 @@ func (d *duel) drain() {
 		}
 		d.next()
 	}
-	if v, err := d.f.Next(context.Background()); !errors.Is(err, ErrDry) {
+	if v, err := d.f.Next(context.Background()); !errors.Is(err, ErrDrained) {
 		d.t.Fatalf("after all: %+v, %v", v, err)
 	}
 }

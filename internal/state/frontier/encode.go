@@ -116,10 +116,10 @@ func (w *writer) moves(youngest uint64, moves []Move) {
 }
 
 // moves reads moves to the end and appends them.
-func (r *reader) moves(to []newPlace) []newPlace {
+func (r *reader) moves(to []pendingMove) []pendingMove {
 	for seq := r.Uint(); len(r.Rest) > 0; {
 		if url := r.Take(4); url != nil {
-			to = append(to, newPlace{binary.LittleEndian.Uint32(url), rank.Place(int32(r.Uint() & math.MaxInt32)), seq})
+			to = append(to, pendingMove{binary.LittleEndian.Uint32(url), rank.Place(int32(r.Uint() & math.MaxInt32)), seq})
 		}
 	}
 	return to

@@ -17,14 +17,14 @@ func TestWhatCannotBeFetchedIsRefused(t *testing.T) {
 	doors := map[string]func(f *Frontier, key string, it Item){
 		"Push":    func(f *Frontier, key string, it Item) { f.Push(key, it) },
 		"Restore": func(f *Frontier, key string, it Item) { f.Restore(key, it) },
-		"Arrive":  func(f *Frontier, key string, it Item) { f.Arrive(key, 0, 0, it) },
+		"Arrive":  func(f *Frontier, key string, it Item) { f.Import(key, 0, 0, it) },
 		"Done": func(f *Frontier, key string, it Item) {
 			f.Push("h", Item{URL: "http://h/"})
 			v, err := f.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.Done(v, Result{Outcome: Answered, Again: []Item{it}})
+			f.Done(v, Result{Outcome: Answered, Requeue: []Item{it}})
 		},
 		"an earlier version": func(f *Frontier, key string, it Item) {
 			f.mu.Lock()
@@ -41,7 +41,7 @@ func TestWhatCannotBeFetchedIsRefused(t *testing.T) {
 					}
 					f := open(t, Config{Dir: dir, Memory: 16 << 10})
 					enter(f, key, it)
-					if v, err := f.Next(t.Context()); !errors.Is(err, ErrDry) || f.Refused() != 1 || f.Counts().URLs != 0 {
+					if v, err := f.Next(t.Context()); !errors.Is(err, ErrDrained) || f.Refused() != 1 || f.Counts().URLs != 0 {
 						t.Errorf("%s of %q at %q: %v, %v; %d refused, %+v", name, it.URL, key, v, err, f.Refused(), f.Counts())
 					}
 					if err := f.Close(); err != nil {
@@ -79,7 +79,7 @@ func TestStuck(t *testing.T) {
 		f := open(t, cfg)
 		want := func(when string, want bool) {
 			t.Helper()
-			if f.Stuck() != want {
+			if f.IsStuck() != want {
 				t.Errorf("memory %d, %s: %v", memory, when, !want)
 			}
 		}
@@ -98,9 +98,9 @@ func TestStuck(t *testing.T) {
 			t.Fatal(err)
 		}
 		want("they are under way", false)
-		f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
+		f.Done(v, Result{Outcome: Failed, Requeue: []Item{v.Item}})
 		want("they come in an hour", false)
-		f.Take("h", func(it *Item) bool { return it.Robots != "" })
+		f.TakeMatching("h", func(it *Item) bool { return it.Robots != "" })
 		want("they are gone", true)
 		f.Unpark("h", "http://h")
 		want("it is not parked any more", false)

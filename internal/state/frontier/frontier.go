@@ -11,8 +11,8 @@ import (
 	"kumo/internal/base/item"
 )
 
-// ErrDry is returned by Next when no item is pending and no visit is under way.
-var ErrDry = errors.New("the frontier is empty")
+// ErrDrained is returned by Next when no item is pending and no visit is under way.
+var ErrDrained = errors.New("the frontier is empty")
 
 // A Frontier has the pending URLs by host. It takes the lock and calls its parts, each of which owns its state: see the
 // package comment. Its methods may be called by many goroutines at once.
@@ -32,7 +32,7 @@ type Frontier struct {
 	removals   *removals
 	worker     *diskWorker
 	inspector  *Inspector
-	stays      bool // Next waits when there is nothing to come
+	keepOpen   bool // Next waits when there is nothing to come
 
 	disk        *virtualizer // nil, with those below, if all stays in memory
 	cold        *coldHosts
@@ -74,7 +74,7 @@ func (f *Frontier) Restore(key string, items ...Item) {
 	}
 	items = f.filter.admitted(key, items)
 	if id := f.disk.find(key); id != 0 {
-		f.cold.oweDelay(id, key, now)
+		f.cold.restartDelay(id, key, now)
 		f.disk.push(id, key, items)
 	} else {
 		h := f.bench.host(key)
@@ -88,13 +88,13 @@ func (f *Frontier) Restore(key string, items ...Item) {
 	behind := f.disk.isBehind()
 	f.mu.Unlock()
 	if behind {
-		f.Room(context.Background())
+		f.WaitForRoom(context.Background())
 	}
 }
 
-// Arrive adds items, perhaps none, of a host that another node had, in their order, and what that node knew of the
+// Import adds items, perhaps none, of a host that another node had, in their order, and what that node knew of the
 // host: the delay that it asks for, and the time until its next visit.
-func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) {
+func (f *Frontier) Import(key string, asked, wait time.Duration, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	asked = f.polite.bound(asked)
@@ -104,13 +104,13 @@ func (f *Frontier) Arrive(key string, asked, wait time.Duration, items ...Item) 
 		f.suppressed.clear(items[i].URL) // of an item that was here before another node had the host
 	}
 	if id := f.disk.find(key); id != 0 {
-		f.cold.request(id, key, asked)
-		f.cold.endAway(id)
+		f.cold.setRequestedDelay(id, key, asked)
+		f.cold.clearAway(id)
 		f.cold.postpone(id, next)
 		f.disk.push(id, key, items)
 	} else {
 		h := f.bench.host(key)
-		h.clock.requested, h.away = asked, false
+		h.clock.requestedDelay, h.away = asked, false
 		h.clock.postpone(next)
 		f.bench.push(h, items)
 	}
@@ -145,12 +145,12 @@ func (f *Frontier) Suppress(url string) {
 	f.suppressed.add(hashURL(url))
 }
 
-// Take removes items that match from a host's queue and returns them. It looks at the first 10,000; the caller meets
+// TakeMatching removes items that match from a host's queue and returns them. It looks at the first 10,000; the caller meets
 // matching items beyond them when they are handed out. It waits for the disk where they are not in memory.
-func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
+func (f *Frontier) TakeMatching(key string, match func(*Item) bool) []Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	h, err := f.gather(key)
+	h, err := f.holdPrefetched(key)
 	if f.worker.fail(err); h == nil {
 		return nil
 	}
@@ -161,12 +161,12 @@ func (f *Frontier) Take(key string, match func(*Item) bool) []Item {
 	return taken
 }
 
-// Gather reads the first items of a host into memory, as far as possible, so that a Take that follows need not wait for
+// Prefetch reads the first items of a host into memory, as far as possible, so that a Take that follows need not wait for
 // the disk.
-func (f *Frontier) Gather(key string) {
+func (f *Frontier) Prefetch(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if h, _ := f.gather(key); h != nil {
+	if h, _ := f.holdPrefetched(key); h != nil {
 		f.bench.release(h)
 		f.disk.shrink()
 	}
@@ -177,7 +177,7 @@ const maxTake = 10_000
 
 // gather returns a host with its first items in memory, where it stays until release. After an error there may be fewer
 // items, or no host if nothing of a cold one can be read.
-func (f *Frontier) gather(key string) (h *host, err error) {
+func (f *Frontier) holdPrefetched(key string) (h *host, err error) {
 	err = f.pages.run(func() error {
 		if h == nil {
 			if id := f.disk.find(key); id != 0 {
@@ -188,7 +188,7 @@ func (f *Frontier) gather(key string) (h *host, err error) {
 			h = f.bench.host(key)
 			f.bench.hold(h)
 		}
-		return f.dispatcher.gather(h, maxTake)
+		return f.dispatcher.loadFront(h, maxTake)
 	})
 	return h, err
 }
@@ -204,10 +204,10 @@ func (f *Frontier) Remove(keys ...string) {
 	f.disk.shrink()
 }
 
-// Removed reads the queues that Remove has detached, releases their room on the disk, and returns the robots.txt
+// FinishRemove reads the queues that Remove has detached, releases their room on the disk, and returns the robots.txt
 // fetches that were among the items, or under way, since the last call. After an error, of a disk that cannot be read,
 // it may be called again.
-func (f *Frontier) Removed() (robots []Item, err error) {
+func (f *Frontier) FinishRemove() (robots []Item, err error) {
 	if err := f.removals.readAll(); err != nil {
 		return nil, err
 	}
@@ -251,13 +251,13 @@ func (f *Frontier) Unpark(key, origin string) {
 func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delay = f.polite.bound(times(delay, f.cfg.Slices))
+	delay = f.polite.bound(scaleDelay(delay, f.cfg.Slices))
 	if id := f.disk.find(key); id != 0 {
-		f.cold.request(id, key, delay)
+		f.cold.setRequestedDelay(id, key, delay)
 		return
 	}
 	h := f.bench.host(key)
-	f.polite.request(&h.clock, delay)
+	f.polite.setRequestedDelay(&h.clock, delay)
 	f.bench.place(h)
 	f.disk.shrink()
 }
@@ -285,15 +285,15 @@ func (f *Frontier) ShareAddresses(n int) {
 	f.addrs.set(f.addrs.delay, n)
 }
 
-// KeepOpen sets whether Next waits for a Push when there is nothing more to come, instead of returning ErrDry.
+// KeepOpen sets whether Next waits for a Push when there is nothing more to come, instead of returning ErrDrained.
 func (f *Frontier) KeepOpen(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.stays = on
+	f.keepOpen = on
 	f.leader.signal()
 }
 
-// Next waits for a host whose time has come and hands out a URL of it. It returns ErrDry when there is nothing more to
+// Next waits for a host whose time has come and hands out a URL of it. It returns ErrDrained when there is nothing more to
 // come, the context's error, or that of a failing disk: nothing is lost then, but memory grows with each Push. Next may
 // be called again, when there is room, say.
 func (f *Frontier) Next(ctx context.Context) (v *Visit, err error) {
@@ -327,10 +327,10 @@ func (f *Frontier) poll() (v *Visit, work bool, wait time.Duration, err error) {
 			return nil, true, 0, nil
 		case behind:
 			return nil, false, wait, nil // until the holder of the disk unlocks it
-		case f.isDry() && f.stays:
+		case f.isDrained() && f.keepOpen:
 			return nil, false, time.Hour, nil
-		case f.isDry():
-			return nil, false, 0, ErrDry
+		case f.isDrained():
+			return nil, false, 0, ErrDrained
 		}
 		h := f.bench.schedule.next(now)
 		switch {
@@ -346,7 +346,7 @@ func (f *Frontier) poll() (v *Visit, work bool, wait time.Duration, err error) {
 	}
 }
 
-func (f *Frontier) isDry() bool { return f.pending() == 0 && f.dispatcher.inFlight == 0 }
+func (f *Frontier) isDrained() bool { return f.pending() == 0 && f.dispatcher.inFlight == 0 }
 
 // pending is the number of items in queues.
 func (f *Frontier) pending() int {
@@ -356,10 +356,10 @@ func (f *Frontier) pending() int {
 	return f.bench.pending + f.cold.pending
 }
 
-// Room waits while the disk does not keep up with Push: it writes, or waits for the caller that does. A caller that
+// WaitForRoom waits while the disk does not keep up with Push: it writes, or waits for the caller that does. A caller that
 // pushes much without calling Next calls it now and then, as Push never waits. Where the disk fails it returns at once,
 // and Next returns the error.
-func (f *Frontier) Room(ctx context.Context) { f.worker.room(ctx) }
+func (f *Frontier) WaitForRoom(ctx context.Context) { f.worker.waitForRoom(ctx) }
 
 // Reserve asks for the visit's turn at the address of its host. Hosts that share an address take turns,
 // Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address needs
@@ -442,22 +442,22 @@ func (f *Frontier) Close() error {
 
 // Counts summarizes the frontier.
 type Counts struct {
-	URLs    int // pending, without suppressed ones
-	Active  int // hosts with a request under way
-	Waiting int // hosts with URLs whose time has not come, or that have no slot yet
-	Backing int // hosts that back off, after failures or at their request
-	Hosts   int // ever met
-	Crowd   Crowd
+	URLs         int // pending, without suppressed ones
+	Active       int // hosts with a request under way
+	Waiting      int // hosts with URLs whose time has not come, or that have no slot yet
+	Backing      int // hosts that back off, after failures or at their request
+	Hosts        int // ever met
+	AddressQueue AddressQueue
 }
 
 // Counts returns the present counts.
 func (f *Frontier) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := Counts{URLs: max(0, f.pending()-f.suppressed.total), Active: f.bench.schedule.active, Backing: f.bench.backing,
-		Hosts: f.bench.unrecorded, Waiting: f.bench.schedule.waiting(), Crowd: f.addrs.crowd(f.cfg.Now())}
+	c := Counts{URLs: max(0, f.pending()-f.suppressed.total), Active: f.bench.schedule.active, Backing: f.bench.backingOff,
+		Hosts: f.bench.unrecorded, Waiting: f.bench.schedule.waiting(), AddressQueue: f.addrs.longestQueue(f.cfg.Now())}
 	if f.disk != nil {
-		c.Backing += f.cold.backing
+		c.Backing += f.cold.backingOff
 		c.Hosts += int(f.cold.table.n)
 		c.Waiting += f.cold.eligible + len(f.worker.reads.fronts)
 	}
@@ -465,17 +465,17 @@ func (f *Frontier) Counts() Counts {
 	return c
 }
 
-// Dry reports whether no item is pending and no visit under way. moves changes when an item was pushed or a visit given
+// IsDrained reports whether no item is pending and no visit under way. moves changes when an item was pushed or a visit given
 // back since an earlier call.
-func (f *Frontier) Dry() (dry bool, moves uint64) {
+func (f *Frontier) IsDrained() (dry bool, moves uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.isDry(), f.ranking.age
+	return f.isDrained(), f.ranking.age
 }
 
-// Stuck reports whether items are pending that will never be handed out: no visit is under way, and no host is to come,
+// IsStuck reports whether items are pending that will never be handed out: no visit is under way, and no host is to come,
 // now or later. The items are parked then, and nobody may unpark them.
-func (f *Frontier) Stuck() bool {
+func (f *Frontier) IsStuck() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pending() == 0 || f.dispatcher.inFlight > 0 || !f.bench.schedule.isEmpty() || len(f.worker.reads.fronts) > 0 {

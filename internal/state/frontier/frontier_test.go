@@ -91,7 +91,7 @@ func TestCrawlDelayCanBeLeftAside(t *testing.T) {
 func TestNextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{})
-		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDry) {
+		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDrained) {
 			t.Errorf("an empty frontier: %v, want ErrDry", err)
 		}
 		f.Push("a", items("a", 1)...)
@@ -100,7 +100,7 @@ func TestNextEnds(t *testing.T) {
 		go func() { _, err := f.Next(t.Context()); got <- err }()
 		synctest.Wait() // it waits: the visit may bring links
 		f.Done(v, Result{Outcome: Answered})
-		if err := <-got; !errors.Is(err, ErrDry) {
+		if err := <-got; !errors.Is(err, ErrDrained) {
 			t.Errorf("after the last visit: %v, want ErrDry", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -119,7 +119,7 @@ func TestNearerURLsGoFirstAndLateOnesLast(t *testing.T) {
 	f := New(Config{})
 	f.Push("a", Item{URL: "http://a/deep", Rank: 2}, Item{URL: "http://a/near", Rank: 1},
 		Item{URL: "http://a/near2", Rank: 1})
-	f.Push("a", Item{URL: "http://a/late", Late: true})
+	f.Push("a", Item{URL: "http://a/late", QueueLast: true})
 	for _, want := range []string{"near", "near2", "deep", "late", "deeper"} {
 		v, _ := next(t, f)
 		if v.URL != "http://a/"+want {
@@ -141,14 +141,14 @@ func TestABurstIsOneEvent(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for _, v := range burst {
-			f.Done(v, Result{Outcome: Throttled, Again: []Item{v.Item}})
+			f.Done(v, Result{Outcome: Throttled, Requeue: []Item{v.Item}})
 		}
 		v, wait := next(t, f)
 		wantWait(t, "four answers, one event", wait, time.Second)
-		f.Done(v, Result{Outcome: Throttled, Again: []Item{v.Item}})
+		f.Done(v, Result{Outcome: Throttled, Requeue: []Item{v.Item}})
 		v, wait = next(t, f)
 		wantWait(t, "the second event doubles it", wait, 2*time.Second)
-		f.Done(v, Result{Outcome: Throttled, RetryAfter: 10 * time.Second, Again: []Item{v.Item}})
+		f.Done(v, Result{Outcome: Throttled, RetryAfter: 10 * time.Second, Requeue: []Item{v.Item}})
 		v, wait = next(t, f)
 		wantWait(t, "Retry-After is longer", wait, 10*time.Second)
 		f.Done(v, Result{Outcome: Answered})
@@ -166,7 +166,7 @@ func TestTake(t *testing.T) {
 		f.Push("a", items("a", 5)...)
 		f.Push("a", Item{URL: "http://a/robots", Robots: "http://b"})
 		odd := func(it *Item) bool { return it.URL == "http://a/u1" || it.URL == "http://a/u3" || it.Robots != "" }
-		if taken := f.Take("a", odd); len(taken) != 3 {
+		if taken := f.TakeMatching("a", odd); len(taken) != 3 {
 			t.Errorf("took %d items, want 3", len(taken))
 		}
 		for _, want := range []string{"http://a/u0", "http://a/u2", "http://a/u4"} {
@@ -176,7 +176,7 @@ func TestTake(t *testing.T) {
 			}
 			f.Done(v, Result{Outcome: Answered})
 		}
-		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDry) {
+		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDrained) {
 			t.Errorf("Next: %v, want ErrDry", err)
 		}
 	})
@@ -209,7 +209,7 @@ func TestDeadHostsLeaveOthersTheirPlaces(t *testing.T) {
 		}
 		for range 20 { // each fails once
 			v, _ := next(t, f)
-			f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
+			f.Done(v, Result{Outcome: Failed, Requeue: []Item{v.Item}})
 		}
 		time.Sleep(time.Minute)
 		for i := range 20 {
@@ -371,7 +371,7 @@ func TestSuspectsTakeWhatIsLeftOver(t *testing.T) {
 		}
 		for range 40 {
 			v, _ := next(t, f)
-			f.Done(v, Result{Outcome: Failed, Again: []Item{v.Item}})
+			f.Done(v, Result{Outcome: Failed, Requeue: []Item{v.Item}})
 		}
 		time.Sleep(time.Minute)
 		for i := range 15 {
@@ -479,16 +479,16 @@ func TestTheMostCrowdedAddressIsCounted(t *testing.T) {
 				f.Done(v, Result{Outcome: Answered})
 			}
 		}
-		want := Crowd{Addr: many, Hosts: 199, Every: 200 * time.Millisecond}
-		if got := f.Counts().Crowd; got != want || got.Wait() != 199*200*time.Millisecond {
+		want := AddressQueue{Addr: many, Hosts: 199, Interval: 200 * time.Millisecond}
+		if got := f.Counts().AddressQueue; got != want || got.Wait() != 199*200*time.Millisecond {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		time.Sleep(20 * time.Second)
-		if want.Hosts -= 100; f.Counts().Crowd != want {
-			t.Errorf("later %+v, want %+v", f.Counts().Crowd, want)
+		if want.Hosts -= 100; f.Counts().AddressQueue != want {
+			t.Errorf("later %+v, want %+v", f.Counts().AddressQueue, want)
 		}
 		time.Sleep(20 * time.Second)
-		if got := f.Counts().Crowd; got != (Crowd{}) {
+		if got := f.Counts().AddressQueue; got != (AddressQueue{}) {
 			t.Errorf("in the end %+v", got)
 		}
 	})

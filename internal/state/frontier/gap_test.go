@@ -81,7 +81,7 @@ func (g *gaps) meanwhile() {
 	}
 	v, work, _, err := d.f.poll()
 	switch {
-	case errors.Is(err, ErrDry):
+	case errors.Is(err, ErrDrained):
 	case err != nil:
 		d.t.Fatal(err)
 	case work:

@@ -42,18 +42,18 @@ func (h *host) hasTurn() bool { return !h.addr.turn.IsZero() && h.addr.turn.Equa
 
 // visits are a host's visits under way.
 type visits struct {
-	n      int
-	life   int     // how often the host was removed
-	flying []*Item // their items, for a checkpoint; without those from before a removal
+	n        int
+	removals int     // how often the host was removed
+	items    []*Item // their items, for a checkpoint; without those from before a removal
 }
 
 // end removes the item of a visit.
 func (v *visits) end(it *Item) {
-	for i, other := range v.flying {
+	for i, other := range v.items {
 		if other == it {
-			last := len(v.flying) - 1
-			v.flying[i], v.flying[last] = v.flying[last], nil
-			v.flying = v.flying[:last]
+			last := len(v.items) - 1
+			v.items[i], v.items[last] = v.items[last], nil
+			v.items = v.items[:last]
 			return
 		}
 	}
@@ -64,5 +64,5 @@ func (v *visits) has(it *Item) bool {
 	if v.n == 0 || it.Recrawl {
 		return false
 	}
-	return slices.ContainsFunc(v.flying, func(f *Item) bool { return f.URL == it.URL && f.Robots == it.Robots })
+	return slices.ContainsFunc(v.items, func(f *Item) bool { return f.URL == it.URL && f.Robots == it.Robots })
 }

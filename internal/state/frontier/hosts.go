@@ -10,7 +10,7 @@ import (
 // Numbers of hosts in memory, and of records, that are examined in one hold of the lock. Most records need only a look
 // at the number of items.
 const (
-	lookStep   = 1 << 8
+	hostStep   = 1 << 8
 	recordStep = 1 << 12
 )
 
@@ -42,7 +42,7 @@ func (i *Inspector) selectHot(s *selection) {
 	i.mu.Lock()
 	examined := 0
 	for _, h := range i.bench.hosts {
-		if examined++; examined%lookStep == 0 { // hosts that come and go meanwhile may be selected or not
+		if examined++; examined%hostStep == 0 { // hosts that come and go meanwhile may be selected or not
 			i.mu.Unlock()
 			runtime.Gosched() // goroutines that wait for the lock go on
 			i.mu.Lock()
@@ -54,7 +54,7 @@ func (i *Inspector) selectHot(s *selection) {
 		if s.least > 0 && n <= s.least || n == 0 && h.visits.n == 0 {
 			continue
 		}
-		s.add(selected{HostInfo: i.hot(h), record: h.residence.id})
+		s.add(selected{HostInfo: i.hotInfo(h), record: h.residence.id})
 	}
 	i.mu.Unlock()
 	s.cut()
@@ -90,12 +90,12 @@ func (i *Inspector) selectCold(s *selection) {
 		runtime.Gosched()
 	}
 	s.cut()
-	i.untie(s)
+	i.preferSharedBuckets(s)
 }
 
-// untie replaces the last hosts by equal ones from as few buckets as possible, since whole buckets are read for their
+// preferSharedBuckets replaces the last hosts by equal ones from as few buckets as possible, since whole buckets are read for their
 // names.
-func (i *Inspector) untie(s *selection) {
+func (i *Inspector) preferSharedBuckets(s *selection) {
 	bucket, most := uint32(0), []uint32(nil)
 	for b, ids := range s.ties {
 		if len(ids) > len(most) || len(ids) == len(most) && b < bucket {
@@ -104,7 +104,7 @@ func (i *Inspector) untie(s *selection) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for k := len(s.all) - 1; k >= 0 && len(most) > 0 && uint32(s.all[k].Waiting) == s.least; k-- {
+	for k := len(s.all) - 1; k >= 0 && len(most) > 0 && uint32(s.all[k].Pending) == s.least; k-- {
 		if s.all[k].id == 0 {
 			continue // its name is in memory
 		}
@@ -218,7 +218,7 @@ func (s *selection) cut() {
 	})
 	s.all = s.all[:min(max(s.n, 0), len(s.all))]
 	if n := len(s.all); s.order.most && n > 0 && n == s.n {
-		if least := uint32(s.all[n-1].Waiting); least > s.least {
+		if least := uint32(s.all[n-1].Pending); least > s.least {
 			s.least, s.ties, s.tied = least, nil, false
 		}
 	}

@@ -25,19 +25,19 @@ type Inspector struct {
 
 // A HostInfo is the state of a host.
 type HostInfo struct {
-	Key      string
-	Next     time.Time // no visit begins before
-	Why      Why
-	Waiting  int // items
-	Active   int // visits under way
-	Delay    time.Duration
-	Asked    time.Duration // of Delay: what its robots.txt asks for
-	Failures int           // in a row
-	Suspect  bool          // failed or was slow lately
-	MaxWait  time.Duration // bounds its wait, whatever it asks for
-	Slices   int           // of its host, of which this is one
-	Parked   bool          // for a robots.txt, which its items wait for
-	Away     bool          // no item of its own has been added since it was created or removed
+	Key            string
+	Next           time.Time // no visit begins before
+	Why            Why
+	Pending        int // items
+	Active         int // visits under way
+	Delay          time.Duration
+	RequestedDelay time.Duration // of Delay: what its robots.txt asks for
+	Failures       int           // in a row
+	Suspect        bool          // failed or was slow lately
+	MaxWait        time.Duration // bounds its wait, whatever it asks for
+	Slices         int           // of its host, of which this is one
+	Parked         bool          // for a robots.txt, which its items wait for
+	Away           bool          // no item of its own has been added since it was created or removed
 }
 
 // Why is what a host waits for.
@@ -45,15 +45,15 @@ type Why string
 
 // What a host may wait for.
 const (
-	WhyNothing Why = ""           // it has no items
-	WhyPlace   Why = "a place"    // its time has come
-	WhyActive  Why = "its answer" // a visit is under way
-	WhyParked  Why = "robots.txt"
-	WhyDelay   Why = "delay"
-	WhyCrawl   Why = "Crawl-delay" // of its robots.txt, longer than the crawl's own delay
-	WhyBackoff Why = "back-off"    // it failed
-	WhyAsked   Why = "its wish"    // Retry-After, or 429 or 503 without one
-	WhyTurn    Why = "its turn at a shared address"
+	WhyNothing    Why = ""           // it has no items
+	WhyWorker     Why = "a place"    // its time has come
+	WhyActive     Why = "its answer" // a visit is under way
+	WhyParked     Why = "robots.txt"
+	WhyDelay      Why = "delay"
+	WhyCrawlDelay Why = "Crawl-delay" // of its robots.txt, longer than the crawl's own delay
+	WhyBackoff    Why = "back-off"    // it failed
+	WhyRetryAfter Why = "its wish"    // Retry-After, or 429 or 503 without one
+	WhyTurn       Why = "its turn at a shared address"
 )
 
 // Infos returns the states of hosts. Those that were never met have no key.
@@ -71,15 +71,15 @@ func (i *Inspector) Infos(keys []string) []HostInfo {
 	return all
 }
 
-// Soonest returns the host in memory without a request under way that may be visited first; false if there is none.
-func (i *Inspector) Soonest() (HostInfo, bool) {
+// NextHost returns the host in memory without a request under way that may be visited first; false if there is none.
+func (i *Inspector) NextHost() (HostInfo, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	h := i.bench.schedule.firstWaiting()
 	if h == nil {
 		return HostInfo{}, false
 	}
-	return i.hot(h), true
+	return i.hotInfo(h), true
 }
 
 // find returns a host in memory, or the number of a record, or neither.
@@ -99,20 +99,20 @@ func (i *Inspector) has(key string) bool {
 func (i *Inspector) host(key string) (HostInfo, bool) {
 	switch h, id := i.find(key); {
 	case h != nil:
-		return i.hot(h), true
+		return i.hotInfo(h), true
 	case id != 0:
 		return i.coldInfo(key, id), true
 	}
 	return HostInfo{}, false
 }
 
-// hot is the state of a host in memory.
-func (i *Inspector) hot(h *host) HostInfo {
+// hotInfo is the state of a host in memory.
+func (i *Inspector) hotInfo(h *host) HostInfo {
 	c := &h.clock
-	info := HostInfo{Key: h.key, Next: c.next, Waiting: int(h.queue.count()), Active: h.visits.n,
-		Delay: i.polite.delayOf(c), Asked: c.requested, Failures: c.failures.n, Suspect: c.suspect,
+	info := HostInfo{Key: h.key, Next: c.next, Pending: int(h.queue.count()), Active: h.visits.n,
+		Delay: i.polite.delayOf(c), RequestedDelay: c.requestedDelay, Failures: c.failures.n, Suspect: c.suspect,
 		Parked: len(h.parked) > 0, Away: h.away}
-	i.explain(&info, h.hasTurn(), c.backing, c.throttles.n)
+	i.explain(&info, h.hasTurn(), c.backingOff, c.throttles.n)
 	return info
 }
 
@@ -120,9 +120,9 @@ func (i *Inspector) hot(h *host) HostInfo {
 func (i *Inspector) coldInfo(key string, id uint32) HostInfo {
 	r := i.cold.table.at(id)
 	s := unpack(r.state)
-	info := HostInfo{Key: key, Next: i.cold.time(s.next), Waiting: int(r.count), Failures: s.failures,
-		Suspect: r.is(isSuspect), Parked: r.is(isParked), Asked: r.requestedDelay(), Away: r.away()}
-	info.Delay = max(i.polite.baseDelayOf(key), info.Asked)
+	info := HostInfo{Key: key, Next: i.cold.time(s.next), Pending: int(r.count), Failures: s.failures,
+		Suspect: r.is(isSuspect), Parked: r.is(isParked), RequestedDelay: r.requestedDelay(), Away: r.away()}
+	info.Delay = max(i.polite.baseDelayOf(key), info.RequestedDelay)
 	i.explain(&info, r.is(hasTurn), r.is(isBacking), s.throttles)
 	return info
 }
@@ -133,20 +133,20 @@ func (i *Inspector) explain(info *HostInfo, turn, backing bool, throttles int) {
 	switch {
 	case info.Active > 0:
 		info.Why = WhyActive
-	case info.Waiting == 0:
+	case info.Pending == 0:
 		info.Why = WhyNothing
 	case info.Parked:
 		info.Why = WhyParked
 	case !info.Next.After(i.now()):
-		info.Why = WhyPlace
+		info.Why = WhyWorker
 	case turn:
 		info.Why = WhyTurn
 	case backing && throttles > 0:
-		info.Why = WhyAsked
+		info.Why = WhyRetryAfter
 	case backing:
 		info.Why = WhyBackoff
-	case info.Asked > 0 && info.Asked == info.Delay:
-		info.Why = WhyCrawl
+	case info.RequestedDelay > 0 && info.RequestedDelay == info.Delay:
+		info.Why = WhyCrawlDelay
 	default:
 		info.Why = WhyDelay
 	}
@@ -158,11 +158,11 @@ type Order struct {
 	most    bool // by the number of items alone, the most first
 }
 
-// ByWaiting sorts hosts by the number of their items, the most first.
-var ByWaiting = Order{compare: func(a, b *HostInfo) int { return cmp.Compare(b.Waiting, a.Waiting) }, most: true}
+// ByPending sorts hosts by the number of their items, the most first.
+var ByPending = Order{compare: func(a, b *HostInfo) int { return cmp.Compare(b.Pending, a.Pending) }, most: true}
 
-// maxLook is how many items of a host Queue and Find look at.
-const maxLook = 10_000
+// maxExamined is how many items of a host Queue and Find look at.
+const maxExamined = 10_000
 
 // Queue returns the first n items of a host, 10,000 at most, in their order.
 func (i *Inspector) Queue(key string, n int) ([]Item, error) {
@@ -170,7 +170,7 @@ func (i *Inspector) Queue(key string, n int) ([]Item, error) {
 	defer i.mu.Unlock()
 	var items []Item
 	err := i.view(key, func(q *queueView) error {
-		for len(items) < min(n, maxLook) {
+		for len(items) < min(n, maxExamined) {
 			it, err := q.next()
 			if it == nil || err != nil {
 				return err
@@ -183,33 +183,33 @@ func (i *Inspector) Queue(key string, n int) ([]Item, error) {
 }
 
 // A Found is an item with its place.
-type Found struct {
+type FoundItem struct {
 	Item
-	Place    int  // in its host's queue, from 1
+	Position int  // in its host's queue, from 1
 	UnderWay bool // handed out
 }
 
 // Find looks for a URL among the visits under way at a host and its first 10,000 items; nil if it is not there.
-func (i *Inspector) Find(key, url string) (*Found, error) {
+func (i *Inspector) Find(key, url string) (*FoundItem, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if h := i.bench.hosts[key]; h != nil {
-		for _, it := range h.visits.flying {
+		for _, it := range h.visits.items {
 			if it.URL == url && it.Robots == "" {
-				return &Found{Item: *it, UnderWay: true}, nil
+				return &FoundItem{Item: *it, UnderWay: true}, nil
 			}
 		}
 	}
-	var found *Found
+	var found *FoundItem
 	place := 0
 	err := i.view(key, func(q *queueView) error {
-		for found == nil && place < maxLook {
+		for found == nil && place < maxExamined {
 			it, err := q.next()
 			if it == nil || err != nil {
 				return err
 			}
 			if place++; it.URL == url && it.Robots == "" {
-				found = &Found{Item: *it, Place: place}
+				found = &FoundItem{Item: *it, Position: place}
 			}
 		}
 		return nil
@@ -309,7 +309,7 @@ func (q *queueView) next() (*Item, error) {
 		if it == nil || err != nil {
 			return nil, err
 		}
-		if it.Late = false; !q.suppressed.drops(it.URL) {
+		if it.QueueLast = false; !q.suppressed.drops(it.URL) {
 			return it, nil
 		}
 	}

@@ -29,7 +29,7 @@ func TestLooksChangeNothing(t *testing.T) {
 			t.Fatalf("%s: %d items, %v", key, len(q), err)
 		}
 		at := dice.IntN(each)
-		if found, err := f.Inspector().Find(key, q[at].URL); err != nil || found == nil || found.Place != at+1 || found.UnderWay {
+		if found, err := f.Inspector().Find(key, q[at].URL); err != nil || found == nil || found.Position != at+1 || found.UnderWay {
 			t.Errorf("item %d of %s: found %+v, %v", at, key, found, err)
 		}
 		queues[key] = q
@@ -60,7 +60,7 @@ func BenchmarkFindAmongTenThousand(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	for i := range maxLook {
+	for i := range maxExamined {
 		f.Push("h", Item{URL: fmt.Sprint("https://h/some/path/", i)})
 	}
 	for b.Loop() {

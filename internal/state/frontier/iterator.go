@@ -28,7 +28,7 @@ func (i *Inspector) iterate(want func(key string) bool) *HostIterator {
 	i.pages.pin()
 	t := &HostIterator{from: i, want: want, at: 1}
 	for _, h := range i.bench.hosts {
-		if want(h.key) && (len(h.visits.flying) > 0 || h.queue.count() > 0) {
+		if want(h.key) && (len(h.visits.items) > 0 || h.queue.count() > 0) {
 			t.names = append(t.names, h.key)
 		}
 	}
@@ -163,18 +163,18 @@ func (t *HostIterator) visitBucket(b *bucket, id uint32) error {
 	})
 }
 
-// hot copies the queue of a host in memory, with the items under way.
+// hotInfo copies the queue of a host in memory, with the items under way.
 func (t *HostIterator) hot(h *host) *HostQueue {
 	i := t.from
 	i.bench.saver.saveHost(h)
 	h.queue.applyMoves()
 	q := i.viewOf(h.key)
 	q.links = slices.Clone(h.queue.links)
-	for _, it := range h.visits.flying {
+	for _, it := range h.visits.items {
 		q.items.push(i.ranking.entry(h.key, it))
 	}
 	q.keep(h.queue.front)
-	return t.queue(q, h.clock.next, h.clock.requested)
+	return t.queue(q, h.clock.next, h.clock.requestedDelay)
 }
 
 // coldQueue copies the queue of a host that is not in memory.
@@ -184,14 +184,14 @@ func (t *HostIterator) coldQueue(key string, r *record, items []entry) *HostQueu
 
 func (t *HostIterator) queue(q *queueView, next time.Time, asked time.Duration) *HostQueue {
 	i := t.from
-	return &HostQueue{Key: q.host, Wait: next.Sub(i.now()), Asked: asked, from: i, view: q}
+	return &HostQueue{Key: q.host, Wait: next.Sub(i.now()), RequestedDelay: asked, from: i, view: q}
 }
 
 // A HostQueue is one host of an iteration: its queue as it was when the iteration came to it.
 type HostQueue struct {
-	Key   string
-	Wait  time.Duration // until its next visit; not positive if that is due
-	Asked time.Duration // the delay that it asks for
+	Key            string
+	Wait           time.Duration // until its next visit; not positive if that is due
+	RequestedDelay time.Duration // the delay that it asks for
 
 	from  *Inspector
 	view  *queueView

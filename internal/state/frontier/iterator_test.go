@@ -17,7 +17,7 @@ func (d *duel) remove(key string) {
 		return
 	}
 	d.detach([]string{key, d.key(), "unknown.example"}[d.rng.IntN(2):]...)
-	robots, err := d.f.Removed()
+	robots, err := d.f.FinishRemove()
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -94,8 +94,8 @@ func (d *duel) tour() {
 // stay reads a stay, while other things happen.
 func (d *duel) stay(s *HostQueue) (urls []string) {
 	h := d.m.hosts[s.Key]
-	if s.Asked != h.delay || s.Wait < time.Until(h.next)-time.Millisecond && !d.loose {
-		d.t.Fatalf("%s: a tour sees a delay of %v and a wait of %v, want %v and %v", s.Key, s.Asked, s.Wait, h.delay,
+	if s.RequestedDelay != h.delay || s.Wait < time.Until(h.next)-time.Millisecond && !d.loose {
+		d.t.Fatalf("%s: a tour sees a delay of %v and a wait of %v, want %v and %v", s.Key, s.RequestedDelay, s.Wait, h.delay,
 			time.Until(h.next))
 	}
 	for {
@@ -176,7 +176,7 @@ func TestAStayKeepsWhatItReads(t *testing.T) {
 func TestWhatAStayTells(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		f := open(t, Config{Dir: dir})
-		f.Push("h", Item{URL: "https://h/deep", Rank: 3}, Item{URL: "https://h/late", Late: true},
+		f.Push("h", Item{URL: "https://h/deep", Rank: 3}, Item{URL: "https://h/late", QueueLast: true},
 			Item{URL: "https://h/twice"},
 			Item{URL: "https://h/robots.txt", Robots: "https://h"}, Item{URL: "https://h/twice", Recrawl: true})
 		f.Suppress("https://h/twice")
@@ -193,7 +193,7 @@ func TestWhatAStayTells(t *testing.T) {
 			got = append(got, *it)
 		}
 		want := []Item{{URL: "https://h/twice", Recrawl: true}, {URL: "https://h/deep"},
-			{URL: "https://h/late", Late: true}}
+			{URL: "https://h/late", QueueLast: true}}
 		if !slices.Equal(got, want) {
 			t.Errorf("%+v", got)
 		}
@@ -202,7 +202,7 @@ func TestWhatAStayTells(t *testing.T) {
 		}
 		tour.Close()
 		f.Remove("h", "unknown")
-		robots, err := f.Removed()
+		robots, err := f.FinishRemove()
 		if err != nil || len(robots) != 1 || robots[0].Robots != "https://h" {
 			t.Errorf("%v, %v", robots, err)
 		}
@@ -210,7 +210,7 @@ func TestWhatAStayTells(t *testing.T) {
 			t.Errorf("%+v, and %d are gone", c, f.suppressed.total)
 		}
 		f.Suppress("https://h/deep")
-		f.Arrive("h", 0, 0, want...) // which is news
+		f.Import("h", 0, 0, want...) // which is news
 		wantOnce(t, drain(t, f), 3)
 	}
 }
@@ -223,7 +223,7 @@ func TestAHostThatArrivesOwesItsTime(t *testing.T) {
 		for range 2 { // the second time most are cold
 			for i := range hosts {
 				key := fmt.Sprint("h", i)
-				f.Arrive(key, 10*time.Second, time.Minute, Item{URL: "https://" + key + "/", Rank: 1})
+				f.Import(key, 10*time.Second, time.Minute, Item{URL: "https://" + key + "/", Rank: 1})
 			}
 		}
 		start := time.Now()
@@ -239,10 +239,10 @@ func TestAHostThatArrivesOwesItsTime(t *testing.T) {
 			last[v.Host] = time.Now()
 			f.Done(v, Result{Outcome: Answered})
 		}
-		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDry) {
+		if _, err := f.Next(t.Context()); !errors.Is(err, ErrDrained) {
 			t.Error(err)
 		}
-		f.Arrive("slow", time.Hour, 48*time.Hour, Item{URL: "https://slow/"})
+		f.Import("slow", time.Hour, 48*time.Hour, Item{URL: "https://slow/"})
 		start = time.Now()
 		if _, err := f.Next(t.Context()); err != nil || time.Since(start) > time.Hour {
 			t.Errorf("a wait without bound: %v, %v", time.Since(start), err)

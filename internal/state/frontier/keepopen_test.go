@@ -33,27 +33,27 @@ func TestNextStays(t *testing.T) {
 				}
 				for i := range 3 {
 					time.Sleep(100 * time.Hour)
-					if dry, _ := f.Dry(); !dry {
+					if dry, _ := f.IsDrained(); !dry {
 						t.Error("it is not dry")
 					}
 					began := time.Now()
 					f.Push("h", Item{URL: "http://h/"})
-					_, moves := f.Dry()
+					_, moves := f.IsDrained()
 					v := <-visits
 					if wait := time.Since(began); wait > 0 {
 						t.Errorf("visit %d came %v late", i, wait)
 					}
-					if dry, _ := f.Dry(); dry {
+					if dry, _ := f.IsDrained(); dry {
 						t.Error("it is dry with a visit under way")
 					}
 					f.Done(v, Result{Outcome: Answered})
-					if dry, now := f.Dry(); !dry || now == moves {
+					if dry, now := f.IsDrained(); !dry || now == moves {
 						t.Errorf("given back: dry %v, moves %d, %d", dry, moves, now)
 					}
 				}
 				f.KeepOpen(false)
 				for range 3 {
-					if err := <-ends; !errors.Is(err, ErrDry) {
+					if err := <-ends; !errors.Is(err, ErrDrained) {
 						t.Error(err)
 					}
 				}

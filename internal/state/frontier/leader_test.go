@@ -47,7 +47,7 @@ func TestALeaderEndsWithItsContextOrAnError(t *testing.T) {
 		if err := l.run(ctx, forever); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		if err := l.run(t.Context(), func() (bool, time.Duration, error) { return false, 0, ErrDry }); !errors.Is(err, ErrDry) {
+		if err := l.run(t.Context(), func() (bool, time.Duration, error) { return false, 0, ErrDrained }); !errors.Is(err, ErrDrained) {
 			t.Error(err)
 		}
 	})

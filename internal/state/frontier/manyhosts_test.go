@@ -21,7 +21,7 @@ func TestHostsInASessionStayInMemory(t *testing.T) {
 			for i := from; i < to; i++ {
 				host := fmt.Sprint("h", i)
 				f.Push(host, items(host, pages)...)
-				f.Room(t.Context())
+				f.WaitForRoom(t.Context())
 			}
 		}
 		push(0, hosts/3)

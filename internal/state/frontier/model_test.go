@@ -114,7 +114,7 @@ func (m *model) done(key string, r Result, late bool) {
 	if r.Outcome != NoRequest {
 		h.next = time.Now().Add(wait)
 	}
-	if len(r.Again) == 0 || it.void {
+	if len(r.Requeue) == 0 || it.void {
 		return
 	}
 	if late || it.robots {

@@ -176,7 +176,7 @@ func (l *loader) records() error {
 		var r record
 		r.parse(b)
 		if !r.is(isHot) {
-			l.renew(&r)
+			l.resetNext(&r)
 			if r.count > 0 && r.bucket == 0 {
 				l.parked = append(l.parked, id)
 			}
@@ -188,7 +188,7 @@ func (l *loader) records() error {
 
 // renew sets a cold host's next time: it owes its delay, and the rest of a longer wait, bounded as the clock may have
 // been set. Its failures in a row are forgotten: waits that double from run to run would soon be hours.
-func (l *loader) renew(r *record) {
+func (l *loader) resetNext(r *record) {
 	s := unpack(r.state)
 	s.next = l.disk.cold.tick(l.next(r))
 	s.failures, s.throttles = 0, 0
@@ -230,14 +230,14 @@ func (l *loader) host() error {
 		h.queue.ranks.generation = generationBefore
 	}
 	s, c := unpack(rec.state), &h.clock
-	c.next, c.requested, h.away, h.queue.deepest = l.next(&rec), rec.requestedDelay(), rec.away(), s.deepest
+	c.next, c.requestedDelay, h.away, h.queue.deepest = l.next(&rec), rec.requestedDelay(), rec.away(), s.deepest
 	if c.own.HasDelay {
 		c.postpone(l.disk.cold.base.Add(c.own.Delay))
 	}
-	c.ended = c.next.Add(-l.disk.polite.delayOf(c))
+	c.lastEnd = c.next.Add(-l.disk.polite.delayOf(c))
 	c.suspect = s.flags&isSuspect != 0
 	bench.pending += int(h.queue.count())
-	bench.setBacking(h, s.flags&isBacking != 0)
+	bench.setBackingOff(h, s.flags&isBacking != 0)
 	bench.place(h)
 	return nil
 }
@@ -309,7 +309,7 @@ func (l *loader) finish(f *Frontier) error {
 			if err != nil {
 				return err
 			}
-			if it.Late = false; it.Robots == "" { // it goes where it was
+			if it.QueueLast = false; it.Robots == "" { // it goes where it was
 				f.Restore(s.host, it)
 			}
 		}
@@ -330,6 +330,6 @@ func (l *loader) loadParked(f *Frontier, id uint32) error {
 		return err
 	})
 	f.mu.Unlock()
-	f.Room(context.Background())
+	f.WaitForRoom(context.Background())
 	return err
 }

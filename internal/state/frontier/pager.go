@@ -21,16 +21,16 @@ var errNotResident = errors.New("a frame is not in memory")
 // frame never changes, so it is valid whatever has happened meanwhile. The frontier's lock guards the pager. A nil
 // pager, of a frontier in memory, only calls functions.
 type pager struct {
-	mu       *sync.Mutex // the frontier's
-	segments *segments
-	wants    []want         // frames that the function under way lacks
-	resident map[loc][]byte // frames that were read for it
-	spare    [][]byte       // read buffers for reuse
-	surplus  []io.Closer    // files that were opened twice, for the segmentWriter to close
+	mu         *sync.Mutex // the frontier's
+	segments   *segments
+	requests   []frameRequest // frames that the function under way lacks
+	resident   map[loc][]byte // frames that were read for it
+	spare      [][]byte       // read buffers for reuse
+	duplicates []io.Closer    // files that were opened twice, for the segmentWriter to close
 }
 
 // A want is a frame to be read.
-type want struct {
+type frameRequest struct {
 	at       loc
 	hint     int64 // expected length, so that one read is enough
 	seg      *segment
@@ -57,7 +57,7 @@ func (p *pager) frame(at loc, hint int64) ([]byte, error) {
 	if body := p.resident[at]; body != nil {
 		return body, nil
 	}
-	p.wants = append(p.wants, want{at: at, hint: hint})
+	p.requests = append(p.requests, frameRequest{at: at, hint: hint})
 	return nil, errNotResident
 }
 
@@ -84,16 +84,16 @@ func (p *pager) damaged(at loc, err error) error {
 // lock. So the function must allow for a restart, whatever has changed. Frames stay in memory until run returns.
 func (p *pager) run(do func() error) error {
 	if p != nil {
-		p.wants = p.wants[:0] // from calls of frame outside of run
+		p.requests = p.requests[:0] // from calls of frame outside of run
 	}
 	err := do()
 	if !errors.Is(err, errNotResident) {
 		return err
 	}
-	var got []want
+	var got []frameRequest
 	for errors.Is(err, errNotResident) {
-		wants, buf := p.wants, p.spareBuffer()
-		p.wants = nil
+		wants, buf := p.requests, p.spareBuffer()
+		p.requests = nil
 		buf, err = p.read(wants, buf)
 		defer p.recycle(buf)
 		if got == nil {
@@ -109,8 +109,8 @@ func (p *pager) run(do func() error) error {
 			clear(p.resident)
 		}
 	}
-	if clear(got); p.wants == nil {
-		p.wants = got[:0]
+	if clear(got); p.requests == nil {
+		p.requests = got[:0]
 	}
 	return err
 }
@@ -146,7 +146,7 @@ func (p *pager) recycle(buf []byte) {
 }
 
 // read reads frames, one after the other, into a buffer that grows. It gives the lock up meanwhile.
-func (p *pager) read(wants []want, buf []byte) ([]byte, error) {
+func (p *pager) read(wants []frameRequest, buf []byte) ([]byte, error) {
 	for i := range wants {
 		w := &wants[i]
 		if w.seg = p.segments.find(w.at.segment()); w.seg == nil {
@@ -176,24 +176,24 @@ func (p *pager) read(wants []want, buf []byte) ([]byte, error) {
 		w.seg.readers--
 		p.keepOpen(w)
 	}
-	p.segments.retained.doom()
+	p.segments.retained.collect()
 	return buf, err
 }
 
 // keepOpen keeps the file that was opened for the next read, unless another call has opened it too.
-func (p *pager) keepOpen(w *want) {
+func (p *pager) keepOpen(w *frameRequest) {
 	switch src := w.src; {
 	case src == nil || src == w.seg.src:
 	case w.seg.src == nil:
 		w.seg.src = src
-	case !slices.Contains(p.surplus, io.Closer(src)):
-		p.surplus = append(p.surplus, src)
+	case !slices.Contains(p.duplicates, io.Closer(src)):
+		p.duplicates = append(p.duplicates, src)
 	}
 	w.src = nil
 }
 
 // read appends a frame to a buffer, and records where its body is.
-func (w *want) read(files folder, buf []byte) ([]byte, error) {
+func (w *frameRequest) read(files folder, buf []byte) ([]byte, error) {
 	if w.src == nil {
 		src, err := files.disk.OpenAt(files.segment(w.at.segment()))
 		if err != nil {
@@ -227,7 +227,7 @@ func (w *want) read(files folder, buf []byte) ([]byte, error) {
 }
 
 // bytes appends up to n bytes, a frame's head at least.
-func (w *want) bytes(buf []byte, n int) ([]byte, error) {
+func (w *frameRequest) bytes(buf []byte, n int) ([]byte, error) {
 	start := len(buf)
 	buf = slices.Grow(buf, n)[:start+n]
 	n, err := w.src.ReadAt(buf[start:], w.at.offset())

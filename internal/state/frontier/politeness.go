@@ -22,16 +22,16 @@ type politeness struct {
 
 // A clock is when a host may be visited, and why then.
 type clock struct {
-	next      time.Time     // no visit begins before
-	ended     time.Time     // of the last request, zero before the first
-	requested time.Duration // delay that the host asks for
-	own       HostConfig
-	session   int32 // visits of its session, 0 before the first
-	row       int8  // visits before others' turn
-	suspect   bool  // failed or was slow
-	backing   bool  // backing off: after a failure, or at the host's request
-	failures  backoff
-	throttles backoff
+	next           time.Time     // no visit begins before
+	lastEnd        time.Time     // of the last request, zero before the first
+	requestedDelay time.Duration // delay that the host asks for
+	own            HostConfig
+	session        int32 // visits of its session, 0 before the first
+	streak         int8  // visits before others' turn
+	suspect        bool  // failed or was slow
+	backingOff     bool  // backing off: after a failure, or at the host's request
+	failures       backoff
+	throttles      backoff
 }
 
 // backoff counts events in a row. Answers to requests that were under way when the last event was counted are the same
@@ -74,12 +74,12 @@ type Delays struct {
 	Overrides func(host string) HostConfig
 }
 
-// set changes the delays, and returns the default delay before, and whether hosts' times change.
+// nextSet changes the delays, and returns the default delay before, and whether hosts' times change.
 func (p *politeness) set(d Delays) (before time.Duration, changed bool) {
 	was := *p
 	p.delay, p.maxDelay, p.overrides = d.Delay, d.MaxDelay, d.Overrides
-	def(&p.maxDelay, defaultMaxDelay)
-	p.delay, p.maxDelay = times(p.delay, p.slices), times(p.maxDelay, p.slices)
+	setDefault(&p.maxDelay, defaultMaxDelay)
+	p.delay, p.maxDelay = scaleDelay(p.delay, p.slices), scaleDelay(p.maxDelay, p.slices)
 	// a longer delay that a host asked for, beyond the old limit, is not known
 	return was.delay, p.delay != was.delay || p.maxDelay < was.maxDelay || was.overrides != nil || p.overrides != nil
 }
@@ -90,7 +90,7 @@ func (p *politeness) configure(c *clock, key string) {
 		return
 	}
 	c.own = p.overrides(item.HostOfSlice(key))
-	c.own.Delay = times(c.own.Delay, p.slices)
+	c.own.Delay = scaleDelay(c.own.Delay, p.slices)
 	if c.own.PerHost > 0 {
 		c.own.PerHost = max(c.own.PerHost/p.slices, 1)
 	}
@@ -104,7 +104,7 @@ func (p *politeness) baseDelay(c *clock) time.Duration {
 	return p.delay
 }
 
-func (p *politeness) delayOf(c *clock) time.Duration { return max(p.baseDelay(c), c.requested) }
+func (p *politeness) delayOf(c *clock) time.Duration { return max(p.baseDelay(c), c.requestedDelay) }
 
 // baseDelayOf is the baseDelay of a host that is not in memory; the default if its name is not known.
 func (p *politeness) baseDelayOf(key string) time.Duration {
@@ -127,32 +127,32 @@ func (p *politeness) connections(c *clock) int {
 // bound limits the delay that a host asks for.
 func (p *politeness) bound(asked time.Duration) time.Duration { return min(asked, max(p.maxDelay, 0)) }
 
-// welcome sets the next time of a new host: now, unless an earlier process may have visited it just before.
-func (p *politeness) welcome(c *clock, now time.Time) {
+// initNext sets the next time of a new host: now, unless an earlier process may have visited it just before.
+func (p *politeness) initNext(c *clock, now time.Time) {
 	c.next = now
 	if base := p.baseDelay(c); !p.resumed.IsZero() && now.Sub(p.resumed) <= base {
 		c.next = p.resumed.Add(base)
 	}
 }
 
-// request sets the delay that a host asks for.
-func (p *politeness) request(c *clock, delay time.Duration) {
-	c.requested = delay
-	if !c.ended.IsZero() {
-		c.postpone(c.ended.Add(p.delayOf(c)))
+// setRequestedDelay sets the delay that a host asks for.
+func (p *politeness) setRequestedDelay(c *clock, delay time.Duration) {
+	c.requestedDelay = delay
+	if !c.lastEnd.IsZero() {
+		c.postpone(c.lastEnd.Add(p.delayOf(c)))
 	}
 }
 
-// begin sets the next time at the start of a visit: a second connection keeps the delay too.
+// initHost sets the next time at the start of a visit: a second connection keeps the delay too.
 func (p *politeness) begin(c *clock, now time.Time) {
 	c.next = now.Add(p.delayOf(c))
 }
 
-// judge sets the next time after a visit with a request, and whether the host is a suspect and backs off. It returns
+// applyResult sets the next time after a visit with a request, and whether the host is a suspect and backs off. It returns
 // the wait. alone says that no other visit to the host is under way.
-func (p *politeness) judge(c *clock, v *Visit, r Result, now time.Time, alone bool) (wait time.Duration) {
+func (p *politeness) applyResult(c *clock, v *Visit, r Result, now time.Time, alone bool) (wait time.Duration) {
 	wait = p.delayOf(c)
-	c.ended = now
+	c.lastEnd = now
 	switch r.Outcome {
 	case Answered:
 		c.failures, c.throttles = backoff{}, backoff{}
@@ -169,8 +169,8 @@ func (p *politeness) judge(c *clock, v *Visit, r Result, now time.Time, alone bo
 		c.failures.count(v.Started, now)
 		wait = max(wait, c.failures.wait(p.retryWait, p.maxWait))
 	}
-	if c.next.Equal(v.set) && p.keepsTurn(c, wait, alone) { // no other visit has set the clock since
-		c.next = v.due
+	if c.next.Equal(v.nextSet) && p.keepsTurn(c, wait, alone) { // no other visit has set the clock since
+		c.next = v.nextBefore
 	} else {
 		c.postpone(now.Add(wait))
 	}
@@ -183,11 +183,11 @@ const burst = 8
 // keepsTurn reports whether a host that was just visited goes before the others once more. Without a delay all hosts
 // are always due; if they took turns for each URL, a connection would be closed by the time of the host's next turn.
 func (p *politeness) keepsTurn(c *clock, wait time.Duration, alone bool) bool {
-	if wait > 0 || p.delayOf(c) > 0 || !alone || c.row == burst-1 {
-		c.row = 0
+	if wait > 0 || p.delayOf(c) > 0 || !alone || c.streak == burst-1 {
+		c.streak = 0
 		return false
 	}
-	c.row++
+	c.streak++
 	return true
 }
 
@@ -197,18 +197,18 @@ func (p *politeness) retime(h *host, was time.Duration) {
 	if c.own.HasDelay {
 		was = c.own.Delay
 	}
-	was = max(was, c.requested)
+	was = max(was, c.requestedDelay)
 	c.own = HostConfig{}
 	p.configure(c, h.key)
-	c.requested = p.bound(c.requested)
+	c.requestedDelay = p.bound(c.requestedDelay)
 	switch delay := p.delayOf(c); {
 	case h.visits.n > 0: // the delay counts from the end of the visit; next is for a second connection
 		c.next = c.next.Add(min(delay-was, 0))
-	case c.backing, h.hasTurn():
-		if !c.ended.IsZero() {
-			c.postpone(c.ended.Add(delay))
+	case c.backingOff, h.hasTurn():
+		if !c.lastEnd.IsZero() {
+			c.postpone(c.lastEnd.Add(delay))
 		}
-	case !c.ended.IsZero() && (delay > was || c.next.Equal(c.ended.Add(was))):
-		c.next = c.ended.Add(delay)
+	case !c.lastEnd.IsZero() && (delay > was || c.next.Equal(c.lastEnd.Add(was))):
+		c.next = c.lastEnd.Add(delay)
 	}
 }

@@ -125,10 +125,10 @@ func TestACrawlDelayIsBoundedAnew(t *testing.T) {
 func judged(p *politeness, now time.Time, outcomes ...Result) (c clock, wait time.Duration) {
 	for _, r := range outcomes {
 		now = now.Add(10 * time.Second)
-		v := &Visit{Started: now.Add(-time.Second), due: c.next}
+		v := &Visit{Started: now.Add(-time.Second), nextBefore: c.next}
 		p.begin(&c, v.Started)
-		v.set = c.next
-		wait = p.judge(&c, v, r, now, true)
+		v.nextSet = c.next
+		wait = p.applyResult(&c, v, r, now, true)
 	}
 	return c, wait
 }
@@ -153,8 +153,8 @@ func TestPolitenessSetsTheNextTime(t *testing.T) {
 		{"a year", []Result{{Outcome: Throttled, RetryAfter: 365 * 24 * time.Hour}}, time.Minute, false},
 	} {
 		c, wait := judged(newPoliteness(&cfg), time.Now(), tt.outcomes...)
-		if wait != tt.want || !c.next.Equal(c.ended.Add(tt.want)) || c.suspect != tt.suspect {
-			t.Errorf("%s: wait %v, next %v after the end, suspect %v", tt.name, wait, c.next.Sub(c.ended), c.suspect)
+		if wait != tt.want || !c.next.Equal(c.lastEnd.Add(tt.want)) || c.suspect != tt.suspect {
+			t.Errorf("%s: wait %v, next %v after the end, suspect %v", tt.name, wait, c.next.Sub(c.lastEnd), c.suspect)
 		}
 	}
 }
@@ -166,10 +166,10 @@ func TestAHostWithoutADelayIsVisitedInBursts(t *testing.T) {
 	c.next = now
 	for i := range 2 * burst {
 		due := c.next
-		v := &Visit{Started: now.Add(time.Second), due: due}
+		v := &Visit{Started: now.Add(time.Second), nextBefore: due}
 		p.begin(&c, v.Started)
-		v.set = c.next
-		p.judge(&c, v, Result{Outcome: Answered}, v.Started, true)
+		v.nextSet = c.next
+		p.applyResult(&c, v, Result{Outcome: Answered}, v.Started, true)
 		if stays := c.next.Equal(due); stays != (i%burst < burst-1) {
 			t.Errorf("visit %d: next is %v later", i, c.next.Sub(due))
 		}

@@ -13,7 +13,7 @@ type hostQueue struct {
 	deepest int32          // rank that any item ever had
 	ranks   *hostRanks     // nil: hosts do not go by rank
 	bytes   int64          // of memory, about
-	room    []byte         // of the items that came from a bucket
+	arena   []byte         // of the items that came from a bucket
 	blocks  *blocksRewrite // set if it is no queue in memory: see compactor
 }
 
@@ -54,7 +54,7 @@ func (q *hostQueue) applyMoves() {
 	}
 	r.moves, r.best = r.moves[:0], math.MaxInt32
 	if len(q.links) > 0 {
-		r.missed += uint32(n.missed)
+		r.missedMoves += uint32(n.missed)
 	}
 }
 
@@ -66,7 +66,7 @@ func (q *hostQueue) movesMatter() bool {
 
 // has reports whether there is a move of a URL.
 func (r *hostRanks) has(url uint32) bool {
-	return slices.ContainsFunc(r.moves, func(m newPlace) bool { return m.url == url })
+	return slices.ContainsFunc(r.moves, func(m pendingMove) bool { return m.url == url })
 }
 
 // missedAtOnce is the least number of missed moves for which blocks are read.
@@ -76,7 +76,7 @@ const missedAtOnce = 2 * maxBlockItems
 // eighth of the items in blocks, so that a move costs as much as writing and reading some items.
 func (q *hostQueue) needsReranking() bool {
 	r := q.ranks
-	return r != nil && !r.renewing && r.missed >= missedAtOnce && r.missed >= (q.count()-uint32(len(q.front)))/8
+	return r != nil && !r.reranking && r.missedMoves >= missedAtOnce && r.missedMoves >= (q.count()-uint32(len(q.front)))/8
 }
 
 // A queueStore moves items of host queues between memory and blocks. Before it changes the queue of a host, the caller
@@ -105,8 +105,8 @@ func (s *queueStore) pop(q *hostQueue) entry {
 	return e
 }
 
-// follow reads blocks until the item that goes first is in memory.
-func (s *queueStore) follow(q *hostQueue) error {
+// loadFirst reads blocks until the item that goes first is in memory.
+func (s *queueStore) loadFirst(q *hostQueue) error {
 	for len(q.links) > 0 && (len(q.front) == 0 || q.links[0].key.less(q.front[0].key)) {
 		if err := s.expand(q, 0); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (s *queueStore) follow(q *hostQueue) error {
 }
 
 // gather reads blocks until the first n items are in memory, or all. Suppressed items do not count.
-func (s *queueStore) gather(q *hostQueue, n int, suppressed *suppression) error {
+func (s *queueStore) loadFront(q *hostQueue, n int, suppressed *suppression) error {
 	for len(q.links) > 0 {
 		before := 0
 		for i := range q.front {

@@ -84,7 +84,7 @@ func (d *duel) rankedAt(v *Visit, h *modelHost) int {
 		return at // what was under way when a process died is not known to have come late
 	}
 	switch most := 0; {
-	case h.items[at].late, len(hot.queue.links) > 0 && (h.loose || hot.queue.ranks.renewing):
+	case h.items[at].late, len(hot.queue.links) > 0 && (h.loose || hot.queue.ranks.reranking):
 		return at
 	default:
 		if len(hot.queue.links) > 0 {
@@ -105,15 +105,15 @@ func (d *duel) rankedAt(v *Visit, h *modelHost) int {
 // wantFirst compares a visit with those that other hosts are due for.
 func (d *duel) wantFirst(v *Visit) {
 	standing := func(rank int, due time.Time) int {
-		return rank - rankSteps*bits.Len64(uint64(v.Started.Sub(due)/firstRise))
+		return rank - rankSteps*bits.Len64(uint64(v.Started.Sub(due)/firstBoost))
 	}
 	for key, h := range d.m.hosts {
 		hot := d.f.bench.hosts[key]
 		if key == v.Host || !h.eligible() || hot.clock.next.After(v.Started) {
 			continue
 		}
-		if other := standing(h.items[0].rank, hot.clock.next); other < standing(int(v.Rank), v.due) {
-			d.t.Fatalf("%s of rank %d, due for %v, was handed out before %+v, due for %v", v.URL, v.Rank, v.Started.Sub(v.due),
+		if other := standing(h.items[0].rank, hot.clock.next); other < standing(int(v.Rank), v.nextBefore) {
+			d.t.Fatalf("%s of rank %d, due for %v, was handed out before %+v, due for %v", v.URL, v.Rank, v.Started.Sub(v.nextBefore),
 				h.items[0], v.Started.Sub(hot.clock.next))
 		}
 	}
@@ -160,7 +160,7 @@ func FuzzColdHost(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n := len(s.items) + s.void; 4*n > len(first)+len(second) && n > 1 {
+		if n := len(s.items) + s.staleRobots; 4*n > len(first)+len(second) && n > 1 {
 			t.Errorf("%d bytes became %d items", len(first)+len(second), n)
 		}
 		if old && s.generation != generationBefore {
@@ -184,7 +184,7 @@ func TestMovesAreReadAsTheyWereWritten(t *testing.T) {
 	var w writer
 	w.moves(1<<40, []Move{{Key: 1<<37 - 1, Place: 9000}, {Key: 0, Place: -3}, {Key: 1 << 32, Place: 1 << 30}})
 	r := readerOf(w.b)
-	want := []newPlace{{1<<32 - 1, 9000, 1 << 40}, {1, 0, 1 << 40}, {1, 1 << 30, 1 << 40}}
+	want := []pendingMove{{1<<32 - 1, 9000, 1 << 40}, {1, 0, 1 << 40}, {1, 1 << 30, 1 << 40}}
 	if got := r.moves(nil); r.Bad || !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

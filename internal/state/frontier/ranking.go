@@ -59,16 +59,16 @@ type lifted struct {
 
 // hostRanks are the ranks of a host's items in memory, where they change or hosts go by them.
 type hostRanks struct {
-	generation uint64 // of the Ranker when it gave them
-	moves      []newPlace
-	best       int32  // no move brings an item before this rank
-	missed     uint32 // moves without an item in memory, while there were blocks
-	renewing   bool   // blocks are being ranked anew
-	from       loc    // blocks before it are still to be
+	generation   uint64 // of the Ranker when it gave them
+	moves        []pendingMove
+	best         int32  // no move brings an item before this rank
+	missedMoves  uint32 // moves without an item in memory, while there were blocks
+	reranking    bool   // blocks are being ranked anew
+	rerankBefore loc    // blocks before it are still to be
 }
 
-// A newPlace is a Move as a host keeps it.
-type newPlace struct {
+// A pendingMove is a Move as a host keeps it.
+type pendingMove struct {
 	url   uint32
 	place rank.Place
 	seq   uint64 // a younger item was pushed after the move, with its rank
@@ -85,8 +85,8 @@ func (r *ranking) nextAge() uint64 {
 	return r.age
 }
 
-// begin prepares a host that has come into memory. Items that are pushed now have current ranks.
-func (r *ranking) begin(h *host) {
+// initHost prepares a host that has come into memory. Items that are pushed now have current ranks.
+func (r *ranking) initHost(h *host) {
 	if !r.byRank {
 		return
 	}
@@ -109,7 +109,7 @@ func (r *ranking) begin(h *host) {
 // moved.
 func (r *ranking) assign(it *Item, deepest int32) int32 {
 	r.mostLift = max(r.mostLift, it.Lift)
-	if it.Seq == 0 || it.Late || it.Robots != "" {
+	if it.Seq == 0 || it.QueueLast || it.Robots != "" {
 		it.Rank, it.Seq = max(it.Rank, 0), r.nextAge()
 		if !it.Deferred {
 			deepest = max(deepest, it.Rank)
@@ -117,10 +117,10 @@ func (r *ranking) assign(it *Item, deepest int32) int32 {
 	}
 	switch {
 	case it.Robots != "":
-		it.Rank, it.Late = robotsRank, false
+		it.Rank, it.QueueLast = robotsRank, false
 	case it.Deferred:
-		it.Rank, it.Late = deferredRank-int32(it.Vain), false
-	case it.Late:
+		it.Rank, it.QueueLast = deferredRank-int32(it.Vain), false
+	case it.QueueLast:
 		it.Rank = deepest
 	}
 	return deepest
@@ -146,7 +146,7 @@ func (r *ranking) encode(host string, it *Item) entry {
 func urlOf(k ids.Key) uint32 { return max(uint32(k), 1) }
 
 // isMovable reports whether an item's rank is its URL's, and not one that the frontier gave.
-func isMovable(it *Item) bool { return !it.Late && !it.Deferred && it.Robots == "" }
+func isMovable(it *Item) bool { return !it.QueueLast && !it.Deferred && it.Robots == "" }
 
 // urlOf is the number by which a queue knows an item, 0 if it cannot be moved.
 func (r *ranking) urlOf(it *Item) uint32 {
@@ -202,13 +202,13 @@ func (r *ranking) current(it *Item) int32 {
 }
 
 // renew gives an item that a visit gives back its current rank.
-func (r *ranking) renew(q *hostQueue, it *Item) {
+func (r *ranking) refreshRank(q *hostQueue, it *Item) {
 	if r.ranker == nil || it.Seq == 0 || !isMovable(it) {
 		return
 	}
 	it.Rank = r.current(it)
 	url := r.urlOf(it)
-	q.ranks.moves = slices.DeleteFunc(q.ranks.moves, func(m newPlace) bool { return m.url == url })
+	q.ranks.moves = slices.DeleteFunc(q.ranks.moves, func(m pendingMove) bool { return m.url == url })
 	q.ranks.best = math.MaxInt32
 	for _, m := range q.ranks.moves {
 		q.ranks.best = min(q.ranks.best, rankAt(m.place, r.mostLift))
@@ -221,7 +221,7 @@ const movesAtOnce = 8
 // move keeps moves of a host's items, and applies them if there are enough.
 func (r *ranking) move(q *hostQueue, moves []Move) (applied bool) {
 	for _, m := range moves {
-		q.ranks.moves = append(q.ranks.moves, newPlace{urlOf(m.Key), m.Place, r.age})
+		q.ranks.moves = append(q.ranks.moves, pendingMove{urlOf(m.Key), m.Place, r.age})
 		q.ranks.best = min(q.ranks.best, rankAt(m.Place, r.mostLift))
 	}
 	if len(q.ranks.moves) < max(movesAtOnce, len(q.front)/8) {
@@ -255,11 +255,11 @@ type moved struct {
 }
 
 // moveTo applies moves, the latest of each URL, to a queue. Items that rise are put in order at once.
-func moveTo(q queue, moves []newPlace, deepest *int32) (n moved) {
+func moveTo(q queue, moves []pendingMove, deepest *int32) (n moved) {
 	if len(moves) == 0 {
 		return n
 	}
-	slices.SortStableFunc(moves, func(a, b newPlace) int { return cmp.Compare(a.url, b.url) })
+	slices.SortStableFunc(moves, func(a, b pendingMove) int { return cmp.Compare(a.url, b.url) })
 	var filter [64]uint64 // most items are not moved
 	for i := range moves {
 		if filter[moves[i].url>>6&63] |= 1 << (moves[i].url & 63); i == 0 || moves[i].url != moves[i-1].url {
@@ -271,7 +271,7 @@ func moveTo(q queue, moves []newPlace, deepest *int32) (n moved) {
 		if url == 0 || filter[url>>6&63]>>(url&63)&1 == 0 {
 			continue
 		}
-		at, some := slices.BinarySearchFunc(moves, url, func(m newPlace, url uint32) int { return cmp.Compare(m.url, url) })
+		at, some := slices.BinarySearchFunc(moves, url, func(m pendingMove, url uint32) int { return cmp.Compare(m.url, url) })
 		if !some {
 			continue
 		}

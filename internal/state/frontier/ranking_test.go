@@ -116,8 +116,8 @@ func TestAnotherGenerationRanksAllAnew(t *testing.T) {
 		items = append(items, r.item(fmt.Sprint("http://h/", i), rank.Place(1000+i), 0))
 	}
 	late := items[7]
-	late.Late = true
-	f.Push("h", append(items, Item{URL: late.URL + "/late", Late: true, Rank: 3})...)
+	late.QueueLast = true
+	f.Push("h", append(items, Item{URL: late.URL + "/late", QueueLast: true, Rank: 3})...)
 	for i := range items {
 		r.put(items[i].URL, rank.Place(5000-i))
 	}
@@ -153,8 +153,8 @@ func TestWhatIsGivenBackHasItsRankOfThen(t *testing.T) {
 	f.Postpone(v, 0)
 	wantOrder(t, handedOut(t, f, 1), "http://h/b")
 	v, _ = next(t, f)
-	v.Item.Late = true
-	f.Done(v, Result{Outcome: Answered, Again: []Item{v.Item}})
+	v.Item.QueueLast = true
+	f.Done(v, Result{Outcome: Answered, Requeue: []Item{v.Item}})
 	f.Move("h", []Move{{r.KeyOf("http://h/a"), 1}})
 	v, _ = next(t, f)
 	if v.URL != "http://h/c" {
@@ -262,14 +262,14 @@ func TestWhatIsBehindIsRankedAnew(t *testing.T) {
 	for i := range n {
 		items = append(items, r.item(fmt.Sprintf("http://huge/articles/2026/%d", i), rank.Place(300+i%50), 0))
 		f.Push("huge", items[i])
-		f.Room(t.Context())
+		f.WaitForRoom(t.Context())
 	}
 	if in := len(f.bench.hosts["huge"].queue.front); in > n/8 {
 		t.Fatalf("%d items are in memory", in)
 	}
 	for i := range items { // those that were last go first
 		f.Move("huge", []Move{r.put(items[i].URL, rank.Place(200-i%50))})
-		f.Room(t.Context())
+		f.WaitForRoom(t.Context())
 	}
 	for len(f.worker.reads.rerank) > 0 {
 		if v, _ := poll(t, f); v != nil {

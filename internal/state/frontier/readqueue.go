@@ -26,7 +26,7 @@ func (r *readQueue) rerankIfNeeded(h *host) {
 		return
 	}
 	ranks := h.queue.ranks
-	ranks.renewing, ranks.missed, ranks.from = true, 0, r.pages.segments.end()
+	ranks.reranking, ranks.missedMoves, ranks.rerankBefore = true, 0, r.pages.segments.end()
 	h.residence.held++
 	r.rerank = append(r.rerank, h)
 	r.bench.leader.signal()
@@ -41,7 +41,7 @@ func (r *readQueue) readFronts() error {
 	var h *host
 	read := func() error {
 		r.bench.saver.saveHost(h)
-		return r.bench.queues.follow(&h.queue)
+		return r.bench.queues.loadFirst(&h.queue)
 	}
 	for n := len(r.fronts); n > 0; n-- {
 		h = r.fronts[0]
@@ -68,12 +68,12 @@ func (r *readQueue) rerankBlocks(blocked func() bool) error {
 		h, done := r.rerank[0], false
 		err := r.pages.run(func() (err error) {
 			r.bench.saver.saveHost(h)
-			done, err = r.bench.queues.expandBefore(&h.queue, h.queue.ranks.from)
+			done, err = r.bench.queues.expandBefore(&h.queue, h.queue.ranks.rerankBefore)
 			return err
 		})
 		if err != nil || done {
 			r.rerank[0], r.rerank = nil, r.rerank[1:]
-			h.queue.ranks.renewing = false
+			h.queue.ranks.reranking = false
 			r.bench.release(h)
 		} else {
 			r.bench.place(h)

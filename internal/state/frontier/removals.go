@@ -52,21 +52,21 @@ func (r *removals) removeHot(h *host) {
 	for i := range q.front {
 		r.bench.residents.charge(q, -q.front[i].cost())
 	}
-	for _, it := range h.visits.flying {
+	for _, it := range h.visits.items {
 		if it.Robots != "" {
 			r.fetches = append(r.fetches, *it)
 		}
 	}
 	if len(q.links) > 0 || q.first().rank == robotsRank || !r.suppressed.isEmpty() {
 		r.detach(&detached{host: h.key, items: q.front, links: q.links})
-		q.front, q.room = nil, nil
+		q.front, q.arena = nil, nil
 	}
 	if q.ranks != nil {
-		q.ranks.moves, q.ranks.best, q.ranks.missed = q.ranks.moves[:0], lastKey.rank, 0
+		q.ranks.moves, q.ranks.best, q.ranks.missedMoves = q.ranks.moves[:0], lastKey.rank, 0
 	}
 	clear(q.front)
-	q.front, q.links, h.parked, h.visits.flying = q.front[:0], nil, nil, nil
-	h.visits.life++
+	q.front, q.links, h.parked, h.visits.items = q.front[:0], nil, nil, nil
+	h.visits.removals++
 	h.away = true
 	r.bench.place(h)
 }
@@ -101,7 +101,7 @@ func (r *removals) detach(q *detached) {
 	r.detached = append(r.detached, q)
 }
 
-// take returns the robots.txt fetches that were found so far.
+// popFirst returns the robots.txt fetches that were found so far.
 func (r *removals) take() []Item {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,7 @@ func (r *removals) readItems(q *detached) error {
 				return err
 			}
 			retained := &r.segments.retained
-			retained.atCut = r.saver.isDue(q.era) // it was removed before the cut
+			retained.atCut = r.saver.needsSave(q.era) // it was removed before the cut
 			r.segments.count(at, -b.size)
 			retained.atCut = false
 			q.links = append(q.links[:last], b.links...)
@@ -194,7 +194,7 @@ func (r *removals) end(q *detached, host string, entries []entry) error {
 		}
 		if it.Robots != "" {
 			r.fetches = append(r.fetches, it)
-		} else if r.suppressed.consume(it.URL) && r.saver != nil && r.saver.isDue(q.era) {
+		} else if r.suppressed.consume(it.URL) && r.saver != nil && r.saver.needsSave(q.era) {
 			r.saver.cut.suppressed.drop(hashURL(it.URL))
 		}
 	}

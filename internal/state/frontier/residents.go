@@ -10,27 +10,27 @@ const (
 // residents counts the memory that hosts take, and knows in which order they leave it. The frontier's lock guards it.
 // It is nil if all hosts stay in memory.
 type residents struct {
-	bytes int64
-	limit int64
-	ring  host   // of the hosts that may leave memory, oldest first
-	stock int    // hosts to be read ahead
-	ahead [2]int // hosts that were read ahead: sound ones, suspects
-	free  []*host
+	bytes           int64
+	limit           int64
+	ring            host   // of the hosts that may leave memory, oldest first
+	readAheadTarget int    // hosts to be read ahead
+	readAheadCount  [2]int // hosts that were read ahead: sound ones, suspects
+	free            []*host
 }
 
 // A residence is what residents know of a host.
 type residence struct {
-	id           uint32 // of its record, 0 if it has none yet
-	unread       bool   // its first item is being read
-	ahead        bool   // read before its time and not yet handed out
-	aheadAs      class  // sound or suspect
-	era          int    // of checkpoints, in which it was created or saved
-	held         int    // callers that need it in memory
-	older, newer *host  // in the ring
+	id             uint32 // of its record, 0 if it has none yet
+	unread         bool   // its first item is being read
+	isReadAhead    bool   // read before its time and not yet handed out
+	readAheadClass class  // sound or suspect
+	era            int    // of checkpoints, in which it was created or saved
+	held           int    // callers that need it in memory
+	older, newer   *host  // in the ring
 }
 
 func newResidents(memory int64, slots int) *residents {
-	r := &residents{limit: memory, stock: int(min(int64(max(minStock, 4*slots)), max(4, memory/4/stockCost)))}
+	r := &residents{limit: memory, readAheadTarget: int(min(int64(max(minStock, 4*slots)), max(4, memory/4/stockCost)))}
 	r.ring.residence.older, r.ring.residence.newer = &r.ring, &r.ring
 	return r
 }
@@ -48,12 +48,12 @@ func (r *residents) blank() *host {
 
 // recycle keeps a host's room for another.
 func (r *residents) recycle(h *host) {
-	q, ready, flying := h.queue, h.position.ready, h.visits.flying
+	q, ready, flying := h.queue, h.position.ready, h.visits.items
 	clear(q.front)
 	*h = host{}
-	if cap(q.front) <= 2*maxFront && cap(q.links) <= maxBlockLinks && cap(q.room) <= bigFront && len(r.free) < minStock {
-		h.queue = hostQueue{front: q.front[:0], links: q.links[:0], room: q.room[:0], ranks: q.ranks}
-		h.position.ready, h.visits.flying = ready, flying[:0]
+	if cap(q.front) <= 2*maxFront && cap(q.links) <= maxBlockLinks && cap(q.arena) <= bigFront && len(r.free) < minStock {
+		h.queue = hostQueue{front: q.front[:0], links: q.links[:0], arena: q.arena[:0], ranks: q.ranks}
+		h.position.ready, h.visits.items = ready, flying[:0]
 		r.free = append(r.free, h)
 	}
 }
@@ -76,25 +76,25 @@ func (r *residents) charge(q *hostQueue, n int64) {
 	r.bytes += n
 }
 
-// readAhead counts a host that was read before its time, until endAhead.
+// readAhead counts a host that was read before its time, until endReadAhead.
 func (r *residents) readAhead(h *host) {
-	h.residence.ahead, h.residence.aheadAs = true, coldClass(h.clock.suspect)
-	r.ahead[h.residence.aheadAs]++
+	h.residence.isReadAhead, h.residence.readAheadClass = true, coldClass(h.clock.suspect)
+	r.readAheadCount[h.residence.readAheadClass]++
 }
 
-func (r *residents) endAhead(h *host) {
-	if r != nil && h.residence.ahead {
-		h.residence.ahead = false
-		r.ahead[h.residence.aheadAs]--
+func (r *residents) endReadAhead(h *host) {
+	if r != nil && h.residence.isReadAhead {
+		h.residence.isReadAhead = false
+		r.readAheadCount[h.residence.readAheadClass]--
 	}
 }
 
-// wantsMore reports whether more hosts of a class should be read ahead.
-func (r *residents) wantsMore(c class) bool {
+// needsReadAhead reports whether more hosts of a class should be read ahead.
+func (r *residents) needsReadAhead(c class) bool {
 	if c == suspect {
-		return r.ahead[c] < max(1, r.stock/4)
+		return r.readAheadCount[c] < max(1, r.readAheadTarget/4)
 	}
-	return r.ahead[c] < r.stock
+	return r.readAheadCount[c] < r.readAheadTarget
 }
 
 // update puts a host into the ring, or takes it out, after a change.
@@ -102,10 +102,10 @@ func (r *residents) update(h *host) {
 	if r == nil {
 		return
 	}
-	if h.position.in == idle {
-		r.endAhead(h)
+	if h.position.class == idle {
+		r.endReadAhead(h)
 	}
-	stays := h.visits.n > 0 || h.residence.ahead || h.residence.held > 0
+	stays := h.visits.n > 0 || h.residence.isReadAhead || h.residence.held > 0
 	switch inRing := h.residence.older != nil; {
 	case stays && inRing:
 		r.unlink(h)
@@ -139,7 +139,7 @@ func (r *residents) oldest() *host {
 // remove forgets a host that leaves memory.
 func (r *residents) remove(h *host) {
 	r.charge(&h.queue, -h.queue.bytes)
-	r.endAhead(h)
+	r.endReadAhead(h)
 	r.unlink(h)
 	r.recycle(h)
 }

@@ -29,22 +29,22 @@ func TestResidentsLeaveInTheOrderOfLastUse(t *testing.T) {
 
 func TestHostsAreReadAheadUpToTheStock(t *testing.T) {
 	r := newResidents(1<<20, 1)
-	r.stock = 8
+	r.readAheadTarget = 8
 	var hosts []*host
 	for i := range 10 {
 		h := &host{clock: clock{suspect: i >= 8}}
-		if class := coldClass(h.clock.suspect); !r.wantsMore(class) {
+		if class := coldClass(h.clock.suspect); !r.needsReadAhead(class) {
 			t.Errorf("host %d is not wanted", i)
 		}
 		r.readAhead(h)
 		hosts = append(hosts, h)
 	}
-	if r.wantsMore(sound) || r.wantsMore(suspect) {
+	if r.needsReadAhead(sound) || r.needsReadAhead(suspect) {
 		t.Error("more are wanted than the stock, or than a quarter of it for suspects")
 	}
-	r.endAhead(hosts[0])
-	r.endAhead(hosts[0])
-	if !r.wantsMore(sound) || r.ahead[sound] != 7 {
-		t.Errorf("%d are ahead after one was handed out", r.ahead[sound])
+	r.endReadAhead(hosts[0])
+	r.endReadAhead(hosts[0])
+	if !r.needsReadAhead(sound) || r.readAheadCount[sound] != 7 {
+		t.Errorf("%d are ahead after one was handed out", r.readAheadCount[sound])
 	}
 }

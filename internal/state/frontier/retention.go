@@ -9,16 +9,16 @@ import (
 // A retention keeps segment files that are out of use for as long as a checkpoint names them or an iterator reads them,
 // and counts what is in use at a cut. The frontier's lock guards it.
 type retention struct {
-	era      int              // counts checkpoints
-	kept     int              // the last era whose checkpoint is durable, 0 if none is
-	cutting  bool             // a checkpoint is being written
-	atCut    bool             // changes of use that are counted now belong to the checkpoint too
-	cutLive  map[uint32]int64 // bytes in use at the cut, by segment
-	unsynced map[uint32]bool  // segments whose ends may not be durable
-	broken   error            // a sync or rename failed: no checkpoint can be trusted any more
-	dead     []*segment       // out of use, but named by a checkpoint, or read
-	doomed   []*segment       // to be removed by the segmentWriter
-	pins     int              // readers for which dead segments stay
+	era        int              // counts checkpoints
+	durableEra int              // the last era whose checkpoint is durable, 0 if none is
+	cutting    bool             // a checkpoint is being written
+	atCut      bool             // changes of use that are counted now belong to the checkpoint too
+	cutLive    map[uint32]int64 // bytes in use at the cut, by segment
+	unsynced   map[uint32]bool  // segments whose ends may not be durable
+	broken     error            // a sync or rename failed: no checkpoint can be trusted any more
+	dead       []*segment       // out of use, but named by a checkpoint, or read
+	removable  []*segment       // to be removed by the segmentWriter
+	pins       int              // readers for which dead segments stay
 }
 
 // count adds to the bytes in use at the cut if the change belongs to it.
@@ -34,7 +34,7 @@ func (r *retention) add(seg *segment) {
 		seg.died++ // after the cut
 	}
 	r.dead = append(r.dead, seg)
-	r.doom()
+	r.collect()
 }
 
 // pin keeps all dead segments until unpin.
@@ -42,7 +42,7 @@ func (r *retention) pin() { r.pins++ }
 
 func (r *retention) unpin() {
 	r.pins--
-	r.doom()
+	r.collect()
 }
 
 // pinned returns a dead segment that stays for a reader.
@@ -61,22 +61,22 @@ func (r *retention) pinned(id uint32) *segment {
 // namedBy reports whether the checkpoint that ended an era may name the segment.
 func (s *segment) namedBy(era int) bool { return s.era <= era && s.died > era }
 
-// doom marks dead segments for removal that no checkpoint names and nobody reads.
-func (r *retention) doom() {
+// collect marks dead segments for removal that no checkpoint names and nobody reads.
+func (r *retention) collect() {
 	if len(r.dead) == 0 || r.broken != nil || r.pins > 0 {
 		return // it is unknown which checkpoint holds, or what is read
 	}
 	r.dead = slices.DeleteFunc(r.dead, func(seg *segment) bool {
-		if seg.readers > 0 || seg.namedBy(r.kept) || r.cutting && seg.namedBy(r.era) {
+		if seg.readers > 0 || seg.namedBy(r.durableEra) || r.cutting && seg.namedBy(r.era) {
 			return false
 		}
 		delete(r.unsynced, seg.id)
-		r.doomed = append(r.doomed, seg)
+		r.removable = append(r.removable, seg)
 		return true
 	})
 }
 
-// begin records how much of each segment is in use at a cut.
+// initHost records how much of each segment is in use at a cut.
 func (r *retention) begin(all map[uint32]*segment) error {
 	var busy error
 	if r.cutting {
@@ -95,16 +95,16 @@ func (r *retention) begin(all map[uint32]*segment) error {
 // end ends a checkpoint.
 func (r *retention) end(durable bool) {
 	if durable {
-		r.kept = r.era
+		r.durableEra = r.era
 	}
 	r.era++
 	r.cutting, r.cutLive = false, nil
-	r.doom()
+	r.collect()
 }
 
 // reopen begins an era after a checkpoint that was read.
 func (r *retention) reopen() {
-	r.kept = r.era
+	r.durableEra = r.era
 	r.era++
 }
 

@@ -3,7 +3,7 @@ package frontier
 import "math/bits"
 
 // room is the memory of the ends of buckets, in pieces for reuse.
-type room struct {
+type bufferPool struct {
 	used, spare int64
 	pieces      [26][][]byte // by the logarithm of their length
 }
@@ -11,7 +11,7 @@ type room struct {
 const leastPiece = 7 // 128 bytes
 
 // grow returns a piece with the contents of b and room for more bytes.
-func (r *room) grow(b []byte, more int) []byte {
+func (r *bufferPool) grow(b []byte, more int) []byte {
 	if len(b)+more <= cap(b) {
 		return b
 	}
@@ -35,7 +35,7 @@ func (r *room) grow(b []byte, more int) []byte {
 }
 
 // free takes a piece back. It keeps a quarter as much as is in use.
-func (r *room) free(b []byte) {
+func (r *bufferPool) free(b []byte) {
 	n := int64(cap(b))
 	r.used -= n
 	if class := bits.Len(uint(n)) - 1; n > 0 && n == 1<<class && class < len(r.pieces) && 4*(r.spare+n) <= r.used {

@@ -14,18 +14,18 @@ func (s *saver) currentEra() int {
 	return s.era
 }
 
-// isDue reports whether a host or bucket of an era is in a checkpoint that has yet to save it.
-func (s *saver) isDue(era int) bool { return s.cut != nil && era < s.era }
+// needsSave reports whether a host or bucket of an era is in a checkpoint that has yet to save it.
+func (s *saver) needsSave(era int) bool { return s.cut != nil && era < s.era }
 
 func (s *saver) saveHost(h *host) {
-	if s != nil && s.isDue(h.residence.era) {
+	if s != nil && s.needsSave(h.residence.era) {
 		s.cut.saveHost(h)
 		h.residence.era = s.era
 	}
 }
 
 func (s *saver) saveBucket(b *bucket) {
-	if s.isDue(b.era) {
+	if s.needsSave(b.era) {
 		s.cut.saveBucket(b)
 		b.era = s.era
 	}
@@ -38,7 +38,7 @@ func (s *saver) saveRecord(id uint32) {
 	}
 }
 
-// begin begins a checkpoint.
+// initHost begins a checkpoint.
 func (s *saver) begin(c *Cut) {
 	s.era++
 	s.cut = c

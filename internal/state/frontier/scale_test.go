@@ -119,7 +119,7 @@ func (r *scaleRun) fill() {
 	}
 	for i := *scaleHosts; i < *scaleURLs; i++ {
 		r.push()
-		r.f.Room(r.b.Context())
+		r.f.WaitForRoom(r.b.Context())
 	}
 	r.b.ReportMetric(float64(*scaleURLs)/time.Since(start).Seconds(), "fill-urls/s")
 	r.b.ReportMetric(float64(r.f.disk.segments.size)/float64(*scaleURLs), "disk-B/url")
@@ -156,7 +156,7 @@ func (r *scaleRun) pace() {
 	var late []time.Duration
 	for time.Since(start) < 5*time.Second {
 		v := r.next()
-		late = append(late, v.Started.Sub(v.due))
+		late = append(late, v.Started.Sub(v.nextBefore))
 		for range 5 {
 			r.push()
 		}

@@ -26,11 +26,11 @@ const (
 // Where hosts go by rank, due hosts go by the rank of their first item, and of equal ranks those that are due for
 // longer. So that none starves, a host's standing improves by as much as twice the importance would whenever its wait
 // has doubled: one whose first URL is worth a thousandth of the others' is visited after a thousand times the wait,
-// half of firstRise at least. Of equal standings those in a session go first.
+// half of firstBoost at least. Of equal standings those in a session go first.
 type schedule struct {
 	heaps     [numClasses]hostHeap  // by their times
 	ready     [numClasses]readyHeap // where hosts go by rank: due hosts
-	rises     riseHeap              // the hosts in ready, by the time when their standing improves
+	boosts    boostHeap             // the hosts in ready, by the time when their standing improves
 	byRank    bool
 	slots     int // hosts that may be visited at once
 	slowAfter time.Duration
@@ -42,20 +42,20 @@ type schedule struct {
 type position struct {
 	seq   uint64 // breaks ties of next times, the least first
 	index int    // in the heap
-	in    class
+	class class
 	ready *ready // nil unless hosts go by rank
 }
 
-// firstRise is the wait after which a host's standing improves first.
-const firstRise = time.Second
+// firstBoost is the wait after which a host's standing improves first.
+const firstBoost = time.Second
 
 // ready is a due host's standing.
 type ready struct {
-	is       bool
-	rank     int32 // of its first item, or one before it
-	standing int32 // rank, improved by its wait
-	rise     time.Time
-	index    int // in the heap of rises
+	queued    bool
+	rank      int32 // of its first item, or one before it
+	priority  int32 // rank, improved by its wait
+	nextBoost time.Time
+	index     int // in the heap of rises
 }
 
 // hostHeap orders hosts by their next time.
@@ -86,12 +86,12 @@ type readyHeap struct{ hostHeap }
 func (q readyHeap) Less(i, j int) bool { return q.hostHeap[i].goesBefore(q.hostHeap[j]) }
 
 func (h *host) goesBefore(o *host) bool {
-	a, b := h.position.ready.standing, o.position.ready.standing
+	a, b := h.position.ready.priority, o.position.ready.priority
 	if a != b {
 		return a < b
 	}
-	if (h.position.in == inactive) != (o.position.in == inactive) {
-		return o.position.in == inactive
+	if (h.position.class == inactive) != (o.position.class == inactive) {
+		return o.position.class == inactive
 	}
 	if !h.clock.next.Equal(o.clock.next) {
 		return h.clock.next.Before(o.clock.next)
@@ -99,38 +99,38 @@ func (h *host) goesBefore(o *host) bool {
 	return h.position.seq < o.position.seq
 }
 
-// riseHeap orders ready hosts by the time when their standing improves.
-type riseHeap []*host
+// boostHeap orders ready hosts by the time when their standing improves.
+type boostHeap []*host
 
-func (q riseHeap) Len() int { return len(q) }
-func (q riseHeap) Less(i, j int) bool {
-	return q[i].position.ready.rise.Before(q[j].position.ready.rise)
+func (q boostHeap) Len() int { return len(q) }
+func (q boostHeap) Less(i, j int) bool {
+	return q[i].position.ready.nextBoost.Before(q[j].position.ready.nextBoost)
 }
-func (q riseHeap) Swap(i, j int) {
+func (q boostHeap) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
 	q[i].position.ready.index, q[j].position.ready.index = i, j
 }
-func (q *riseHeap) Push(x any) {
+func (q *boostHeap) Push(x any) {
 	h := x.(*host)
 	h.position.ready.index = len(*q)
 	*q = append(*q, h)
 }
-func (q *riseHeap) Pop() any { return popLast((*[]*host)(q)) }
+func (q *boostHeap) Pop() any { return popLast((*[]*host)(q)) }
 
 // add adds a host to the heap of its class.
-func (s *schedule) add(h *host) { heap.Push(&s.heaps[h.position.in], h) }
+func (s *schedule) add(h *host) { heap.Push(&s.heaps[h.position.class], h) }
 
 // remove takes a host out of its heap, if it is in one.
 func (s *schedule) remove(h *host) {
 	p := &h.position
 	switch {
-	case p.in == idle:
-	case p.ready == nil || !p.ready.is:
-		heap.Remove(&s.heaps[p.in], p.index)
+	case p.class == idle:
+	case p.ready == nil || !p.ready.queued:
+		heap.Remove(&s.heaps[p.class], p.index)
 	default:
-		p.ready.is = false
-		heap.Remove(&s.ready[p.in], p.index)
-		heap.Remove(&s.rises, p.ready.index)
+		p.ready.queued = false
+		heap.Remove(&s.ready[p.class], p.index)
+		heap.Remove(&s.boosts, p.ready.index)
 	}
 }
 
@@ -138,12 +138,12 @@ func (s *schedule) remove(h *host) {
 func (s *schedule) retime(change func()) {
 	for c := range s.ready {
 		for _, h := range s.ready[c].hostHeap {
-			h.position.ready.is = false
+			h.position.ready.queued = false
 			heap.Push(&s.heaps[c], h)
 		}
 		s.ready[c] = readyHeap{}
 	}
-	s.rises = nil
+	s.boosts = nil
 	change()
 	for c := range s.heaps {
 		heap.Init(&s.heaps[c])
@@ -165,7 +165,7 @@ func (s *schedule) next(now time.Time) *host {
 		return active
 	case active == nil:
 		return other
-	case other.clock.next.Before(active.clock.next) && (active.position.in == suspect || active.clock.next.After(now)):
+	case other.clock.next.Before(active.clock.next) && (active.position.class == suspect || active.clock.next.After(now)):
 		return other
 	}
 	return active
@@ -209,7 +209,7 @@ func (s *schedule) hasSpareSlot(now time.Time) bool {
 	return true
 }
 
-// begin takes a slot for a visit to a host, end gives it back.
+// initHost takes a slot for a visit to a host, end gives it back.
 func (s *schedule) begin(first, suspect bool) {
 	if first {
 		s.active++
@@ -246,27 +246,27 @@ func (s *schedule) makeReady(now time.Time) {
 	for c := range s.heaps {
 		for q := &s.heaps[c]; len(*q) > 0 && !(*q)[0].clock.next.After(now); {
 			h := heap.Pop(q).(*host)
-			h.stand(now)
-			h.position.ready.is = true
+			h.updatePriority(now)
+			h.position.ready.queued = true
 			heap.Push(&s.ready[c], h)
-			heap.Push(&s.rises, h)
+			heap.Push(&s.boosts, h)
 		}
 	}
-	for len(s.rises) > 0 && !s.rises[0].position.ready.rise.After(now) {
-		h := s.rises[0]
-		h.stand(now)
-		heap.Fix(&s.rises, 0)
-		heap.Fix(&s.ready[h.position.in], h.position.index)
+	for len(s.boosts) > 0 && !s.boosts[0].position.ready.nextBoost.After(now) {
+		h := s.boosts[0]
+		h.updatePriority(now)
+		heap.Fix(&s.boosts, 0)
+		heap.Fix(&s.ready[h.position.class], h.position.index)
 	}
 }
 
-// stand updates the standing of a due host.
-func (h *host) stand(now time.Time) {
+// updatePriority updates the standing of a due host.
+func (h *host) updatePriority(now time.Time) {
 	r := h.position.ready
-	level := bits.Len64(uint64(max(now.Sub(h.clock.next), 0) / firstRise))
+	level := bits.Len64(uint64(max(now.Sub(h.clock.next), 0) / firstBoost))
 	r.rank = h.queue.bestRank()
-	r.standing = r.rank - int32(level*rank.Steps)
-	r.rise = h.clock.next.Add(firstRise << level)
+	r.priority = r.rank - int32(level*rank.Steps)
+	r.nextBoost = h.clock.next.Add(firstBoost << level)
 }
 
 // len is how many hosts of a class are eligible.

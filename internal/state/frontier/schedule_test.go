@@ -28,11 +28,11 @@ func TestNoHostStarves(t *testing.T) {
 				waited = now.Sub(began)
 			}
 			now = now.Add(step)
-			f.Done(v, Result{Outcome: Answered, Again: []Item{v.Item}})
+			f.Done(v, Result{Outcome: Answered, Requeue: []Item{v.Item}})
 		}
 		least := time.Duration(0)
 		if doublings > 0 {
-			least = firstRise << (doublings - 1)
+			least = firstBoost << (doublings - 1)
 		}
 		if most := least + rich*burst*step; waited < least || waited > most {
 			t.Errorf("%d times half as important: visited after %v, want %v to %v", doublings, waited, least, most)
@@ -81,7 +81,7 @@ func TestDelaysThatGrowHoldForReadyHosts(t *testing.T) {
 	if v, _ := poll(t, f); v != nil {
 		t.Errorf("%s was handed out too early", v.URL)
 	}
-	if c := f.Counts(); c.Waiting != 1 || f.Stuck() {
+	if c := f.Counts(); c.Waiting != 1 || f.IsStuck() {
 		t.Errorf("%+v", c)
 	}
 	now = now.Add(time.Minute)
@@ -90,7 +90,7 @@ func TestDelaysThatGrowHoldForReadyHosts(t *testing.T) {
 
 // scheduled adds a host of a class to a schedule.
 func scheduled(s *schedule, c class, seq uint64, next time.Time) *host {
-	h := &host{key: fmt.Sprint(seq), clock: clock{next: next}, position: position{seq: seq, in: c}}
+	h := &host{key: fmt.Sprint(seq), clock: clock{next: next}, position: position{seq: seq, class: c}}
 	s.add(h)
 	return h
 }

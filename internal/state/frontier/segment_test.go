@@ -80,7 +80,7 @@ func TestASegmentStaysWhileACheckpointOrAReaderNeedsIt(t *testing.T) {
 		if err := s.writer.writeExtents(); err != nil {
 			t.Fatal(err)
 		}
-		s.writer.removeDoomed()
+		s.writer.removeSegments()
 		_, err := os.Stat(s.folder.segment(id))
 		return err == nil
 	}

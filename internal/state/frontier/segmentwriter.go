@@ -69,20 +69,20 @@ func (w *segmentWriter) closeFile() error {
 	return file.Close()
 }
 
-// removeDoomed removes doomed segments, except those that have yet to be written.
-func (w *segmentWriter) removeDoomed() {
+// removeSegments removes doomed segments, except those that have yet to be written.
+func (w *segmentWriter) removeSegments() {
 	retained := &w.segments.retained
 	w.mu.Lock()
 	var doomed []*segment
-	retained.doomed = slices.DeleteFunc(retained.doomed, func(seg *segment) bool {
+	retained.removable = slices.DeleteFunc(retained.removable, func(seg *segment) bool {
 		if w.segments.behind.has(seg) {
 			return false
 		}
 		doomed = append(doomed, seg)
 		return true
 	})
-	surplus := w.pages.surplus
-	w.pages.surplus = nil
+	surplus := w.pages.duplicates
+	w.pages.duplicates = nil
 	w.mu.Unlock()
 	for _, src := range surplus {
 		_ = src.Close() // it was only read
@@ -126,10 +126,10 @@ func (w *segmentWriter) close() error {
 	s.behind.seal()
 	w.mu.Unlock()
 	err := errors.Join(w.writeExtents(), w.closeFile())
-	w.removeDoomed()
+	w.removeSegments()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, seg := range slices.AppendSeq(slices.Concat(s.retained.dead, s.retained.doomed), maps.Values(s.all)) {
+	for _, seg := range slices.AppendSeq(slices.Concat(s.retained.dead, s.retained.removable), maps.Values(s.all)) {
 		if seg.src != nil {
 			err = errors.Join(err, seg.src.Close())
 			seg.src = nil

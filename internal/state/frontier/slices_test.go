@@ -17,7 +17,7 @@ func sliced(cfg Config, hosts ...string) *Frontier {
 		met := map[string]bool{}
 		for i := 0; len(met) < 4; i++ {
 			url := fmt.Sprint("https://", host, "/", i)
-			if slice := f.Slices().At(host, url); !met[slice] {
+			if slice := f.Slices().OfHost(host, url); !met[slice] {
 				met[slice] = true
 				f.Push(slice, Item{URL: url}, Item{URL: url + "/next"}) // wherever that belongs
 			}

@@ -53,7 +53,7 @@ func TestAStalledDiskStopsOnlyWhoNeedsIt(t *testing.T) {
 			go func() {
 				for {
 					v, err := f.Next(t.Context())
-					if errors.Is(err, ErrDry) {
+					if errors.Is(err, ErrDrained) {
 						visits <- nil
 						return
 					}
@@ -95,8 +95,8 @@ func TestAStalledDiskStopsOnlyWhoNeedsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Remove("h0")
-		_, _ = f.Dry()
-		f.Stuck()
+		_, _ = f.IsDrained()
+		f.IsStuck()
 		f.SetDelays(Delays{})
 		if took := time.Since(began); took > 0 {
 			t.Errorf("it took %v", took)
@@ -137,7 +137,7 @@ func TestALongQueueIsRemovedAtOnce(t *testing.T) {
 		f := open(t, cfg)
 		for i := range 20_000 {
 			f.Push("long", Item{URL: fmt.Sprint("https://long/", i), Rank: int32(i % 3)})
-			f.Room(context.Background())
+			f.WaitForRoom(context.Background())
 		}
 		f.Push("long", Item{URL: "https://long/robots.txt", Robots: "https://other"})
 		fill(f, 100, 1)
@@ -147,14 +147,14 @@ func TestALongQueueIsRemovedAtOnce(t *testing.T) {
 		if c := f.Counts(); c.URLs != 100 {
 			t.Errorf("%+v", c)
 		}
-		f.Arrive("long", 0, 0, Item{URL: "https://long/again"})
+		f.Import("long", 0, 0, Item{URL: "https://long/again"})
 		if took := time.Since(began); took > 0 {
 			t.Errorf("it took %v", took)
 		}
 		if err := f.Checkpoint(nil); err != nil { // which has the host without what it had
 			t.Fatal(err)
 		}
-		robots, err := f.Removed()
+		robots, err := f.FinishRemove()
 		if err != nil || len(robots) != 1 || robots[0].Robots != "https://other" {
 			t.Errorf("%v, %v", robots, err)
 		}

@@ -18,8 +18,8 @@ const sweepHold = 1 << 8
 // all hosts if there are no more than that; otherwise several Looks do. Its methods may be called by many goroutines at
 // once.
 type Sweep struct {
-	from *Inspector
-	n    int
+	inspector *Inspector
+	n         int
 
 	mu   sync.Mutex // guards all below; acquired before the frontier's
 	cold uint32     // the last record
@@ -27,33 +27,33 @@ type Sweep struct {
 }
 
 // Sweep begins to look for the n hosts that take longest.
-func (i *Inspector) Sweep(n int) *Sweep { return &Sweep{from: i, n: n} }
+func (i *Inspector) Sweep(n int) *Sweep { return &Sweep{inspector: i, n: n} }
 
-// Left is the least time that the host's URLs take under its delay, from now on.
-func (i *HostInfo) Left(now time.Time) time.Duration {
+// RemainingTime is the least time that the host's URLs take under its delay, from now on.
+func (i *HostInfo) RemainingTime(now time.Time) time.Duration {
 	left := max(0, i.Next.Sub(now))
-	if i.Waiting > 1 && i.Delay > 0 {
+	if i.Pending > 1 && i.Delay > 0 {
 		const most = 1 << 62
-		if rest := int64(i.Waiting - 1); rest > most/int64(i.Delay) {
+		if rest := int64(i.Pending - 1); rest > most/int64(i.Delay) {
 			return most
 		}
-		left += time.Duration(i.Waiting-1) * i.Delay
+		left += time.Duration(i.Pending-1) * i.Delay
 	}
 	return left
 }
 
-// Look goes through some more hosts, and returns those known that take longest, the longest first. It reads the names
+// Next goes through some more hosts, and returns those known that take longest, the longest first. It reads the names
 // of hosts that are on the disk.
-func (s *Sweep) Look() []HostInfo {
+func (s *Sweep) Next() []HostInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	best := longest{now: s.from.now(), n: s.n, met: map[uint32]bool{}}
+	best := longest{now: s.inspector.now(), n: s.n, met: map[uint32]bool{}}
 	known := map[string]bool{}
 	for _, key := range s.best {
-		s.from.mu.Lock()
-		info, _ := s.from.host(key)
-		s.from.mu.Unlock()
-		if info.Waiting > 0 {
+		s.inspector.mu.Lock()
+		info, _ := s.inspector.host(key)
+		s.inspector.mu.Unlock()
+		if info.Pending > 0 {
 			best.add(info, 0)
 			known[key] = true
 		}
@@ -62,7 +62,7 @@ func (s *Sweep) Look() []HostInfo {
 	s.addCold(&best)
 	var hosts []HostInfo
 	for _, c := range best.all {
-		info, err := s.from.named(c)
+		info, err := s.inspector.named(c)
 		if err != nil || info.Key == "" || c.id != 0 && known[info.Key] {
 			continue // a later Look finds it again
 		}
@@ -77,7 +77,7 @@ func (s *Sweep) Look() []HostInfo {
 
 // addHot examines hosts in memory: all, or a random selection if there are too many.
 func (s *Sweep) addHot(best *longest, known map[string]bool) {
-	i := s.from
+	i := s.inspector
 	for left := sweepStep; left > 0; left -= sweepHold {
 		i.mu.Lock()
 		n, hosts := 0, i.bench.hosts
@@ -87,7 +87,7 @@ func (s *Sweep) addHot(best *longest, known map[string]bool) {
 			}
 			if h.queue.count() > 0 && !known[key] {
 				known[key] = true
-				best.add(i.hot(h), 0)
+				best.add(i.hotInfo(h), 0)
 			}
 		}
 		all := n >= len(hosts)
@@ -100,7 +100,7 @@ func (s *Sweep) addHot(best *longest, known map[string]bool) {
 
 // addCold examines the next hosts on the disk.
 func (s *Sweep) addCold(best *longest) {
-	i := s.from
+	i := s.inspector
 	if i.cold == nil {
 		return
 	}
@@ -136,9 +136,9 @@ type longest struct {
 // need not be read.
 func (l *longest) add(i HostInfo, id uint32) {
 	at := len(l.all)
-	for left := i.Left(l.now); at > 0; at-- {
+	for left := i.RemainingTime(l.now); at > 0; at-- {
 		o := &l.all[at-1]
-		if cmp.Or(cmp.Compare(left, o.Left(l.now)), cmp.Compare(i.Waiting, o.Waiting)) <= 0 {
+		if cmp.Or(cmp.Compare(left, o.RemainingTime(l.now)), cmp.Compare(i.Pending, o.Pending)) <= 0 {
 			break
 		}
 	}

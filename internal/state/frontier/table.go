@@ -59,7 +59,7 @@ func (t *table) add(hi uint64, lo uint32) uint32 {
 	return t.n
 }
 
-// set gives a record a number that none has.
+// nextSet gives a record a number that none has.
 func (t *table) set(id uint32, r *record) {
 	for int(id-1)>>chunkBits >= len(t.chunks) {
 		t.chunks = append(t.chunks, nil)

@@ -114,15 +114,15 @@ func (v *virtualizer) loadRecord(id uint32, key string, l link) *host {
 	s, c := unpack(r.state), &h.clock
 	h.queue.deepest = s.deepest
 	h.away = r.away()
-	c.next, c.requested = v.cold.time(s.next), r.requestedDelay()
+	c.next, c.requestedDelay = v.cold.time(s.next), r.requestedDelay()
 	if c.own.HasDelay && !v.polite.resumed.IsZero() { // the record was restored without it
 		c.postpone(v.polite.resumed.Add(c.own.Delay))
 	}
 	c.failures.n, c.throttles.n = s.failures, s.throttles
 	c.suspect = r.is(isSuspect)
-	v.bench.setBacking(h, r.is(isBacking))
+	v.bench.setBackingOff(h, r.is(isBacking))
 	if s.next > 0 { // it had a request, or may have had one
-		c.ended = c.next.Add(-v.polite.delayOf(c)) // at the latest
+		c.lastEnd = c.next.Add(-v.polite.delayOf(c)) // at the latest
 	}
 	if r.is(hasTurn) {
 		h.addr.turn = c.next
@@ -153,21 +153,21 @@ func (v *virtualizer) makeHot(id uint32, s *coldHost) *host {
 	for i := range s.items {
 		size += len(s.items[i].data)
 	}
-	room := slices.Grow(q.room[:0], size)
+	room := slices.Grow(q.arena[:0], size)
 	for _, e := range s.items {
 		n := len(room)
 		room = append(room, e.data...)
 		e.data = room[n:len(room):len(room)]
 		q.front = append(q.front, e)
 	}
-	q.room = room
+	q.arena = room
 	q.front.init()
 	q.deepest = max(q.deepest, s.deepest)
 	if q.ranks != nil {
-		q.ranks.generation, q.ranks.missed = s.generation, s.missed
+		q.ranks.generation, q.ranks.missedMoves = s.generation, s.missedMoves
 	}
 	v.residents.charge(q, int64(size+entryCost*len(s.items)))
-	v.bench.pending -= s.void
+	v.bench.pending -= s.staleRobots
 	return h
 }
 
@@ -205,7 +205,7 @@ func (v *virtualizer) loadHost(parts []part, soon int64) error {
 	}
 	v.items = s.items[:0]
 	if !due && size <= bigFront {
-		v.renew(id, &s)
+		v.rebucket(id, &s)
 		return nil
 	}
 	h := v.makeHot(id, &s)
@@ -217,9 +217,9 @@ func (v *virtualizer) loadHost(parts []part, soon int64) error {
 }
 
 // renew moves a host to the bucket of its time, without the robots.txt fetches of an earlier process.
-func (v *virtualizer) renew(id uint32, s *coldHost) {
+func (v *virtualizer) rebucket(id uint32, s *coldHost) {
 	v.cold.update(id, func(r *record) {
-		r.count -= uint32(s.void)
+		r.count -= uint32(s.staleRobots)
 		r.unset(hasRobots)
 		if r.bucket = 0; r.count > 0 {
 			v.buckets.place(id, r, s, v.tick())
@@ -231,7 +231,7 @@ func (v *virtualizer) renew(id uint32, s *coldHost) {
 func (v *virtualizer) loadDue(c class, tick int64) error {
 	cal, soon := &v.buckets.calendars[c], tick+maxAhead.Milliseconds()
 	if b := cal.splitDue(tick); b != nil {
-		if !v.residents.wantsMore(c) {
+		if !v.residents.needsReadAhead(c) {
 			// Its hosts would only wait in memory, and keep others out.
 			cal.due = append(cal.due, b)
 		} else if err := v.loadBucket(b, soon); err != nil {
@@ -239,7 +239,7 @@ func (v *virtualizer) loadDue(c class, tick int64) error {
 		}
 		cal.split(tick)
 	}
-	if len(cal.due) > 0 && v.residents.wantsMore(c) {
+	if len(cal.due) > 0 && v.residents.needsReadAhead(c) {
 		if err := v.loadBucket(cal.due[0], soon); err != nil {
 			return err
 		}
@@ -259,7 +259,7 @@ func (v *virtualizer) advance(tick int64) {
 func (v *virtualizer) hasDue(tick int64) bool {
 	for c := range v.buckets.calendars {
 		cal := &v.buckets.calendars[c]
-		if cal.splitDue(tick) != nil || len(cal.due) > 0 && v.residents.wantsMore(class(c)) {
+		if cal.splitDue(tick) != nil || len(cal.due) > 0 && v.residents.needsReadAhead(class(c)) {
 			return true
 		}
 	}
@@ -270,7 +270,7 @@ func (v *virtualizer) hasDue(tick int64) bool {
 func (v *virtualizer) nextDue() (at time.Time, some bool) {
 	least := int64(1<<63 - 1)
 	for c := range v.buckets.calendars {
-		tick, has := v.buckets.calendars[c].next(maxAhead.Milliseconds(), v.residents.wantsMore(class(c)))
+		tick, has := v.buckets.calendars[c].next(maxAhead.Milliseconds(), v.residents.needsReadAhead(class(c)))
 		if has {
 			least, some = min(least, tick), true
 		}
@@ -283,16 +283,16 @@ func (v *virtualizer) nextDue() (at time.Time, some bool) {
 func (v *virtualizer) retime(delay time.Duration) {
 	if v.cold.retime(delay) {
 		for c := range v.buckets.calendars {
-			v.buckets.calendars[c].expedite()
+			v.buckets.calendars[c].makeAllDue()
 		}
 	}
 }
 
-// allowance is how much memory hosts may take: the rest after the records, the ends of buckets and the bytes that wait
+// hostBudget is how much memory hosts may take: the rest after the records, the ends of buckets and the bytes that wait
 // to be written, an eighth of all at least.
-func (v *virtualizer) allowance() int64 {
+func (v *virtualizer) hostBudget() int64 {
 	limit := v.residents.limit
-	return max(limit-v.cold.table.memory-v.buckets.maxRoom-v.maxBehind, limit/8)
+	return max(limit-v.cold.table.memory-v.buckets.maxDirty-v.maxBehind, limit/8)
 }
 
 // secondChances is how many hosts in a session one shrink passes over.
@@ -306,12 +306,12 @@ func (v *virtualizer) shrink() {
 		return
 	}
 	chances := secondChances
-	for v.residents.bytes > v.allowance() {
+	for v.residents.bytes > v.hostBudget() {
 		h := v.residents.oldest()
 		if h == nil {
 			break
 		}
-		if h.position.in == sound && chances > 0 {
+		if h.position.class == sound && chances > 0 {
 			chances--
 			v.residents.unlink(h)
 			v.residents.update(h)
@@ -346,7 +346,7 @@ func (v *virtualizer) evict(h *host) {
 			s.key, s.rest = q.links[0].key, q.links[0].count
 		}
 		if q.ranks != nil {
-			s.generation, s.missed = q.ranks.generation, q.ranks.missed
+			s.generation, s.missedMoves = q.ranks.generation, q.ranks.missedMoves
 		}
 		v.buckets.place(id, v.cold.table.at(id), &s, v.tick())
 	}

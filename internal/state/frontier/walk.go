@@ -10,8 +10,8 @@ import (
 
 // A Walker has the functions that Walk calls.
 type Walker struct {
-	Item func(host string, it *Item) error // a pending item; an error ends the walk
-	Bad  func(error)                       // damage, and where; the walk goes on
+	Item    func(host string, it *Item) error // a pending item; an error ends the walk
+	Damaged func(error)                       // damage, and where; the walk goes on
 }
 
 // Walk goes through all pending items, host by host in no order, and checks what is on disk on the way: that segments
@@ -70,7 +70,7 @@ func (w *walk) segments() {
 				return err
 			})
 			if err != nil {
-				w.Bad(err)
+				w.Damaged(err)
 				break
 			}
 			at += int64(n)
@@ -98,7 +98,7 @@ func (w *walk) bucket(b *bucket) error {
 		return err
 	})
 	if err != nil {
-		w.Bad(err)
+		w.Damaged(err)
 		return nil
 	}
 	return eachHost(parts, func(parts []part) error {
@@ -108,7 +108,7 @@ func (w *walk) bucket(b *bucket) error {
 			err = w.from.cold.check(r, &s)
 		}
 		if err != nil {
-			w.Bad(fmt.Errorf("bucket %d: %w", b.id, err))
+			w.Damaged(fmt.Errorf("bucket %d: %w", b.id, err))
 			return nil
 		}
 		if err := w.items(s.name, s.items); err != nil {
@@ -124,7 +124,7 @@ func (w *walk) bucket(b *bucket) error {
 // check reports whether a host in a bucket differs from its record.
 func (c *coldHosts) check(r *record, s *coldHost) error {
 	hi, lo := c.table.identity(s.name)
-	switch n := len(s.items) + s.void + int(s.rest); {
+	switch n := len(s.items) + s.staleRobots + int(s.rest); {
 	case hi != r.hi || lo != r.lo:
 		return fmt.Errorf("%w: %s is where another host should be", errQueue, s.name)
 	case n != int(r.count):
@@ -156,11 +156,11 @@ func (w *walk) blocks(own func(*block) bool) error {
 			return err
 		})
 		if err != nil {
-			w.Bad(err)
+			w.Damaged(err)
 			continue
 		}
 		if err := l.check(&b, own); err != nil {
-			w.Bad(pages.damaged(l.at, err))
+			w.Damaged(pages.damaged(l.at, err))
 			continue
 		}
 		if err := w.items(b.host, b.items); err != nil {
@@ -192,10 +192,10 @@ func (w *walk) items(host string, entries []entry) error {
 	for i := range entries {
 		it, err := entries[i].item(host)
 		if err != nil {
-			w.Bad(fmt.Errorf("an item of %s: %w", host, err))
+			w.Damaged(fmt.Errorf("an item of %s: %w", host, err))
 			continue
 		}
-		it.Late = false
+		it.QueueLast = false
 		if it.Robots != "" || w.suppressed.drops(it.URL) {
 			continue
 		}

@@ -21,7 +21,7 @@ func walked(t *testing.T, f *Frontier) (urls map[string]int, bad []error) {
 			urls[it.URL]++
 			return nil
 		},
-		Bad: func(err error) { bad = append(bad, err) },
+		Damaged: func(err error) { bad = append(bad, err) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestWalkFindsAllThatWaits(t *testing.T) {
 	check(f, hosts*items)
 	f.Suppress("http://h3.test/33")
 	check(f, hosts*items-1)
-	f.Restore("h3.test", Item{URL: "http://h3.test/33", Again: true}) // as who fetches again what a dead node has lost
+	f.Restore("h3.test", Item{URL: "http://h3.test/33", Refetch: true}) // as who fetches again what a dead node has lost
 	check(f, hosts*items)
 	all, err := f.Inspector().Queue("h3.test", items)
 	if err != nil {

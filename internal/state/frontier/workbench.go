@@ -21,7 +21,7 @@ type workbench struct {
 	session   int32 // visits
 
 	pending    int // items of hosts in memory
-	backing    int // hosts in memory that back off
+	backingOff int // hosts in memory that back off
 	unrecorded int // hosts in memory without a record
 }
 
@@ -33,7 +33,7 @@ func (b *workbench) host(key string) *host {
 	}
 	if h == nil {
 		h = b.create(strings.Clone(key), 0)
-		b.polite.welcome(&h.clock, b.now())
+		b.polite.initNext(&h.clock, b.now())
 		h.away = true
 	}
 	b.saver.saveHost(h)
@@ -44,9 +44,9 @@ func (b *workbench) host(key string) *host {
 func (b *workbench) create(key string, id uint32) *host {
 	h := b.residents.blank()
 	h.key, h.queue.host, h.residence.id = key, key, id
-	h.position.in, h.position.seq = idle, b.ranking.nextAge()
+	h.position.class, h.position.seq = idle, b.ranking.nextAge()
 	b.polite.configure(&h.clock, key)
-	b.ranking.begin(h)
+	b.ranking.initHost(h)
 	b.hosts[key] = h
 	h.residence.era = b.saver.currentEra()
 	b.residents.admit(h)
@@ -66,7 +66,7 @@ func (b *workbench) setRecord(h *host, id uint32) {
 // remove forgets a host that leaves memory.
 func (b *workbench) remove(h *host) {
 	b.pending -= int(h.queue.count())
-	b.setBacking(h, false)
+	b.setBackingOff(h, false)
 	b.schedule.remove(h)
 	delete(b.hosts, h.key)
 	b.residents.remove(h)
@@ -92,26 +92,26 @@ func (b *workbench) classOf(h *host) class {
 // place puts a host where it belongs after a change, and wakes the leader if that may matter to it.
 func (b *workbench) place(h *host) {
 	b.schedule.remove(h)
-	h.position.in = b.classOf(h)
-	if h.position.in == idle && h.visits.n == 0 {
-		b.setBacking(h, false)
+	h.position.class = b.classOf(h)
+	if h.position.class == idle && h.visits.n == 0 {
+		b.setBackingOff(h, false)
 	}
 	b.residents.update(h)
-	if h.position.in == idle {
+	if h.position.class == idle {
 		return
 	}
 	b.schedule.add(h)
 	b.leader.signal()
 }
 
-func (b *workbench) setBacking(h *host, on bool) {
-	if h.clock.backing == on {
+func (b *workbench) setBackingOff(h *host, on bool) {
+	if h.clock.backingOff == on {
 		return
 	}
-	if h.clock.backing = on; on {
-		b.backing++
+	if h.clock.backingOff = on; on {
+		b.backingOff++
 	} else {
-		b.backing--
+		b.backingOff--
 	}
 }
 
@@ -152,7 +152,7 @@ func (b *workbench) retime(delay time.Duration) {
 		}
 	})
 	for _, h := range b.hosts {
-		if h.position.in != b.classOf(h) { // it may have more connections now, or fewer
+		if h.position.class != b.classOf(h) { // it may have more connections now, or fewer
 			b.place(h)
 		}
 	}

@@ -61,9 +61,9 @@ func (l *load) next(i int) string {
 
 func (l *load) enter(b testing.TB, host string) {
 	var err error
-	if l.before, err = l.Enter(host, l.urls[:], l.before[:0]); err != nil {
-		check(b, l.Tend(b.Context()))
-		l.before, err = l.Enter(host, l.urls[:], l.before[:0])
+	if l.before, err = l.Insert(host, l.urls[:], l.before[:0]); err != nil {
+		check(b, l.Maintain(b.Context()))
+		l.before, err = l.Insert(host, l.urls[:], l.before[:0])
 		check(b, err)
 	}
 	if l.entered++; l.entered%500 == 0 {
@@ -118,7 +118,7 @@ func BenchmarkEnterKnownOnDisk(b *testing.B) {
 		l.done(b, host)
 	}
 	check(b, l.Checkpoint(b.Context()))
-	check(b, l.Tend(b.Context()))
+	check(b, l.Maintain(b.Context()))
 	timed(b, func(int) string { return l.next(l.dice.IntN(million)) }, func(host string) { l.enter(b, host) })
 	l.close(b)
 }
@@ -129,7 +129,7 @@ func BenchmarkRecords(b *testing.B) {
 		l.done(b, l.next(i))
 	}
 	check(b, l.Checkpoint(b.Context()))
-	check(b, l.Tend(b.Context()))
+	check(b, l.Maintain(b.Context()))
 	for b.Loop() {
 		n := 0
 		for next, begun := Cursor(""), false; next != "" || !begun; begun = true {
@@ -158,7 +158,7 @@ func BenchmarkSize(b *testing.B) {
 					l.done(b, host)
 				}
 				check(b, l.Checkpoint(b.Context()))
-				check(b, l.Tend(b.Context()))
+				check(b, l.Maintain(b.Context()))
 				st := l.Stats()
 				b.ReportMetric(float64(size(b, filepath.Join(l.dir, "history")))/float64(st.URLs), "disk-B/URL")
 				b.ReportMetric(float64(st.Memory)/float64(st.URLs), "filters-B/URL")

@@ -18,25 +18,25 @@ const (
 	Done
 )
 
-// Enter enters URLs of a host: those that are not Done and not known yet as dispatched, the others as done. It appends
+// Insert enters URLs of a host: those that are not Done and not known yet as dispatched, the others as done. It appends
 // to before what was known of each; where one is given twice, the first counts for the second.
-func (d *DB) Enter(host string, urls []URL, before []State) ([]State, error) {
+func (d *DB) Insert(host string, urls []URL, before []State) ([]State, error) {
 	from := len(before)
 	before = append(before, make([]State, len(urls))...)
-	if err := d.enter(&Record{host, urls}, before[from:]); err != nil {
+	if err := d.insert(&Record{host, urls}, before[from:]); err != nil {
 		return before[:from], err
 	}
 	return before, nil
 }
 
 // enter applies a record, where there is room for it.
-func (d *DB) enter(r *Record, before []State) error {
+func (d *DB) insert(r *Record, before []State) error {
 	if err := r.check(); err != nil {
 		return err
 	}
 	d.change.Lock()
 	defer d.change.Unlock()
-	if err := d.ready(r); err != nil {
+	if err := d.checkRoom(r); err != nil {
 		return err
 	}
 	if err := d.apply(r, before); err != nil {
@@ -51,8 +51,8 @@ func (d *DB) enter(r *Record, before []State) error {
 	return nil
 }
 
-// ready is why a record cannot be entered.
-func (d *DB) ready(r *Record) error {
+// checkRoom is why a record cannot be entered.
+func (d *DB) checkRoom(r *Record) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	newHost := d.open[r.Host] == 0 && slices.ContainsFunc(r.URLs, func(u URL) bool { return !u.Done })
@@ -65,74 +65,74 @@ func (d *DB) ready(r *Record) error {
 	return nil
 }
 
-// room is memory of changes that is used again; guarded by change.
-type room struct {
-	host  []byte // the host's key
-	key   []byte
-	asked []asked
-	body  []byte
+// scratch is memory of changes that is used again; guarded by change.
+type scratch struct {
+	host    []byte // the host's key
+	key     []byte
+	lookups []lookup
+	body    []byte
 }
 
 // An asked is what was known of a URL.
-type asked struct {
-	i    int // in the record
-	hash Hash
-	old  value
-	ok   bool
-	disk bool // memory does not know
+type lookup struct {
+	index       int // in the record
+	hash        Hash
+	old         value
+	known       bool
+	notInMemory bool // memory does not know
 }
 
 // apply enters what is news of a record, in memory and the journal's next batch. before, unless it is nil, comes to be
 // what was known of each URL. The caller holds change, or nobody else has the database.
 func (d *DB) apply(r *Record, before []State) error {
-	d.room.host = appendHost(d.room.host[:0], d.cfg.Key(r.Host), r.Host)
-	d.inMemory(r)
-	if err := d.onDisk(); err != nil {
+	d.scratch.host = appendHost(d.scratch.host[:0], d.cfg.Key(r.Host), r.Host)
+	d.lookUpMemory(r)
+	if err := d.lookUpDisk(); err != nil {
 		return err
 	}
-	slices.SortFunc(d.asked, func(a, b asked) int { return a.i - b.i })
+	slices.SortFunc(d.lookups, func(a, b lookup) int { return a.index - b.index })
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.set(r, before)
+	d.applyNew(r, before)
 	return nil
 }
 
-// inMemory asks memory what is known.
-func (d *DB) inMemory(r *Record) {
+// lookUpMemory asks memory what is known.
+func (d *DB) lookUpMemory(r *Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asked = d.asked[:0]
-	var at [2]refs
+	d.lookups = d.lookups[:0]
+	var at [2]tableHost
 	for i, t := range [2]*table{d.active, d.frozen} {
 		if t != nil {
-			at[i] = refs{t, t.Find(string(d.room.host))}
+			at[i] = tableHost{t, t.Find(string(d.scratch.host))}
 		}
 	}
 	for i := range r.URLs {
-		a := asked{i: i, hash: r.URLs[i].Hash, disk: true}
+		a := lookup{index: i, hash: r.URLs[i].Hash, notInMemory: true}
 		for _, l := range at {
 			if v, ok := l.getURL(&a.hash); ok {
-				a.old, a.ok, a.disk = v, true, false
+				a.old, a.known, a.notInMemory = v, true, false
 				break
 			}
 		}
-		d.asked = append(d.asked, a)
+		d.lookups = append(d.lookups, a)
 	}
 }
 
-// onDisk asks the disk for what memory does not know, in the order of keys.
-func (d *DB) onDisk() error {
-	slices.SortFunc(d.asked, func(a, b asked) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+// lookUpDisk asks the disk for what memory does not know, in the order of keys.
+func (d *DB) lookUpDisk() error {
+	slices.SortFunc(d.lookups, func(a, b lookup) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 	finder, err := d.reader.finder(d.tiers)
 	if err != nil {
 		return err
 	}
-	for i := range d.asked {
-		a := &d.asked[i]
-		if !a.disk {
+	for i := range d.lookups {
+		a := &d.lookups[i]
+		if !a.notInMemory {
 			continue
 		}
-		d.key = append(append(d.key[:0], d.room.host...), a.hash[:]...)
+		d.key = append(append(d.key[:0], d.scratch.host...), a.hash[:]...)
 		for b, err := range finder.Find(d.key) { // the newest is more than those before it
 			if err != nil {
 				return err
@@ -141,21 +141,21 @@ func (d *DB) onDisk() error {
 			if !ok {
 				return damaged(d.key)
 			}
-			a.old, a.ok = value{v.done, bytes.Clone(v.data)}, true
+			a.old, a.known = value{v.done, bytes.Clone(v.data)}, true
 			break
 		}
 	}
 	return nil
 }
 
-// set enters what is more than what was known, which asked has in the order of the record.
-func (d *DB) set(r *Record, before []State) {
+// applyNew enters what is more than what was known, which asked has in the order of the record.
+func (d *DB) applyNew(r *Record, before []State) {
 	out := Record{Host: r.Host}
-	at := d.active.Find(string(d.room.host))
+	at := d.active.Find(string(d.scratch.host))
 	for i := range r.URLs {
 		u := &r.URLs[i]
 		v := value{u.Done, u.Data}
-		old, known := d.asked[i].old, d.asked[i].ok
+		old, known := d.lookups[i].old, d.lookups[i].known
 		if now, ok := d.active.getURL(at, &u.Hash); ok {
 			old, known = now, true // the record has it twice
 		}
@@ -166,13 +166,13 @@ func (d *DB) set(r *Record, before []State) {
 			continue
 		}
 		out.URLs = append(out.URLs, *u)
-		at = d.active.host(d.room.host)
+		at = d.active.host(d.scratch.host)
 		d.active.setURL(at, &u.Hash, v)
 		d.count(r.Host, v, known)
 	}
 	if len(out.URLs) > 0 {
 		d.body = appendRecord(d.body[:0], &out)
-		d.log.enter(entryRecord, d.body)
+		d.log.enqueue(entryRecord, d.body)
 	}
 }
 
@@ -189,13 +189,13 @@ func (d *DB) count(name string, v value, known bool) {
 	}
 }
 
-// refs is where a host is in a table.
-type refs struct {
+// tableHost is where a host is in a table.
+type tableHost struct {
 	t    *table
 	host mem.Ref
 }
 
-func (r refs) getURL(h *Hash) (value, bool) {
+func (r tableHost) getURL(h *Hash) (value, bool) {
 	if r.t == nil {
 		return value{}, false
 	}

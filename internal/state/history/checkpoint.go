@@ -13,9 +13,9 @@ import (
 // journalBytes is how much journal may be read again after a restart, before a checkpoint is due.
 const journalBytes = 256 << 20
 
-// Tend does what is due: it makes a checkpoint where memory is full, or the journal long, and merges files of about one
+// Maintain does what is due: it makes a checkpoint where memory is full, or the journal long, and merges files of about one
 // size. Changes go on meanwhile.
-func (d *DB) Tend(ctx context.Context) error {
+func (d *DB) Maintain(ctx context.Context) error {
 	d.mu.Lock()
 	due := d.active.Bytes() >= d.full || d.frozen != nil || d.log.written >= journalBytes
 	d.mu.Unlock()

@@ -42,27 +42,27 @@ type DB struct {
 	log    log
 
 	reader
-	room
+	scratch
 
 	mu             sync.Mutex // guards what follows
 	active, frozen *table     // frozen is nil when all is on the disk but active
 	position       uint64     // of frozen
 	frozenHosts    *hostSource
-	open           hostTable
+	open           openCounts
 	known          int64 // URLs
 }
 
-// Open opens the history in dir, which it makes when there is none, and which must have been kept with this journal.
+// OpenURLs opens the history in dir, which it makes when there is none, and which must have been kept with this journal.
 func Open(disk vfs.FS, dir string, j journal.Journal, cfg Config) (*DB, error) {
 	if cfg.Memory <= 0 {
 		cfg.Memory = 64 << 20
 	}
-	tiers, err := tier.Open(disk, dir, tier.Config{Fold: fold, Ratio: cfg.Ratio, Rate: cfg.Rate})
+	tiers, err := tier.Open(disk, dir, tier.Config{Merge: mergeValues, Ratio: cfg.Ratio, Rate: cfg.Rate})
 	if err != nil {
 		return nil, fmt.Errorf("open URL history %s: %w", dir, err)
 	}
 	d := &DB{cfg: cfg, tiers: tiers, full: cfg.Memory * 3 / 8, maxHosts: int(max(cfg.Memory/4/hostBytes, 1)),
-		active: newTable(), open: hostTable{}}
+		active: newTable(), open: openCounts{}}
 	d.log.journal = j
 	if err := d.restore(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open URL history %s: %w", dir, err), d.Close())

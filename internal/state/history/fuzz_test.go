@@ -84,7 +84,7 @@ func FuzzDisk(f *testing.F) {
 		if !okA || !okB {
 			return
 		}
-		for _, folded := range [][]byte{fold(bytes.Clone(a), b), fold(bytes.Clone(b), a)} {
+		for _, folded := range [][]byte{mergeValues(bytes.Clone(a), b), mergeValues(bytes.Clone(b), a)} {
 			if one, ok := readValue(folded); !ok || one.done != (v.done || w.done) {
 				t.Fatalf("%x and %x are %+v", a, b, one)
 			}

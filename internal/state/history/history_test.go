@@ -35,7 +35,7 @@ func urls(names ...string) (all []URL) {
 // enter says of URLs that are dispatched what was known of them.
 func enter(t testing.TB, d *DB, host string, names ...string) []State {
 	t.Helper()
-	before, err := d.Enter(host, urls(names...), nil)
+	before, err := d.Insert(host, urls(names...), nil)
 	check(t, err)
 	return before
 }
@@ -53,13 +53,13 @@ func TestWhatIsDispatchedIsKept(t *testing.T) {
 	enter(t, d, "b", "b1")
 	check(t, d.Checkpoint(t.Context()))
 	enter(t, d, "a", "a3")
-	_, err := d.Enter("b", []URL{{Hash: HashOf("b1"), Done: true}, {Hash: HashOf("b2"), Done: true}}, nil)
+	_, err := d.Insert("b", []URL{{Hash: HashOf("b1"), Done: true}, {Hash: HashOf("b2"), Done: true}}, nil)
 	check(t, err)
 	check(t, d.Sync())
 	check(t, d.Close())
 	d = open(t, dir, j, Config{})
-	if got := d.OpenHosts(); !slices.Equal(got, []string{"a"}) || d.Open("a") != 3 || d.Stats().URLs != 5 {
-		t.Errorf("%q have URLs that are not done, a has %d; %d are known", got, d.Open("a"), d.Stats().URLs)
+	if got := d.OpenHosts(); !slices.Equal(got, []string{"a"}) || d.OpenURLs("a") != 3 || d.Stats().URLs != 5 {
+		t.Errorf("%q have URLs that are not done, a has %d; %d are known", got, d.OpenURLs("a"), d.Stats().URLs)
 	}
 	got, next, more, err := d.Dispatched("a", Hash{}, 2)
 	if check(t, err); len(got) != 2 || !more {
@@ -86,11 +86,11 @@ func TestWhatIsDispatchedIsKept(t *testing.T) {
 func TestWhatNobodyCanWriteDownIsRefused(t *testing.T) {
 	d := open(t, t.TempDir(), memory.New(), Config{})
 	for _, host := range []string{"", "a\x00b", "\xff", string(make([]byte, MaxName+1))} {
-		if _, err := d.Enter(host, urls("u"), nil); !errors.Is(err, ErrRecord) {
+		if _, err := d.Insert(host, urls("u"), nil); !errors.Is(err, ErrRecord) {
 			t.Errorf("%.20q: %v", host, err)
 		}
 	}
-	if _, err := d.Enter("a", []URL{{Data: make([]byte, MaxData+1)}}, nil); !errors.Is(err, ErrRecord) {
+	if _, err := d.Insert("a", []URL{{Data: make([]byte, MaxData+1)}}, nil); !errors.Is(err, ErrRecord) {
 		t.Error(err)
 	}
 	check(t, d.Close())
@@ -102,20 +102,20 @@ func TestMemoryIsBounded(t *testing.T) {
 	var err error
 	n := 0
 	for ; err == nil; n++ {
-		_, err = d.Enter(fmt.Sprint("h", n%100), urls(fmt.Sprint(n)), nil)
+		_, err = d.Insert(fmt.Sprint("h", n%100), urls(fmt.Sprint(n)), nil)
 	}
 	if st := d.Stats(); !errors.Is(err, ErrFull) || st.Table > 1<<19 || n < 1000 {
 		t.Fatalf("after %d URLs: %v, %+v", n, err, st)
 	}
-	check(t, d.Tend(t.Context()))
+	check(t, d.Maintain(t.Context()))
 	if got := enter(t, d, "h0", "0"); got[0] != Dispatched {
 		t.Error("0 is forgotten")
 	}
 	err = nil
 	for i := 0; err == nil; i++ { // one URL each of many hosts
-		if _, err = d.Enter(fmt.Sprint("other", i), urls("u"), nil); errors.Is(err, ErrFull) {
-			check(t, d.Tend(t.Context())) // which helps only where it is not the hosts that are too many
-			_, err = d.Enter(fmt.Sprint("other", i), urls("u"), nil)
+		if _, err = d.Insert(fmt.Sprint("other", i), urls("u"), nil); errors.Is(err, ErrFull) {
+			check(t, d.Maintain(t.Context())) // which helps only where it is not the hosts that are too many
+			_, err = d.Insert(fmt.Sprint("other", i), urls("u"), nil)
 		}
 	}
 	if st := d.Stats(); !errors.Is(err, ErrFull) || st.Hosts != 1<<18/hostBytes {
@@ -180,7 +180,7 @@ func TestAfterAFailure(t *testing.T) {
 		t.Errorf("Sync: %v", err)
 	}
 	m.disk.SetRoom(-1)
-	_, err := m.db.Enter("a", urls("2"), nil)
+	_, err := m.db.Insert("a", urls("2"), nil)
 	if !vfs.IsFull(err) || !vfs.IsFull(m.db.Sync()) || !vfs.IsFull(m.db.Checkpoint(t.Context())) {
 		t.Errorf("Enter: %v", err)
 	}
@@ -229,7 +229,7 @@ func TestManyAtOnce(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	aside.Go(func() {
 		for ctx.Err() == nil {
-			check(t, d.Tend(t.Context()))
+			check(t, d.Maintain(t.Context()))
 			check(t, d.Checkpoint(t.Context()))
 			check(t, d.ForgetHosts(t.Context(), "nobody"))
 			dump(t, d, 1000)
@@ -242,9 +242,9 @@ func TestManyAtOnce(t *testing.T) {
 				for _, n := range dice.Perm(most) {
 					host := fmt.Sprint("h", n%hosts)
 					for {
-						got, err := d.Enter(host, urls(fmt.Sprint(n)), nil)
+						got, err := d.Insert(host, urls(fmt.Sprint(n)), nil)
 						if errors.Is(err, ErrFull) {
-							check(t, d.Tend(t.Context()))
+							check(t, d.Maintain(t.Context()))
 							continue
 						}
 						check(t, err)
@@ -273,7 +273,7 @@ func TestEnterSaysWhatWasKnown(t *testing.T) {
 	hash := func(i byte) Hash { return Hash{i} }
 	enter := func(urls ...URL) []State {
 		t.Helper()
-		before, err := l.Enter("a.test", urls, nil)
+		before, err := l.Insert("a.test", urls, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestEnterSaysWhatWasKnown(t *testing.T) {
 	want(enter(URL{Hash: hash(1), Data: []byte("one")}, URL{Hash: hash(2), Done: true}, URL{Hash: hash(1)},
 		URL{Hash: hash(3)}, URL{Hash: hash(3), Done: true}, URL{Hash: hash(3)}),
 		Unknown, Unknown, Dispatched, Unknown, Dispatched, Done)
-	if n := l.Open("a.test"); n != 1 {
+	if n := l.OpenURLs("a.test"); n != 1 {
 		t.Errorf("%d are open", n)
 	}
 	if err := l.Checkpoint(t.Context()); err != nil {

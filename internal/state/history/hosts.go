@@ -13,11 +13,11 @@ import (
 // hostBytes is about what a host with dispatched URLs takes in memory.
 const hostBytes = 100
 
-// A hostTable is how many URLs of hosts were dispatched and are not done, of all that have such.
-type hostTable map[string]int
+// A openCounts is how many URLs of hosts were dispatched and are not done, of all that have such.
+type openCounts map[string]int
 
 // add counts so many more of a host.
-func (t hostTable) add(name string, more int) {
+func (t openCounts) add(name string, more int) {
 	n, known := t[name]
 	switch n += more; {
 	case n <= 0:
@@ -29,8 +29,8 @@ func (t hostTable) add(name string, more int) {
 	}
 }
 
-// Open is how many URLs of a host were dispatched and are not done.
-func (d *DB) Open(name string) int {
+// OpenURLs is how many URLs of a host were dispatched and are not done.
+func (d *DB) OpenURLs(name string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.open[name]
@@ -61,7 +61,7 @@ type hostCount struct {
 	urls int64
 }
 
-func (t hostTable) source(known int64) *hostSource {
+func (t openCounts) source(known int64) *hostSource {
 	all := make([]hostCount, 0, len(t)+1)
 	all = append(all, hostCount{knownName, known})
 	for name, n := range t {
@@ -95,7 +95,7 @@ func (d *DB) load(src run.Source) error {
 		n := in.Uint()
 		name := string(src.Key())
 		switch {
-		case !in.Whole():
+		case !in.Complete():
 			return damaged(src.Key())
 		case name == knownName:
 			d.known = int64(n)

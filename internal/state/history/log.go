@@ -34,7 +34,7 @@ type log struct {
 }
 
 // enter queues an entry; the caller holds mu.
-func (l *log) enter(kind byte, body []byte) {
+func (l *log) enqueue(kind byte, body []byte) {
 	if len(l.pending) == 0 {
 		l.pending = append(l.pending, batchVersion)
 	}

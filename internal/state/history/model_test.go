@@ -115,7 +115,7 @@ func (k known) agrees(t testing.TB, d *DB) {
 		if open > 0 {
 			hosts++
 		}
-		if got := d.Open(name); got != open {
+		if got := d.OpenURLs(name); got != open {
 			t.Errorf("%d URLs of %s are open, want %d", got, name, open)
 		}
 		alone := known{}
@@ -183,7 +183,7 @@ func (m *model) life() bool {
 	case k < 94:
 		return m.durable(m.db.Checkpoint(context.Background()))
 	case k < 98:
-		return m.fine(m.db.Tend(context.Background()))
+		return m.fine(m.db.Maintain(context.Background()))
 	}
 	if got, want := dump(m.t, m.db, 1+m.dice.IntN(200)), m.knows.String(); got != want {
 		m.t.Fatalf("the history knows\n%swant\n%s", got, want)
@@ -201,7 +201,7 @@ func (m *model) enter() bool {
 		}
 		r.URLs = append(r.URLs, u)
 	}
-	before, err := m.db.Enter(r.Host, r.URLs, nil)
+	before, err := m.db.Insert(r.Host, r.URLs, nil)
 	return m.changed(err, func(k known) {
 		if want := k.enter(r); !slices.Equal(before, want) {
 			m.t.Fatalf("of %s %v was known, want %v", text(r), before, want)

@@ -90,7 +90,7 @@ func readRecord(b []byte) (r Record, err error) {
 			u.Data = in.Bytes()
 		}
 	}
-	if !in.Whole() || r.check() != nil {
+	if !in.Complete() || r.check() != nil {
 		return Record{}, ErrRecord
 	}
 	return r, nil

@@ -103,7 +103,7 @@ func (d *DB) scanSome(host, from []byte, yield func(place, value) bool) (next []
 	view := d.tiers.Pin() // after memory was looked at: what goes to the disk meanwhile comes twice, and not never
 	defer func() { err = errors.Join(err, view.Release()) }()
 	sources := append(tables, view.Scan(from)...)
-	all := run.Merge(fold, sources...)
+	all := run.Merge(mergeValues, sources...)
 	for all.Next() {
 		key := all.Key()
 		if next != nil && bytes.Compare(key, next) >= 0 {

@@ -71,8 +71,8 @@ func readValue(b []byte) (v value, ok bool) {
 	return value{data: b[1:]}, true
 }
 
-// fold makes one value of two on the disk: the older one where that is done, and the newer is not.
-func fold(newer, older []byte) []byte {
+// mergeValues makes one value of two on the disk: the older one where that is done, and the newer is not.
+func mergeValues(newer, older []byte) []byte {
 	if len(older) == 0 {
 		return newer[:0]
 	}

@@ -39,11 +39,11 @@ type Shipped interface {
 	Ship(ctx context.Context, upTo Position) error
 	// Trim lets go of what the log has before a position; it may keep some. Kept is about how many bytes that are.
 	Trim(ctx context.Context, before Position) error
-	Kept(before Position) int64
-	// Held returns nil if the log is still this one's: nobody has closed it for good, removed or taken it.
-	Held(ctx context.Context) error
-	// Begins is where the log begins: more than 0 once it was trimmed, by whichever process.
-	Begins(ctx context.Context) (Position, error)
+	Trimmable(before Position) int64
+	// CheckOwner returns nil if the log is still this one's: nobody has closed it for good, removed or taken it.
+	CheckOwner(ctx context.Context) error
+	// Start is where the log begins: more than 0 once it was trimmed, by whichever process.
+	Start(ctx context.Context) (Position, error)
 }
 
 // Discard is the journal of a crawl that does not outlive its process.

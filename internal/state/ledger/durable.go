@@ -19,12 +19,12 @@ type Shipper interface {
 
 // A commitProgress is how far the group commit has come. Many wait for one commit.
 type commitProgress struct {
-	last uint64           // the batch that has what was put last
-	cuts uint64           // batches that were cut off
-	done uint64           // of these, those that are durable, or had nothing in them
-	at   journal.Position // behind the last of them
-	over error            // why no more will be
-	news chan struct{}    // closed with the next change; nil if nobody waits
+	last   uint64           // the batch that has what was put last
+	cuts   uint64           // batches that were cut off
+	done   uint64           // of these, those that are durable, or had nothing in them
+	at     journal.Position // behind the last of them
+	endErr error            // why no more will be
+	wake   chan struct{}    // closed with the next change; nil if nobody waits
 }
 
 // Sequence is for the batch that has what is put now: its number.
@@ -34,8 +34,8 @@ func (l *Ledger) Sequence() uint64 {
 	return l.cuts + 1
 }
 
-// Settled reports whether all is durable that was put.
-func (l *Ledger) Settled() bool {
+// IsDurable reports whether all is durable that was put.
+func (l *Ledger) IsDurable() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.done >= l.last
@@ -55,26 +55,26 @@ func (l *Ledger) advance(err error) {
 	defer l.mu.Unlock()
 	if err == nil {
 		l.done, l.at = l.cuts, at
-	} else if l.over == nil {
-		l.over = err
+	} else if l.endErr == nil {
+		l.endErr = err
 	}
-	l.tell()
+	l.notify()
 }
 
-// End lets nobody wait any more.
-func (l *Ledger) End() {
+// StopWaits lets nobody wait any more.
+func (l *Ledger) StopWaits() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over == nil {
-		l.over = ErrEnded
+	if l.endErr == nil {
+		l.endErr = ErrEnded
 	}
-	l.tell()
+	l.notify()
 }
 
-func (l *Ledger) tell() {
-	if l.news != nil {
-		close(l.news)
-		l.news = nil
+func (l *Ledger) notify() {
+	if l.wake != nil {
+		close(l.wake)
+		l.wake = nil
 	}
 }
 
@@ -97,16 +97,16 @@ func (l *Ledger) await(ctx context.Context, sequence uint64) (journal.Position, 
 func (l *Ledger) durableUpTo(sequence uint64) (at journal.Position, news <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.done >= sequence || l.over != nil {
+	if l.done >= sequence || l.endErr != nil {
 		if l.done < sequence {
-			err = l.over
+			err = l.endErr
 		}
 		return l.at, nil, err
 	}
-	if l.news == nil {
-		l.news = make(chan struct{})
+	if l.wake == nil {
+		l.wake = make(chan struct{})
 	}
-	return 0, l.news, nil
+	return 0, l.wake, nil
 }
 
 // WaitDurable waits until a batch is durable, and where the journal is shipped, until it is there.

@@ -30,11 +30,11 @@ const (
 
 // A Config says what a ledger writes to, and how often.
 type Config struct {
-	Stores  []store.Store
-	Journal journal.Journal
-	Every   time.Duration // between two commits; one with much to write does not wait for its time
-	Room    int           // bytes of entries that wait to be committed, before workers do
-	Now     func() time.Time
+	Stores     []store.Store
+	Journal    journal.Journal
+	Every      time.Duration // between two commits; one with much to write does not wait for its time
+	MaxPending int           // bytes of entries that wait to be committed, before workers do
+	Now        func() time.Time
 
 	// Begin appends the entry that a batch begins with.
 	Begin func(batch []byte, now time.Time) []byte
@@ -54,19 +54,19 @@ type Ledger struct {
 
 	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
 	// batch has the entries of just the records that the files have at its marks.
-	gate    sync.RWMutex
-	one     sync.Mutex // held by the one who commits; taken before gate
-	mu      sync.Mutex // guards pending and idle
-	pending []byte
-	still   bool // files keep their names for a while; guarded by one
+	gate     sync.RWMutex
+	commitMu sync.Mutex // held by the one who commits; taken before gate
+	mu       sync.Mutex // guards pending and idle
+	pending  []byte
+	keepOpen bool // files keep their names for a while; guarded by one
 	// stores were not told of all that the journal has; guarded by one
-	unsettled bool
-	failed    error // of a commit: nothing more may follow it; guarded by one
+	storesBehind bool
+	failed       error // of a commit: nothing more may follow it; guarded by one
 	// what was put last is only in part where it belongs: nothing more may be committed
-	torn    atomic.Pointer[error]
-	since   atomic.Int64 // bytes journalled since the last drop
-	drained *sync.Cond   // on mu: pending was cut off, or nobody will
-	idle    bool         // nobody commits on the way: run has not begun, or has ended
+	torn      atomic.Pointer[error]
+	sinceDrop atomic.Int64 // bytes journalled since the last drop
+	drained   *sync.Cond   // on mu: pending was cut off, or nobody will
+	idle      bool         // nobody commits on the way: run has not begun, or has ended
 	// the buffer of the batch before, to be pending again; only the one who commits touches it
 	spare          []byte
 	marked         map[string]int64 // the lengths that the journal has
@@ -93,14 +93,14 @@ func (l *Ledger) Within(f func() error) error {
 	defer l.gate.RUnlock()
 	err := f()
 	if err != nil {
-		l.Tear(err)
+		l.MarkTorn(err)
 	}
 	return err
 }
 
-// Alone is Within while nobody else is within: what others put is there as a whole, in the journal and its views, or
+// WithinExclusive is Within while nobody else is within: what others put is there as a whole, in the journal and its views, or
 // comes after f. All who put wait for f.
-func (l *Ledger) Alone(f func() error) error {
+func (l *Ledger) WithinExclusive(f func() error) error {
 	if err := l.waitForRoom(); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (l *Ledger) Alone(f func() error) error {
 	defer l.gate.Unlock()
 	err := f()
 	if err != nil {
-		l.Tear(err)
+		l.MarkTorn(err)
 	}
 	return err
 }
@@ -134,10 +134,10 @@ func (l *Ledger) Put(records []*page.Record, skips []page.Skip, finish func() []
 // waitForRoom blocks a worker while the disk does not keep up. Before and after Run it commits instead.
 func (l *Ledger) waitForRoom() error {
 	l.mu.Lock()
-	for len(l.pending) > l.cfg.Room && !l.idle {
+	for len(l.pending) > l.cfg.MaxPending && !l.idle {
 		l.drained.Wait()
 	}
-	full := len(l.pending) > l.cfg.Room && l.cfg.Journal != nil
+	full := len(l.pending) > l.cfg.MaxPending && l.cfg.Journal != nil
 	l.mu.Unlock()
 	if full {
 		return l.Commit()
@@ -157,7 +157,7 @@ func (l *Ledger) Enqueue(entries []byte) {
 		l.last = l.cuts + 1
 	}
 	if len(l.pending) >= CommitBytes {
-		l.Hurry()
+		l.CommitSoon()
 	}
 }
 
@@ -189,17 +189,17 @@ func (l *Ledger) setIdle(idle bool) {
 
 // Commit makes durable all that was put so far.
 func (l *Ledger) Commit() error {
-	l.one.Lock()
-	defer l.one.Unlock()
-	return l.commitAlone()
+	l.commitMu.Lock()
+	defer l.commitMu.Unlock()
+	return l.commitLocked()
 }
 
-// commitAlone is commit with one held.
-func (l *Ledger) commitAlone() error {
+// commitLocked is commit with one held.
+func (l *Ledger) commitLocked() error {
 	if l.failed != nil {
 		return l.failed
 	}
-	batch, marks, err := l.cut()
+	batch, marks, err := l.closeBatch()
 	if err == nil {
 		err = l.write(batch, marks)
 	}
@@ -213,22 +213,22 @@ func (l *Ledger) CommitTo() (journal.Position, error) {
 	if err := l.Commit(); err != nil {
 		return 0, err
 	}
-	l.one.Lock()
-	defer l.one.Unlock()
+	l.commitMu.Lock()
+	defer l.commitMu.Unlock()
 	return l.cfg.Journal.End(), nil
 }
 
 // Pause commits, and calls f while nothing is put, with the journal's position and the files' lengths. All stand still
 // only for as long as it takes to make durable what was put during a commit.
 func (l *Ledger) Pause(f func(at journal.Position, marks []store.Mark) error) error {
-	l.one.Lock()
-	defer l.one.Unlock()
-	if err := l.commitAlone(); err != nil {
+	l.commitMu.Lock()
+	defer l.commitMu.Unlock()
+	if err := l.commitLocked(); err != nil {
 		return err
 	}
 	l.gate.Lock()
 	defer l.gate.Unlock()
-	batch, marks, err := l.cutAlone()
+	batch, marks, err := l.closeBatchLocked()
 	if err == nil {
 		err = l.write(batch, marks)
 	}
@@ -241,23 +241,23 @@ func (l *Ledger) Pause(f func(at journal.Position, marks []store.Mark) error) er
 
 // Drop lets go of what checkpoints have.
 func (l *Ledger) Drop(before journal.Position) error {
-	l.one.Lock()
-	defer l.one.Unlock()
+	l.commitMu.Lock()
+	defer l.commitMu.Unlock()
 	if l.failed != nil {
 		return l.failed
 	}
-	l.since.Store(0)
+	l.sinceDrop.Store(0)
 	return l.cfg.Journal.Drop(before)
 }
 
 // Written is how many bytes were journalled since the last checkpoint.
-func (l *Ledger) Written() int64 { return l.since.Load() }
+func (l *Ledger) Written() int64 { return l.sinceDrop.Load() }
 
 // write makes a batch durable, after the records that its marks speak of.
 func (l *Ledger) write(batch []byte, marks []store.Mark) error {
 	if len(batch) == 0 && !l.changed(marks) {
 		l.spare = batch
-		return l.settle()
+		return l.finalizeStores()
 	}
 	for _, s := range l.cfg.Stores {
 		if err := s.Sync(); err != nil {
@@ -267,36 +267,36 @@ func (l *Ledger) write(batch []byte, marks []store.Mark) error {
 	if err := l.cfg.Journal.Append(l.withMarks(batch, marks)); err != nil {
 		return fmt.Errorf("write the journal: %w", err)
 	}
-	l.since.Add(int64(len(batch)))
+	l.sinceDrop.Add(int64(len(batch)))
 	if l.cfg.Durable != nil {
 		l.cfg.Durable(marks)
 	}
-	l.unsettled = true
-	return l.settle()
+	l.storesBehind = true
+	return l.finalizeStores()
 }
 
-// settle tells stores what the journal has. While files keep their names, a later commit does it.
-func (l *Ledger) settle() error {
-	if l.still || !l.unsettled {
+// finalizeStores tells stores what the journal has. While files keep their names, a later commit does it.
+func (l *Ledger) finalizeStores() error {
+	if l.keepOpen || !l.storesBehind {
 		return nil
 	}
 	for _, s := range l.cfg.Stores {
-		if err := s.Settle(); err != nil {
+		if err := s.Finalize(); err != nil {
 			return fmt.Errorf("close a record file: %w", err)
 		}
 	}
-	l.unsettled = false
+	l.storesBehind = false
 	return nil
 }
 
-// cut takes the pending entries and the lengths of the files that hold their records.
-func (l *Ledger) cut() (batch []byte, marks []store.Mark, err error) {
+// closeBatch takes the pending entries and the lengths of the files that hold their records.
+func (l *Ledger) closeBatch() (batch []byte, marks []store.Mark, err error) {
 	l.gate.Lock()
 	defer l.gate.Unlock()
-	return l.cutAlone()
+	return l.closeBatchLocked()
 }
 
-func (l *Ledger) cutAlone() (batch []byte, marks []store.Mark, err error) {
+func (l *Ledger) closeBatchLocked() (batch []byte, marks []store.Mark, err error) {
 	if err := l.torn.Load(); err != nil {
 		return nil, nil, *err
 	}
@@ -319,11 +319,11 @@ func (l *Ledger) changed(marks []store.Mark) bool {
 	return slices.ContainsFunc(marks, func(m store.Mark) bool { return l.marked[m.Name] != m.Length })
 }
 
-// WithClosed adds the lengths of the files that were closed since the run began. It is called with one held.
-func (l *Ledger) WithClosed(marks []store.Mark) []store.Mark {
+// WithClosedFiles adds the lengths of the files that were closed since the run began. It is called with one held.
+func (l *Ledger) WithClosedFiles(marks []store.Mark) []store.Mark {
 	all := slices.Clone(marks)
 	for _, name := range slices.Sorted(maps.Keys(l.marked)) {
-		if _, open := store.Find(marks, name); !open {
+		if _, open := store.FindMark(marks, name); !open {
 			all = append(all, store.Mark{Name: name, Length: l.marked[name]})
 		}
 	}
@@ -357,26 +357,26 @@ func (l *Ledger) Close() error {
 	return nil
 }
 
-// Tear says that what was put last is only in part where it belongs: nothing more is committed, and err is why.
-func (l *Ledger) Tear(err error) { l.torn.CompareAndSwap(nil, &err) }
+// MarkTorn says that what was put last is only in part where it belongs: nothing more is committed, and err is why.
+func (l *Ledger) MarkTorn(err error) { l.torn.CompareAndSwap(nil, &err) }
 
-// Hurry has the next commit not wait for its time.
-func (l *Ledger) Hurry() {
+// CommitSoon has the next commit not wait for its time.
+func (l *Ledger) CommitSoon() {
 	select {
 	case l.full <- struct{}{}:
 	default:
 	}
 }
 
-// Weigh adds to what Written tells, for what costs a replay more than its bytes in the journal.
-func (l *Ledger) Weigh(bytes int64) { l.since.Add(bytes) }
+// AddReplayCost adds to what Written tells, for what costs a replay more than its bytes in the journal.
+func (l *Ledger) AddReplayCost(bytes int64) { l.sinceDrop.Add(bytes) }
 
 // KeepOpen has record files keep their names until Settle is called. It is called in Pause.
-func (l *Ledger) KeepOpen() { l.still = true }
+func (l *Ledger) KeepOpen() { l.keepOpen = true }
 
 // Settle ends what KeepOpen began.
-func (l *Ledger) Settle() {
-	l.one.Lock()
-	defer l.one.Unlock()
-	l.still = false
+func (l *Ledger) AllowClose() {
+	l.commitMu.Lock()
+	defer l.commitMu.Unlock()
+	l.keepOpen = false
 }

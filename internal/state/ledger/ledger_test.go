@@ -38,7 +38,7 @@ func TestAloneNobodyElseIsWithin(t *testing.T) {
 					within.Add(-1)
 					return nil
 				})
-				_ = l.Alone(func() error {
+				_ = l.WithinExclusive(func() error {
 					if n := within.Add(10); n != 10 {
 						t.Errorf("%d others are within", n-10)
 					}
@@ -51,7 +51,7 @@ func TestAloneNobodyElseIsWithin(t *testing.T) {
 	}
 	all.Wait()
 	broken := errors.New("broken")
-	if err := l.Alone(func() error { return broken }); !errors.Is(err, broken) {
+	if err := l.WithinExclusive(func() error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("alone: %v", err)
 	}
 	if err := l.Commit(); !errors.Is(err, broken) {
@@ -68,13 +68,13 @@ func TestSettled(t *testing.T) {
 	defer func() { _ = j.Close() }()
 	l := testLedger(j)
 	for range 3 {
-		if !l.Settled() {
+		if !l.IsDurable() {
 			t.Error("it is not settled though nothing was put")
 		}
 		if err := l.Put(nil, nil, func() []byte { return []byte("entry") }); err != nil {
 			t.Fatal(err)
 		}
-		if l.Settled() {
+		if l.IsDurable() {
 			t.Error("what was put is settled before it is durable")
 		}
 		for range 2 {
@@ -93,7 +93,7 @@ type counter struct {
 
 func (*counter) Mark() ([]store.Mark, error) { return nil, nil }
 func (*counter) Sync() error                 { return nil }
-func (c *counter) Settle() error             { c.settled++; return nil }
+func (c *counter) Finalize() error           { c.settled++; return nil }
 
 // What is committed while files keep their names is settled by the next commit that may, also where nothing was put.
 func TestSettlesWhatWasCommittedWhileFilesKeptTheirNames(t *testing.T) {
@@ -109,7 +109,7 @@ func TestSettlesWhatWasCommittedWhileFilesKeptTheirNames(t *testing.T) {
 		c.settled != 0 {
 		t.Fatalf("%v, settled %d times", err, c.settled)
 	}
-	l.Settle()
+	l.AllowClose()
 	for range 2 {
 		if err := l.Commit(); err != nil || c.settled != 1 {
 			t.Errorf("%v, settled %d times, want once", err, c.settled)
@@ -176,14 +176,14 @@ func TestRoomIsKeptWithoutRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(l.pending); n > l.cfg.Room+len(batch) {
+		if n := len(l.pending); n > l.cfg.MaxPending+len(batch) {
 			t.Fatalf("%d bytes are pending", n)
 		}
 	}
 }
 
 func testLedger(j journal.Journal) *Ledger {
-	return New(Config{Journal: j, Every: time.Second, Room: 1 << 20, Now: time.Now,
+	return New(Config{Journal: j, Every: time.Second, MaxPending: 1 << 20, Now: time.Now,
 		Begin: func(batch []byte, _ time.Time) []byte { return batch },
 		Mark:  func(batch []byte, m store.Mark) []byte { return append(batch, m.Name...) },
 		Extra: func(batch []byte) []byte { return batch }})

@@ -15,7 +15,7 @@ import (
 const (
 	maxHosts  = 64 // that have answered
 	perDomain = 4
-	maxElders = maxHosts / 2
+	maxPinned = maxHosts / 2
 	maxSeeds  = 16
 	seedEvery = 4 // every fourth target is a seed, as long as there are any
 
@@ -29,8 +29,8 @@ const (
 // first domains that answered is an elder: other domains do not displace it.
 type memory struct {
 	hosts  []rememberedHost
-	places map[uint64]int // index in hosts by hash
-	elders int
+	index  map[uint64]int // index in hosts by hash
+	pinned int
 	seeds  []rememberedHost // one of a domain
 }
 
@@ -38,19 +38,19 @@ type rememberedHost struct {
 	Origin
 	domain string
 	at     time.Time // of the last answer
-	elder  bool
+	pinned bool
 }
 
 // add adds an origin that has answered, or renews it. A domain's fifth host displaces another of that domain. Where the
 // memory is full, the host that has been silent for longest is displaced.
 func (m *memory) add(at time.Time, origin Origin) {
-	if i, known := m.places[origin.Hash]; known {
+	if i, known := m.index[origin.Hash]; known {
 		h := &m.hosts[i]
 		h.LooksUp, h.Proxied, h.at = origin.LooksUp, origin.Proxied, at
 		return
 	}
-	if m.places == nil {
-		m.places = make(map[uint64]int, maxHosts)
+	if m.index == nil {
+		m.index = make(map[uint64]int, maxHosts)
 	}
 	h := rememberedHost{Origin: origin, domain: domainOf(origin.URL), at: at}
 	same, oldestOfDomain, oldest := 0, -1, -1
@@ -59,7 +59,7 @@ func (m *memory) add(at time.Time, origin Origin) {
 		if other.domain == h.domain {
 			same++
 		}
-		if other.elder {
+		if other.pinned {
 			continue
 		}
 		if other.domain == h.domain && (oldestOfDomain < 0 || other.at.Before(m.hosts[oldestOfDomain].at)) {
@@ -79,14 +79,14 @@ func (m *memory) add(at time.Time, origin Origin) {
 	} else if at.Sub(m.hosts[i].at) < displaceAfter {
 		return
 	} else {
-		delete(m.places, m.hosts[i].Hash)
+		delete(m.index, m.hosts[i].Hash)
 	}
-	if same == 0 && m.elders < maxElders {
-		h.elder = true
-		m.elders++
+	if same == 0 && m.pinned < maxPinned {
+		h.pinned = true
+		m.pinned++
 	}
 	h.URL, h.domain = strings.Clone(h.URL), strings.Clone(h.domain)
-	m.hosts[i], m.places[origin.Hash] = h, i
+	m.hosts[i], m.index[origin.Hash] = h, i
 }
 
 func (m *memory) addSeed(origin Origin) {
@@ -101,22 +101,22 @@ func (m *memory) addSeed(origin Origin) {
 }
 
 func (m *memory) remove(hash uint64) {
-	i, known := m.places[hash]
+	i, known := m.index[hash]
 	if !known {
 		return
 	}
-	if m.hosts[i].elder {
-		m.elders--
+	if m.hosts[i].pinned {
+		m.pinned--
 	}
 	last := len(m.hosts) - 1
 	m.hosts[i] = m.hosts[last]
-	m.places[m.hosts[i].Hash] = i
-	delete(m.places, hash)
+	m.index[m.hosts[i].Hash] = i
+	delete(m.index, hash)
 	m.hosts = m.hosts[:last]
 }
 
 // forget removes all hosts that have answered.
-func (m *memory) forget() { m.hosts, m.places, m.elders = nil, nil, 0 }
+func (m *memory) forget() { m.hosts, m.index, m.pinned = nil, nil, 0 }
 
 // targets returns the origins that match, the most promising first: of each domain the host that answered last, then
 // the second of each, and so on, with seeds in between. Domains with a failing host come last. Where many hosts die at

@@ -40,24 +40,24 @@ type Origin struct {
 
 // A Detector distinguishes an outage from hosts that are down; see the package comment.
 type Detector struct {
-	Wait time.Duration // longest outage before the run ends; 0: no limit
+	MaxOutage time.Duration // longest outage before the run ends; 0: no limit
 
-	State   Phase
-	Way     Way
-	Own     bool      // the proxy cannot be reached
-	suspect Origin    // the origin that failed: checked where nothing has answered yet
-	Since   time.Time // start of the doubt
-	Why     string
-	next    time.Time     // of the next check
-	pause   time.Duration // between the last check and the next
-	passed  time.Time     // end of the last doubt
-	doubts  int           // so far
+	State        Phase
+	Layer        Layer
+	ProxyFailed  bool      // the proxy cannot be reached
+	suspect      Origin    // the origin that failed: checked where nothing has answered yet
+	Since        time.Time // start of the doubt
+	Why          string
+	next         time.Time     // of the next check
+	pause        time.Duration // between the last check and the next
+	lastDoubtEnd time.Time     // end of the last doubt
+	doubts       int           // so far
 
-	ways     [ways]wayRecord
-	memory   memory
-	ever     bool      // a host has answered
-	answered time.Time // last answer of any host
-	turn     int       // index of the next host to be checked
+	layers    [numLayers]layerRecord
+	memory    memory
+	ever      bool      // a host has answered
+	answered  time.Time // last answer of any host
+	nextCheck int       // index of the next host to be checked
 }
 
 // A Phase is a state of the crawl's connection, as far as it is known.
@@ -71,31 +71,31 @@ const (
 )
 
 // A Way is a service that hosts are reached by. One may be down while others work.
-type Way uint8
+type Layer uint8
 
 // The ways.
 const (
-	ByName Way = iota // name servers
-	byTLS
-	ByConnection
-	ways
+	LayerDNS Layer = iota // name servers
+	layerTLS
+	LayerConnection
+	numLayers
 )
 
-// WayOf is the way that a failure casts doubt on.
-func WayOf(f page.Failure) (Way, bool) {
+// LayerOf is the way that a failure casts doubt on.
+func LayerOf(f page.Failure) (Layer, bool) {
 	switch f {
 	case page.DNS:
-		return ByName, true
+		return LayerDNS, true
 	case page.TLS:
-		return byTLS, true
+		return layerTLS, true
 	case page.Connect, page.Refused, page.Proxy, page.Reset, page.Timeout:
-		return ByConnection, true
+		return LayerConnection, true
 	}
 	return 0, false
 }
 
-// A wayRecord is the recent history of a way.
-type wayRecord struct {
+// A layerRecord is the recent history of a way.
+type layerRecord struct {
 	worked  time.Time // last
 	failed  time.Time // last
 	failing []uint64  // hosts that had answered and have failed, each once, since it worked
@@ -105,19 +105,19 @@ type wayRecord struct {
 }
 
 const (
-	enoughFail  = 3 // hosts fail together
-	maxCleared  = 16
-	enoughSites = 3 // do not all disappear at once
-	checkHosts  = 3 // at a time during an outage; during a doubt, all remembered hosts
+	minFailing = 3 // hosts fail together
+	maxCleared = 16
+	minSites   = 3 // do not all disappear at once
+	checkHosts = 3 // at a time during an outage; during a doubt, all remembered hosts
 
-	firstPause = time.Second // between checks; it grows by a half with each
-	lastPause  = 30 * time.Second
-	leastDoubt = time.Second     // before an outage is declared, so that visits can be answered
-	passTime   = 5 * time.Second // from the end of a doubt to the next
-	silence    = 5 * time.Minute // of all hosts, until those that do not depend on the failed way are held back, too
+	firstPause    = time.Second // between checks; it grows by a half with each
+	lastPause     = 30 * time.Second
+	leastDoubt    = time.Second     // before an outage is declared, so that visits can be answered
+	doubtCooldown = 5 * time.Second // from the end of a doubt to the next
+	silence       = 5 * time.Minute // of all hosts, until those that do not depend on the failed way are held back, too
 
 	siteWait  = 5 * time.Minute // for one or two sites that may be gone
-	neverWait = 3 * time.Second // for a proxy through which nothing has come yet: mistyped, or just starting
+	proxyWait = 3 * time.Second // for a proxy through which nothing has come yet: mistyped, or just starting
 )
 
 // An Event is a consequence of a change of state for the crawl.
@@ -125,33 +125,33 @@ type Event uint8
 
 // The events.
 const (
-	nothing   Event = iota
-	CutOffNow       // an outage is declared
-	StillOff        // it continues
-	BackAgain       // it has ended
-	Resigned        // one or two sites do not come back: resume without them
-	TooLong         // end the run
-	NoProxy         // end the run: the proxy cannot be reached, and never could
-	notCut          // a doubt has ended
+	noEvent          Event = iota
+	WentDown               // an outage is declared
+	StillDown              // it continues
+	Recovered              // it has ended
+	SitesGone              // one or two sites do not come back: resume without them
+	OutageTooLong          // end the run
+	ProxyUnreachable       // end the run: the proxy cannot be reached, and never could
+	doubtEnded             // a doubt has ended
 )
 
-// Worked records an answer that came at a time. The event is BackAgain if this ends an outage.
-func (o *Detector) Worked(at time.Time, origin Origin) Event {
+// Answered records an answer that came at a time. The event is Recovered if this ends an outage.
+func (o *Detector) Answered(at time.Time, origin Origin) Event {
 	o.ever = true
 	o.answered = later(o.answered, at)
-	for i := range o.ways {
-		if w := &o.ways[i]; len(w.cleared) > 0 {
+	for i := range o.layers {
+		if w := &o.layers[i]; len(w.cleared) > 0 {
 			w.cleared = slices.DeleteFunc(w.cleared, func(h uint64) bool { return h == origin.Hash })
 		}
 	}
-	for way := byTLS; way < ways; way++ {
-		if w := &o.ways[way]; affects(way, false, origin) {
+	for way := layerTLS; way < numLayers; way++ {
+		if w := &o.layers[way]; affects(way, false, origin) {
 			w.worked = later(w.worked, at)
 		}
 	}
 	o.memory.add(at, origin)
-	if o.State == Up || !at.After(o.Since) || o.Way == ByName || !o.Affects(origin) {
-		return nothing
+	if o.State == Up || !at.After(o.Since) || o.Layer == LayerDNS || !o.Affects(origin) {
+		return noEvent
 	}
 	return o.end(at)
 }
@@ -159,38 +159,38 @@ func (o *Detector) Worked(at time.Time, origin Origin) Event {
 // AddSeed adds an origin that the user named to those that are checked. Only the first few are kept.
 func (o *Detector) AddSeed(origin Origin) { o.memory.addSeed(origin) }
 
-// Found records when a look-up last found a name. The event is BackAgain if this ends an outage.
-func (o *Detector) Found(at time.Time) Event {
-	w := &o.ways[ByName]
+// Resolved records when a look-up last found a name. The event is Recovered if this ends an outage.
+func (o *Detector) Resolved(at time.Time) Event {
+	w := &o.layers[LayerDNS]
 	w.worked = later(w.worked, at)
-	if o.State == Up || o.Own || o.Way != ByName || !at.After(o.Since) {
-		return nothing
+	if o.State == Up || o.ProxyFailed || o.Layer != LayerDNS || !at.After(o.Since) {
+		return noEvent
 	}
 	return o.end(at)
 }
 
-// Gone forgets an origin that is given up: it proves nothing any more.
-func (o *Detector) Gone(hash uint64) { o.memory.remove(hash) }
+// Forget forgets an origin that is given up: it proves nothing any more.
+func (o *Detector) Forget(hash uint64) { o.memory.remove(hash) }
 
 // A Miss is a visit that did not reach its host.
-type Miss struct {
-	At     time.Time
-	Origin Origin
-	By     Way
-	Own    bool // the proxy was not reached
-	Had    bool // the origin had answered before
-	Why    string
+type FailedVisit struct {
+	At             time.Time
+	Origin         Origin
+	Layer          Layer
+	ProxyFailed    bool // the proxy was not reached
+	AnsweredBefore bool // the origin had answered before
+	Why            string
 }
 
 // Failed records a miss. It reports whether the crawl may be offline, so that the miss does not count.
-func (o *Detector) Failed(m *Miss) bool {
+func (o *Detector) Failed(m *FailedVisit) bool {
 	if o.State != Up {
 		return true
 	}
-	if m.Own {
+	if m.ProxyFailed {
 		return o.doubt(m)
 	}
-	w := &o.ways[m.By]
+	w := &o.layers[m.Layer]
 	if w.worked.After(w.failed) {
 		w.failing = w.failing[:0]
 	}
@@ -199,16 +199,16 @@ func (o *Detector) Failed(m *Miss) bool {
 		w.cleared = slices.Delete(w.cleared, i, i+1)
 		return false
 	}
-	if m.Had && len(w.failing) < enoughFail && !slices.Contains(w.failing, m.Origin.Hash) {
+	if m.AnsweredBefore && len(w.failing) < minFailing && !slices.Contains(w.failing, m.Origin.Hash) {
 		w.failing = append(w.failing, m.Origin.Hash)
 	}
-	return len(w.failing) >= min(enoughFail, o.candidates(m.By)) && o.doubt(m)
+	return len(w.failing) >= min(minFailing, o.candidates(m.Layer)) && o.doubt(m)
 }
 
-// Proven reports whether the miss's way has worked since a time, so that the host, which has failed since then, is
+// HostAtFault reports whether the miss's way has worked since a time, so that the host, which has failed since then, is
 // itself at fault. Otherwise the way is doubted.
-func (o *Detector) Proven(m *Miss, since time.Time) bool {
-	if o.State == Up && (!o.ways[m.By].worked.Before(since) || o.candidates(m.By) == 0) {
+func (o *Detector) HostAtFault(m *FailedVisit, since time.Time) bool {
+	if o.State == Up && (!o.layers[m.Layer].worked.Before(since) || o.candidates(m.Layer) == 0) {
 		return true
 	}
 	o.doubt(m)
@@ -216,14 +216,14 @@ func (o *Detector) Proven(m *Miss, since time.Time) bool {
 }
 
 // doubt starts a doubt, unless one has just ended.
-func (o *Detector) doubt(m *Miss) bool {
+func (o *Detector) doubt(m *FailedVisit) bool {
 	if o.State != Up {
 		return true
 	}
-	if !m.Own && o.candidates(m.By) == 0 || m.At.Sub(o.passed) < passTime {
+	if !m.ProxyFailed && o.candidates(m.Layer) == 0 || m.At.Sub(o.lastDoubtEnd) < doubtCooldown {
 		return false
 	}
-	o.State, o.Way, o.Own, o.Since, o.Why = Doubted, m.By, m.Own, m.At, m.Why
+	o.State, o.Layer, o.ProxyFailed, o.Since, o.Why = Doubted, m.Layer, m.ProxyFailed, m.At, m.Why
 	o.suspect = m.Origin
 	o.suspect.URL = strings.Clone(m.Origin.URL)
 	o.next, o.pause = m.At, 0
@@ -234,23 +234,23 @@ func (o *Detector) doubt(m *Miss) bool {
 // end ends a doubt or an outage, as its way works.
 func (o *Detector) end(at time.Time) Event {
 	was := o.State
-	o.State, o.passed = Up, at
-	w := &o.ways[o.Way]
+	o.State, o.lastDoubtEnd = Up, at
+	w := &o.layers[o.Layer]
 	w.cleared = append(w.cleared[max(0, len(w.cleared)+len(w.failing)-maxCleared):], w.failing...)
 	w.failing, w.worked = w.failing[:0], later(w.worked, at)
 	if was != Down {
-		return notCut
+		return doubtEnded
 	}
 	w.cleared = w.cleared[:0]
-	o.passed = time.Time{} // what comes after may be the next outage
-	if o.never() {
-		return notCut // no outage was reported
+	o.lastDoubtEnd = time.Time{} // what comes after may be the next outage
+	if o.proxyNeverWorked() {
+		return doubtEnded // no outage was reported
 	}
-	return BackAgain
+	return Recovered
 }
 
 // candidates is the number of hosts that have answered and depend on a way.
-func (o *Detector) candidates(by Way) (n int) {
+func (o *Detector) candidates(by Layer) (n int) {
 	for i := range o.memory.hosts {
 		if affects(by, false, o.memory.hosts[i].Origin) {
 			n++
@@ -260,24 +260,24 @@ func (o *Detector) candidates(by Way) (n int) {
 }
 
 // Affects reports whether an origin depends on what is in doubt, or down.
-func (o *Detector) Affects(origin Origin) bool { return affects(o.Way, o.Own, origin) }
+func (o *Detector) Affects(origin Origin) bool { return affects(o.Layer, o.ProxyFailed, origin) }
 
-func affects(by Way, own bool, origin Origin) bool {
+func affects(by Layer, own bool, origin Origin) bool {
 	switch {
 	case own:
 		return origin.Proxied
-	case by == byTLS:
+	case by == layerTLS:
 		return strings.HasPrefix(origin.URL, "https:")
-	case by == ByName:
+	case by == LayerDNS:
 		return origin.LooksUp
 	}
 	return true
 }
 
-// Shut reports whether no host at all is to be visited. Hosts that do not depend on the failed way are, until all have
+// BlocksAll reports whether no host at all is to be visited. Hosts that do not depend on the failed way are, until all have
 // been silent for some minutes.
-func (o *Detector) Shut(now time.Time) bool {
-	return o.State == Down && (o.Way == ByConnection && !o.Own || now.Sub(later(o.answered, o.Since)) >= silence)
+func (o *Detector) BlocksAll(now time.Time) bool {
+	return o.State == Down && (o.Layer == LayerConnection && !o.ProxyFailed || now.Sub(later(o.answered, o.Since)) >= silence)
 }
 
 func later(a, b time.Time) time.Time {
@@ -295,24 +295,24 @@ func (o *Detector) Due() (time.Time, bool) { return o.next, o.State != Up }
 
 // A Check is an attempt to reach one of several origins, the most promising first.
 type Check struct {
-	Origins []string
-	Way     Way
-	Own     bool
-	doubt   int
+	Origins     []string
+	Layer       Layer
+	ProxyFailed bool
+	doubt       int
 }
 
 // Check returns the check to be made now: during a doubt of all origins that can disprove it, during an outage of a
 // few, others each time.
 func (o *Detector) Check() Check {
-	c := Check{Way: o.Way, Own: o.Own, doubt: o.doubts}
-	all := o.memory.targets(o.Affects, o.ways[o.Way].failing)
+	c := Check{Layer: o.Layer, ProxyFailed: o.ProxyFailed, doubt: o.doubts}
+	all := o.memory.targets(o.Affects, o.layers[o.Layer].failing)
 	switch {
 	case len(all) == 0:
 		c.Origins = []string{o.suspect.URL}
 	case o.State == Down && len(all) > checkHosts:
 		for range checkHosts {
-			c.Origins = append(c.Origins, all[o.turn%len(all)])
-			o.turn++
+			c.Origins = append(c.Origins, all[o.nextCheck%len(all)])
+			o.nextCheck++
 		}
 	default:
 		c.Origins = all
@@ -323,7 +323,7 @@ func (o *Detector) Check() Check {
 // Checked records the result of a check: whether a host was reached, and otherwise why not.
 func (o *Detector) Checked(now time.Time, c *Check, reached bool, why string) Event {
 	if o.State == Up || c.doubt != o.doubts { // an answer has ended that doubt
-		return nothing
+		return noEvent
 	}
 	if reached {
 		return o.end(now)
@@ -333,45 +333,45 @@ func (o *Detector) Checked(now time.Time, c *Check, reached bool, why string) Ev
 	o.Why = why
 	if o.State == Doubted {
 		if now.Sub(o.Since) < leastDoubt {
-			return nothing
+			return noEvent
 		}
-		if o.State = Down; o.never() {
-			return nothing // NoProxy follows soon
+		if o.State = Down; o.proxyNeverWorked() {
+			return noEvent // ProxyUnreachable follows soon
 		}
-		return CutOffNow
+		return WentDown
 	}
 	switch limit, last := o.limit(); {
 	case limit == 0 || now.Sub(o.Since) < limit:
-		if o.never() {
-			return nothing
+		if o.proxyNeverWorked() {
+			return noEvent
 		}
-		return StillOff
-	case o.never():
-		return NoProxy
+		return StillDown
+	case o.proxyNeverWorked():
+		return ProxyUnreachable
 	case last:
-		return TooLong
+		return OutageTooLong
 	}
 	o.State = Up
 	o.memory.forget()
-	return Resigned
+	return SitesGone
 }
 
-// never reports whether the proxy cannot be reached, and nothing was ever fetched through it.
-func (o *Detector) never() bool { return o.Own && !o.ever }
+// proxyNeverWorked reports whether the proxy cannot be reached, and nothing was ever fetched through it.
+func (o *Detector) proxyNeverWorked() bool { return o.ProxyFailed && !o.ever }
 
 // limit is how long an outage may last, 0 for any time, and whether the run ends then.
 func (o *Detector) limit() (limit time.Duration, last bool) {
 	few := time.Duration(0)
 	switch {
-	case o.never():
-		few, last = neverWait, true
-	case o.Own || o.memory.domains() >= enoughSites:
-		return o.Wait, true
+	case o.proxyNeverWorked():
+		few, last = proxyWait, true
+	case o.ProxyFailed || o.memory.domains() >= minSites:
+		return o.MaxOutage, true
 	default:
 		few = siteWait
 	}
-	if o.Wait > 0 && o.Wait < few {
-		return o.Wait, last
+	if o.MaxOutage > 0 && o.MaxOutage < few {
+		return o.MaxOutage, last
 	}
 	return few, last
 }

@@ -16,7 +16,7 @@ type lineStory struct {
 }
 
 func newLineStory(t *testing.T, wait time.Duration) *lineStory {
-	return &lineStory{T: t, o: Detector{Wait: wait}, now: time.Unix(1_000_000, 0)}
+	return &lineStory{T: t, o: Detector{MaxOutage: wait}, now: time.Unix(1_000_000, 0)}
 }
 
 func (s *lineStory) pass(d time.Duration) { s.now = s.now.Add(d) }
@@ -25,31 +25,31 @@ func originNo(n int) string { return fmt.Sprintf("http://site%d.example", n) }
 
 func origin(n int) Origin { return Origin{URL: originNo(n), Hash: uint64(n), LooksUp: true} }
 
-func (s *lineStory) miss(n int, by Way) *Miss {
-	return &Miss{At: s.now, Origin: origin(n), By: by, Had: true, Why: "refused"}
+func (s *lineStory) miss(n int, by Layer) *FailedVisit {
+	return &FailedVisit{At: s.now, Origin: origin(n), Layer: by, AnsweredBefore: true, Why: "refused"}
 }
 
 // ownMiss is a miss of a proxy.
-func (s *lineStory) ownMiss(n int) *Miss {
-	m := s.miss(n, ByConnection)
-	m.Own, m.Origin.Proxied = true, true
+func (s *lineStory) ownMiss(n int) *FailedVisit {
+	m := s.miss(n, LayerConnection)
+	m.ProxyFailed, m.Origin.Proxied = true, true
 	return m
 }
 
 func (s *lineStory) works(hosts ...int) {
 	for _, n := range hosts {
-		s.o.Worked(s.now, origin(n))
+		s.o.Answered(s.now, origin(n))
 	}
 }
 
 // fails has a host that had worked fail.
 func (s *lineStory) fails(n int) bool {
-	return s.o.Failed(s.miss(n, ByConnection))
+	return s.o.Failed(s.miss(n, LayerConnection))
 }
 
 func (s *lineStory) isDead(n int) bool {
-	m := s.miss(n, ByConnection)
-	m.Had = false
+	m := s.miss(n, LayerConnection)
+	m.AnsweredBefore = false
 	return s.o.Failed(m)
 }
 
@@ -86,7 +86,7 @@ func (s *lineStory) check(reached bool, want Event) {
 // goesDown has the two checks of a doubt made that reach nothing.
 func (s *lineStory) goesDown(want Event) {
 	s.Helper()
-	s.check(false, nothing)
+	s.check(false, noEvent)
 	s.want(Doubted)
 	s.check(false, want)
 	s.want(Down)
@@ -101,11 +101,11 @@ func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
 		t.Error("the third host that fails should be the first that is not to blame")
 	}
 	s.want(Doubted)
-	s.goesDown(CutOffNow)
+	s.goesDown(WentDown)
 	var waited time.Duration
 	for last := time.Duration(0); waited < 72*time.Hour; {
 		before := s.now
-		s.check(false, StillOff)
+		s.check(false, StillDown)
 		pause := s.now.Sub(before)
 		if pause < last || pause > lastPause {
 			t.Fatalf("a pause of %v after one of %v", pause, last)
@@ -113,7 +113,7 @@ func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
 		last = pause
 		waited += pause
 	}
-	s.check(true, BackAgain)
+	s.check(true, Recovered)
 	s.want(Up)
 }
 
@@ -141,7 +141,7 @@ func TestManyHostsThatDieAtOnceAreNoOutage(t *testing.T) {
 				doubts++
 				c := s.o.Check()
 				alive := slices.ContainsFunc(c.Origins, func(origin string) bool { return !slices.Contains(gone, origin) })
-				if ev := s.o.Checked(s.now, &c, alive, "refused"); ev != notCut {
+				if ev := s.o.Checked(s.now, &c, alive, "refused"); ev != doubtEnded {
 					t.Fatalf("%d of 90 are dead, seed %d: event %d", dead, seed, ev)
 				}
 			}
@@ -171,29 +171,29 @@ func TestAnyAnswerEndsADoubtAndAnOutage(t *testing.T) {
 		s.fails(2)
 		s.fails(3)
 		s.want(Doubted)
-		want := notCut
+		want := doubtEnded
 		if down {
-			s.goesDown(CutOffNow)
-			want = BackAgain
+			s.goesDown(WentDown)
+			want = Recovered
 		}
 		was, underWay := s.o.State, s.o.Check()
-		if ev := s.o.Worked(s.o.Since, origin(9)); ev != nothing || s.o.State != was {
+		if ev := s.o.Answered(s.o.Since, origin(9)); ev != noEvent || s.o.State != was {
 			t.Errorf("down %v: an answer from before is event %d", down, ev)
 		}
 		s.pass(time.Millisecond)
-		if ev := s.o.Worked(s.now, origin(9)); ev != want || s.o.State != Up {
+		if ev := s.o.Answered(s.now, origin(9)); ev != want || s.o.State != Up {
 			t.Errorf("down %v: an answer is event %d, want %d", down, ev, want)
 		}
-		if ev := s.o.Checked(s.now, &underWay, false, "refused"); ev != nothing || s.o.State != Up {
+		if ev := s.o.Checked(s.now, &underWay, false, "refused"); ev != noEvent || s.o.State != Up {
 			t.Errorf("down %v: a check that has begun before is event %d", down, ev)
 		}
-		s.pass(passTime)
+		s.pass(doubtCooldown)
 		s.fails(4)
 		s.fails(5)
 		s.fails(9)
 		s.want(Doubted)
 		s.pass(leastDoubt)
-		if ev := s.o.Checked(s.now, &underWay, false, "refused"); ev != nothing || s.o.State != Doubted {
+		if ev := s.o.Checked(s.now, &underWay, false, "refused"); ev != noEvent || s.o.State != Doubted {
 			t.Errorf("down %v: the check of another doubt is event %d", down, ev)
 		}
 	}
@@ -227,18 +227,18 @@ func TestHostsThatNeverWorkedDoNotCount(t *testing.T) {
 
 func TestNoHostIsToBlameUntilTheLineIsKnownToWork(t *testing.T) {
 	s := newLineStory(t, 0)
-	if !s.o.Proven(s.miss(9, ByConnection), s.now) {
+	if !s.o.HostAtFault(s.miss(9, LayerConnection), s.now) {
 		t.Error("nothing has ever worked: the host is to blame")
 	}
 	s.works(1, 2, 3)
 	first := s.now.Add(time.Second)
 	s.pass(3 * time.Second)
-	if s.o.Proven(s.miss(9, ByConnection), first) {
+	if s.o.HostAtFault(s.miss(9, LayerConnection), first) {
 		t.Error("nothing has worked since the host failed first")
 	}
-	s.check(true, notCut)
+	s.check(true, doubtEnded)
 	s.pass(time.Millisecond)
-	if !s.o.Proven(s.miss(9, ByConnection), first) {
+	if !s.o.HostAtFault(s.miss(9, LayerConnection), first) {
 		t.Error("a host was reached since: this one is to blame")
 	}
 }
@@ -249,8 +249,8 @@ func TestADoubtIsNotRaisedAgainAtOnce(t *testing.T) {
 	for n := range 4 {
 		s.fails(n)
 	}
-	s.check(true, notCut)
-	s.pass(passTime - time.Millisecond)
+	s.check(true, doubtEnded)
+	s.pass(doubtCooldown - time.Millisecond)
 	if s.fails(1) || s.fails(2) || s.fails(3) {
 		t.Error("checks follow each other too fast")
 	}
@@ -270,7 +270,7 @@ func TestAHostThatHangsIsToBlame(t *testing.T) {
 		if !s.fails(1) {
 			t.Error("the only host that had worked is to blame before anybody has looked")
 		}
-		s.check(true, notCut)
+		s.check(true, doubtEnded)
 		if s.pass(30 * time.Second); s.fails(1) {
 			t.Error("a page that hangs is taken for an outage again and again")
 		}
@@ -279,12 +279,12 @@ func TestAHostThatHangsIsToBlame(t *testing.T) {
 	s.want(Up)
 	s.pass(30 * time.Second)
 	s.fails(1)
-	s.check(true, notCut)
+	s.check(true, doubtEnded)
 	s.pass(time.Minute) // and now the line goes
-	if s.o.Proven(s.miss(1, ByConnection), s.now.Add(-time.Second)) {
+	if s.o.HostAtFault(s.miss(1, LayerConnection), s.now.Add(-time.Second)) {
 		t.Error("the host is given up without a look at the line")
 	}
-	s.goesDown(CutOffNow)
+	s.goesDown(WentDown)
 }
 
 func TestNamesAreAWayOfTheirOwn(t *testing.T) {
@@ -292,19 +292,19 @@ func TestNamesAreAWayOfTheirOwn(t *testing.T) {
 	s.works(1, 2, 3)
 	s.pass(time.Minute)
 	fail := func(n int) bool {
-		return s.o.Failed(s.miss(n, ByName))
+		return s.o.Failed(s.miss(n, LayerDNS))
 	}
 	fail(1)
 	s.works(4) // its name is known from before
 	if fail(2); !fail(3) {
 		t.Error("no name is found any more, whoever answers")
 	}
-	s.check(true, notCut)
+	s.check(true, doubtEnded)
 	s.pass(time.Minute)
 	fail(1)
 	fail(2)
 	s.pass(time.Second)
-	s.o.Found(s.now)
+	s.o.Resolved(s.now)
 	s.pass(time.Second)
 	if fail(3) {
 		t.Error("a name was found in between")
@@ -317,20 +317,20 @@ func TestTheOnlySiteIsWaitedForAWhile(t *testing.T) {
 	if !s.fails(1) {
 		t.Fatal("nothing else could tell")
 	}
-	s.goesDown(CutOffNow)
+	s.goesDown(WentDown)
 	for s.now.Sub(s.o.Since) < siteWait-lastPause {
-		s.check(false, StillOff)
+		s.check(false, StillDown)
 	}
-	for ev := StillOff; ev == StillOff; {
+	for ev := StillDown; ev == StillDown; {
 		at, _ := s.o.Due()
 		s.now = at
 		c := s.o.Check()
-		if ev = s.o.Checked(s.now, &c, false, "refused"); ev != StillOff && ev != Resigned {
+		if ev = s.o.Checked(s.now, &c, false, "refused"); ev != StillDown && ev != SitesGone {
 			t.Fatalf("event %d", ev)
 		}
 	}
 	s.want(Up)
-	if s.fails(1) || !s.o.Proven(s.miss(1, ByConnection), s.now) {
+	if s.fails(1) || !s.o.HostAtFault(s.miss(1, LayerConnection), s.now) {
 		t.Error("now the host is to blame")
 	}
 }
@@ -341,13 +341,13 @@ func TestALimitEndsTheRun(t *testing.T) {
 	s.fails(1)
 	s.fails(2)
 	s.fails(3)
-	s.goesDown(CutOffNow)
+	s.goesDown(WentDown)
 	for s.now.Sub(s.o.Since) < 7*time.Second {
-		s.check(false, StillOff)
+		s.check(false, StillDown)
 	}
 	at, _ := s.o.Due()
 	s.now = at.Add(10 * time.Second)
-	s.check(false, TooLong)
+	s.check(false, OutageTooLong)
 }
 
 func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
@@ -355,15 +355,15 @@ func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
 	if !s.o.Failed(s.ownMiss(1)) {
 		t.Fatal("a proxy's failure is a host's fault")
 	}
-	s.goesDown(nothing)
+	s.goesDown(noEvent)
 	for range 100 {
 		at, _ := s.o.Due()
 		s.now = at
 		c := s.o.Check()
 		switch ev := s.o.Checked(s.now, &c, false, "refused"); {
-		case ev == NoProxy && s.now.Sub(s.o.Since) < 2*neverWait:
+		case ev == ProxyUnreachable && s.now.Sub(s.o.Since) < 2*proxyWait:
 			return
-		case ev != nothing:
+		case ev != noEvent:
 			t.Fatalf("event %d after %v", ev, s.now.Sub(s.o.Since))
 		}
 	}
@@ -374,14 +374,14 @@ func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
 func TestAProxyThatHasWorkedIsWaitedFor(t *testing.T) {
 	s := newLineStory(t, 0)
 	s.works(1)
-	s.o.Gone(1)
+	s.o.Forget(1)
 	s.o.Failed(s.ownMiss(1))
-	s.goesDown(CutOffNow)
-	for s.now.Sub(s.o.Since) < 10*neverWait {
-		s.check(false, StillOff)
+	s.goesDown(WentDown)
+	for s.now.Sub(s.o.Since) < 10*proxyWait {
+		s.check(false, StillDown)
 	}
 	s = newLineStory(t, 0)
 	s.o.Failed(s.ownMiss(1))
-	s.goesDown(nothing)
-	s.check(true, notCut)
+	s.goesDown(noEvent)
+	s.check(true, doubtEnded)
 }

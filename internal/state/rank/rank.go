@@ -40,9 +40,9 @@ type Order interface {
 	// Share is what a link on a page, which has out of them in all, is worth to the URL that it names. It is asked
 	// before Fetched is told of the page, for links that another node takes in by Give.
 	Share(page ID, out int) float32
-	// Give takes in links from elsewhere to a URL: the sum of what they are worth. It may be below 0: what
+	// AddExternal takes in links from elsewhere to a URL: the sum of what they are worth. It may be below 0: what
 	// was told before is worth less by now, or a URL comes from a node that has used up more than links gave it.
-	Give(to ID, worth float32)
+	AddExternal(to ID, worth float32)
 	// Worth is what all links to a URL are worth, as far as pages have not used it up: what its next node is to be
 	// given when its host moves there.
 	Worth(u ID) float32
@@ -66,8 +66,8 @@ type Iterative interface {
 	Pass(ctx context.Context, links Scan) error
 	// End ends the pass: importance is what it has found.
 	End()
-	// Before is the importance that a URL had before End. It may be asked until the next Begin.
-	Before(u ID) float64
+	// PreviousImportance is the importance that a URL had before End. It may be asked until the next Begin.
+	PreviousImportance(u ID) float64
 }
 
 // A Place is where a URL belongs among those that wait: the least goes first. None is below 0.

@@ -10,8 +10,8 @@ func (s *Summed) At(u ID) *float32 { return s.sums.At(u) }
 // Grow makes room.
 func (s *Summed) Grow(n int) { s.sums.Grow(n) }
 
-// Give adds what links from elsewhere are worth.
-func (s *Summed) Give(to ID, worth float32) { *s.At(to) += worth }
+// AddExternal adds what links from elsewhere are worth.
+func (s *Summed) AddExternal(to ID, worth float32) { *s.At(to) += worth }
 
 // Worth is the sum.
 func (s *Summed) Worth(u ID) float32 { return *s.At(u) }

@@ -8,11 +8,11 @@ import (
 
 // TestTold: what links are worth is told at first, and again when it makes the difference of a place.
 func TestTold(t *testing.T) {
-	told := NewTold(1)
+	told := NewReports(1)
 	told.Grow(1)
 	var said []float32
 	for links := float32(1); links <= 20; links++ {
-		if more := told.More(0, links); more != 0 {
+		if more := told.Delta(0, links); more != 0 {
 			said = append(said, more)
 			told.Add(0, more)
 		}
@@ -21,7 +21,7 @@ func TestTold(t *testing.T) {
 	if len(said) != len(want) || told.Worth(0) != 19 {
 		t.Errorf("%v were told, %v in all", said, told.Worth(0))
 	}
-	if less := told.More(0, 4); less != -15 {
+	if less := told.Delta(0, 4); less != -15 {
 		t.Errorf("of 4 after 19 %v", less)
 	}
 }
@@ -31,12 +31,12 @@ func TestToldAddsUp(t *testing.T) {
 	const seed = 3
 	t.Log("seed", seed)
 	dice := rand.New(rand.NewPCG(seed, 1))
-	told := NewTold(0.15)
+	told := NewReports(0.15)
 	told.Grow(1)
 	sum, worth := 0.0, float32(0.001)
 	for range 100_000 {
 		worth = max(1e-6, min(worth*float32(math.Exp(dice.NormFloat64()/10)), 1e6))
-		more := told.More(0, worth)
+		more := told.Delta(0, worth)
 		told.Add(0, more)
 		sum += float64(more)
 		if has := float64(told.Worth(0)); math.Abs(has-sum) > 0.005*(0.15+sum) {
@@ -51,15 +51,15 @@ func TestToldAddsUp(t *testing.T) {
 // TestWhatChangedMostIsToldAgain: as many URLs as there were links found for, and those first that changed most.
 func TestWhatChangedMostIsToldAgain(t *testing.T) {
 	const n = 1000
-	told := NewTold(1)
+	told := NewReports(1)
 	told.Grow(n + 1)
 	worth := func(u ID) float32 { return 10 + float32(u) }
 	choose := func() (places, chosen int) {
-		var c Census
+		var c Histogram
 		for u := range ID(n + 1) {
 			told.Count(&c, u, worth(u))
 		}
-		places = told.Choose(&c)
+		places = told.Threshold(&c)
 		for u := range ID(n) {
 			if told.Changed(u, worth(u), places) {
 				chosen++
@@ -76,12 +76,12 @@ func TestWhatChangedMostIsToldAgain(t *testing.T) {
 	if _, chosen := choose(); chosen != 0 {
 		t.Errorf("%d are told again before a link was found", chosen)
 	}
-	told.Found(800)
+	told.AddBudget(800)
 	if places, chosen := choose(); chosen > 200 || chosen < 50 || told.Changed(ID(n-chosen-1), worth(ID(n-chosen-1)),
 		places) {
 		t.Errorf("%d are told again for 800 links, of %d places", chosen, places)
 	}
-	told.Found(8000)
+	told.AddBudget(8000)
 	if places, chosen := choose(); chosen < 950 || places != 1 {
 		t.Errorf("%d are told again, of %d places", chosen, places)
 	}

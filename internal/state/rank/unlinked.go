@@ -12,8 +12,8 @@ func (Unlinked) Fetched(*Page) {}
 // Share is 0.
 func (Unlinked) Share(ID, int) float32 { return 0 }
 
-// Give does nothing.
-func (Unlinked) Give(ID, float32) {}
+// AddExternal does nothing.
+func (Unlinked) AddExternal(ID, float32) {}
 
 // Unit is 1.
 func (Unlinked) Unit() float32 { return 1 }

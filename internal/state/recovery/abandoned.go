@@ -10,54 +10,54 @@ import (
 
 // Abandoned is what counts of the abandoned queue's file.
 type abandoned struct {
-	file *statefile.Abandoned
+	file *statefile.AbandonedQueue
 	n    int // URLs
 	// URLs that left it, or else the frontier's checkpoint, until settle; nil where nothing is on it
-	left     map[string]int
-	off      map[string]bool // URLs of the file that left
-	offHosts map[string]bool // that were forgotten
+	removals     map[string]int
+	removedURLs  map[string]bool // URLs of the file that left
+	removedHosts map[string]bool // that were forgotten
 }
 
 // forget has what the file has of some hosts count no longer.
 func (a *abandoned) forget(hosts map[string]bool) {
-	if a.left == nil {
+	if a.removals == nil {
 		return
 	}
-	maps.DeleteFunc(a.left, func(url string, _ int) bool { return hosts[a.file.Slices.Of(url)] })
-	if a.offHosts == nil {
-		a.offHosts = map[string]bool{}
+	maps.DeleteFunc(a.removals, func(url string, _ int) bool { return hosts[a.file.Slices.Of(url)] })
+	if a.removedHosts == nil {
+		a.removedHosts = map[string]bool{}
 	}
-	maps.Copy(a.offHosts, hosts)
+	maps.Copy(a.removedHosts, hosts)
 }
 
-// settle finds out which URLs left the abandoned queue. The others left the frontier's checkpoint.
-func (a *abandoned) settle(f *frontier.Frontier) error {
-	if a.left == nil {
+// resolve finds out which URLs left the abandoned queue. The others left the frontier's checkpoint.
+func (a *abandoned) resolve(f *frontier.Frontier) error {
+	if a.removals == nil {
 		return nil
 	}
-	a.off = map[string]bool{}
-	err := a.file.Each(func(it item.Item) error {
-		if a.offHosts[a.file.Slices.Of(it.URL)] {
+	a.removedURLs = map[string]bool{}
+	err := a.file.EachEarlier(func(it item.Item) error {
+		if a.removedHosts[a.file.Slices.Of(it.URL)] {
 			return nil
 		}
-		switch a.left[it.URL] {
+		switch a.removals[it.URL] {
 		case 0:
 			a.n++
 			return nil
 		case 1:
-			delete(a.left, it.URL)
+			delete(a.removals, it.URL)
 		default:
-			a.left[it.URL]--
+			a.removals[it.URL]--
 		}
-		a.off[it.URL] = true
+		a.removedURLs[it.URL] = true
 		return nil
 	})
-	for url, n := range a.left {
+	for url, n := range a.removals {
 		for range n {
 			f.Suppress(url)
 		}
 	}
-	a.left = nil
+	a.removals = nil
 	return err
 }
 
@@ -65,8 +65,8 @@ func (a *abandoned) each(f func(it item.Item) error) error {
 	if a.n == 0 {
 		return nil
 	}
-	return a.file.Each(func(it item.Item) error {
-		if a.off[it.URL] || a.offHosts[a.file.Slices.Of(it.URL)] {
+	return a.file.EachEarlier(func(it item.Item) error {
+		if a.removedURLs[it.URL] || a.removedHosts[a.file.Slices.Of(it.URL)] {
 			return nil
 		}
 		return f(it)

@@ -76,14 +76,14 @@ func TestWhatIsLostIsFetchedAgain(t *testing.T) {
 		went.HostsForgotten([]string{"h2.test"})
 		j := &batches{all: [][]byte{found.Writer, done(200, 1, false, "kept", 0), done(200, 2, false, "gone", 1, 2),
 			done(0, 0, false, "gone", 3), done(200, 2, true, "kept", 4), done(200, 1, true, "kept", 5), went.Writer}}
-		lost := &Lost{Disk: vfs.OS, File: filepath.Join(dir, "again"), Safe: func(grown []store.Mark) bool {
+		lost := &LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"), Safe: func(grown []store.Mark) bool {
 			return !slices.ContainsFunc(grown, func(m store.Mark) bool { return m.Name == "gone" })
 		}}
 		s, err := RecoverFailed(t.Context(), j, Views{Seen: db, Digests: seen.NewRecent(), Frontier: f}, most, lost)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := s.Fold(t.Context())
+		h, err := s.BuildHolding(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +98,8 @@ func TestWhatIsLostIsFetchedAgain(t *testing.T) {
 		if want := []string{"h1.test", "h2.test", "h4.test", "h6.test", "h7.test"}; !slices.Equal(waits, want) {
 			t.Errorf("with %d bytes %v wait, want %v", most, waits, want)
 		}
-		if lost.Pages() != 3 || !h.Again["h2.test"] || h.Again["h0.test"] {
-			t.Errorf("with %d bytes %d pages are lost, at %v", most, lost.Pages(), h.Again)
+		if lost.Pages() != 3 || !h.RefetchHosts["h2.test"] || h.RefetchHosts["h0.test"] {
+			t.Errorf("with %d bytes %d pages are lost, at %v", most, lost.Pages(), h.RefetchHosts)
 		}
 		if err := lost.Close(); err != nil {
 			t.Error(err)
@@ -117,7 +117,7 @@ type fold struct {
 	at      journal.Position // of a checkpoint that is there
 	has     []item.Item      // what waits in it
 	known   bool             // and what is known, too
-	lost    *Lost
+	lost    *LostRecords
 	holding *transfer.Holding
 }
 
@@ -162,7 +162,7 @@ func (f *fold) fold(memory int64, noted int) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.lost = &Lost{Disk: vfs.OS, File: filepath.Join(dir, "again"), most: noted, Safe: func(grown []store.Mark) bool {
+	f.lost = &LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"), digestLimit: noted, Safe: func(grown []store.Mark) bool {
 		return !slices.ContainsFunc(grown, func(m store.Mark) bool { return m.Name == "gone" })
 	}}
 	v := Views{Seen: db, Digests: seen.NewRecent(), Frontier: queues}
@@ -175,14 +175,14 @@ func (f *fold) fold(memory int64, noted int) {
 	}
 	if f.known {
 		db.Freeze(uint64(f.at))
-		err = errors.Join(err, db.Settle(f.t.Context(), func([]seen.Decided) error { return nil }))
+		err = errors.Join(err, db.DecideAll(f.t.Context(), func([]seen.Decided) error { return nil }))
 	}
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	s, err := RecoverFailed(f.t.Context(), &batches{all: f.all}, v, memory, f.lost)
 	if err == nil {
-		f.holding, err = s.Fold(f.t.Context())
+		f.holding, err = s.BuildHolding(f.t.Context())
 	}
 	if err != nil {
 		f.t.Fatal(err)
@@ -220,8 +220,8 @@ func (f *fold) exported() (all []item.Item) {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		for i := range c.Waiting {
-			for _, it := range c.Waiting[i].Items {
+		for i := range c.Pending {
+			for _, it := range c.Pending[i].Items {
 				it.URL = string([]byte(it.URL))
 				all = append(all, it)
 			}
@@ -241,7 +241,7 @@ func TestWhatIsLostOfAHostThatWentIsFetchedAgain(t *testing.T) {
 		f.holding.Forget(func(host string, _ uint64) bool { return host == "h.test" })
 		var got []string
 		for _, it := range f.exported() {
-			got = append(got, fmt.Sprint(it.URL, " ", it.Again))
+			got = append(got, fmt.Sprint(it.URL, " ", it.Refetch))
 		}
 		slices.Sort(got)
 		if want := []string{"http://h.test/1 true", "http://i.test/1 false"}; !slices.Equal(got, want) {
@@ -276,7 +276,7 @@ func TestWhatIsLostOfARecrawlIsFetchedOnce(t *testing.T) {
 					test.again, test.lost)
 			}
 			for _, it := range all {
-				if !it.Again && memory == 0 {
+				if !it.Refetch && memory == 0 {
 					t.Errorf("%s, with %d bytes: what is known of it holds", name, memory)
 				}
 			}
@@ -289,13 +289,13 @@ func TestWhatIsLostOfARecrawlIsFetchedOnce(t *testing.T) {
 func TestWhatIsLostAndComesBackIsFetchedOnce(t *testing.T) {
 	const url = "http://h.test/"
 	it := item.FromSeed(url)
-	it.Again = true
+	it.Refetch = true
 	w, err := transfer.NewChunkWriter(time.Unix(2e9, 0), transfer.Sizes{Block: transfer.BlockBytes,
 		Chunk: transfer.ChunkBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Waiting("h.test", transfer.HostTiming{})
+	w.BeginPending("h.test", transfer.HostTiming{})
 	w.Item(&it)
 	chunk := entry.Encoder{}
 	chunk.Chunk(entry.Chunk{Transfer: member.Transfer{From: "b~1", Epoch: 3}, Seq: 1, Last: true, Data: string(w.Chunk())})
@@ -314,7 +314,7 @@ func TestWhatIsLostAndComesBackIsFetchedOnce(t *testing.T) {
 		f.all = append(f.all, went.Writer, chunk.Writer)
 		set(f)
 		f.fold(1<<20, 0)
-		if all := f.exported(); len(all) != 1 || !all[0].Again {
+		if all := f.exported(); len(all) != 1 || !all[0].Refetch {
 			t.Errorf("%s: there wait %+v", name, all)
 		}
 	}

@@ -24,8 +24,8 @@ type Rebuilt struct {
 	Marks    []store.Mark         // of all record files
 }
 
-// Room brings to the disk what the views have in memory, when that is much.
-func (r *Rebuilt) Room(ctx context.Context) error {
+// FlushIfFull brings to the disk what the views have in memory, when that is much.
+func (r *Rebuilt) FlushIfFull(ctx context.Context) error {
 	if !r.Seen.Full() && !r.Digests.Full() {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (r *Rebuilt) Write(ctx context.Context) error {
 	if err := r.merge(ctx); err != nil {
 		return err
 	}
-	text, err := json.Marshal(Note{Version: NoteVersion, Marks: r.Marks, Stats: r.Stats.Lasting(), Sums: r.Stats.Sums(),
+	text, err := json.Marshal(Note{Version: NoteVersion, Marks: r.Marks, Stats: r.Stats.DurableSnapshot(), Sums: r.Stats.Sums(),
 		Lists: r.Lists,
 		Told:  r.Told, Slices: NoteSlices(r.Frontier.Slices())})
 	if err != nil {

@@ -36,7 +36,7 @@ type State struct {
 	Stats      *stats.Counter
 
 	Views   Views
-	waiting map[string]item.Item // found since the checkpoint
+	pending map[string]item.Item // found since the checkpoint
 	Guessed map[string]bool      // of these, that nobody had decided when they were met
 	// URLs that are left out, but nobody had decided that when they were met, nor said why
 	Unexplained  map[string]entry.Candidate
@@ -57,18 +57,18 @@ type State struct {
 
 	Unsettled transfer.Unsettled // of hosts, from other nodes
 	abandoned abandoned
-	lost      *Lost // what a dead node had fetched and nobody has; nil: all records are taken to be there
+	lost      *LostRecords // what a dead node had fetched and nobody has; nil: all records are taken to be there
 }
 
 type replay struct {
 	*State
 	// the entry at hand is older than the checkpoint: only seen and the digests may lack it
-	behind  bool
-	marks   map[string]int64
-	foundAt map[string]bool // hosts at which something was found while transfers were under way; see keepFound
-	at      time.Time       // when the entries at hand were put
-	unpack  *transfer.ChunkReader
-	fault   error // why the entry at hand cannot be replayed
+	beforeCheckpoint bool
+	marks            map[string]int64
+	foundAt          map[string]bool // hosts at which something was found while transfers were under way; see keepFoundHosts
+	at               time.Time       // when the entries at hand were put
+	chunkReader      *transfer.ChunkReader
+	fault            error // why the entry at hand cannot be replayed
 }
 
 // Recover reads what the views do not have from the journal, into them.
@@ -77,11 +77,11 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 }
 
 // recoverBy calls after with the position behind each batch that is read.
-func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journal.Position) error) (*State, error) {
+func recoverBy(j journal.Journal, v Views, lost *LostRecords, after func(*State, journal.Position) error) (*State, error) {
 	if v.Abandoned != nil {
 		v.Abandoned.Slices = v.Frontier.Slices()
 	}
-	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, waiting: map[string]item.Item{},
+	s := &State{Stats: stats.New(), Views: v, Links: entry.Links{}, pending: map[string]item.Item{},
 		Guessed:     map[string]bool{},
 		Unexplained: map[string]entry.Candidate{}, ReportedURLs: map[string]bool{}, Tenures: Tenures{},
 		Cookies: cookies.NewJar(cookies.Config{}), lost: lost}
@@ -96,12 +96,12 @@ func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journa
 		return nil, err
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
-		to.behind = end <= at
+		to.beforeCheckpoint = end <= at
 		if end <= from { // which was not asked for; a log that is not cut short up to its checkpoint has some
 			if lost == nil {
 				return nil
 			}
-			return cmp.Or(lost.begin(batch), entry.Read(batch, records{entry.Nobody(), to}), to.fault)
+			return cmp.Or(lost.begin(batch), entry.Read(batch, lostReader{entry.NopReader(), to}), to.fault)
 		}
 		if err := cmp.Or(lost.begin(batch), entry.Read(batch, to), to.fault); err != nil {
 			return err
@@ -109,9 +109,9 @@ func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journa
 		return after(s, end)
 	})
 	to.Time(time.Time{})
-	to.keepFound()
+	to.keepFoundHosts()
 	if err == nil {
-		err = s.abandoned.settle(v.Frontier)
+		err = s.abandoned.resolve(v.Frontier)
 	}
 	if err != nil {
 		return nil, err
@@ -122,8 +122,8 @@ func recoverBy(j journal.Journal, v Views, lost *Lost, after func(*State, journa
 	return s, nil
 }
 
-// ErrState is a state whose parts are not of one crawl at one moment: files of it were lost, or copied while it ran.
-var ErrState = errors.New("the parts of the crawl's state do not fit together")
+// ErrInconsistent is a state whose parts are not of one crawl at one moment: files of it were lost, or copied while it ran.
+var ErrInconsistent = errors.New("the parts of the crawl's state do not fit together")
 
 // replayFrom is where the replay begins: at the least of the positions of what the journal is to be read into. What is
 // ahead of the journal's end knows of URLs that the journal does not, so that they would never be fetched.
@@ -132,7 +132,7 @@ func replayFrom(end, checkpoint journal.Position, v Views) (journal.Position, er
 		if at <= end {
 			return nil
 		}
-		return fmt.Errorf("%w: %s include the journal up to byte %d, but it ends at %d", ErrState, what, at, end)
+		return fmt.Errorf("%w: %s include the journal up to byte %d, but it ends at %d", ErrInconsistent, what, at, end)
 	}
 	from, err := checkpoint, ahead("the queues (state/frontier)", checkpoint)
 	if db, ok := v.Seen.(*seen.DB); ok {
@@ -192,7 +192,7 @@ func (s *replay) readNote(text []byte) (journal.Position, error) {
 		if s.Views.Abandoned == nil {
 			return 0, errors.New("the checkpoint wants what was given up")
 		}
-		s.abandoned.left = map[string]int{}
+		s.abandoned.removals = map[string]int{}
 	}
 	return n.Position, nil
 }
@@ -200,21 +200,21 @@ func (s *replay) readNote(text []byte) (journal.Position, error) {
 // EachAbandoned calls f with what is on the abandoned queue.
 func (s *State) EachAbandoned(f func(it item.Item) error) error { return s.abandoned.each(f) }
 
-// Waiting is the number of URLs that wait.
-func (s *State) Waiting() int { return len(s.waiting) + s.abandoned.n + s.Views.Frontier.Counts().URLs }
+// Pending is the number of URLs that wait.
+func (s *State) Pending() int { return len(s.pending) + s.abandoned.n + s.Views.Frontier.Counts().URLs }
 
 // Known is the number of URLs ever met within reach.
 func (s *State) Known() int { return int(s.Views.Seen.Len()) }
 
-// Away reports whether the host of a URL, or its slice, has gone to another node. What is still known of it is that
+// IsAway reports whether the host of a URL, or its slice, has gone to another node. What is still known of it is that
 // node's to say.
-func (s *State) Away(url string) bool {
+func (s *State) IsAway(url string) bool {
 	info, met := s.Views.Frontier.Host(s.slices().Of(url))
 	return met && info.Away
 }
 
-// GivenUp reports whether the host of a URL, or its slice, was given up since the URL was taken in.
-func (s *State) GivenUp(url string, tenure int) bool {
+// WasReleased reports whether the host of a URL, or its slice, was given up since the URL was taken in.
+func (s *State) WasReleased(url string, tenure int) bool {
 	return s.Tenures.Of(s.slices().Of(url)) > tenure
 }
 
@@ -222,15 +222,15 @@ func (s *State) slices() *item.Slices { return s.Views.Frontier.Slices() }
 
 func (s *State) sliceOf(it *item.Item) string { return s.slices().Of(it.URL) }
 
-// Fresh reports whether the crawl has not begun: it has no seeds.
-func (s *State) Fresh() bool {
-	length, _ := store.Find(s.Marks, statefile.ScopeSeedsName)
+// IsNew reports whether the crawl has not begun: it has no seeds.
+func (s *State) IsNew() bool {
+	length, _ := store.FindMark(s.Marks, statefile.ScopeSeedsName)
 	return length == 0
 }
 
-// CheckAge returns ErrOlder for a crawl that has begun without a file of its seeds.
-func (s *State) CheckAge() error {
-	if _, known := store.Find(s.Marks, statefile.ScopeSeedsName); !known && len(s.Marks) > 0 {
+// CheckVersion returns ErrOlder for a crawl that has begun without a file of its seeds.
+func (s *State) CheckVersion() error {
+	if _, known := store.FindMark(s.Marks, statefile.ScopeSeedsName); !known && len(s.Marks) > 0 {
 		return entry.ErrOlder
 	}
 	return nil
@@ -244,27 +244,27 @@ func (s *replay) Time(t time.Time) {
 }
 
 func (s *replay) Found(it item.Item) {
-	if s.isStrange(&it) {
+	if s.refuses(&it) {
 		return
 	}
-	s.know(it.URL, it.Depth, seen.Known)
+	s.insertKnown(it.URL, it.Depth, seen.Known)
 	delete(s.Unexplained, it.URL)
-	if s.behind {
+	if s.beforeCheckpoint {
 		s.dropGuess(it.URL) // it was decided: the frontier's checkpoint has it, or it is done
 		return
 	}
-	s.wait(it)
+	s.enqueue(it)
 }
 
 func (s *replay) Cookie(c cookies.Cookie) {
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.Cookies.Import(c)
 	}
 }
 
-// wait lets a URL wait that was found here.
-func (s *replay) wait(it item.Item) {
-	s.waiting[it.URL] = it
+// enqueue lets a URL wait that was found here.
+func (s *replay) enqueue(it item.Item) {
+	s.pending[it.URL] = it
 	delete(s.Guessed, it.URL)
 	if len(s.Unsettled.Coming) == 0 {
 		return
@@ -275,8 +275,8 @@ func (s *replay) wait(it item.Item) {
 	s.foundAt[s.sliceOf(&it)] = true
 }
 
-// keepFound keeps hosts of transfers under way at which something was found, as the engine does at once.
-func (s *replay) keepFound() {
+// keepFoundHosts keeps hosts of transfers under way at which something was found, as the engine does at once.
+func (s *replay) keepFoundHosts() {
 	if len(s.foundAt) > 0 {
 		s.Unsettled.Keep(slices.Sorted(maps.Keys(s.foundAt)))
 		s.foundAt = nil
@@ -286,7 +286,7 @@ func (s *replay) keepFound() {
 // dropGuess is told of a URL that was decided: it does not wait because it was not.
 func (s *State) dropGuess(url string) {
 	if s.Guessed[url] {
-		delete(s.waiting, url)
+		delete(s.pending, url)
 		delete(s.Guessed, url)
 	}
 }
@@ -296,47 +296,47 @@ func (s *State) dropGuess(url string) {
 func (s *replay) Undecided(payload string) {
 	d := entry.NewDecoder([]byte(payload))
 	c := d.Candidate()
-	if d.Bad || s.isStrange(&c.Item) {
+	if d.Bad || s.refuses(&c.Item) {
 		return // of an entry that is whole, it is whole
 	}
 	u := []seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: entry.StateFor(c.Verdict), Payload: []byte(payload)}}
 	switch news := s.Views.Seen.Offer(u, nil); {
-	case news[0] == seen.Later:
+	case news[0] == seen.Undecided:
 		s.UndecidedURLs = append(s.UndecidedURLs, c.Item.URL)
 	case news[0] == seen.Fresh && c.Rule != "":
 		s.Unexplained[c.Item.URL] = c
 	case news[0] == seen.Fresh: // no checkpoint of the frontier has it, as it was not decided
-		if _, shelved := s.waiting[c.Item.URL]; shelved {
+		if _, shelved := s.pending[c.Item.URL]; shelved {
 			return
 		}
-		s.waiting[c.Item.URL] = c.WithHop()
+		s.pending[c.Item.URL] = c.WithHop()
 		s.Guessed[c.Item.URL] = true
 	}
 }
 
-func (s *State) know(url string, depth int32, state seen.State) {
+func (s *State) insertKnown(url string, depth int32, state seen.State) {
 	s.Views.Seen.InsertKnown([]seen.URL{{URL: url, Depth: depth, State: state}})
 }
 
-// leave takes a URL out of what waits, in the frontier's checkpoint or behind it.
-func (s *replay) leave(url string) {
-	if s.behind {
+// dequeue takes a URL out of what waits, in the frontier's checkpoint or behind it.
+func (s *replay) dequeue(url string) {
+	if s.beforeCheckpoint {
 		s.dropGuess(url) // it was decided, and is done
 		return
 	}
-	if _, ok := s.waiting[url]; ok {
-		delete(s.waiting, url)
+	if _, ok := s.pending[url]; ok {
+		delete(s.pending, url)
 		return
 	}
-	if s.abandoned.left != nil {
-		s.abandoned.left[url]++
+	if s.abandoned.removals != nil {
+		s.abandoned.removals[url]++
 		return
 	}
 	s.Views.Frontier.Suppress(url)
 }
 
 func (s *replay) Done(v entry.Done) {
-	if s.mayLose(&v) {
+	if s.checkLost(&v) {
 		return
 	}
 	if v.Ref.ID != "" {
@@ -345,29 +345,29 @@ func (s *replay) Done(v entry.Done) {
 	if db, ok := s.Views.Seen.(*seen.DB); ok {
 		db.UpdateMeta(v.URL, v.Meta)
 	}
-	if s.leave(v.URL); !s.behind {
+	if s.dequeue(v.URL); !s.beforeCheckpoint {
 		s.Stats.Visited(v.Visit)
 	}
 }
 
 func (s *replay) Skip(k page.Skip) {
-	s.know(k.URL, int32(k.Depth), seen.Known)
+	s.insertKnown(k.URL, int32(k.Depth), seen.Known)
 	delete(s.Unexplained, k.URL)
-	s.leave(k.URL)
-	if !s.behind {
+	s.dequeue(k.URL)
+	if !s.beforeCheckpoint {
 		s.Stats.Skipped(k.Rule)
 	}
 }
 
 // Recrawl puts a URL that was visited back among those that wait.
 func (s *replay) Recrawl(queued time.Time, it item.Item) {
-	if s.isStrange(&it) {
+	if s.refuses(&it) {
 		return
 	}
 	s.Due(it.URL, seen.Meta{Queued: queued})
-	s.comesAnew(&it)
-	if !s.behind {
-		s.wait(it)
+	s.recordRequeued(&it)
+	if !s.beforeCheckpoint {
+		s.enqueue(it)
 	}
 }
 
@@ -379,10 +379,10 @@ func (s *replay) Due(url string, m seen.Meta) {
 
 // Reported keeps a URL waiting that was given up with its host.
 func (s *replay) Reported(url string) {
-	if it, ok := s.waiting[url]; ok {
-		it.Told = true
-		s.waiting[url] = it
-	} else if !s.behind {
+	if it, ok := s.pending[url]; ok {
+		it.Reported = true
+		s.pending[url] = it
+	} else if !s.beforeCheckpoint {
 		s.ReportedURLs[url] = true
 	}
 }
@@ -390,51 +390,51 @@ func (s *replay) Reported(url string) {
 // SkippedNew does not touch what waits: another link may have brought the URL in at the same time.
 func (s *replay) SkippedNew(k page.Skip) {
 	s.Deferred(k)
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.Stats.Skipped(k.Rule)
 	}
 }
 
-func (s *replay) SkippedWaiting(k page.Skip) {
-	s.leave(k.URL)
+func (s *replay) SkippedPending(k page.Skip) {
+	s.dequeue(k.URL)
 	s.SkippedNew(k)
 }
 
-func (s *replay) Nearer(url string, depth int32) { s.know(url, depth, seen.Known) }
+func (s *replay) Nearer(url string, depth int32) { s.insertKnown(url, depth, seen.Known) }
 
 func (s *replay) Counters(n stats.Sums) {
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.Stats.Restore(n)
 	}
 }
 
 func (s *replay) Deferred(k page.Skip) {
-	s.know(k.URL, int32(k.Depth), seen.Deferred)
+	s.insertKnown(k.URL, int32(k.Depth), seen.Deferred)
 	delete(s.Unexplained, k.URL)
 }
 
 func (s *replay) DeferredRead(upTo int64) {
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.DeferredUpTo = upTo
 	}
 }
 
 func (s *replay) Mark(m store.Mark) {
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.marks[m.Name] = m.Length
 	}
 }
 
 func (s *replay) OffHost(host string, n int64) {
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.Stats.OffHost(host, n)
 	}
 }
 
 // Queue is what was found since the checkpoint and waits, in an order that does not depend on chance.
 func (s *State) Queue() []item.Item {
-	all := make([]item.Item, 0, len(s.waiting))
-	for _, it := range s.waiting {
+	all := make([]item.Item, 0, len(s.pending))
+	for _, it := range s.pending {
 		all = append(all, it)
 	}
 	slices.SortFunc(all, func(a, b item.Item) int {
@@ -444,7 +444,7 @@ func (s *State) Queue() []item.Item {
 }
 
 func (s *replay) TransfersDone(all []member.Transfer) {
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.Unsettled.Went = append(s.Unsettled.Went, all...)
 	}
 }
@@ -454,36 +454,36 @@ func (s *State) Went() []member.Transfer { return slices.Clone(s.Unsettled.Went)
 
 // Outgoing is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
 func (s *replay) Outgoing(number uint64, link string) {
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.Links[number] = link
 	}
 }
 
 func (s *replay) Delivered(first, last uint64) {
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.Links.Delivered(first, last)
 	}
 }
 
 // SeedList replays how far a list was taken in.
 func (s *replay) SeedList(m entry.SeedListMark) {
-	if !s.behind {
-		s.SeedLists = entry.Marks(s.SeedLists, m)
+	if !s.beforeCheckpoint {
+		s.SeedLists = entry.UpdateMarks(s.SeedLists, m)
 	}
 }
 
-// isStrange reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
-func (s *replay) isStrange(it *item.Item) bool {
+// refuses reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
+func (s *replay) refuses(it *item.Item) bool {
 	if frontier.Belongs(it.Host(), it.URL) {
 		return false
 	}
-	if !s.behind {
+	if !s.beforeCheckpoint {
 		s.Refused++
 	}
 	return true
 }
 
-// Release lets go of what an engine has taken over: it is large, and the state may live on.
-func (s *State) Release() {
-	s.waiting, s.Guessed, s.Unexplained, s.UndecidedURLs, s.Links, s.abandoned = nil, nil, nil, nil, nil, abandoned{}
+// ReleaseMemory lets go of what an engine has taken over: it is large, and the state may live on.
+func (s *State) ReleaseMemory() {
+	s.pending, s.Guessed, s.Unexplained, s.UndecidedURLs, s.Links, s.abandoned = nil, nil, nil, nil, nil, abandoned{}
 }

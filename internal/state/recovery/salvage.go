@@ -12,10 +12,10 @@ import (
 // A Salvage is what the batches of a damaged journal, and the note of a checkpoint, say of URLs that may wait, and of
 // seeds.
 type Salvage struct {
-	Item  func(it item.Item) // a URL that was to be fetched
-	Root  func(it item.Item)
-	Lists []entry.SeedListMark // of seeds, as far as the last one that is readable says
-	Roots int64                // how long the file of roots was
+	Item             func(it item.Item) // a URL that was to be fetched
+	ScopeSeed        func(it item.Item)
+	Lists            []entry.SeedListMark // of seeds, as far as the last one that is readable says
+	ScopeSeedsLength int64                // how long the file of roots was
 }
 
 type salvaged struct {
@@ -24,7 +24,7 @@ type salvaged struct {
 }
 
 // Batch reads a batch of the journal.
-func (s *Salvage) Batch(batch []byte) { _ = entry.Read(batch, salvaged{s, entry.Nobody()}) } // what is behind an entry that nobody knows is lost
+func (s *Salvage) Batch(batch []byte) { _ = entry.Read(batch, salvaged{s, entry.NopReader()}) } // what is behind an entry that nobody knows is lost
 
 // Note reads the note of a checkpoint. It comes before the batches.
 func (s *Salvage) Note(text []byte) {
@@ -39,8 +39,8 @@ func (s *Salvage) Note(text []byte) {
 }
 
 func (s salvaged) Found(it item.Item) {
-	if it.Root {
-		s.Root(it)
+	if it.ScopeSeed {
+		s.ScopeSeed(it)
 	}
 	s.Item(it)
 }
@@ -56,7 +56,7 @@ func (s salvaged) Undecided(payload string) {
 
 func (s salvaged) Mark(m store.Mark) {
 	if m.Name == statefile.ScopeSeedsName {
-		s.Roots = max(s.Roots, m.Length)
+		s.ScopeSeedsLength = max(s.ScopeSeedsLength, m.Length)
 	}
 }
 
@@ -67,5 +67,5 @@ func (s salvaged) SeedList(m entry.SeedListMark) {
 			return
 		}
 	}
-	s.Lists = entry.Marks(s.Lists, m)
+	s.Lists = entry.UpdateMarks(s.Lists, m)
 }

@@ -18,21 +18,21 @@ func (t Tenures) Of(host string) int {
 	if len(t) == 0 {
 		return 0
 	}
-	return t[tenant(host)]
+	return t[hostKey(host)]
 }
 
 // End notes that a host is given away.
-func (t Tenures) End(host string) { t[tenant(host)]++ }
+func (t Tenures) End(host string) { t[hostKey(host)]++ }
 
-// tenant is a host's key. Of two hosts with one key what waits would be fetched twice.
-func tenant(host string) uint64 {
+// hostKey is a host's key. Of two hosts with one key what waits would be fetched twice.
+func hostKey(host string) uint64 {
 	sum := sha256.Sum256([]byte(host))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
 // Dispatched is Found for a URL whose host had been given away before.
 func (s *replay) Dispatched(tenure int, it item.Item) {
-	if s.isStrange(&it) {
+	if s.refuses(&it) {
 		return
 	}
 	s.Due(it.URL, seen.Meta{Tenure: tenure})
@@ -44,7 +44,7 @@ func (s *replay) Ended(url string) { s.Due(url, seen.Meta{Ended: true}) }
 
 // HostsReleased is told before HostsForgotten.
 func (s *replay) HostsReleased(hosts []string) {
-	if s.behind {
+	if s.beforeCheckpoint {
 		return
 	}
 	for _, host := range hosts {

@@ -10,7 +10,7 @@ import (
 type Seen interface {
 	Offer(urls []seen.URL, news []seen.News) []seen.News
 	InsertKnown(urls []seen.URL)
-	Look(url string) (seen.State, int32, error)
+	StateOf(url string) (seen.State, int32, error)
 	States(urls []string) ([]seen.State, error)
 	Len() int64
 }
@@ -26,6 +26,6 @@ type Views struct {
 	Seen      Seen
 	Digests   Digests
 	Frontier  *frontier.Frontier
-	Abandoned *statefile.Abandoned // for a crawl that goes on; nil for one that keeps nothing
-	Note      []byte               // that the frontier's checkpoint has; nil if it has none
+	Abandoned *statefile.AbandonedQueue // for a crawl that goes on; nil for one that keeps nothing
+	Note      []byte                    // that the frontier's checkpoint has; nil if it has none
 }

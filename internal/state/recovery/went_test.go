@@ -17,7 +17,7 @@ func TestWhatWentIsKnownUntilItIsSettled(t *testing.T) {
 		behind bool
 		want   []member.Transfer
 	}{{true, nil}, {false, []member.Transfer{one, two}}} {
-		s.behind = step.behind
+		s.beforeCheckpoint = step.behind
 		if err := entry.Read(enc.Writer, s); err != nil || !slices.Equal(s.Went(), step.want) {
 			t.Errorf("behind %v: %v (%v), want %v", step.behind, s.Went(), err, step.want)
 		}

@@ -4,33 +4,33 @@ import "time"
 
 // A clock counts minutes since the database was made.
 type clock struct {
-	now    func() time.Time
-	born   int64     // Unix seconds
-	unborn bool      // no manifest has it yet
-	past   time.Time // of what is replayed; zero: now
+	now        func() time.Time
+	created    int64     // Unix seconds
+	uncreated  bool      // no manifest has it yet
+	replayTime time.Time // of what is replayed; zero: now
 }
 
 // Replay sets the time at which URLs of a journal were met; a zero time is now. No other method may run meanwhile.
 func (c *clock) Replay(past time.Time) {
-	if c.past = past; c.unborn && !past.IsZero() {
-		c.born, c.unborn = min(c.born, past.Unix()), false
+	if c.replayTime = past; c.uncreated && !past.IsZero() {
+		c.created, c.uncreated = min(c.created, past.Unix()), false
 	}
 }
 
 func (c *clock) minutes() uint32 {
-	if !c.past.IsZero() {
-		return c.minute(c.past)
+	if !c.replayTime.IsZero() {
+		return c.minute(c.replayTime)
 	}
 	return c.minute(c.now())
 }
 
-func (c *clock) minute(t time.Time) uint32 { return uint32(max(t.Unix()-c.born, 0) / 60) }
+func (c *clock) minute(t time.Time) uint32 { return uint32(max(t.Unix()-c.created, 0) / 60) }
 
 func (c *clock) entry(url string, r record) (Entry, error) {
-	meta, ok := readMeta(r.meta, c.born)
+	meta, ok := readMeta(r.meta, c.created)
 	if !ok {
 		return Entry{}, damaged([]byte(url))
 	}
-	first := time.Unix(c.born+60*int64(r.first), 0).UTC()
+	first := time.Unix(c.created+60*int64(r.first), 0).UTC()
 	return Entry{URL: url, State: r.state, Depth: r.depth, First: first, Meta: meta}, nil
 }

@@ -41,7 +41,7 @@ func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
 	if cfg.Share < 1 {
 		cfg.Share = 32
 	}
-	tiers, err := tier.Open(disk, dir, tier.Config{Fold: fold, Ratio: cfg.Ratio, Rate: cfg.Rate})
+	tiers, err := tier.Open(disk, dir, tier.Config{Merge: mergeValues, Ratio: cfg.Ratio, Rate: cfg.Rate})
 	if err != nil {
 		return nil, fmt.Errorf("open URL database %s: %w", dir, err)
 	}
@@ -50,7 +50,7 @@ func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
 	if unborn {
 		m.Born = cfg.Now().Unix()
 	}
-	clock := clock{now: cfg.Now, born: m.Born, unborn: unborn}
+	clock := clock{now: cfg.Now, created: m.Born, uncreated: unborn}
 	r := &records{store: newStore(tiers, cfg.Memory), clock: clock, depths: cfg.Depths, known: m.Keys}
 	a := &arranger{parts: &r.parts}
 	return &DB{r, &offers{records: r}, &queries{r, a}, a, &merger{records: r, share: int64(cfg.Share)}}, nil

@@ -102,7 +102,7 @@ func (m *model) live() {
 				return
 			}
 		case k < 97:
-			if !m.merge(m.db.Settle) {
+			if !m.merge(m.db.DecideAll) {
 				return
 			}
 		default:
@@ -138,12 +138,12 @@ func (m *model) offered(u URL, got News) {
 	w, waits := m.active[u.URL]
 	l, late := m.late[u.URL]
 	switch want := m.judge(old, offered); {
-	case got == Later && waits:
+	case got == Undecided && waits:
 		if m.judge(w.best, offered) == Nothing {
 			m.t.Fatalf("%v is Later, which is no better than what waits", u)
 		}
 		m.active[u.URL] = waiting{w.before, offered, string(u.Payload)}
-	case got == Later:
+	case got == Undecided:
 		m.active[u.URL] = waiting{old, offered, string(u.Payload)}
 	case late && got == m.judge(l.before, offered): // a filter has changed its mind
 		l.before = better(l.before, offered)
@@ -314,10 +314,10 @@ func (m *model) apply(x any) {
 	}
 }
 
-// settle merges all there is and looks at everything.
+// decideWaiting merges all there is and looks at everything.
 func (m *model) settle() {
 	for range 3 {
-		if m.freeze(); !m.merge(m.db.Settle) {
+		if m.freeze(); !m.merge(m.db.DecideAll) {
 			m.t.Fatal("a healthy disk fails")
 		}
 	}
@@ -327,7 +327,7 @@ func (m *model) settle() {
 	}
 }
 
-// look looks at everything.
+// findOnDisk looks at everything.
 func (m *model) look() {
 	m.t.Helper()
 	m.scan("")

@@ -33,7 +33,7 @@ type Digests struct {
 
 // OpenDigests opens the index in dir, which it makes when there is none. Depths and Now of cfg say nothing here.
 func OpenDigests(disk vfs.FS, dir string, cfg Config) (*Digests, error) {
-	tiers, err := tier.Open(disk, dir, tier.Config{Fold: newest, Ratio: cfg.Ratio, Rate: cfg.Rate})
+	tiers, err := tier.Open(disk, dir, tier.Config{Merge: newest, Ratio: cfg.Ratio, Rate: cfg.Rate})
 	if err != nil {
 		return nil, fmt.Errorf("open index of digests %s: %w", dir, err)
 	}

@@ -110,11 +110,11 @@ func (r *record) join(older record) {
 	r.meta = joinMeta(r.meta, older.meta)
 }
 
-// nobody is what join starts from.
-func nobody() record { return record{first: ^uint32(0)} }
+// emptyRecord is what join starts from.
+func emptyRecord() record { return record{first: ^uint32(0)} }
 
-// fold is join for values on the disk. Checksums have made sure that they are what was written.
-func fold(newer, older []byte) []byte {
+// mergeValues is join for values on the disk. Checksums have made sure that they are what was written.
+func mergeValues(newer, older []byte) []byte {
 	a, okA := readRecord(newer)
 	b, okB := readRecord(older)
 	switch {

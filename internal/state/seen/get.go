@@ -25,7 +25,7 @@ func (q *queries) Get(url string) (Entry, bool, error) {
 		return Entry{}, false, err
 	}
 	e, err := q.entry(url, all)
-	return e, err == nil && all.first != nobody().first, err
+	return e, err == nil && all.first != emptyRecord().first, err
 }
 
 // joinDisk adds what the disk says of url, offers that are not decided yet included.
@@ -48,8 +48,8 @@ func (r *record) joinDisk(waiting, runs *tier.Finder, url string) error {
 	return nil
 }
 
-// Look is what a URL is, and the least depth at which it was met as that. It is Get for those who need no more.
-func (q *queries) Look(url string) (State, int32, error) {
+// StateOf is what a URL is, and the least depth at which it was met as that. It is Get for those who need no more.
+func (q *queries) StateOf(url string) (State, int32, error) {
 	e, _, err := q.Get(url)
 	return e.State, e.Depth, err
 }

@@ -23,7 +23,7 @@ func (q *queries) Hosts(prefix, after string, n int) ([]string, error) {
 	}
 	from := prefix
 	if after != "" {
-		from = max(from, behind(after))
+		from = max(from, afterHost(after))
 	}
 	first := firstHosts{n: n}
 	q.hostsInMemory(&first, prefix, from)
@@ -40,12 +40,12 @@ func (q *queries) Hosts(prefix, after string, n int) ([]string, error) {
 	return first.all, nil
 }
 
-// skipped is how many URLs of a host are gone through before it is worth looking for the end of all of them.
-const skipped = 64
+// skipAfter is how many URLs of a host are gone through before it is worth looking for the end of all of them.
+const skipAfter = 64
 
 // hostsOnDisk adds hosts from one on. It returns where to look for the next if there may be more.
 func hostsOnDisk(first *firstHosts, view *tier.View, scheme, prefix, from string) (next string, more bool, err error) {
-	found := run.Merge(fold, onDisk(view, scheme+from)...)
+	found := run.Merge(mergeValues, onDisk(view, scheme+from)...)
 	host, same := "", 0
 	for found.Next() {
 		rest, is := bytes.CutPrefix(found.Key(), []byte(scheme))
@@ -55,8 +55,8 @@ func hostsOnDisk(first *firstHosts, view *tier.View, scheme, prefix, from string
 		if now, _, _ := bytes.Cut(rest, []byte("/")); string(now) != host {
 			host, same = string(now), 0
 			first.add(host)
-		} else if same++; same == skipped {
-			return behind(host), true, nil
+		} else if same++; same == skipAfter {
+			return afterHost(host), true, nil
 		}
 	}
 	return "", false, found.Err()
@@ -80,7 +80,7 @@ func (q *queries) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, 
 		}
 		host := hostOf(string(rest))
 		first.add(host)
-		w.Skip([]byte(scheme + behind(host)))
+		w.Skip([]byte(scheme + afterHost(host)))
 	}
 }
 
@@ -99,7 +99,7 @@ func (f *firstHosts) add(rest string) {
 	}
 	f.all = slices.Insert(f.all, i, strings.Clone(host))
 	if f.all = f.all[:min(f.n, len(f.all))]; len(f.all) == f.n {
-		f.end = behind(f.all[f.n-1])
+		f.end = afterHost(f.all[f.n-1])
 	}
 }
 
@@ -120,5 +120,5 @@ func hostOf(rest string) string {
 	return host
 }
 
-// behind is what comes next after all URLs of a host.
-func behind(host string) string { return host + string(rune('/'+1)) }
+// afterHost is what comes next after all URLs of a host.
+func afterHost(host string) string { return host + string(rune('/'+1)) }

@@ -13,33 +13,33 @@ import (
 // A merger brings memory to the disk, and decides what waits there.
 type merger struct {
 	*records
-	share  int64
-	untold []Decided // in memory, and not accepted by the caller yet; guarded by busy
-	relies uint64    // the journal has what was decided up to here; guarded by busy
+	share       int64
+	undelivered []Decided // in memory, and not accepted by the caller yet; guarded by busy
+	relies      uint64    // the journal has what was decided up to here; guarded by busy
 }
 
 // Merge writes the frozen part to the disk in one pass, and makes it durable: Position becomes the frozen part's. URLs
 // that were Later are put aside there until they are many enough to decide, as Settle does. It can be retried.
 func (m *merger) Merge(ctx context.Context, decided func([]Decided) error) error {
-	return m.tend(ctx, decided, false)
+	return m.mergeAndDecide(ctx, decided, false)
 }
 
-// Settle is a Merge that decides all pending URLs: it calls decided with those that are news, in order, and drops them
+// DecideAll is a Merge that decides all pending URLs: it calls decided with those that are news, in order, and drops them
 // from the disk once that has succeeded. Only a new process gets them again, unless InsertKnown has entered them.
-func (m *merger) Settle(ctx context.Context, decided func([]Decided) error) error {
-	return m.tend(ctx, decided, true)
+func (m *merger) DecideAll(ctx context.Context, decided func([]Decided) error) error {
+	return m.mergeAndDecide(ctx, decided, true)
 }
 
-func (m *merger) tend(ctx context.Context, decided func([]Decided) error, all bool) error {
+func (m *merger) mergeAndDecide(ctx context.Context, decided func([]Decided) error, all bool) error {
 	m.busy.Lock()
 	defer m.busy.Unlock()
 	defer m.begin()()
-	err := m.hand(decided)
+	err := m.deliver(decided)
 	if err == nil {
 		err = m.write(ctx)
 	}
 	if st := m.tiers.View().Stats(); err == nil && (all || st.Waiting*m.share >= st.Entries) {
-		err = m.settle(ctx, decided)
+		err = m.decideWaiting(ctx, decided)
 	}
 	if err != nil {
 		return fmt.Errorf("merge the URL database: %w", err)
@@ -55,9 +55,9 @@ func (m *merger) write(ctx context.Context) error {
 	view := m.tiers.Pin()
 	items := m.sorted(t)
 	news := &joiner{walk: walk{ctx: ctx, table: t, items: items}, disk: view.Finder()}
-	late := &putAside{walk{ctx: ctx, table: t, items: items}}
+	late := &undecidedSource{walk{ctx: ctx, table: t, items: items}}
 	err := m.tiers.Add(ctx, news, late, func(to *tier.Manifest) {
-		to.Position, to.Born = pos, m.born
+		to.Position, to.Born = pos, m.created
 		to.Keys += news.counted + news.found
 	})
 	if err := errors.Join(err, view.Release()); err != nil {
@@ -132,7 +132,7 @@ func (j *joiner) count(flags uint8) {
 	if flags&uncounted == 0 {
 		return
 	}
-	old, err := look(j.disk, j.Key())
+	old, err := findOnDisk(j.disk, j.Key())
 	if j.err = err; old.state == Unknown {
 		j.found++
 	}
@@ -144,9 +144,9 @@ func load(t *mem.Table, ref mem.Ref) record {
 	return record{e, t.Word(ref, wordFirst), t.Kept(mem.Ref(t.Word(ref, wordMeta)))}
 }
 
-// look is what the disk says of a key. Its meta is not to be used.
-func look(disk *tier.Finder, key []byte) (record, error) {
-	old := nobody()
+// findOnDisk is what the disk says of a key. Its meta is not to be used.
+func findOnDisk(disk *tier.Finder, key []byte) (record, error) {
+	old := emptyRecord()
 	for value, err := range disk.Find(key) {
 		if err != nil {
 			return old, err

@@ -15,16 +15,16 @@ import (
 )
 
 var (
-	_ run.Source = (*putAside)(nil)
-	_ run.Source = bare{}
+	_ run.Source = (*undecidedSource)(nil)
+	_ run.Source = withoutPayload{}
 )
 
-// A putAside is what a frozen part does not know for certain, for a run that waits: the value of a URL is the length of
+// A undecidedSource is what a frozen part does not know for certain, for a run that waits: the value of a URL is the length of
 // its payload, the payload, and its record.
-type putAside struct{ walk }
+type undecidedSource struct{ walk }
 
 // Next goes to the next URL whose news was Later.
-func (p *putAside) Next() bool {
+func (p *undecidedSource) Next() bool {
 	for p.step() {
 		if p.table.Flags(p.ref)&pending != 0 {
 			r := load(p.table, p.ref)
@@ -50,9 +50,9 @@ func readLate(b []byte) (payload []byte, r record, ok bool) {
 }
 
 // A bare source gives waiting offers without their payload. What cannot be read comes as it is.
-type bare struct{ run.Source }
+type withoutPayload struct{ run.Source }
 
-func (b bare) Value() []byte {
+func (b withoutPayload) Value() []byte {
 	v := b.Source.Value()
 	if payload, _, ok := readLate(v); ok {
 		return v[bytesOf(payload):]
@@ -63,7 +63,7 @@ func (b bare) Value() []byte {
 // onDisk are sources of all that the disk has from a URL on.
 func onDisk(view *tier.View, from string) (all []run.Source) {
 	for _, s := range view.Waiting().Scan([]byte(from)) {
-		all = append(all, bare{s})
+		all = append(all, withoutPayload{s})
 	}
 	return append(all, view.Scan([]byte(from))...)
 }
@@ -85,7 +85,7 @@ func (m *merger) Late() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		view := m.tiers.Pin()
 		defer view.Release() //nolint:errcheck // what was read is right all the same
-		all := run.Merge(m.foldLate, view.Waiting().Scan(nil)...)
+		all := run.Merge(m.mergeOffers, view.Waiting().Scan(nil)...)
 		for all.Next() {
 			if !yield(string(all.Key()), nil) {
 				return
@@ -97,18 +97,18 @@ func (m *merger) Late() iter.Seq2[string, error] {
 	}
 }
 
-func (m *merger) settle(ctx context.Context, decided func([]Decided) error) error {
+func (m *merger) decideWaiting(ctx context.Context, decided func([]Decided) error) error {
 	view := m.tiers.Pin()
 	err := m.decide(ctx, view, decided)
 	if err == nil {
-		err = m.tiers.Settle(m.relies)
+		err = m.tiers.DropWaiting(m.relies)
 	}
 	return errors.Join(err, view.Release())
 }
 
 // decide joins the waiting offers with the disk, in order.
 func (m *merger) decide(ctx context.Context, view *tier.View, decided func([]Decided) error) error {
-	all, disk := run.Merge(m.foldLate, view.Waiting().Scan(nil)...), view.Finder()
+	all, disk := run.Merge(m.mergeOffers, view.Waiting().Scan(nil)...), view.Finder()
 	for n := 0; all.Next(); n++ {
 		if n%chunk == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -117,7 +117,7 @@ func (m *merger) decide(ctx context.Context, view *tier.View, decided func([]Dec
 		if !ok {
 			return damaged(all.Key())
 		}
-		old, err := look(disk, all.Key())
+		old, err := findOnDisk(disk, all.Key())
 		if err != nil {
 			return err
 		}
@@ -127,13 +127,13 @@ func (m *merger) decide(ctx context.Context, view *tier.View, decided func([]Dec
 		}
 		u.URL = string(all.Key())
 		m.resolve(&u, old.entry, r.first)
-		if len(m.untold) == chunk {
-			if err := m.hand(decided); err != nil {
+		if len(m.undelivered) == chunk {
+			if err := m.deliver(decided); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(all.Err(), m.hand(decided))
+	return errors.Join(all.Err(), m.deliver(decided))
 }
 
 // resolve enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on
@@ -160,19 +160,19 @@ func (m *merger) resolve(u *URL, disk entry, first uint32) {
 	}
 	m.enter(ref, u, flags, first)
 	u.Payload = bytes.Clone(u.Payload)
-	m.untold = append(m.untold, Decided{*u, news})
+	m.undelivered = append(m.undelivered, Decided{*u, news})
 }
 
-func (m *merger) hand(decided func([]Decided) error) error {
-	if len(m.untold) == 0 {
+func (m *merger) deliver(decided func([]Decided) error) error {
+	if len(m.undelivered) == 0 {
 		return nil
 	}
-	if err := decided(m.untold); err != nil {
+	if err := decided(m.undelivered); err != nil {
 		return err
 	}
-	m.untold = slices.Delete(m.untold, 0, len(m.untold))
+	m.undelivered = slices.Delete(m.undelivered, 0, len(m.undelivered))
 	return nil
 }
 
-// Rely says, while news is told to who has asked for it, up to which position the journal has that news for good.
-func (m *merger) Rely(at uint64) { m.relies = max(m.relies, at) }
+// SetRelies says, while news is told to who has asked for it, up to which position the journal has that news for good.
+func (m *merger) SetRelies(at uint64) { m.relies = max(m.relies, at) }

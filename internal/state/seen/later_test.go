@@ -42,7 +42,7 @@ func TestOfferWithMakesThePayloadsThatAreNeeded(t *testing.T) {
 		made = append(made, i)
 		return fmt.Append(nil, "payload ", i)
 	})
-	if want := []News{Fresh, Later, Nothing, Later, Nothing}; !slices.Equal(news, want) {
+	if want := []News{Fresh, Undecided, Nothing, Undecided, Nothing}; !slices.Equal(news, want) {
 		t.Errorf("news %v, want %v", news, want)
 	}
 	if !slices.Equal(made, []int{1, 3}) || string(offer[3].Payload) != "payload 3" {
@@ -58,7 +58,7 @@ func TestMergeAfterAFullDisk(t *testing.T) {
 	disk := vfstest.NewFaulty(vfs.OS)
 	db, urls := lateDB(t, disk, 5*chunk/2)
 	for i, news := range db.Offer(urls, nil) {
-		if news != Later {
+		if news != Undecided {
 			t.Fatalf("%s is %v, want Later", urls[i].URL, news)
 		}
 	}
@@ -201,7 +201,7 @@ func TestLateWaits(t *testing.T) {
 	if len(late) != 20 || late[7] != urls[7].URL {
 		t.Errorf("late: %v", late)
 	}
-	check(t, db.Settle(t.Context(), hear))
+	check(t, db.DecideAll(t.Context(), hear))
 	if told != 20 || db.Waiting() != 0 || db.Len() != 20 {
 		t.Errorf("%d told, %d wait, Len = %d", told, db.Waiting(), db.Len())
 	}
@@ -260,7 +260,7 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	<-done
 	db.Freeze(99)
-	check(t, db.Settle(t.Context(), func(all []Decided) error { told += len(all); return nil }))
+	check(t, db.DecideAll(t.Context(), func(all []Decided) error { told += len(all); return nil }))
 	if n := total(fresh) + told; n != 2000 || db.Len() != 2000 {
 		t.Errorf("%d were Fresh, Len = %d", n, db.Len())
 	}

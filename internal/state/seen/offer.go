@@ -33,7 +33,7 @@ func (o *offers) OfferWith(urls []URL, news []News, payload func(i int) []byte) 
 	for i := range urls {
 		u := &urls[i]
 		ref, n, flags := o.offer(u, o.searches[i].Ref, may[i])
-		if n == Later {
+		if n == Undecided {
 			u.Payload = payload(i)
 		}
 		if n != Nothing {
@@ -89,7 +89,7 @@ func (o *offers) offer(u *URL, at mem.Ref, may bool) (ref mem.Ref, news News, fl
 		flags = counted
 	}
 	if news != Nothing && flags&pending != 0 {
-		news = Later
+		news = Undecided
 	}
 	return ref, news, flags
 }
@@ -124,7 +124,7 @@ func (o *offers) Import(entries []Entry) {
 		if urls[i].State != Unknown {
 			o.insertKnown(&urls[i], may, first)
 		}
-		if meta = appendMeta(meta[:0], &entries[i].Meta, o.born); len(meta) > 0 {
+		if meta = appendMeta(meta[:0], &entries[i].Meta, o.created); len(meta) > 0 {
 			o.updateMeta(urls[i].URL, meta, first)
 		}
 	}
@@ -145,7 +145,7 @@ func (o *offers) Remembers(urls []URL, known []bool) []bool {
 // UpdateMeta adds what a visit has found. An ETag of more than 256 bytes is not kept.
 func (o *offers) UpdateMeta(url string, m Meta) {
 	var buf [maxETag + 128]byte
-	meta := appendMeta(buf[:0], &m, o.born)
+	meta := appendMeta(buf[:0], &m, o.created)
 	if len(meta) == 0 {
 		return
 	}

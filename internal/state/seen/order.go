@@ -22,7 +22,7 @@ func (a *arranger) Arrange(patience time.Duration) (behind int) {
 	var late <-chan time.Time
 	for _, t := range a.parts.pin() {
 		if a.behind(t) > mem.LongList {
-			done := a.arrangeBeside()
+			done := a.arrangeInBackground()
 			if late == nil {
 				late = time.After(patience)
 			}
@@ -42,7 +42,7 @@ func (a *arranger) Arrange(patience time.Duration) (behind int) {
 	return behind
 }
 
-// behind is how many records of a table are not in order yet.
+// afterHost is how many records of a table are not in order yet.
 func (a *arranger) behind(t *mem.Table) int {
 	a.parts.mu.Lock()
 	defer a.parts.mu.Unlock()
@@ -89,8 +89,8 @@ func (a *arranger) arrangeSome(t *mem.Table) {
 	t.KeepOrder(o)
 }
 
-// arrangeBeside begins to put in order what is in memory, unless that is being done. It takes half of one processor.
-func (a *arranger) arrangeBeside() (done chan struct{}) {
+// arrangeInBackground begins to put in order what is in memory, unless that is being done. It takes half of one processor.
+func (a *arranger) arrangeInBackground() (done chan struct{}) {
 	a.parts.mu.Lock()
 	defer a.parts.mu.Unlock()
 	if a.running != nil {
@@ -109,8 +109,8 @@ func (a *arranger) arrangeBeside() (done chan struct{}) {
 	return done
 }
 
-// longestPause is for how long at most is rested at once: what took long may have waited itself.
-const longestPause = 100 * time.Millisecond
+// maxPause is for how long at most is rested at once: what took long may have waited itself.
+const maxPause = 100 * time.Millisecond
 
 // arrangeMore puts some in order of the first table that lacks much; false if none does.
 func (a *arranger) arrangeMore() bool {
@@ -119,7 +119,7 @@ func (a *arranger) arrangeMore() bool {
 		if a.behind(t) > mem.LongList {
 			begin := time.Now()
 			a.arrangeSome(t)
-			time.Sleep(min(time.Since(begin), longestPause))
+			time.Sleep(min(time.Since(begin), maxPause))
 			return true
 		}
 	}

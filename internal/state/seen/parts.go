@@ -19,7 +19,7 @@ type parts struct {
 	pins           int           // who reads tables without the lock
 	position       uint64        // of frozen
 	full           int64         // bytes
-	frees          chan struct{} // closed by the next Freeze
+	freeze         chan struct{} // closed by the next Freeze
 	items          []mem.Item    // for sorting
 }
 
@@ -35,7 +35,7 @@ func (p *parts) Full() bool {
 func (p *parts) Room(ctx context.Context) error {
 	for {
 		p.mu.Lock()
-		full, frees := p.active.Bytes() >= p.full, p.frees
+		full, frees := p.active.Bytes() >= p.full, p.freeze
 		p.mu.Unlock()
 		if !full {
 			return ctx.Err()
@@ -56,8 +56,8 @@ func (p *parts) Freeze(pos uint64) bool {
 	if p.frozen != nil || p.merging {
 		return false
 	}
-	close(p.frees)
-	p.frees = make(chan struct{})
+	close(p.freeze)
+	p.freeze = make(chan struct{})
 	p.frozen, p.active, p.spare, p.position = p.active, p.spare, nil, pos
 	if p.active == nil {
 		p.active = mem.New()

@@ -57,7 +57,7 @@ func (r *records) judge(old entry, u *URL) News {
 // enter writes an offer into the active part, at ref if the URL is there; first is the minute in which it was made.
 func (r *records) enter(ref mem.Ref, u *URL, flags uint8, first uint32) {
 	t := r.active
-	ref = meet(t, ref, u.URL, first)
+	ref = findOrAdd(t, ref, u.URL, first)
 	if flags&counted != 0 && t.Flags(ref)&counted == 0 {
 		r.known++
 	}
@@ -68,8 +68,8 @@ func (r *records) enter(ref mem.Ref, u *URL, flags uint8, first uint32) {
 	}
 }
 
-// meet returns the record of url, which is ref if that is not 0, first met at a minute at the latest.
-func meet(t *mem.Table, ref mem.Ref, url string, first uint32) mem.Ref {
+// findOrAdd returns the record of url, which is ref if that is not 0, first met at a minute at the latest.
+func findOrAdd(t *mem.Table, ref mem.Ref, url string, first uint32) mem.Ref {
 	if ref == 0 {
 		ref = t.Add(url)
 	} else if first >= t.Word(ref, wordFirst) {
@@ -110,13 +110,13 @@ func (r *records) insertKnown(u *URL, may bool, now uint32) {
 // updateMeta adds meta that was found at a time, in minutes.
 func (r *records) updateMeta(url string, meta []byte, at uint32) {
 	t := r.active
-	ref := meet(t, t.Find(url), url, at)
+	ref := findOrAdd(t, t.Find(url), url, at)
 	meta = joinMeta(meta, t.Kept(mem.Ref(t.Word(ref, wordMeta))))
 	t.SetWord(ref, wordMeta, uint32(t.Keep(meta)))
 }
 
 func (r *records) find(url string) record {
-	all := nobody()
+	all := emptyRecord()
 	for _, t := range r.tables() {
 		if ref := t.Find(url); ref != 0 {
 			one := load(t, ref)
@@ -148,8 +148,8 @@ func (r *records) addMemory(url string, onDisk *record, merges int64) bool {
 	return same
 }
 
-// foldLate makes one waiting offer of two: the older, unless the newer is better.
-func (r *records) foldLate(newer, older []byte) []byte {
+// mergeOffers makes one waiting offer of two: the older, unless the newer is better.
+func (r *records) mergeOffers(newer, older []byte) []byte {
 	payload, a, okA := readLate(newer)
 	was, b, okB := readLate(older)
 	if !okA || !okB {

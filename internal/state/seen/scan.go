@@ -54,7 +54,7 @@ func (q *queries) scanFrom(s *scan, begin string) iter.Seq2[Entry, error] {
 func (q *queries) scanPage(s *scan, from string, size int, yield func(Entry, error) bool) (next string, more bool) {
 	sources, last, view := q.collect(s, from, size)
 	defer view.Release() //nolint:errcheck // what was read is right all the same
-	all := run.Merge(fold, append(sources, onDisk(view, from)...)...)
+	all := run.Merge(mergeValues, append(sources, onDisk(view, from)...)...)
 	for all.Next() {
 		if !bytes.HasPrefix(all.Key(), []byte(s.prefix)) {
 			return "", false
@@ -134,7 +134,7 @@ func (q *queries) next(t *mem.Table, prefix, from string, size int) *run.Pairs {
 // wanted copies the first records from a URL on that are wanted: a page of them. For who asks once it is not worth
 // while to have all in order. It holds the lock for one group of records at a time.
 func (q *queries) wanted(t *mem.Table, want func([]byte) bool, from string) *run.Pairs {
-	p := &least{}
+	p := &firstPairs{}
 	for i := range mem.Groups {
 		q.mu.Lock()
 		for ref := range t.Group(i) {
@@ -149,14 +149,14 @@ func (q *queries) wanted(t *mem.Table, want func([]byte) bool, from string) *run
 	return &p.Pairs
 }
 
-// least keeps the first pairs of all that it is given, as a heap with the last on top.
-type least struct{ run.Pairs }
+// firstPairs keeps the first pairs of all that it is given, as a heap with the last on top.
+type firstPairs struct{ run.Pairs }
 
-func (l *least) wants(key []byte) bool {
+func (l *firstPairs) wants(key []byte) bool {
 	return len(l.All) < scanPage || bytes.Compare(key, l.All[0].Key) < 0
 }
 
-func (l *least) add(p run.Pair) {
+func (l *firstPairs) add(p run.Pair) {
 	if len(l.All) < scanPage {
 		heap.Push(l, p)
 		return
@@ -165,8 +165,8 @@ func (l *least) add(p run.Pair) {
 	heap.Fix(l, 0)
 }
 
-func (l *least) Len() int           { return len(l.All) }
-func (l *least) Less(i, j int) bool { return bytes.Compare(l.All[i].Key, l.All[j].Key) > 0 }
-func (l *least) Swap(i, j int)      { l.All[i], l.All[j] = l.All[j], l.All[i] }
-func (l *least) Push(x any)         { l.All = append(l.All, x.(run.Pair)) }
-func (l *least) Pop() any           { panic("nobody takes") }
+func (l *firstPairs) Len() int           { return len(l.All) }
+func (l *firstPairs) Less(i, j int) bool { return bytes.Compare(l.All[i].Key, l.All[j].Key) > 0 }
+func (l *firstPairs) Swap(i, j int)      { l.All[i], l.All[j] = l.All[j], l.All[i] }
+func (l *firstPairs) Push(x any)         { l.All = append(l.All, x.(run.Pair)) }
+func (l *firstPairs) Pop() any           { panic("nobody takes") }

@@ -63,7 +63,7 @@ func TestScanHasWhatIsSettledMeanwhile(t *testing.T) {
 			got = append(got, e.URL)
 		}
 		if len(got) == 1 {
-			check(t, db.Settle(t.Context(), func(all []Decided) error { told += len(all); return nil }))
+			check(t, db.DecideAll(t.Context(), func(all []Decided) error { told += len(all); return nil }))
 		}
 	}
 	if told != len(late) || len(got) != n+len(late) || !slices.IsSorted(got) || len(slices.Compact(got)) != n+len(late) {
@@ -86,7 +86,7 @@ func TestPendingIsWhatAMergeDecides(t *testing.T) {
 	if _, waits, err := db.Pending(url); waits || err != nil {
 		t.Error("it waits before it was offered")
 	}
-	if news := db.Offer([]URL{{URL: url, State: Known, Payload: []byte("from here")}}, nil); news[0] != Later {
+	if news := db.Offer([]URL{{URL: url, State: Known, Payload: []byte("from here")}}, nil); news[0] != Undecided {
 		t.Fatalf("news %v", news[0])
 	}
 	for range 2 {

@@ -30,10 +30,10 @@ type News uint8
 
 // The news.
 const (
-	Nothing News = iota
-	Nearer       // known, but met at less depth than before
-	Fresh        // not known before, or only set aside
-	Later        // perhaps known: the next merge decides; a [Set] always knows
+	Nothing   News = iota
+	Nearer         // known, but met at less depth than before
+	Fresh          // not known before, or only set aside
+	Undecided      // perhaps known: the next merge decides; a [Set] always knows
 )
 
 type entry struct {
@@ -110,8 +110,8 @@ func (s *Set) States(urls []string) ([]State, error) {
 	return states, nil
 }
 
-// Look is Get for those who may have a [DB] in its place.
-func (s *Set) Look(url string) (State, int32, error) {
+// StateOf is Get for those who may have a [DB] in its place.
+func (s *Set) StateOf(url string) (State, int32, error) {
 	state, depth := s.Get(url)
 	return state, depth, nil
 }

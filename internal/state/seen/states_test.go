@@ -41,7 +41,7 @@ func TestStatesAreThoseOfLook(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, u := range urls {
-			want, _, err := db.Look(u)
+			want, _, err := db.StateOf(u)
 			if err != nil || states[i] != want {
 				t.Fatalf("%s: %v, looked up alone %v, %v", u, states[i], want, err)
 			}

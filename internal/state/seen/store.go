@@ -20,7 +20,7 @@ func newStore(tiers *tier.Set, memory int64) store {
 	if memory <= 0 {
 		memory = defaultMemory
 	}
-	return store{parts: parts{active: mem.New(), full: memory * 7 / 16, frees: make(chan struct{})}, tiers: tiers}
+	return store{parts: parts{active: mem.New(), full: memory * 7 / 16, freeze: make(chan struct{})}, tiers: tiers}
 }
 
 // Close closes the files. What is only in memory is not written: the journal has it.

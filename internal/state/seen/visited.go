@@ -48,13 +48,13 @@ func (p *diskPass) part() (more bool) {
 	view, merges := p.tiers.Pin(), p.merges
 	p.mu.Unlock()
 	defer view.Release() //nolint:errcheck // what was read is right all the same
-	all := run.Merge(fold, view.Scan([]byte(p.from))...)
+	all := run.Merge(mergeValues, view.Scan([]byte(p.from))...)
 	for all.Next() {
 		r, ok := readRecord(all.Value())
 		if ok && len(r.meta) == 0 {
 			continue
 		}
-		meta, sound := readMeta(r.meta, p.born)
+		meta, sound := readMeta(r.meta, p.created)
 		if !ok || !sound {
 			return p.fail(damaged(all.Key()))
 		}
@@ -93,7 +93,7 @@ func (q *queries) visitedIn(t *mem.Table, like func(*Meta) bool, yield func(Entr
 		urls = urls[:0]
 		q.mu.Lock()
 		for ref := range t.Group(i) {
-			meta, ok := readMeta(t.Kept(mem.Ref(t.Word(ref, wordMeta))), q.born)
+			meta, ok := readMeta(t.Kept(mem.Ref(t.Word(ref, wordMeta))), q.created)
 			if ok && !meta.Fetched.IsZero() && like(&meta) {
 				urls = append(urls, string(t.Key(ref)))
 			}

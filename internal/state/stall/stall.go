@@ -42,35 +42,35 @@ const After = time.Minute
 
 // A Snapshot is a crawl at one time.
 type Snapshot struct {
-	Quiet   time.Duration // since something was answered last, or the crawl began
-	URLs    int           // that wait
-	Active  int           // hosts with a request under way
-	Waiting int           // hosts whose time has not come, or that have no place
-	Backing int           // hosts that are left alone
-	Next    Next          // the host that may be asked first
-	HasNext bool
+	SinceAnswer time.Duration // since something was answered last, or the crawl began
+	URLs        int           // that wait
+	Active      int           // hosts with a request under way
+	Waiting     int           // hosts whose time has not come, or that have no place
+	BackingOff  int           // hosts that are left alone
+	Next        NextHost      // the host that may be asked first
+	HasNext     bool
 
 	Paused   bool
 	DiskFull bool
 	DiskFree uint64 // bytes, if it is full
-	DiskWant uint64 // bytes that it should have
+	DiskNeed uint64 // bytes that it should have
 
-	CutOff    bool
-	CutOffFor time.Duration
-	CutOffWhy string
+	Offline       bool
+	OfflineFor    time.Duration
+	OfflineReason string
 
-	Folder     string // the crawl's
-	OutboxFull bool
-	Scarce     int64            // attempts since then for which this machine had no socket
-	Failures   map[string]int64 // attempts since then that have failed, by kind ("dns", "timeout", ...)
-	Failure    string           // the last one in words
-	Rate       float64          // --max-rate
-	Timeout    time.Duration    // --timeout
-	Checking   bool             // a checkpoint is being written
+	Folder        string // the crawl's
+	OutboxFull    bool
+	NoSocket      int64            // attempts since then for which this machine had no socket
+	Failures      map[string]int64 // attempts since then that have failed, by kind ("dns", "timeout", ...)
+	Failure       string           // the last one in words
+	Rate          float64          // --max-rate
+	Timeout       time.Duration    // --timeout
+	Checkpointing bool             // a checkpoint is being written
 }
 
 // A Next is the host that may be asked first.
-type Next struct {
+type NextHost struct {
 	Host  string
 	In    time.Duration // until then; 0 or less: now
 	Why   string        // what it waits for, in a word or two
@@ -85,33 +85,33 @@ type Alarm struct {
 	For   time.Duration `json:"-"`  // that nothing was answered
 }
 
-// Judge says why nothing is fetched.
-func Judge(s *Snapshot) Alarm {
-	if s.URLs == 0 || s.Paused || s.Quiet < After {
+// Diagnose says why nothing is fetched.
+func Diagnose(s *Snapshot) Alarm {
+	if s.URLs == 0 || s.Paused || s.SinceAnswer < After {
 		return Alarm{}
 	}
-	a := judge(s)
-	a.For = s.Quiet
+	a := diagnose(s)
+	a.For = s.SinceAnswer
 	return a
 }
 
-func judge(s *Snapshot) Alarm {
+func diagnose(s *Snapshot) Alarm {
 	switch {
 	case s.DiskFull:
 		return Alarm{Kind: Disk, Words: fmt.Sprintf("the disk has %s left, and is to have %s", bytes(s.DiskFree),
-			bytes(s.DiskWant)), Do: "make room, or stop the crawl and go on with a lower --min-free-disk"}
-	case s.CutOff:
+			bytes(s.DiskNeed)), Do: "make room, or stop the crawl and go on with a lower --min-free-disk"}
+	case s.Offline:
 		return Alarm{Kind: Outage, Words: fmt.Sprintf("no host that worked has been reached for %s (%s)",
-			stats.Span(s.CutOffFor), s.CutOffWhy), Do: "check this machine's line; the crawl goes on by itself when it is " +
+			stats.Span(s.OfflineFor), s.OfflineReason), Do: "check this machine's line; the crawl goes on by itself when it is " +
 			"back, and ends after --outage-wait"}
 	case s.OutboxFull:
 		return Alarm{Kind: Outbox, Words: "the outbox is full: other nodes do not take the links that were found here",
 			Do: "kumo status says which nodes are not heard of: start them again, or wait until others have their hosts"}
-	case s.Scarce > 0 && s.Active == 0:
+	case s.NoSocket > 0 && s.Active == 0:
 		return Alarm{Kind: Sockets, Words: "this machine has no socket left for a connection",
 			Do: "raise ulimit -n, or go on with a lower --concurrency"}
 	}
-	kind, n, all := most(s.Failures)
+	kind, n, all := topFailure(s.Failures)
 	switch {
 	case kind == "dns" && 2*n > all:
 		return Alarm{Kind: DNS, Words: fmt.Sprintf("%s to look a name up %s failed since, and no other request was "+
@@ -126,24 +126,24 @@ func judge(s *Snapshot) Alarm {
 		return Alarm{Kind: Rate, Words: fmt.Sprintf("--max-rate lets a request go every %s",
 			stats.Span(time.Duration(float64(time.Second)/s.Rate))), Do: "go on with a higher --max-rate"}
 	}
-	if a := judgeHosts(s); a.Kind != None {
+	if a := diagnoseHosts(s); a.Kind != None {
 		return a
 	}
 	if all > 0 {
 		return Alarm{Kind: Failures, Words: fmt.Sprintf("%s failed since%s by %s (%s)",
 			stats.Count(all, "attempts")+stats.Either(all, " has", " have"), stats.Either(all, ",", ", most of them"), kind,
-			s.Failure), Do: s.hosts() + " lists what hosts wait for; kumo check links URL fetches one and tells what came"}
+			s.Failure), Do: s.hostsCommand() + " lists what hosts wait for; kumo check links URL fetches one and tells what came"}
 	}
 	words := "hosts may be asked, and nobody asks them: workers wait for memory or for the disk"
-	if s.Checking {
+	if s.Checkpointing {
 		words += ", where a checkpoint is being written"
 	}
 	return Alarm{Kind: Workers, Words: words, Do: "go on with more --memory or on a faster disk; --metrics " +
 		"localhost:9090 and /debug/pprof/goroutine?debug=1 say where workers wait"}
 }
 
-// hosts is the command that lists the crawl's hosts.
-func (s *Snapshot) hosts() string {
+// hostsCommand is the command that lists the crawl's hosts.
+func (s *Snapshot) hostsCommand() string {
 	folder := s.Folder
 	if strings.ContainsAny(folder, " \t'\"$&;()*?") {
 		folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
@@ -151,13 +151,13 @@ func (s *Snapshot) hosts() string {
 	return "kumo hosts -o " + cmp.Or(folder, "FOLDER")
 }
 
-// judgeHosts judges by what hosts wait for.
-func judgeHosts(s *Snapshot) Alarm {
+// diagnoseHosts judges by what hosts wait for.
+func diagnoseHosts(s *Snapshot) Alarm {
 	next := ""
 	if s.HasNext {
 		next = fmt.Sprintf("; the first is %s, in %s", s.Next.Host, stats.Span(max(s.Next.In, 0)))
 	}
-	hosts := s.Waiting + s.Backing
+	hosts := s.Waiting + s.BackingOff
 	switch {
 	case hosts == 0 && s.Active == 0:
 		return Alarm{Kind: Robots, Words: fmt.Sprintf("%s for a robots.txt that nobody brings",
@@ -165,24 +165,24 @@ func judgeHosts(s *Snapshot) Alarm {
 			Do: "wait two seconds more: what nothing would wake is given up, and listed in skipped.jsonl"}
 	case s.HasNext && s.Next.In <= 0:
 		return Alarm{}
-	case s.Backing > 0 && s.Backing >= s.Waiting:
+	case s.BackingOff > 0 && s.BackingOff >= s.Waiting:
 		return Alarm{Kind: Backoff,
-			Words: fmt.Sprintf("%s left alone after failures or at their wish%s", are(s.Backing, hosts), next),
-			Do:    "wait, or stop the crawl and go on with a lower --max-backoff; " + s.hosts() + " lists them"}
+			Words: fmt.Sprintf("%s left alone after failures or at their wish%s", hostsAre(s.BackingOff, hosts), next),
+			Do:    "wait, or stop the crawl and go on with a lower --max-backoff; " + s.hostsCommand() + " lists them"}
 	case s.HasNext && s.Next.Delay >= After/2:
-		return Alarm{Kind: Delay, Words: fmt.Sprintf("%s left, at one request every %s (%s)%s", are(hosts, 0),
+		return Alarm{Kind: Delay, Words: fmt.Sprintf("%s left, at one request every %s (%s)%s", hostsAre(hosts, 0),
 			stats.Span(s.Next.Delay), s.Next.Why, next),
 			Do: "wait, or go on with a lower --max-crawl-delay if the delay is robots.txt's, or a lower --delay if not"}
 	case s.HasNext && s.Next.In > After:
 		return Alarm{Kind: Delay, Words: fmt.Sprintf("%s for their time (%s)%s",
 			stats.Count(hosts, "hosts")+stats.Either(hosts, " waits", " wait"), s.Next.Why, next),
-			Do: "wait; " + s.hosts() + " says what each waits for"}
+			Do: "wait; " + s.hostsCommand() + " says what each waits for"}
 	}
 	return Alarm{}
 }
 
-// are says of so many hosts that they are: all, where there are several and no others.
-func are(n, all int) string {
+// hostsAre says of so many hosts that they are: all, where there are several and no others.
+func hostsAre(n, all int) string {
 	text := stats.Count(n, "hosts") + stats.Either(n, " is", " are")
 	if n == all && n > 1 {
 		return "all " + text
@@ -192,8 +192,8 @@ func are(n, all int) string {
 
 func bytes(n uint64) string { return stats.Bytes(int64(min(n, 1<<62))) }
 
-// most is the kind of failure that there were most of, how many of these, and how many of all.
-func most(failures map[string]int64) (kind string, n, all int64) {
+// topFailure is the kind of failure that there were most of, how many of these, and how many of all.
+func topFailure(failures map[string]int64) (kind string, n, all int64) {
 	kinds := slices.SortedFunc(maps.Keys(failures), func(a, b string) int {
 		return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(a, b))
 	})
@@ -207,7 +207,7 @@ func most(failures map[string]int64) (kind string, n, all int64) {
 }
 
 // A Watch remembers whether there is a stall. It is used by one goroutine.
-type Watch struct {
+type Monitor struct {
 	now Alarm
 }
 
@@ -221,9 +221,9 @@ const (
 	Ended
 )
 
-// Look says what there is to be said now, and whether that is news. A reason that changes and comes back is no news.
-func (w *Watch) Look(s *Snapshot) (Alarm, Change) {
-	a := Judge(s)
+// Update says what there is to be said now, and whether that is news. A reason that changes and comes back is no news.
+func (w *Monitor) Update(s *Snapshot) (Alarm, Change) {
+	a := Diagnose(s)
 	was := w.now
 	w.now = a
 	switch {

@@ -15,47 +15,47 @@ func TestJudge(t *testing.T) {
 		words string
 		do    string
 	}{
-		"it goes on":       {Snapshot{Quiet: 59 * time.Second, URLs: 5, DiskFull: true}, None, "", ""},
-		"nothing waits":    {Snapshot{Quiet: time.Hour, DiskFull: true}, None, "", ""},
-		"somebody's pause": {Snapshot{Quiet: time.Hour, URLs: 5, Paused: true, Waiting: 3}, None, "", ""},
-		"a full disk": {Snapshot{Quiet: quiet, URLs: 5, DiskFull: true, DiskFree: 4e8, DiskWant: 1e9, Active: 3}, Disk,
+		"it goes on":       {Snapshot{SinceAnswer: 59 * time.Second, URLs: 5, DiskFull: true}, None, "", ""},
+		"nothing waits":    {Snapshot{SinceAnswer: time.Hour, DiskFull: true}, None, "", ""},
+		"somebody's pause": {Snapshot{SinceAnswer: time.Hour, URLs: 5, Paused: true, Waiting: 3}, None, "", ""},
+		"a full disk": {Snapshot{SinceAnswer: quiet, URLs: 5, DiskFull: true, DiskFree: 4e8, DiskNeed: 1e9, Active: 3}, Disk,
 			"the disk has 400.0 MB left, and is to have 1.0 GB", "--min-free-disk"},
-		"an outage": {Snapshot{Quiet: quiet, URLs: 5, CutOff: true, CutOffFor: quiet, CutOffWhy: "no route", Waiting: 5},
+		"an outage": {Snapshot{SinceAnswer: quiet, URLs: 5, Offline: true, OfflineFor: quiet, OfflineReason: "no route", Waiting: 5},
 			Outage, "no host that worked has been reached for 2 min (no route)", "--outage-wait"},
-		"no names": {Snapshot{Quiet: quiet, URLs: 5, Backing: 5, Failures: failed("dns", 9), Failure: "no such host"}, DNS,
+		"no names": {Snapshot{SinceAnswer: quiet, URLs: 5, BackingOff: 5, Failures: failed("dns", 9), Failure: "no such host"}, DNS,
 			"9 attempts to look a name up have failed since", "--dns-server HOST:PORT"},
-		"no sockets": {Snapshot{Quiet: quiet, URLs: 5, Waiting: 5, Scarce: 3}, Sockets, "no socket left", "ulimit -n"},
-		"a full outbox": {Snapshot{Quiet: quiet, URLs: 5, Waiting: 5, OutboxFull: true}, Outbox, "other nodes",
+		"no sockets": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, NoSocket: 3}, Sockets, "no socket left", "ulimit -n"},
+		"a full outbox": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, OutboxFull: true}, Outbox, "other nodes",
 			"kumo status"},
-		"no answers": {Snapshot{Quiet: quiet, URLs: 5, Active: 2, Timeout: 30 * time.Second}, Slow,
+		"no answers": {Snapshot{SinceAnswer: quiet, URLs: 5, Active: 2, Timeout: 30 * time.Second}, Slow,
 			"2 requests are under way, and none was answered", "--timeout lower than 30 s"},
-		"a low rate": {Snapshot{Quiet: quiet, URLs: 5, Waiting: 5, Rate: 0.01, HasNext: true}, Rate,
+		"a low rate": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, Rate: 0.01, HasNext: true}, Rate,
 			"--max-rate lets a request go every 1.7 min", "a higher --max-rate"},
-		"all hosts back off": {Snapshot{Quiet: quiet, URLs: 5, Backing: 3, HasNext: true,
-			Next: Next{Host: "a.test", In: 10 * time.Minute, Why: "its wish"}}, Backoff,
+		"all hosts back off": {Snapshot{SinceAnswer: quiet, URLs: 5, BackingOff: 3, HasNext: true,
+			Next: NextHost{Host: "a.test", In: 10 * time.Minute, Why: "its wish"}}, Backoff,
 			"all 3 hosts are left alone after failures or at their wish; the first is a.test, in 10 min", "--max-backoff"},
-		"one host backs off": {Snapshot{Quiet: quiet, URLs: 5, Backing: 1, HasNext: true, Failures: failed("reset", 3),
-			Next: Next{Host: "a.test", In: 10 * time.Minute}}, Backoff, "1 host is left alone", "--max-backoff"},
-		"one host with a long Crawl-delay": {Snapshot{Quiet: quiet, URLs: 500, Waiting: 1, HasNext: true,
-			Next: Next{Host: "a.test", In: 3 * time.Minute, Why: "Crawl-delay", Delay: 5 * time.Minute}}, Delay,
+		"one host backs off": {Snapshot{SinceAnswer: quiet, URLs: 5, BackingOff: 1, HasNext: true, Failures: failed("reset", 3),
+			Next: NextHost{Host: "a.test", In: 10 * time.Minute}}, Backoff, "1 host is left alone", "--max-backoff"},
+		"one host with a long Crawl-delay": {Snapshot{SinceAnswer: quiet, URLs: 500, Waiting: 1, HasNext: true,
+			Next: NextHost{Host: "a.test", In: 3 * time.Minute, Why: "Crawl-delay", Delay: 5 * time.Minute}}, Delay,
 			"1 host is left, at one request every 5 min (Crawl-delay); the first is a.test, in 3 min", "--max-crawl-delay"},
-		"what robots.txt holds back": {Snapshot{Quiet: quiet, URLs: 7}, Robots, "7 URLs wait for a robots.txt",
+		"what robots.txt holds back": {Snapshot{SinceAnswer: quiet, URLs: 7}, Robots, "7 URLs wait for a robots.txt",
 			"skipped.jsonl"},
-		"workers that are stuck": {Snapshot{Quiet: quiet, URLs: 7, Waiting: 4, HasNext: true, Checking: true,
-			Next: Next{Host: "a.test"}}, Workers, "where a checkpoint is being written", "--memory"},
-		"all fails": {Snapshot{Quiet: quiet, URLs: 7, Waiting: 4, HasNext: true, Failures: failed("reset", 12),
-			Failure: "connection reset", Next: Next{Host: "a.test"}}, Failures,
+		"workers that are stuck": {Snapshot{SinceAnswer: quiet, URLs: 7, Waiting: 4, HasNext: true, Checkpointing: true,
+			Next: NextHost{Host: "a.test"}}, Workers, "where a checkpoint is being written", "--memory"},
+		"all fails": {Snapshot{SinceAnswer: quiet, URLs: 7, Waiting: 4, HasNext: true, Failures: failed("reset", 12),
+			Failure: "connection reset", Next: NextHost{Host: "a.test"}}, Failures,
 			"13 attempts have failed since, most of them by reset (connection reset)", "kumo hosts -o FOLDER"},
-		"one fails": {Snapshot{Quiet: quiet, URLs: 1, Waiting: 1, HasNext: true, Folder: "my crawl",
-			Next:     Next{Host: "a.test"},
+		"one fails": {Snapshot{SinceAnswer: quiet, URLs: 1, Waiting: 1, HasNext: true, Folder: "my crawl",
+			Next:     NextHost{Host: "a.test"},
 			Failures: map[string]int64{"reset": 1}, Failure: "connection reset"}, Failures,
 			"1 attempt has failed since, by reset (connection reset)", "kumo hosts -o 'my crawl' lists"},
 	} {
-		a := Judge(&c.s)
+		a := Diagnose(&c.s)
 		if a.Kind != c.kind || !strings.Contains(a.Words, c.words) || !strings.Contains(a.Do, c.do) {
 			t.Errorf("%s: %s, %q, %q; want %s, %q, %q", name, a.Kind, a.Words, a.Do, c.kind, c.words, c.do)
 		}
-		if (a.Kind == None) != (a.Do == "") || a.Kind != None && a.For != c.s.Quiet {
+		if (a.Kind == None) != (a.Do == "") || a.Kind != None && a.For != c.s.SinceAnswer {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
@@ -63,15 +63,15 @@ func TestJudge(t *testing.T) {
 
 // A stall is news once, and once again when it is over; another reason for it is none.
 func TestAWatchSaysWhatIsNew(t *testing.T) {
-	var w Watch
-	full := Snapshot{Quiet: time.Hour, URLs: 1, DiskFull: true}
-	waits := Snapshot{Quiet: time.Hour, URLs: 1, Backing: 1}
+	var w Monitor
+	full := Snapshot{SinceAnswer: time.Hour, URLs: 1, DiskFull: true}
+	waits := Snapshot{SinceAnswer: time.Hour, URLs: 1, BackingOff: 1}
 	for i, c := range []struct {
 		s    Snapshot
 		want Change
 	}{{Snapshot{URLs: 1}, Same}, {full, Began}, {full, Same}, {waits, Same}, {Snapshot{URLs: 1}, Ended},
 		{Snapshot{URLs: 1}, Same}, {waits, Began}} {
-		if _, got := w.Look(&c.s); got != c.want {
+		if _, got := w.Update(&c.s); got != c.want {
 			t.Errorf("look %d: %v, want %v", i, got, c.want)
 		}
 	}

@@ -17,18 +17,18 @@ import (
 // An Abandoned keeps on the disk what was given up with its origin, for the next run: a file a run. What counts of
 // it is what a checkpoint names; what was put there later, the frontier's part of that checkpoint or the journal's rest
 // has. A nil AbandonedQueue keeps nothing.
-type Abandoned struct {
+type AbandonedQueue struct {
 	Slices *item.Slices // that the crawl's hosts are cut into; set before it is used
 
 	disk vfs.FS
 	dir  string
 	last AbandonedMark // what the run began with
 
-	mu   sync.Mutex // guards below
-	log  *vfs.Log   // of this run; nil until something is put
-	now  AbandonedMark
-	err  error // what is missing in log is in no checkpoint that follows
-	tidy bool  // what earlier runs had is gone
+	mu         sync.Mutex // guards below
+	log        *vfs.Log   // of this run; nil until something is put
+	mark       AbandonedMark
+	err        error // what is missing in log is in no checkpoint that follows
+	oldRemoved bool  // what earlier runs had is gone
 }
 
 // An AbandonedMark is what a checkpoint names.
@@ -41,12 +41,12 @@ type AbandonedMark struct {
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // OpenAbandoned opens the abandoned queue of the crawl in dir.
-func OpenAbandoned(disk vfs.FS, dir string) *Abandoned {
-	return &Abandoned{disk: disk, dir: filepath.Join(dir, "state", "abandoned")}
+func OpenAbandoned(disk vfs.FS, dir string) *AbandonedQueue {
+	return &AbandonedQueue{disk: disk, dir: filepath.Join(dir, "state", "abandoned")}
 }
 
 // Close closes the file. What no checkpoint has is not kept.
-func (s *Abandoned) Close() error {
+func (s *AbandonedQueue) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.log == nil {
@@ -58,27 +58,27 @@ func (s *Abandoned) Close() error {
 }
 
 // Begin begins a run, behind what a checkpoint names.
-func (s *Abandoned) Begin(last AbandonedMark) {
-	s.last, s.now = last, AbandonedMark{Run: last.Run + 1}
+func (s *AbandonedQueue) Begin(last AbandonedMark) {
+	s.last, s.mark = last, AbandonedMark{Run: last.Run + 1}
 }
 
 // The kinds of frames in a file.
 const (
-	framedItem = 'i' // an item
-	framedVoid = 'v' // a host of which nothing counts that is before
+	frameItem      = 'i' // an item
+	frameTombstone = 'v' // a host of which nothing counts that is before
 )
 
 // Put keeps an item.
-func (s *Abandoned) Put(it *item.Item) error {
-	return s.append(item.AppendBody([]byte{framedItem}, "", it))
+func (s *AbandonedQueue) Put(it *item.Item) error {
+	return s.append(item.AppendBody([]byte{frameItem}, "", it))
 }
 
-// Void lets what was put of a host, or of a slice of one, so far count no longer.
-func (s *Abandoned) Void(host string) error {
-	return s.append(append([]byte{framedVoid}, host...))
+// RemoveHost lets what was put of a host, or of a slice of one, so far count no longer.
+func (s *AbandonedQueue) RemoveHost(host string) error {
+	return s.append(append([]byte{frameTombstone}, host...))
 }
 
-func (s *Abandoned) append(body []byte) error {
+func (s *AbandonedQueue) append(body []byte) error {
 	if s == nil {
 		return nil
 	}
@@ -91,23 +91,23 @@ func (s *Abandoned) append(body []byte) error {
 	if s.err == nil {
 		_, s.err = s.log.Append(frame)
 	}
-	s.now.Length += int64(len(frame))
-	s.now.Sum = crc32.Update(s.now.Sum, castagnoli, frame)
-	return s.failed()
+	s.mark.Length += int64(len(frame))
+	s.mark.Sum = crc32.Update(s.mark.Sum, castagnoli, frame)
+	return s.wrapErr()
 }
 
-func (s *Abandoned) create() (err error) {
+func (s *AbandonedQueue) create() (err error) {
 	if err = s.disk.MkdirAll(s.dir); err == nil {
-		s.log, err = vfs.OpenLog(s.disk, s.name(s.now.Run), 0)
+		s.log, err = vfs.OpenLog(s.disk, s.name(s.mark.Run), 0)
 	}
 	return err
 }
 
-func (s *Abandoned) name(run uint64) string {
+func (s *AbandonedQueue) name(run uint64) string {
 	return filepath.Join(s.dir, strconv.FormatUint(run, 10))
 }
 
-func (s *Abandoned) failed() error {
+func (s *AbandonedQueue) wrapErr() error {
 	if s.err == nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *Abandoned) failed() error {
 }
 
 // Mark makes durable what was put, and returns what a checkpoint of this moment is to name.
-func (s *Abandoned) Mark() (AbandonedMark, error) {
+func (s *AbandonedQueue) Mark() (AbandonedMark, error) {
 	to, err := s.flush()
 	if err != nil || to.Length == 0 {
 		return to, err
@@ -124,11 +124,11 @@ func (s *Abandoned) Mark() (AbandonedMark, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = errors.Join(s.err, err)
-	return to, s.failed()
+	return to, s.wrapErr()
 }
 
 // flush hands all to the operating system.
-func (s *Abandoned) flush() (AbandonedMark, error) {
+func (s *AbandonedQueue) flush() (AbandonedMark, error) {
 	if s == nil {
 		return AbandonedMark{}, nil
 	}
@@ -137,26 +137,26 @@ func (s *Abandoned) flush() (AbandonedMark, error) {
 	if s.log != nil && s.err == nil {
 		_, s.err = s.log.Mark()
 	}
-	return s.now, s.failed()
+	return s.mark, s.wrapErr()
 }
 
-// Settle removes what earlier runs had, when a checkpoint of this one is durable.
-func (s *Abandoned) Settle() error {
-	if s == nil || s.tidy {
+// RemoveOld removes what earlier runs had, when a checkpoint of this one is durable.
+func (s *AbandonedQueue) RemoveOld() error {
+	if s == nil || s.oldRemoved {
 		return nil
 	}
 	names, err := s.disk.List(s.dir)
 	for _, name := range names {
-		if name != filepath.Base(s.name(s.now.Run)) {
+		if name != filepath.Base(s.name(s.mark.Run)) {
 			err = errors.Join(err, s.disk.Remove(filepath.Join(s.dir, name)))
 		}
 	}
-	s.tidy = err == nil
+	s.oldRemoved = err == nil
 	return err
 }
 
-// Each calls f with what the run began with.
-func (s *Abandoned) Each(f func(it item.Item) error) error {
+// EachEarlier calls f with what the run began with.
+func (s *AbandonedQueue) EachEarlier(f func(it item.Item) error) error {
 	if s == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (s *Abandoned) Each(f func(it item.Item) error) error {
 }
 
 // Find looks for a URL among what this run has given up.
-func (s *Abandoned) Find(url string) (found *item.Item, err error) {
+func (s *AbandonedQueue) Find(url string) (found *item.Item, err error) {
 	to, err := s.flush()
 	if err != nil || s == nil {
 		return nil, err
@@ -180,8 +180,8 @@ func (s *Abandoned) Find(url string) (found *item.Item, err error) {
 
 var errAbandoned = errors.New("it is not as it was written")
 
-// Current calls f with what this run has given up.
-func (s *Abandoned) Current(f func(it item.Item) error) error {
+// EachCurrent calls f with what this run has given up.
+func (s *AbandonedQueue) EachCurrent(f func(it item.Item) error) error {
 	to, err := s.flush()
 	if err != nil || s == nil {
 		return err
@@ -190,10 +190,10 @@ func (s *Abandoned) Current(f func(it item.Item) error) error {
 }
 
 // read calls f with what a file has up to a mark, and that counts.
-func (s *Abandoned) read(to AbandonedMark, f func(it item.Item) error) error {
+func (s *AbandonedQueue) read(to AbandonedMark, f func(it item.Item) error) error {
 	void := map[string]int64{} // where hosts begin to count
 	err := s.frames(to, func(kind byte, body []byte, end int64) error {
-		if kind == framedVoid {
+		if kind == frameTombstone {
 			void[string(body)] = end
 		}
 		return nil
@@ -203,7 +203,7 @@ func (s *Abandoned) read(to AbandonedMark, f func(it item.Item) error) error {
 	}
 	var items item.Reader
 	return s.frames(to, func(kind byte, body []byte, end int64) error {
-		if kind != framedItem {
+		if kind != frameItem {
 			return nil
 		}
 		it, err := items.ReadBody(body, "")
@@ -215,7 +215,7 @@ func (s *Abandoned) read(to AbandonedMark, f func(it item.Item) error) error {
 }
 
 // frames calls f with all that is in a file up to a mark, and with the offset behind it.
-func (s *Abandoned) frames(to AbandonedMark, f func(kind byte, body []byte, end int64) error) error {
+func (s *AbandonedQueue) frames(to AbandonedMark, f func(kind byte, body []byte, end int64) error) error {
 	if to.Length == 0 {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 func someItem(i int) item.Item {
 	return item.Item{URL: fmt.Sprint("https://h.example/", i), From: "https://f.example/", Seed: "https://s.example/",
 		Path:  "LL",
-		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, Root: i%2 == 0, Told: true, Recrawl: i%3 == 0}
+		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, ScopeSeed: i%2 == 0, Reported: true, Recrawl: i%3 == 0}
 }
 
 // TestAbandonedQueue: what a mark names is there in the next run, with all that was known of it, and goes when that run
@@ -50,7 +50,7 @@ func TestAbandonedQueue(t *testing.T) {
 		got = append(got, it)
 		return nil
 	}
-	if err := s.Each(keep); err != nil || !slices.Equal(got, want) {
+	if err := s.EachEarlier(keep); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := s.Put(&late); err != nil {
@@ -59,10 +59,10 @@ func TestAbandonedQueue(t *testing.T) {
 	if it, err := s.Find(late.URL); err != nil || it == nil || *it != late {
 		t.Errorf("found %v, %v", it, err)
 	}
-	if err := s.Each(keep); err != nil {
+	if err := s.EachEarlier(keep); err != nil {
 		t.Errorf("before the mark: %v", err)
 	}
-	if _, err := s.Mark(); err != nil || s.Settle() != nil {
+	if _, err := s.Mark(); err != nil || s.RemoveOld() != nil {
 		t.Fatal(err)
 	}
 	if names, err := vfs.OS.List(filepath.Join(dir, "state", "abandoned")); err != nil ||

@@ -73,7 +73,7 @@ func (a *Deferred) Add(skips []page.Skip) error {
 		body.Writer = body.Writer[:0]
 		body.Skip(entry.SkipDeferred, &skips[i])
 		body.Int(skips[i].Time.UnixMicro())
-		body.Writer = seal(body.Writer)
+		body.Writer = appendChecksum(body.Writer)
 		all.Writer = append(binary.AppendUvarint(all.Writer, uint64(len(body.Writer))), body.Writer...)
 	}
 	return a.Append(0, all.Writer)
@@ -100,9 +100,9 @@ func ReadDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end 
 	}
 	var failed error // of who reads, not of the file
 	err = readFrames(src, func(body []byte, end int64) error {
-		body, whole := unseal(body)
+		body, whole := verifyChecksum(body)
 		if !whole {
-			return errSum
+			return errChecksum
 		}
 		d := entry.NewDecoder(body[1:])
 		s := d.Skip()
@@ -111,7 +111,7 @@ func ReadDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end 
 			return fmt.Errorf("%s is followed by %d bytes more", s.URL, len(d.Rest))
 		}
 		if d.Bad {
-			return d.Fault()
+			return d.Err()
 		}
 		failed = f(s, from+end)
 		return failed

@@ -35,15 +35,15 @@ func readFrames(src io.Reader, f func(body []byte, end int64) error) error {
 	}
 }
 
-var errSum = errors.New("an entry has another checksum")
+var errChecksum = errors.New("an entry has another checksum")
 
-// seal appends the checksum of an entry's body.
-func seal(body []byte) []byte {
+// appendChecksum appends the checksum of an entry's body.
+func appendChecksum(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))
 }
 
-// unseal returns a body that was sealed, which is not empty, and whether it is as it was.
-func unseal(sealed []byte) (body []byte, whole bool) {
+// verifyChecksum returns a body that was sealed, which is not empty, and whether it is as it was.
+func verifyChecksum(sealed []byte) (body []byte, whole bool) {
 	n := len(sealed) - crc32.Size
 	if n < 1 {
 		return nil, false

@@ -68,11 +68,11 @@ func (r *ScopeSeeds) Add(b SeedEntry) error {
 	var body entry.Encoder
 	body.Flags(b.Seed, b.Redirect)
 	body.Writer = append(body.Writer, b.URL...)
-	body.Writer = seal(body.Writer)
+	body.Writer = appendChecksum(body.Writer)
 	return r.Append(0, append(binary.AppendUvarint(nil, uint64(len(body.Writer))), body.Writer...))
 }
 
-// Each calls f with all of them so far.
+// EachEarlier calls f with all of them so far.
 func (r *ScopeSeeds) Each(f func(SeedEntry) error) error {
 	if r == nil {
 		return nil
@@ -115,7 +115,7 @@ func ReadScopeSeeds(disk vfs.FS, name string, length int64, f func(SeedEntry) er
 
 // parseSeed reads the body of an entry.
 func parseSeed(body []byte) (SeedEntry, error) {
-	body, whole := unseal(body)
+	body, whole := verifyChecksum(body)
 	if !whole {
 		return SeedEntry{}, ErrScopeSeeds
 	}

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Find returns the length that marks give for the file called name, and whether they name it at all.
-func Find(marks []Mark, name string) (length int64, ok bool) {
+// FindMark returns the length that marks give for the file called name, and whether they name it at all.
+func FindMark(marks []Mark, name string) (length int64, ok bool) {
 	for _, m := range marks {
 		if m.Name == name {
 			return m.Length, true
@@ -35,7 +35,7 @@ func OpenLogs(disk vfs.FS, dir string, marks []Mark, names ...string) (*Logs, er
 	}
 	l := &Logs{}
 	for _, name := range names {
-		length, _ := Find(marks, name)
+		length, _ := FindMark(marks, name)
 		log, err := vfs.OpenLog(disk, filepath.Join(dir, name), length)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening %s: %w", name, err), l.Close())
@@ -77,8 +77,8 @@ func (l *Logs) Sync() error {
 	return nil
 }
 
-// Settle is Store's; these files have their names already.
-func (l *Logs) Settle() error { return nil }
+// Finalize is Store's; these files have their names already.
+func (l *Logs) Finalize() error { return nil }
 
 // Close is Store's.
 func (l *Logs) Close() error {

@@ -29,8 +29,8 @@ type Store interface {
 	Mark() ([]Mark, error)
 	// Sync makes durable what was there at the last Mark. Puts may go on meanwhile.
 	Sync() error
-	// Settle is called once the last Mark's lengths are journalled: files that are full may now get their final name.
-	Settle() error
+	// Finalize is called once the last Mark's lengths are journalled: files that are full may now get their final name.
+	Finalize() error
 	// Close gives every file its final form. It is called after a last Mark, Sync and Settle; what was put since then is
 	// not kept, so that files and journal agree when these fail.
 	Close() error

@@ -13,9 +13,9 @@ type arrivals struct {
 
 	mu sync.Mutex // guards what follows
 	// changes within the ledger's gate, and with Endpoint.one held, but for hosts that become kept
-	Unsettled Unsettled
-	came      map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
-	finds     int                                 // how often hosts have become kept since they came
+	Unsettled       Unsettled
+	hostsByTransfer map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
+	keptVersion     int                                 // how often hosts have become kept since they came
 }
 
 // Arrived are the transfers that came whole since an epoch was settled.
@@ -39,7 +39,7 @@ func (a *arrivals) NoteUnsettled() *Unsettled {
 	if len(a.Unsettled.Coming)+len(a.Unsettled.Whole)+len(a.Unsettled.Went) == 0 {
 		return nil
 	}
-	all := a.Unsettled.Copy()
+	all := a.Unsettled.Clone()
 	return &all
 }
 
@@ -52,13 +52,13 @@ func (a *arrivals) expects(t member.Transfer, seq uint64) (bool, error) {
 func (a *arrivals) keeps(t member.Transfer, more []string) (all []string, finds int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.Unsettled.Keeps(t, more), a.finds
+	return a.Unsettled.KeptHosts(t, more), a.keptVersion
 }
 
-func (a *arrivals) leaving(t member.Transfer) []string {
+func (a *arrivals) droppedHosts(t member.Transfer) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.Unsettled.Leaving(t)
+	return a.Unsettled.DroppedHosts(t)
 }
 
 // without are the transfers under way without some hosts, but for those that are kept, and up to which find.
@@ -66,17 +66,17 @@ func (a *arrivals) without(hosts []string) (gone []string, coming []Incoming, fi
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	gone = a.Unsettled.notKept(hosts)
-	return gone, a.Unsettled.Without(gone), a.finds
+	return gone, a.Unsettled.Without(gone), a.keptVersion
 }
 
 // hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are
 // kept. mu is held.
 func (a *arrivals) hostsOf(t member.Transfer) map[uint64]bool {
-	if all := a.came[t]; all != nil {
+	if all := a.hostsByTransfer[t]; all != nil {
 		return all
 	}
 	all := map[uint64]bool{}
-	a.came[t] = all
+	a.hostsByTransfer[t] = all
 	if i := a.Unsettled.find(t); i >= 0 {
 		for host := range a.Unsettled.Coming[i].each {
 			all[a.hash(host)] = false
@@ -89,7 +89,7 @@ func (a *arrivals) hostsOf(t member.Transfer) map[uint64]bool {
 }
 
 // meet notes for good which hosts have come with a transfer, and whether they are kept.
-func (a *arrivals) meet(t member.Transfer, p *Chunk, kept []string) {
+func (a *arrivals) recordHosts(t member.Transfer, p *Chunk, kept []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	came := a.hostsOf(t)
@@ -101,13 +101,13 @@ func (a *arrivals) meet(t member.Transfer, p *Chunk, kept []string) {
 	})
 }
 
-// mayGo reports whether a host has come with a transfer under way, and goes if that is dropped. mu is held.
-func (a *arrivals) mayGo(host string) bool {
-	if len(a.came) == 0 {
+// wouldBeDropped reports whether a host has come with a transfer under way, and goes if that is dropped. mu is held.
+func (a *arrivals) wouldBeDropped(host string) bool {
+	if len(a.hostsByTransfer) == 0 {
 		return false
 	}
 	k := a.hash(host)
-	for _, came := range a.came {
+	for _, came := range a.hostsByTransfer {
 		if keeps, met := came[k]; met && !keeps {
 			return true
 		}
@@ -115,13 +115,13 @@ func (a *arrivals) mayGo(host string) bool {
 	return false
 }
 
-// nowKept says of hosts that came with transfers under way that they are kept from now on, or not any more. mu is held.
-func (a *arrivals) nowKept(hosts []string, keeps bool, all ...member.Transfer) {
+// setKept says of hosts that came with transfers under way that they are kept from now on, or not any more. mu is held.
+func (a *arrivals) setKept(hosts []string, keeps bool, all ...member.Transfer) {
 	for _, t := range all {
 		for _, host := range hosts {
 			k := a.hash(host)
-			if _, met := a.came[t][k]; met {
-				a.came[t][k] = keeps
+			if _, met := a.hostsByTransfer[t][k]; met {
+				a.hostsByTransfer[t][k] = keeps
 			}
 		}
 	}

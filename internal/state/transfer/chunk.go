@@ -22,17 +22,17 @@ import (
 // them, or an origin's known URLs in order, each without what it shares with the one before. With slices, pending URLs
 // come by slice, and known ones still by origin.
 const (
-	chunkVersion = 2
-	ChunkBytes   = 256 << 10 // that a chunk has at most, unless one URL alone is to blame
-	BlockBytes   = 64 << 10  // from which a block ends, before it is compressed
-	chunkWeight  = 8 << 20   // of what a chunk may unfold to; about twice as much is still read
-	maxBlock     = 1 << 20   // bytes: more is refused
-	maxHost      = 512       // bytes of a host's name with its port
+	chunkVersion   = 2
+	ChunkBytes     = 256 << 10 // that a chunk has at most, unless one URL alone is to blame
+	BlockBytes     = 64 << 10  // from which a block ends, before it is compressed
+	maxChunkMemory = 8 << 20   // of what a chunk may unfold to; about twice as much is still read
+	maxBlock       = 1 << 20   // bytes: more is refused
+	maxHost        = 512       // bytes of a host's name with its port
 )
 
 // The kinds of groups.
 const (
-	groupWaiting = 'w' // a host, its times, and URLs that wait there
+	groupPending = 'w' // a host, its times, and URLs that wait there
 	groupRanked  = 'r' // the same, each URL with what links are worth to it behind it, a float of 4 bytes
 	groupKnown   = 'k' // an origin, its host's times, and URLs that are known
 	groupCookies = 'c' // a host, its times, and cookies that go there
@@ -42,7 +42,7 @@ const (
 var ErrChunk = errors.New("this is no chunk that this version of kumo understands")
 
 // A HostTiming is what a host owes: the delay it asks for, and how long it is to be left alone yet.
-type HostTiming struct{ Asked, Wait time.Duration }
+type HostTiming struct{ RequestedDelay, Wait time.Duration }
 
 // Sizes are of a block before it is compressed, and of a chunk.
 type Sizes struct{ Block, Chunk int } // bytes, at the most
@@ -52,16 +52,16 @@ type ChunkWriter struct {
 	Sizes
 	zip    *zstd.Encoder
 	Now    time.Time
-	out    []byte        // blocks that are done
+	blocks []byte        // blocks that are done
 	block  entry.Encoder // the one at hand
 	weight int           // of all
 
-	group  []byte                   // its beginning: kind and name
-	host   string                   // of waiting URLs
-	worth  func(url string) float32 // nil: nothing is said
-	count  int                      // its URLs
-	urls   entry.Encoder
-	before string // the last known URL, by what is behind its origin
+	group     []byte                   // its beginning: kind and name
+	host      string                   // of waiting URLs
+	worth     func(url string) float32 // nil: nothing is said
+	count     int                      // its URLs
+	urls      entry.Encoder
+	lastKnown string // the last known URL, by what is behind its origin
 }
 
 // NewChunkWriter makes a writer of chunks as they are at a moment.
@@ -70,13 +70,15 @@ func NewChunkWriter(now time.Time, s Sizes) (*ChunkWriter, error) {
 	return &ChunkWriter{Sizes: s, zip: zip, Now: now}, err
 }
 
-func (p *ChunkWriter) size() int { return len(p.out) + len(p.block.Writer) + len(p.urls.Writer) + 1024 }
+func (p *ChunkWriter) size() int {
+	return len(p.blocks) + len(p.block.Writer) + len(p.urls.Writer) + 1024
+}
 
 func (p *ChunkWriter) empty() bool { return p.weight == 0 }
 
 // Waiting begins a group of waiting URLs.
-func (p *ChunkWriter) Waiting(host string, c HostTiming) {
-	kind := byte(groupWaiting)
+func (p *ChunkWriter) BeginPending(host string, c HostTiming) {
+	kind := byte(groupPending)
 	if p.worth != nil {
 		kind = groupRanked
 	}
@@ -84,10 +86,10 @@ func (p *ChunkWriter) Waiting(host string, c HostTiming) {
 	p.host = host
 }
 
-// Known begins a group of known URLs.
-func (p *ChunkWriter) Known(origin string, c HostTiming) {
+// BeginKnown begins a group of known URLs.
+func (p *ChunkWriter) BeginKnown(origin string, c HostTiming) {
 	p.begin(groupKnown, origin, c)
-	p.before = "/"
+	p.lastKnown = "/"
 }
 
 // Cookies adds the cookies of a host.
@@ -105,7 +107,7 @@ func (p *ChunkWriter) begin(kind byte, name string, c HostTiming) {
 	enc := entry.Encoder{Writer: p.group[:0]}
 	enc.Byte(kind)
 	enc.String(name)
-	enc.Int(int64(c.Asked / time.Millisecond))
+	enc.Int(int64(c.RequestedDelay / time.Millisecond))
 	enc.Int(int64((max(c.Wait, 0) + time.Millisecond - 1) / time.Millisecond))
 	p.group = enc.Writer
 	p.weight += item.Weight + len(name)
@@ -127,16 +129,16 @@ func (p *ChunkWriter) Entry(rest string, v *seen.Entry) {
 	e.Writer = append(e.Writer, byte(v.State))
 	e.Int(int64(v.Depth))
 	e.Int((p.Now.Unix() - v.First.Unix()) / 60)
-	e.Suffix(rest, p.before)
+	e.Suffix(rest, p.lastKnown)
 	e.Writer = seen.AppendMeta(e.Writer, &v.Meta, p.Now.Unix())
-	p.before = rest
+	p.lastKnown = rest
 	p.count++
 	p.weight += item.Weight + len(v.URL) + len(v.ETag)
 }
 
 // full reports whether the block is to end, because of what it has or unfolds to; a group may go on in the next.
 func (p *ChunkWriter) full() bool {
-	return len(p.block.Writer)+len(p.urls.Writer) >= p.Sizes.Block || p.weight >= chunkWeight
+	return len(p.block.Writer)+len(p.urls.Writer) >= p.Sizes.Block || p.weight >= maxChunkMemory
 }
 
 func (p *ChunkWriter) endGroup() {
@@ -158,26 +160,26 @@ func (p *ChunkWriter) endBlock() bool {
 	if len(p.block.Writer) == 0 {
 		return false
 	}
-	if len(p.out) == 0 {
-		p.out = append(p.out, chunkVersion)
+	if len(p.blocks) == 0 {
+		p.blocks = append(p.blocks, chunkVersion)
 	}
 	zipped := p.zip.EncodeAll(p.block.Writer, make([]byte, 0, len(p.block.Writer)/2))
-	p.out = append(binary.AppendUvarint(p.out, uint64(len(zipped))), zipped...)
+	p.blocks = append(binary.AppendUvarint(p.blocks, uint64(len(zipped))), zipped...)
 	p.block.Writer = p.block.Writer[:0]
-	return len(p.out)+p.Sizes.Block+1024 > p.Sizes.Chunk || p.weight >= chunkWeight
+	return len(p.blocks)+p.Sizes.Block+1024 > p.Sizes.Chunk || p.weight >= maxChunkMemory
 }
 
 // Chunk returns what was packed, and begins anew.
 func (p *ChunkWriter) Chunk() []byte {
 	p.endBlock()
-	data := p.out
-	p.out, p.weight = nil, 0
+	data := p.blocks
+	p.blocks, p.weight = nil, 0
 	return data
 }
 
 // A Chunk is a chunk unpacked.
 type Chunk struct {
-	Waiting []HostQueue
+	Pending []HostQueue
 	Known   []HostKnown
 	Worths  []Worth // of those that wait, as far as it is not 0
 	Cookies []cookies.Cookie
@@ -274,10 +276,10 @@ func (d blockReader) read() {
 		}
 		switch {
 		case d.Bad:
-		case (kind == groupWaiting || kind == groupRanked) && len(name) > 0 && len(name) <= maxHost &&
+		case (kind == groupPending || kind == groupRanked) && len(name) > 0 && len(name) <= maxHost &&
 			strings.IndexByte(name, '/') < 0:
 			items := d.items(name, int(n), kind == groupRanked)
-			p.Waiting = append(p.Waiting, HostQueue{Host: name, Timing: c, Items: items})
+			p.Pending = append(p.Pending, HostQueue{Host: name, Timing: c, Items: items})
 		case kind == groupCookies && len(name) > 0 && len(name) <= maxHost:
 			d.cookies(item.HostOfSlice(name), int(n))
 		case kind == groupKnown && len(name) <= entry.MaxURL:
@@ -296,7 +298,7 @@ func (d blockReader) bySlice(all []HostKnown, k HostKnown) []HostKnown {
 	}
 	at := map[string]int{}
 	for _, e := range k.Entries {
-		slice := d.slices.At(k.Host, e.URL)
+		slice := d.slices.OfHost(k.Host, e.URL)
 		i, met := at[slice]
 		if !met {
 			i = len(all)
@@ -310,7 +312,7 @@ func (d blockReader) bySlice(all []HostKnown, k HostKnown) []HostKnown {
 
 // weigh counts what was read, and ends it when that is too much.
 func (d blockReader) weigh(size int) {
-	if d.chunk.weight += item.Weight + size; d.chunk.weight > 2*chunkWeight {
+	if d.chunk.weight += item.Weight + size; d.chunk.weight > 2*maxChunkMemory {
 		d.Bad = true
 	}
 }
@@ -403,5 +405,5 @@ func (d blockReader) entries(origin string, now int64, n int) (entries []seen.En
 
 func isCanonical(host, url string) bool {
 	u, err := weburl.Parse(url)
-	return err == nil && u.Web() && u.Host() == host && u.String() == url
+	return err == nil && u.IsHTTP() && u.Host() == host && u.String() == url
 }

@@ -46,21 +46,21 @@ func randomChunk(dice *rand.Rand, pack *ChunkWriter) *Chunk {
 		c := HostTiming{time.Duration(dice.IntN(1e6)) * time.Millisecond, time.Duration(dice.IntN(1e6)) * time.Millisecond}
 		if dice.IntN(2) == 0 {
 			a := HostQueue{Host: host, Timing: c}
-			pack.Waiting(host, c)
+			pack.BeginPending(host, c)
 			for range dice.IntN(10) {
 				it := item.Item{URL: "http://" + host + "/" + randomText(dice, 300), From: randomText(dice, 5),
 					Seed: randomText(dice, 5), Path: randomText(dice, 50),
 					Depth: dice.Int32N(9), Kind: page.Kind(dice.IntN(5)), Redirects: uint8(dice.IntN(3)), Tries: uint8(dice.IntN(3)),
-					Root: dice.IntN(2) == 0, Told: dice.IntN(2) == 0, Recrawl: dice.IntN(2) == 0, Late: dice.IntN(2) == 0}
+					ScopeSeed: dice.IntN(2) == 0, Reported: dice.IntN(2) == 0, Recrawl: dice.IntN(2) == 0, QueueLast: dice.IntN(2) == 0}
 				pack.Item(&it)
 				a.Items = append(a.Items, it)
 			}
-			p.Waiting = append(p.Waiting, a)
+			p.Pending = append(p.Pending, a)
 			continue
 		}
 		l := HostKnown{Host: host, Timing: c}
 		origin := []string{"http://", "https://a@", "https://"}[dice.IntN(3)] + host
-		pack.Known(origin, c)
+		pack.BeginKnown(origin, c)
 		for range dice.IntN(10) {
 			rest := "/" + randomText(dice, 300)
 			e := seen.Entry{URL: origin + rest, State: seen.State(dice.IntN(3)), Depth: dice.Int32N(9),
@@ -86,7 +86,7 @@ func TestChunksAreReadAsWritten(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if !reflect.DeepEqual(got.Waiting, want.Waiting) || !reflect.DeepEqual(got.Known, want.Known) {
+		if !reflect.DeepEqual(got.Pending, want.Pending) || !reflect.DeepEqual(got.Known, want.Known) {
 			t.Fatalf("seed %d:\n%+v became\n%+v", seed, want, got)
 		}
 	}
@@ -97,8 +97,8 @@ func TestChunksAreReadAsWritten(t *testing.T) {
 func TestCookiesOfAHost(t *testing.T) {
 	jar := cookies.NewJar(cookies.Config{})
 	at := cookies.Target{Secure: true, Host: "w.a.example", Path: "/p/q"}
-	jar.Keep([]string{"n=1; Max-Age=100", "wide=2; Domain=a.example; Path=/; Secure"}, at, false, time.Unix(1e9, 0))
-	want := jar.Of(nil, "w.a.example")
+	jar.Store([]string{"n=1; Max-Age=100", "wide=2; Domain=a.example; Path=/; Secure"}, at, false, time.Unix(1e9, 0))
+	want := jar.AppendForHost(nil, "w.a.example")
 	for host, ok := range map[string]bool{"w.a.example:8443": true, "b.example": false} {
 		w := testWriter(t)
 		w.Cookies(host, want)
@@ -143,8 +143,8 @@ func TestDamagedChunksAreRefused(t *testing.T) {
 func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 	u, pack := testUnpacker(t), testWriter(t)
 	long := "https://h/" + strings.Repeat("x", 60_000)
-	pack.Waiting("h", HostTiming{})
-	for range 2 * chunkWeight / len(long) {
+	pack.BeginPending("h", HostTiming{})
+	for range 2 * maxChunkMemory / len(long) {
 		pack.Item(&item.Item{URL: long})
 	}
 	if _, err := u.Read(pack.Chunk()); err == nil {
@@ -154,12 +154,12 @@ func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 	if _, err := u.Read(pack.Chunk()); err == nil {
 		t.Error("a large block: no error")
 	}
-	pack.Waiting("h", HostTiming{})
+	pack.BeginPending("h", HostTiming{})
 	pack.Item(&item.Item{URL: "https://elsewhere/"})
 	if _, err := u.Read(pack.Chunk()); err == nil {
 		t.Error("another host's URL: no error")
 	}
-	pack.Waiting("h", HostTiming{})
+	pack.BeginPending("h", HostTiming{})
 	pack.Item(&item.Item{URL: long + strings.Repeat("x", 1<<16)})
 	if _, err := u.Read(pack.Chunk()); err == nil {
 		t.Error("a URL without end: no error")
@@ -186,15 +186,15 @@ func FuzzChunk(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, a := range p.Waiting {
-			pack.Waiting(a.Host, a.Timing)
+		for _, a := range p.Pending {
+			pack.BeginPending(a.Host, a.Timing)
 			for i := range a.Items {
 				pack.Item(&a.Items[i])
 			}
 		}
 		again, err := u.Read(pack.Chunk())
-		if err != nil || !reflect.DeepEqual(again.Waiting, p.Waiting) {
-			t.Errorf("%+v became %+v, %v", p.Waiting, again, err)
+		if err != nil || !reflect.DeepEqual(again.Pending, p.Pending) {
+			t.Errorf("%+v became %+v, %v", p.Pending, again, err)
 		}
 	})
 }
@@ -210,13 +210,13 @@ func TestChunksOfLongURLsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("behind %d URLs: %v", read, err)
 		}
-		for i := range p.Waiting {
-			read += len(p.Waiting[i].Items)
+		for i := range p.Pending {
+			read += len(p.Pending[i].Items)
 		}
 	}
 	for i := range all {
 		if len(pack.group) == 0 {
-			pack.Waiting("h.test", HostTiming{})
+			pack.BeginPending("h.test", HostTiming{})
 		}
 		pack.Item(&item.Item{URL: fmt.Sprint("http://h.test/", long, i), From: "http://h.test/" + long})
 		if pack.full() && pack.endBlock() {

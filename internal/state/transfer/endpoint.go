@@ -47,28 +47,28 @@ import (
 
 // A Config is what an Endpoint works on, with others that do at the same time.
 type Config struct {
-	Ledger    *ledger.Ledger
-	Frontier  *frontier.Frontier
-	DB        *seen.DB
-	Abandoned *statefile.Abandoned
-	Quota     *policy.Quota // counts pages; nil where their number is not limited
-	Now       func() time.Time
-	Ours      func(host string) bool          // this node is the host's owner, or its slice's
-	Hash      func(host string) uint64        // for which nobody can choose hosts
-	Intern    func(s string) string           // of names of hosts, and of paths
-	Reported  func(url string) bool           // skipped.jsonl has said that its host could not be had
-	Wait      func(ctx context.Context) error // for room for another chunk
+	Ledger      *ledger.Ledger
+	Frontier    *frontier.Frontier
+	DB          *seen.DB
+	Abandoned   *statefile.AbandonedQueue
+	Quota       *policy.Quota // counts pages; nil where their number is not limited
+	Now         func() time.Time
+	IsOwn       func(host string) bool          // this node is the host's owner, or its slice's
+	Hash        func(host string) uint64        // for which nobody can choose hosts
+	Intern      func(s string) string           // of names of hosts, and of paths
+	Reported    func(url string) bool           // skipped.jsonl has said that its host could not be had
+	WaitForRoom func(ctx context.Context) error // for room for another chunk
 	// is told of hosts, sorted, that are gone, and whose robots.txt waited there
-	Removed func(hosts []string, robots []item.Item)
+	OnRemoved func(hosts []string, robots []item.Item)
 	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
 	// a crash. It must be quick; may be nil
-	Received func(t member.Transfer, hosts []string)
+	OnReceived func(t member.Transfer, hosts []string)
 
 	Cookies *cookies.Jar // that the hosts' servers have set; nil: none are kept
 
-	Rank  func(items []item.Item)  // gives items that come their ranks; nil: they have those that they have
-	Give  func(all []Worth)        // is told what links are worth to URLs that come; nil: nobody wants to know
-	Worth func(url string) float32 // says what they are worth to one that goes; nil: nothing
+	Rank         func(items []item.Item)  // gives items that come their ranks; nil: they have those that they have
+	ImportWorths func(all []Worth)        // is told what links are worth to URLs that come; nil: nobody wants to know
+	Worth        func(url string) float32 // says what they are worth to one that goes; nil: nothing
 }
 
 // An Endpoint is a node's end of transfers: it takes hosts that come, forgets those that went, and knows which
@@ -77,11 +77,11 @@ type Endpoint struct {
 	Config
 	arrivals
 
-	one    sync.Mutex   // held by who takes, drops or forgets; taken before the ledger's gate
-	reader *ChunkReader // used with one held; nil until it is needed
-	parked map[member.Transfer][]string
-	met    map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
-	plan   atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
+	opMu    sync.Mutex   // held by who takes, drops or forgets; taken before the ledger's gate
+	reader  *ChunkReader // used with one held; nil until it is needed
+	parked  map[member.Transfer][]string
+	counted map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
+	plan    atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
 }
 
 // ParkedFor is what hosts are parked for whose transfer is under way: they are not this node's yet.
@@ -93,36 +93,36 @@ var ErrNoDB = errors.New("a crawl without a folder has no part in a handover")
 // Take applies a chunk of another node's [Export]. A transfer's chunks come in order; one that was applied before is
 // ignored. With the last one, which may be empty, this node owns the hosts. durable waits until the chunk is in the
 // journal, while the next is taken. Invalid data changes nothing. Take waits for room, and needs a Run to commit.
-func (r *Endpoint) Take(ctx context.Context, t member.Transfer, seq uint64, last bool,
+func (r *Endpoint) Import(ctx context.Context, t member.Transfer, seq uint64, last bool,
 	data []byte) (durable func(context.Context) error, err error) {
 	if r.DB == nil {
 		return nil, ErrNoDB
 	}
-	if err := r.Wait(ctx); err != nil {
+	if err := r.WaitForRoom(ctx); err != nil {
 		return nil, err
 	}
-	sequence, whole, err := r.takeChunk(entry.Chunk{Transfer: t, Seq: seq, Last: last, Data: string(data)})
+	sequence, whole, err := r.receiveChunk(entry.Chunk{Transfer: t, Seq: seq, Last: last, Data: string(data)})
 	if err != nil {
 		return nil, fmt.Errorf("take a chunk from %s: %w", t.From, err)
 	}
 	return func(ctx context.Context) error {
-		err := r.sure(ctx, sequence)
-		if err == nil && whole != nil && r.Received != nil {
-			r.Received(t, whole.all())
+		err := r.waitDurable(ctx, sequence)
+		if err == nil && whole != nil && r.OnReceived != nil {
+			r.OnReceived(t, whole.allHosts())
 		}
 		return err
 	}, nil
 }
 
-// sure is safe without waiting for the next commit's time: who hands over waits for each answer.
-func (r *Endpoint) sure(ctx context.Context, sequence uint64) error {
-	r.Ledger.Hurry()
+// waitDurable is safe without waiting for the next commit's time: who hands over waits for each answer.
+func (r *Endpoint) waitDurable(ctx context.Context, sequence uint64) error {
+	r.Ledger.CommitSoon()
 	return r.Ledger.WaitDurable(ctx, sequence)
 }
 
-func (r *Endpoint) takeChunk(c entry.Chunk) (sequence uint64, whole *Incoming, err error) {
-	r.one.Lock()
-	defer r.one.Unlock()
+func (r *Endpoint) receiveChunk(c entry.Chunk) (sequence uint64, whole *Incoming, err error) {
+	r.opMu.Lock()
+	defer r.opMu.Unlock()
 	if r.reader == nil {
 		if r.reader, err = NewChunkReader(r.Frontier.Slices()); err != nil {
 			return 0, nil, err
@@ -137,74 +137,74 @@ func (r *Endpoint) takeChunk(c entry.Chunk) (sequence uint64, whole *Incoming, e
 	}
 	defer r.plan.Store(nil)
 	for taken := false; !taken && err == nil; {
-		m := r.planMerge(p, r.keep(c.Transfer, p))
+		m := r.planMerge(p, r.keptHosts(c.Transfer, p))
 		keeps, finds := r.keeps(c.Transfer, m.kept)
 		// What others are about to put there makes a host kept: it is there before, or comes later and sees the transfer.
-		err = r.Ledger.Alone(func() error {
-			if taken = slices.Equal(r.keep(c.Transfer, p), m.kept); taken { // or else more are held here by now
-				if r.finds != finds {
+		err = r.Ledger.WithinExclusive(func() error {
+			if taken = slices.Equal(r.keptHosts(c.Transfer, p), m.kept); taken { // or else more are held here by now
+				if r.keptVersion != finds {
 					keeps, _ = r.keeps(c.Transfer, m.kept)
 				}
-				whole = r.enter(&c, p, m, keeps)
+				whole = r.applyChunk(&c, p, m, keeps)
 				sequence = r.Ledger.Sequence()
 			}
 			return nil
 		})
 	}
 	if err == nil && whole != nil {
-		r.letGo(whole)
+		r.finish(whole)
 	}
 	return sequence, whole, err
 }
 
-// enter enters a chunk into the journal and all that is a view of it. It is called alone within the ledger's gate, and
+// applyChunk enters a chunk into the journal and all that is a view of it. It is called alone within the ledger's gate, and
 // reads nothing from the disk.
-func (r *Endpoint) enter(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string) (whole *Incoming) {
-	r.meet(c.Transfer, p, m.kept)
-	c.Kept, c.Left = m.kept, m.leftOut(p)
+func (r *Endpoint) applyChunk(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string) (whole *Incoming) {
+	r.recordHosts(c.Transfer, p, m.kept)
+	c.Kept, c.Excluded = m.kept, m.excluded(p)
 	var enc entry.Encoder
 	enc.Chunk(*c)
 	r.Ledger.Enqueue(enc.Writer)
-	p.LeaveOut(c.Left)
+	p.Exclude(c.Excluded)
 	r.mu.Lock()
-	whole = r.Unsettled.Take(c.Transfer, p, keeps, c.Last)
+	whole = r.Unsettled.Add(c.Transfer, p, keeps, c.Last)
 	r.mu.Unlock()
-	if r.Give != nil {
-		r.Give(p.Worths) // those of what waits here already, too
+	if r.ImportWorths != nil {
+		r.ImportWorths(p.Worths) // those of what waits here already, too
 	}
-	r.receive(c.Transfer, p, m)
+	r.importChunk(c.Transfer, p, m)
 	return whole
 }
 
-func (r *Endpoint) letGo(whole *Incoming) {
+func (r *Endpoint) finish(whole *Incoming) {
 	for _, hosts := range [][]string{r.parked[whole.Transfer], whole.Kept} { // which another transfer may have parked
 		for _, host := range hosts {
 			r.Frontier.Unpark(host, ParkedFor)
 		}
 	}
-	r.end(whole.Transfer)
+	r.forgetTransfer(whole.Transfer)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.nowKept(whole.Kept, true, r.Unsettled.Partial()...)
+	r.setKept(whole.Kept, true, r.Unsettled.Partial()...)
 }
 
-func (r *Endpoint) end(t member.Transfer) {
+func (r *Endpoint) forgetTransfer(t member.Transfer) {
 	delete(r.parked, t)
-	delete(r.met, t)
+	delete(r.counted, t)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.came, t)
+	delete(r.hostsByTransfer, t)
 }
 
-// receive enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out
+// importChunk enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out
 // in vain; but not those that are kept.
-func (r *Endpoint) receive(t member.Transfer, p *Chunk, m *mergePlan) {
+func (r *Endpoint) importChunk(t member.Transfer, p *Chunk, m *mergePlan) {
 	for _, c := range p.Cookies { // they stay if the transfer is dropped: a server may take them as before
 		r.Cookies.Import(c)
 	}
 	items := int64(0)
-	for i := range p.Waiting {
-		a := &p.Waiting[i]
+	for i := range p.Pending {
+		a := &p.Pending[i]
 		a.Host = r.Intern(a.Host)
 		for k := range a.Items {
 			a.Items[k].Path = r.Intern(a.Items[k].Path)
@@ -214,22 +214,22 @@ func (r *Endpoint) receive(t member.Transfer, p *Chunk, m *mergePlan) {
 		}
 		if isIn(m.kept, a.Host) {
 			a.Timing = a.Timing.Merge(r.Frontier, a.Host)
-			r.DB.InsertKnown(AsKnown(a.Items))
+			r.DB.InsertKnown(KnownURLs(a.Items))
 		} else {
 			r.Frontier.Park(a.Host, ParkedFor)
 			r.park(t, a.Host)
 		}
-		r.Frontier.Arrive(a.Host, a.Timing.Asked, a.Timing.Wait, a.Items...)
+		r.Frontier.Import(a.Host, a.Timing.RequestedDelay, a.Timing.Wait, a.Items...)
 		items += int64(len(a.Items))
 	}
-	r.Ledger.Weigh(items * item.Weight / 4) // a replay holds them in memory
+	r.Ledger.AddReplayCost(items * item.Weight / 4) // a replay holds them in memory
 	for i := range p.Known {
 		l := &p.Known[i]
 		if isIn(m.kept, l.Host) {
 			l.Timing = l.Timing.Merge(r.Frontier, l.Host)
 		}
-		r.Frontier.Arrive(l.Host, l.Timing.Asked, l.Timing.Wait)
-		r.countArrived(t, l, m)
+		r.Frontier.Import(l.Host, l.Timing.RequestedDelay, l.Timing.Wait)
+		r.countPages(t, l, m)
 		r.DB.Import(l.Entries)
 	}
 }
@@ -243,9 +243,9 @@ func (r *Endpoint) park(t member.Transfer, host string) {
 	}
 }
 
-// countArrived counts the pages that a host has given elsewhere, where their number is limited. What it has given here
+// countPages counts the pages that a host has given elsewhere, where their number is limited. What it has given here
 // before is among them, unless it is kept.
-func (r *Endpoint) countArrived(t member.Transfer, l *HostKnown, m *mergePlan) {
+func (r *Endpoint) countPages(t member.Transfer, l *HostKnown, m *mergePlan) {
 	if r.Quota == nil {
 		return
 	}
@@ -253,15 +253,15 @@ func (r *Endpoint) countArrived(t member.Transfer, l *HostKnown, m *mergePlan) {
 		r.Quota.AddEarlier(item.HostOfSlice(l.Host), m.newPages(l))
 		return
 	}
-	if r.met == nil {
-		r.met = map[member.Transfer]map[uint64]bool{}
+	if r.counted == nil {
+		r.counted = map[member.Transfer]map[uint64]bool{}
 	}
-	if r.met[t] == nil {
-		r.met[t] = map[uint64]bool{}
+	if r.counted[t] == nil {
+		r.counted[t] = map[uint64]bool{}
 	}
 	host := item.HostOfSlice(l.Host)
-	if k := r.Hash(l.Host); !r.met[t][k] {
-		r.met[t][k] = true
+	if k := r.Hash(l.Host); !r.counted[t][k] {
+		r.counted[t][k] = true
 		if r.Frontier.Slices() == nil { // or else others of its slices may have been here all along
 			r.Quota.Reset(host)
 		}
@@ -283,33 +283,33 @@ func (r *Endpoint) Drop(ctx context.Context, t member.Transfer) error {
 
 // durably does something by itself, and waits until the journal has it.
 func (r *Endpoint) durably(ctx context.Context, what string, f func() (sequence uint64, err error)) error {
-	r.one.Lock()
+	r.opMu.Lock()
 	sequence, err := f()
-	r.one.Unlock()
+	r.opMu.Unlock()
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	return r.sure(ctx, sequence)
+	return r.waitDurable(ctx, sequence)
 }
 
 func (r *Endpoint) drop(t member.Transfer) (sequence uint64, err error) {
-	for part := range slices.Chunk(r.leaving(t), ForgetStep) {
+	for part := range slices.Chunk(r.droppedHosts(t), ForgetStep) {
 		if err := r.DropPart(part); err != nil {
 			return 0, err
 		}
 	}
-	sequence, err = r.change(r.Ledger.Alone, func(enc *entry.Encoder) {
+	sequence, err = r.change(r.Ledger.WithinExclusive, func(enc *entry.Encoder) {
 		enc.TransferDropped(t)
 		_, passed := r.Unsettled.Drop(t)
 		for to, hosts := range passed {
 			for _, host := range hosts {
 				r.park(to, host)
 			}
-			r.nowKept(hosts, false, to)
+			r.setKept(hosts, false, to)
 		}
 	})
 	if err == nil {
-		r.end(t)
+		r.forgetTransfer(t)
 	}
 	return sequence, err
 }
@@ -333,7 +333,7 @@ func (r *Endpoint) change(gate func(func() error) error, f func(*entry.Encoder))
 func (r *Endpoint) DropPart(hosts []string) error {
 	hosts, coming, finds := r.without(hosts)
 	return r.remove(func() ([]string, error) {
-		if r.finds != finds {
+		if r.keptVersion != finds {
 			hosts, coming, _ = r.without(hosts)
 		}
 		r.mu.Lock()
@@ -343,8 +343,8 @@ func (r *Endpoint) DropPart(hosts []string) error {
 	})
 }
 
-// Settled forgets, durably, which transfers came whole under epochs up to one.
-func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
+// FinalizeEpoch forgets, durably, which transfers came whole under epochs up to one.
+func (r *Endpoint) FinalizeEpoch(ctx context.Context, epoch uint64) error {
 	return r.durably(ctx, "forget what is settled", func() (uint64, error) {
 		return r.change(r.Ledger.Within, func(enc *entry.Encoder) {
 			enc.EpochSettled(epoch)
@@ -355,8 +355,8 @@ func (r *Endpoint) Settled(ctx context.Context, epoch uint64) error {
 
 // New makes a node's end of transfers, with those that are not settled.
 func New(cfg Config, unsettled Unsettled) *Endpoint {
-	r := &Endpoint{Config: cfg, arrivals: arrivals{hash: cfg.Hash, Unsettled: unsettled.Copy(),
-		came: map[member.Transfer]map[uint64]bool{}}}
+	r := &Endpoint{Config: cfg, arrivals: arrivals{hash: cfg.Hash, Unsettled: unsettled.Clone(),
+		hostsByTransfer: map[member.Transfer]map[uint64]bool{}}}
 	for _, t := range unsettled.Partial() {
 		r.hostsOf(t)
 	}

@@ -21,21 +21,21 @@ type Holding struct {
 	DB        *seen.DB
 	Abandoned func(f func(it item.Item) error) error // calls f with what was given up and counts
 	Reported  func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
-	Except    func(host string) bool                 // hosts that are not held
+	Excluded  func(host string) bool                 // hosts that are not held
 	Unsettled Unsettled                              // of a dead node: what had come to it
 	Now       func() time.Time
 	Worth     func(url string) float32 // what links are worth to a URL that waits; nil: nothing is said
 	Cookies   *cookies.Jar             // nil: none are kept
-	// of a dead node: hosts with items that are to be fetched again; these go also where the host is left out
-	Again map[string]bool
+	// get a dead node: hosts with items that are to be fetched again; these go also where the host is left out
+	RefetchHosts map[string]bool
 	// reports whether a URL that waits is one of these, where its item does not say it; nil: all do
 	Refetch func(url string) bool
 }
 
 // Forget leaves hosts of a dead node out of what is exported from now on.
-func (h *Holding) Forget(gone member.Gone) {
-	except, stays := h.Except, h.Unsettled.staying(gone)
-	h.Except = func(host string) bool { return except(host) || !stays[host] && gone(host, 0) }
+func (h *Holding) Forget(gone member.Moved) {
+	except, stays := h.Excluded, h.Unsettled.stayingHosts(gone)
+	h.Excluded = func(host string) bool { return except(host) || !stays[host] && gone(host, 0) }
 }
 
 // An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the
@@ -43,15 +43,15 @@ func (h *Holding) Forget(gone member.Gone) {
 type Export struct {
 	*Holding
 	Sizes
-	owner    func(host string) strategy.Node
-	again    func(host string) strategy.Node // of items that are to be fetched again, where owner says nothing
-	iterator *frontier.HostIterator
-	writers  map[strategy.Node]*ChunkWriter
-	yield    func(packed, error) bool
-	ended    bool                // by who reads
-	cookies  map[cookieHost]bool // hosts that have been exported, and have some
+	owner        func(host string) strategy.Node
+	refetchOwner func(host string) strategy.Node // of items that are to be fetched again, where owner says nothing
+	iterator     *frontier.HostIterator
+	writers      map[strategy.Node]*ChunkWriter
+	yield        func(nodeChunk, error) bool
+	stopped      bool                // by who reads
+	cookies      map[cookieHost]bool // hosts that have been exported, and have some
 
-	next func() (packed, error, bool)
+	next func() (nodeChunk, error, bool)
 	stop func()
 }
 
@@ -61,7 +61,7 @@ type cookieHost struct {
 	host string
 }
 
-type packed struct {
+type nodeChunk struct {
 	to   strategy.Node
 	data []byte
 }
@@ -71,18 +71,18 @@ type packed struct {
 func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error) {
 	x := &Export{Holding: h, Sizes: Sizes{Block: BlockBytes, Chunk: ChunkBytes}, writers: map[strategy.Node]*ChunkWriter{}}
 	x.owner = func(host string) strategy.Node {
-		if h.Except(host) {
+		if h.Excluded(host) {
 			return ""
 		}
 		return owner(host)
 	}
-	x.again = func(host string) strategy.Node {
-		if h.Again[host] {
+	x.refetchOwner = func(host string) strategy.Node {
+		if h.RefetchHosts[host] {
 			return owner(host)
 		}
 		return ""
 	}
-	x.iterator = h.Frontier.Iterate(func(host string) bool { return x.owner(host) != "" || x.again(host) != "" })
+	x.iterator = h.Frontier.Iterate(func(host string) bool { return x.owner(host) != "" || x.refetchOwner(host) != "" })
 	x.next, x.stop = iter.Pull2(x.all)
 	return x, nil
 }
@@ -100,14 +100,14 @@ func (x *Export) Close() error {
 	return nil
 }
 
-func (x *Export) all(yield func(packed, error) bool) {
+func (x *Export) all(yield func(nodeChunk, error) bool) {
 	x.yield = yield
 	for _, part := range []func() error{x.waiting, x.abandonedHosts, x.known, x.setCookies} {
-		if err := part(); err != nil && !x.ended {
-			yield(packed{}, err)
+		if err := part(); err != nil && !x.stopped {
+			yield(nodeChunk{}, err)
 			return
 		}
-		if x.ended {
+		if x.stopped {
 			return
 		}
 	}
@@ -142,14 +142,14 @@ func (x *Export) writer(to strategy.Node) (*ChunkWriter, error) {
 
 // send yields a chunk, and reports whether there are to be more.
 func (x *Export) send(to strategy.Node, p *ChunkWriter) bool {
-	if !x.ended {
-		x.ended = !x.yield(packed{to, p.Chunk()}, nil)
+	if !x.stopped {
+		x.stopped = !x.yield(nodeChunk{to, p.Chunk()}, nil)
 	}
-	return !x.ended
+	return !x.stopped
 }
 
-// turn ends a block that is full, and a chunk that is. It reports whether the group at hand is to be begun again.
-func (x *Export) turn(to strategy.Node, p *ChunkWriter) bool {
+// flushFull ends a block that is full, and a chunk that is. It reports whether the group at hand is to be begun again.
+func (x *Export) flushFull(to strategy.Node, p *ChunkWriter) bool {
 	if !p.full() {
 		return false
 	}
@@ -160,21 +160,21 @@ func (x *Export) turn(to strategy.Node, p *ChunkWriter) bool {
 }
 
 func (x *Export) waiting() error {
-	for !x.ended {
+	for !x.stopped {
 		s, err := x.iterator.Next()
 		if s == nil || err != nil {
 			return err
 		}
 		to, some := x.owner(s.Key), false
 		if to == "" {
-			to, some = x.again(s.Key), true
+			to, some = x.refetchOwner(s.Key), true
 		}
 		p, err := x.writer(to)
 		if err != nil {
 			return err
 		}
 		begun := false // where only a robots.txt of another host is to be fetched, nothing is held
-		for !x.ended {
+		for !x.stopped {
 			it, err := s.Next()
 			if err != nil {
 				return err
@@ -183,25 +183,25 @@ func (x *Export) waiting() error {
 				break
 			}
 			if x.Refetch != nil && x.Refetch(it.URL) {
-				it.Again = true
+				it.Refetch = true
 			}
-			if some && !it.Again {
+			if some && !it.Refetch {
 				continue
 			}
 			if !begun {
-				x.meet(to, s.Key)
-				p.Waiting(s.Key, HostTiming{s.Asked, s.Wait})
+				x.recordCookies(to, s.Key)
+				p.BeginPending(s.Key, HostTiming{s.RequestedDelay, s.Wait})
 			}
-			it.Told = it.Told || x.Reported(it.URL)
+			it.Reported = it.Reported || x.Reported(it.URL)
 			p.Item(it)
-			begun = !x.turn(to, p)
+			begun = !x.flushFull(to, p)
 		}
 	}
 	return nil
 }
 
 // meet notes that something of a host goes to a node: so do its cookies.
-func (x *Export) meet(to strategy.Node, host string) {
+func (x *Export) recordCookies(to strategy.Node, host string) {
 	if x.Cookies.Len() == 0 {
 		return
 	}
@@ -220,11 +220,11 @@ func hostname(slice string) string { return cookies.HostOf(item.HostOfSlice(slic
 func (x *Export) setCookies() error {
 	for k := range x.cookies {
 		p, err := x.writer(k.to)
-		if err != nil || x.ended {
+		if err != nil || x.stopped {
 			return err
 		}
-		p.Cookies(k.host, x.Cookies.Of(nil, hostname(k.host)))
-		x.turn(k.to, p)
+		p.Cookies(k.host, x.Cookies.AppendForHost(nil, hostname(k.host)))
+		x.flushFull(k.to, p)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (x *Export) clock(host string) (HostTiming, frontier.HostInfo) {
 	if !met {
 		return HostTiming{}, i
 	}
-	return HostTiming{i.Asked, i.Next.Sub(x.Now())}, i
+	return HostTiming{i.RequestedDelay, i.Next.Sub(x.Now())}, i
 }
 
 func (x *Export) abandonedHosts() error {
@@ -242,7 +242,7 @@ func (x *Export) abandonedHosts() error {
 	return x.Abandoned(func(it item.Item) error {
 		host := x.Frontier.Slices().Of(it.URL)
 		to := x.owner(host)
-		if to == "" || x.ended {
+		if to == "" || x.stopped {
 			return nil
 		}
 		p, err := x.writer(to)
@@ -251,12 +251,12 @@ func (x *Export) abandonedHosts() error {
 		}
 		if last[to] != host || len(p.group) == 0 {
 			c, _ := x.clock(host)
-			x.meet(to, host)
-			p.Waiting(host, c)
+			x.recordCookies(to, host)
+			p.BeginPending(host, c)
 			last[to] = host
 		}
 		p.Item(&it)
-		if x.turn(to, p) {
+		if x.flushFull(to, p) {
 			delete(last, to)
 		}
 		return nil
@@ -272,14 +272,14 @@ func (x *Export) known() error {
 			return err
 		}
 		if host, news := hosts.next(entry.URL); news {
-			err = groups.begin(strings.Clone(host), strings.Clone(hosts.given))
+			err = groups.begin(strings.Clone(host), strings.Clone(hosts.origin))
 		} else if slices != nil {
-			err = groups.goOn(host)
+			err = groups.resume(host)
 		}
 		if err != nil {
 			return err
 		}
-		if groups.add(&entry); x.ended {
+		if groups.add(&entry); x.stopped {
 			return nil
 		}
 	}
@@ -321,7 +321,7 @@ func (g *originGroups) begin(host, origin string) error {
 	if g.to.to == "" {
 		return nil
 	}
-	g.meet(g.to.to, host)
+	g.recordCookies(g.to.to, host)
 	for _, other := range g.receivers {
 		if other.to == g.to.to {
 			g.to.group = other.group
@@ -330,14 +330,14 @@ func (g *originGroups) begin(host, origin string) error {
 	if g.to.group == nil {
 		g.to.group = &originGroup{}
 	}
-	if most := g.to.group.c.longer(c); g.to.group.p == nil || most != g.to.group.c {
+	if most := g.to.group.c.maxOf(c); g.to.group.p == nil || most != g.to.group.c {
 		g.to.group.c, g.to.group.p = most, nil // it is said where a group begins
 	}
 	return g.write()
 }
 
-// goOn goes on with a slice that was met before.
-func (g *originGroups) goOn(host string) error {
+// resume goes on with a slice that was met before.
+func (g *originGroups) resume(host string) error {
 	if g.to = g.receivers[host]; g.to.to == "" {
 		return nil
 	}
@@ -351,7 +351,7 @@ func (g *originGroups) write() error {
 		return err
 	}
 	g.to.group.p = p
-	p.Known(g.origin, g.to.group.c)
+	p.BeginKnown(g.origin, g.to.group.c)
 	return nil
 }
 
@@ -361,19 +361,19 @@ func (g *originGroups) add(entry *seen.Entry) {
 	}
 	p := g.to.group.p
 	p.Entry(entry.URL[len(g.origin):], entry)
-	if g.turn(g.to.to, p) {
-		p.Known(g.origin, g.to.group.c)
+	if g.flushFull(g.to.to, p) {
+		p.BeginKnown(g.origin, g.to.group.c)
 	}
 }
 
 // Holding is what the engine holds at present. Hosts of transfers under way are not among it.
 func (r *Endpoint) Holding() *Holding {
 	r.mu.Lock()
-	came := r.Unsettled.Hosts()
+	came := r.Unsettled.IncomingHosts()
 	r.mu.Unlock()
-	return &Holding{Frontier: r.Frontier, DB: r.DB, Abandoned: r.Abandoned.Current, Reported: r.Reported,
+	return &Holding{Frontier: r.Frontier, DB: r.DB, Abandoned: r.Abandoned.EachCurrent, Reported: r.Reported,
 		Now: r.Now, Worth: r.Worth, Cookies: r.Cookies,
-		Except: func(host string) bool { return came[host] }}
+		Excluded: func(host string) bool { return came[host] }}
 }
 
 // Export begins to read what the engine holds of hosts that have other owners; see [Holding.Export].

@@ -15,7 +15,7 @@ import (
 // what else belongs to it; and then reads what their queues had, which may take long.
 func (r *Endpoint) remove(within func() (hosts []string, err error)) error {
 	var hosts []string
-	err := r.Ledger.Alone(func() (err error) {
+	err := r.Ledger.WithinExclusive(func() (err error) {
 		if hosts, err = within(); err != nil {
 			return err
 		}
@@ -28,8 +28,8 @@ func (r *Endpoint) remove(within func() (hosts []string, err error)) error {
 	if err != nil {
 		return err
 	}
-	robots, err := r.Frontier.Removed()
-	r.Removed(hosts, robots)
+	robots, err := r.Frontier.FinishRemove()
+	r.OnRemoved(hosts, robots)
 	return err
 }
 
@@ -38,7 +38,7 @@ const ForgetStep = 1024
 
 // ForgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again
 // after a crash.
-func (r *Endpoint) ForgetHosts(ctx context.Context, gone member.Gone) error {
+func (r *Endpoint) ForgetHosts(ctx context.Context, gone member.Moved) error {
 	if r.DB == nil {
 		return ErrNoDB
 	}
@@ -80,11 +80,11 @@ func (r *Endpoint) release(ctx context.Context, hosts []string, within func(host
 	return f.run(f.abandonedHosts, others)
 }
 
-func (r *Endpoint) forgetAll(ctx context.Context, gone member.Gone) (sequence uint64, err error) {
+func (r *Endpoint) forgetAll(ctx context.Context, gone member.Moved) (sequence uint64, err error) {
 	r.mu.Lock()
-	unsettled := r.Unsettled.Copy()
+	unsettled := r.Unsettled.Clone()
 	r.mu.Unlock()
-	stays := unsettled.staying(gone)
+	stays := unsettled.stayingHosts(gone)
 	f := newForgetting(ctx, r, func(host string) bool { return !stays[host] && gone(host, 0) })
 	return f.run(f.abandonedHosts, f.waiting, func() error { return r.knownOf(ctx, f.gone, f.add) })
 }
@@ -141,7 +141,7 @@ func (f *forgetting) waiting() error {
 
 func (r *Endpoint) abandonedOf(ctx context.Context, of func(host string) bool) (map[string]bool, error) {
 	all := map[string]bool{}
-	return all, r.Abandoned.Current(func(it item.Item) error {
+	return all, r.Abandoned.EachCurrent(func(it item.Item) error {
 		if host := r.Frontier.Slices().Of(it.URL); !all[host] && of(host) {
 			all[host] = true
 		}
@@ -180,7 +180,7 @@ func (f *forgetting) forget(hosts []string) error {
 		f.sequence = f.Ledger.Sequence()
 		for _, host := range hosts {
 			if f.abandoned[host] {
-				if err := f.Abandoned.Void(host); err != nil {
+				if err := f.Abandoned.RemoveHost(host); err != nil {
 					return nil, err
 				}
 			}
@@ -230,15 +230,15 @@ func (o *originFilter) match(url []byte) bool {
 // An originOrder says in an order of URLs where the next origin begins, and where a slice of its host is met first.
 type originOrder struct {
 	slices *item.Slices
-	given  string          // the origin of the last URL that next was told
+	origin string          // the origin of the last URL that next was told
 	met    map[string]bool // slices of that, where there are several
 }
 
 // next is the host of a URL, or its slice, and whether that is the first of its origin.
 func (o *originOrder) next(url string) (host string, news bool) {
 	origin := item.OriginOf(url)
-	if origin != o.given {
-		o.given = origin
+	if origin != o.origin {
+		o.origin = origin
 		clear(o.met)
 	} else if o.slices == nil {
 		return "", false
@@ -257,7 +257,7 @@ func (o *originOrder) next(url string) (host string, news bool) {
 
 // Forget forgets the hosts that have come whole to other nodes (gone says which; nil: none), and then notes, durably,
 // which transfers are done with: what comes back from there is not to be forgotten again.
-func (r *Endpoint) Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error {
+func (r *Endpoint) Forget(ctx context.Context, gone member.Moved, whole []member.Transfer) error {
 	if gone != nil {
 		if err := r.ForgetHosts(ctx, gone); err != nil {
 			return err

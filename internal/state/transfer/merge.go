@@ -26,7 +26,7 @@ type mergePlan struct {
 type held uint8
 
 const (
-	heldWaiting  held = 1 << iota // it is among the 10,000 of its host that go first, or has come since
+	heldPending  held = 1 << iota // it is among the 10,000 of its host that go first, or has come since
 	heldVisited                   // whatever that has brought
 	heldAnswered                  // and counts as a page
 )
@@ -42,8 +42,8 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	m.urls = p.urlsAt(kept, counts)
 	r.plan.Store(m) // before it is looked up: what is put meanwhile is seen, or told
 	last := ""
-	for i := range p.Waiting {
-		a := &p.Waiting[i]
+	for i := range p.Pending {
+		a := &p.Pending[i]
 		if !isIn(kept, a.Host) {
 			continue
 		}
@@ -51,13 +51,13 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 			queue, _ := r.Frontier.Inspector().Queue(a.Host, maxMerge)
 			for n := range queue {
 				if queue[n].Robots == "" {
-					m.tell(queue[n].URL, heldWaiting)
+					m.record(queue[n].URL, heldPending)
 				}
 			}
 			last = a.Host
 		}
 		for k := range a.Items {
-			if it := &a.Items[k]; !it.Recrawl && !it.Again && m.of(it.URL)&heldWaiting == 0 {
+			if it := &a.Items[k]; !it.Recrawl && !it.Refetch && m.get(it.URL)&heldPending == 0 {
 				r.lookUp(m, it.URL)
 			}
 		}
@@ -76,8 +76,8 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 // urlsAt are a chunk's URLs that wait at some hosts; with pages, those too that gave a page elsewhere.
 func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
 	urls := map[string]held{}
-	for i := range p.Waiting {
-		if a := &p.Waiting[i]; isIn(hosts, a.Host) {
+	for i := range p.Pending {
+		if a := &p.Pending[i]; isIn(hosts, a.Host) {
 			for k := range a.Items {
 				urls[a.Items[k].URL] = 0
 			}
@@ -97,7 +97,7 @@ func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
 
 func (r *Endpoint) lookUp(m *mergePlan, url string) {
 	if entry, _, err := r.DB.Get(url); err == nil {
-		m.tell(url, heldBy(&entry.Meta))
+		m.record(url, heldBy(&entry.Meta))
 	}
 }
 
@@ -112,14 +112,14 @@ func heldBy(m *seen.Meta) (h held) {
 	return heldVisited
 }
 
-func (m *mergePlan) of(url string) held {
+func (m *mergePlan) get(url string) held {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.urls[url]
 }
 
-// tell notes how this node holds a URL, if the chunk has it.
-func (m *mergePlan) tell(url string, h held) {
+// record notes how this node holds a URL, if the chunk has it.
+func (m *mergePlan) record(url string, h held) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if was, is := m.urls[url]; is {
@@ -129,25 +129,25 @@ func (m *mergePlan) tell(url string, h held) {
 
 // Committed is told what a batch has put: after it was put, and within the same hold of the ledger's gate.
 func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
-	r.keepFound(found)
+	r.keepFoundHosts(found)
 	m := r.plan.Load()
 	if m == nil {
 		return
 	}
 	for i := range found {
-		m.tell(found[i].Item.URL, heldWaiting)
+		m.record(found[i].Item.URL, heldPending)
 	}
 	for _, d := range done {
-		m.tell(d.URL, heldBy(&d.Meta))
+		m.record(d.URL, heldBy(&d.Meta))
 	}
 }
 
-// keepFound keeps hosts of transfers under way at which something was found.
-func (r *Endpoint) keepFound(found []entry.Candidate) {
+// keepFoundHosts keeps hosts of transfers under way at which something was found.
+func (r *Endpoint) keepFoundHosts(found []entry.Candidate) {
 	r.mu.Lock()
 	var hosts []string
 	for i := range found {
-		if host := r.Frontier.Slices().Of(found[i].Item.URL); r.mayGo(host) {
+		if host := r.Frontier.Slices().Of(found[i].Item.URL); r.wouldBeDropped(host) {
 			hosts = append(hosts, host)
 		}
 	}
@@ -155,8 +155,8 @@ func (r *Endpoint) keepFound(found []entry.Candidate) {
 		slices.Sort(hosts)
 		hosts = slices.Compact(hosts)
 		r.Unsettled.Keep(hosts)
-		r.nowKept(hosts, true, r.Unsettled.Partial()...)
-		r.finds++
+		r.setKept(hosts, true, r.Unsettled.Partial()...)
+		r.keptVersion++
 	}
 	r.mu.Unlock()
 	for _, host := range hosts {
@@ -164,16 +164,16 @@ func (r *Endpoint) keepFound(found []entry.Candidate) {
 	}
 }
 
-// leftOut are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are
+// excluded are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are
 // kept, those that wait here or were visited.
-func (m *mergePlan) leftOut(p *Chunk) (left []int) {
+func (m *mergePlan) excluded(p *Chunk) (left []int) {
 	place := 0
-	for i := range p.Waiting {
-		a := &p.Waiting[i]
+	for i := range p.Pending {
+		a := &p.Pending[i]
 		if isIn(m.kept, a.Host) {
 			for k := range a.Items {
 				it := &a.Items[k]
-				if h := m.of(it.URL); h&heldWaiting != 0 || h&heldVisited != 0 && !it.Recrawl && !it.Again {
+				if h := m.get(it.URL); h&heldPending != 0 || h&heldVisited != 0 && !it.Recrawl && !it.Refetch {
 					left = append(left, place+k)
 				}
 			}
@@ -186,16 +186,16 @@ func (m *mergePlan) leftOut(p *Chunk) (left []int) {
 // newPages is how many pages a host has given elsewhere and not here.
 func (m *mergePlan) newPages(l *HostKnown) (n int64) {
 	for i := range l.Entries {
-		if v := &l.Entries[i]; v.Answered() && m.of(v.URL)&heldAnswered == 0 {
+		if v := &l.Entries[i]; v.Answered() && m.get(v.URL)&heldAnswered == 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// keep are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host
+// keptHosts are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host
 // comes with it for the first time: it is where this node has the host, be it from another transfer under way.
-func (r *Endpoint) keep(t member.Transfer, p *Chunk) (kept []string) {
+func (r *Endpoint) keptHosts(t member.Transfer, p *Chunk) (kept []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	came := r.hostsOf(t)
@@ -220,11 +220,11 @@ func (r *Endpoint) keep(t member.Transfer, p *Chunk) (kept []string) {
 
 const maxMerge = 10_000 // of a host's queue that are looked at
 
-// LeaveOut takes waiting URLs out of a chunk.
-func (p *Chunk) LeaveOut(left []int) {
+// Exclude takes waiting URLs out of a chunk.
+func (p *Chunk) Exclude(left []int) {
 	place := 0
-	for i := range p.Waiting {
-		a := &p.Waiting[i]
+	for i := range p.Pending {
+		a := &p.Pending[i]
 		if len(left) == 0 {
 			return
 		}
@@ -243,8 +243,8 @@ func (p *Chunk) LeaveOut(left []int) {
 	}
 }
 
-// AsKnown are items as seen knows them.
-func AsKnown(items []item.Item) []seen.URL {
+// KnownURLs are items as seen knows them.
+func KnownURLs(items []item.Item) []seen.URL {
 	urls := make([]seen.URL, len(items))
 	for i := range items {
 		urls[i] = seen.URL{URL: items[i].URL, Depth: items[i].Depth, State: seen.Known}
@@ -252,14 +252,14 @@ func AsKnown(items []item.Item) []seen.URL {
 	return urls
 }
 
-// longer is what two clocks owe at the most.
-func (c HostTiming) longer(d HostTiming) HostTiming {
-	return HostTiming{max(c.Asked, d.Asked), max(c.Wait, d.Wait)}
+// maxOf is what two clocks owe at the most.
+func (c HostTiming) maxOf(d HostTiming) HostTiming {
+	return HostTiming{max(c.RequestedDelay, d.RequestedDelay), max(c.Wait, d.Wait)}
 }
 
 // Merge is a clock that comes to a host which has one: who asks for more counts.
 func (c HostTiming) Merge(f *frontier.Frontier, host string) HostTiming {
 	info, _ := f.Host(host)
-	c.Asked = max(c.Asked, info.Asked)
+	c.RequestedDelay = max(c.RequestedDelay, info.RequestedDelay)
 	return c
 }

@@ -14,12 +14,12 @@ const SurveyStep = 1000
 // keep the slice.
 func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) error {
 	r.mu.Lock()
-	came := r.Unsettled.Hosts()
+	came := r.Unsettled.IncomingHosts()
 	r.mu.Unlock()
 	s := survey{batch: batch{ctx: ctx, size: SurveyStep, done: f},
-		strange: func(host string) bool { return !came[host] && !r.Ours(host) }}
+		foreign: func(host string) bool { return !came[host] && !r.IsOwn(host) }}
 	var err error
-	if s.abandoned, err = r.abandonedOf(ctx, s.strange); err == nil {
+	if s.abandoned, err = r.abandonedOf(ctx, s.foreign); err == nil {
 		err = s.waiting(r.Frontier)
 	}
 	for host := range s.abandoned {
@@ -28,7 +28,7 @@ func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) err
 		}
 	}
 	if err == nil && r.DB != nil {
-		err = r.knownOf(ctx, s.strange, s.add)
+		err = r.knownOf(ctx, s.foreign, s.add)
 	}
 	if err == nil {
 		err = s.flush()
@@ -38,13 +38,13 @@ func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) err
 
 type survey struct {
 	batch
-	strange   func(host string) bool
+	foreign   func(host string) bool
 	abandoned map[string]bool // hosts of which something was given up, and nobody has been told
 }
 
 // waiting finds hosts where something waits, not only the robots.txt of another.
 func (s *survey) waiting(f *frontier.Frontier) error {
-	iterator := f.Iterate(s.strange)
+	iterator := f.Iterate(s.foreign)
 	defer iterator.Close()
 	for {
 		stay, err := iterator.Next()

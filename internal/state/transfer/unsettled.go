@@ -53,8 +53,8 @@ func (a *Unsettled) expects(t member.Transfer, seq uint64) (bool, error) {
 	return seq == next, nil
 }
 
-// Keeps are the hosts of a transfer that stay if it is dropped, with some that are added.
-func (a *Unsettled) Keeps(t member.Transfer, more []string) []string {
+// KeptHosts are the hosts of a transfer that stay if it is dropped, with some that are added.
+func (a *Unsettled) KeptHosts(t member.Transfer, more []string) []string {
 	i := a.find(t)
 	if i < 0 {
 		return more
@@ -78,7 +78,7 @@ func isIn(sorted []string, host string) bool {
 
 // Take notes that the next chunk of a transfer has come, and which hosts of the transfer are kept. If it is the last
 // one, it returns all that came.
-func (a *Unsettled) Take(t member.Transfer, p *Chunk, keeps []string, last bool) (whole *Incoming) {
+func (a *Unsettled) Add(t member.Transfer, p *Chunk, keeps []string, last bool) (whole *Incoming) {
 	i := a.find(t)
 	if i < 0 {
 		i = len(a.Coming)
@@ -117,15 +117,15 @@ func appendName(names []byte, name string) []byte {
 }
 
 func (p *Chunk) hosts(f func(host string)) {
-	for i := range p.Waiting {
-		f(p.Waiting[i].Host)
+	for i := range p.Pending {
+		f(p.Pending[i].Host)
 	}
 	for i := range p.Known {
 		f(p.Known[i].Host)
 	}
 }
 
-// keep keeps those of some hosts that came with a transfer if that is dropped.
+// keptHosts keeps those of some hosts that came with a transfer if that is dropped.
 func (a *Incoming) keep(hosts []string) {
 	if len(hosts) == 0 {
 		return
@@ -163,9 +163,9 @@ func (a *Unsettled) isKept(host string) bool {
 	return slices.ContainsFunc(a.Coming, func(c Incoming) bool { return isIn(c.Kept, host) })
 }
 
-// own takes upon a transfer those of some hosts that it keeps because another had brought them, and returns them: they
+// takeOver takes upon a transfer those of some hosts that it keeps because another had brought them, and returns them: they
 // go if it is dropped.
-func (a *Incoming) own(hosts []string) (owned []string) {
+func (a *Incoming) takeOver(hosts []string) (owned []string) {
 	var kept []string
 	for _, host := range a.Kept {
 		if isIn(hosts, host) {
@@ -191,7 +191,7 @@ func (a *Unsettled) Drop(t member.Transfer) (gone []string, passed map[member.Tr
 	gone = a.Coming[i].names()
 	a.Coming = slices.Delete(a.Coming, i, i+1)
 	for i := range a.Coming {
-		owned := a.Coming[i].own(gone)
+		owned := a.Coming[i].takeOver(gone)
 		if len(owned) == 0 {
 			continue
 		}
@@ -204,9 +204,9 @@ func (a *Unsettled) Drop(t member.Transfer) (gone []string, passed map[member.Tr
 	return gone, passed
 }
 
-// Leaving are the hosts, sorted, that go if a transfer is dropped: those that came with it, and that no other under way
+// DroppedHosts are the hosts, sorted, that go if a transfer is dropped: those that came with it, and that no other under way
 // has brought.
-func (a *Unsettled) Leaving(t member.Transfer) []string {
+func (a *Unsettled) DroppedHosts(t member.Transfer) []string {
 	i := a.find(t)
 	if i < 0 {
 		return nil
@@ -232,7 +232,7 @@ func (a *Incoming) each(yield func(host string) bool) {
 
 func (a *Incoming) names() []string { return slices.Compact(slices.Sorted(a.each)) }
 
-func (a *Incoming) all() []string { return union(a.names(), a.Kept) }
+func (a *Incoming) allHosts() []string { return union(a.names(), a.Kept) }
 
 // Settle forgets transfers that came or went whole, under epochs up to one.
 func (a *Unsettled) Settle(epoch uint64) {
@@ -241,8 +241,8 @@ func (a *Unsettled) Settle(epoch uint64) {
 	a.Came = slices.DeleteFunc(a.Came, func(c Incoming) bool { return done(c.Transfer) })
 }
 
-// Copy is a copy that does not change with the original.
-func (a *Unsettled) Copy() Unsettled {
+// Clone is a copy that does not change with the original.
+func (a *Unsettled) Clone() Unsettled {
 	return Unsettled{Coming: slices.Clone(a.Coming), Whole: slices.Clone(a.Whole), Came: slices.Clone(a.Came),
 		Went: slices.Clone(a.Went)}
 }
@@ -255,8 +255,8 @@ func (a *Unsettled) Partial() (all []member.Transfer) {
 	return all
 }
 
-// Hosts are those of transfers under way that are not held yet.
-func (a *Unsettled) Hosts() map[string]bool {
+// IncomingHosts are those of transfers under way that are not held yet.
+func (a *Unsettled) IncomingHosts() map[string]bool {
 	all := map[string]bool{}
 	for i := range a.Coming {
 		for host := range a.Coming[i].each {
@@ -266,9 +266,9 @@ func (a *Unsettled) Hosts() map[string]bool {
 	return all
 }
 
-// staying are the hosts that have come and do not go with what else is gone.
-func (a *Unsettled) staying(gone member.Gone) map[string]bool {
-	all := a.Hosts()
+// stayingHosts are the hosts that have come and do not go with what else is gone.
+func (a *Unsettled) stayingHosts(gone member.Moved) map[string]bool {
+	all := a.IncomingHosts()
 	for _, came := range [][]Incoming{a.Coming, a.Came} {
 		for i := range came {
 			c := &came[i]

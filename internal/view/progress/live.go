@@ -72,17 +72,17 @@ func (l *Live) Listener() crawl.Listener {
 			}
 			l.add(fmt.Sprintf("%d  %s asks to be left alone, and is for %v", status, host, wait.Round(time.Millisecond)))
 		},
-		GaveUp: func(host, why string) { l.add(fmt.Sprintf("gave up %s: %s", host, why)) },
-		CutOff: func(_ time.Time, why string) { l.add("cut off from the web: " + why) },
-		Back: func(after time.Duration, reached bool) {
+		Abandoned: func(host, why string) { l.add(fmt.Sprintf("gave up %s: %s", host, why)) },
+		Offline:   func(_ time.Time, why string) { l.add("cut off from the web: " + why) },
+		Online: func(after time.Duration, reached bool) {
 			if reached {
 				l.add(fmt.Sprintf("the web is reached again, after %v", after.Round(time.Second)))
 				return
 			}
 			l.add(fmt.Sprintf("the few hosts that worked are not reached again: waited for %v", after.Round(time.Second)))
 		},
-		Unranked: func(error) { l.add("URLs that are found from now on are not ranked: see --memory") },
-		Scarce:   func(why string) { l.add("no socket left on this machine (ulimit -n): " + why) },
+		Unranked:  func(error) { l.add("URLs that are found from now on are not ranked: see --memory") },
+		NoSockets: func(why string) { l.add("no socket left on this machine (ulimit -n): " + why) },
 		Paused: func(free uint64) {
 			l.add(fmt.Sprintf("paused: the disk has %s left; make room, or continue with a lower --min-free-disk",
 				stats.Bytes(int64(free))))
@@ -151,14 +151,14 @@ func (l *Live) render(s Status, r Rates) string {
 		stats.Bytes(int64(r.Bytes)), s.Totals.Failed)
 	row("  hosts  %d active, %d waiting, %d backing off", s.Frontier.Active, s.Frontier.Waiting, s.Frontier.Backing)
 	row("  URLs   %d waiting, %d known", s.Frontier.URLs, s.Known)
-	if c := s.Frontier.Crowd; c.Wait() >= longCrowd {
-		row("  turns  %d hosts wait for theirs at %v, %v apart (--ip-delay); the last comes in %s", c.Hosts, c.Addr, c.Every,
+	if c := s.Frontier.AddressQueue; c.Wait() >= longCrowd {
+		row("  turns  %d hosts wait for theirs at %v, %v apart (--ip-delay); the last comes in %s", c.Hosts, c.Addr, c.Interval,
 			clock(c.Wait()))
 	}
 	if s.Seeds.comes() {
 		row("  seeds  %d of %d taken in", s.Seeds.Taken, s.Seeds.All)
 	}
-	if o := s.Outage; o.CutOff {
+	if o := s.Outage; o.Offline {
 		row("  CUT OFF from the web for %s: waiting, and trying a few hosts now and then (%s)", clock(s.Time.Sub(o.Since)),
 			o.Why)
 	}
@@ -167,7 +167,7 @@ func (l *Live) render(s Status, r Rates) string {
 		if n := f.Restarts(); n > 0 {
 			again = fmt.Sprintf("; started again %s: %s", stats.Count(n, "times"), f.Trouble)
 		}
-		row("  filter %s: %s%s", f.Filter, f.Line(), again)
+		row("  filter %s: %s%s", f.Filter, f.Summary(), again)
 	}
 	for _, sink := range s.Sinks {
 		row("  sink   %d records sent to %s, %d waiting", sink.Sent, sink.Sink, sink.Waiting)
@@ -178,7 +178,7 @@ func (l *Live) render(s Status, r Rates) string {
 	if s.Forecast.Words != "" {
 		row("  ends   %s", s.Forecast.Words)
 	}
-	if words := s.Uploads.Words(); words != "" {
+	if words := s.Uploads.Summary(); words != "" {
 		row("  place  %s", words)
 	}
 	if a := s.Stall; a.Kind != stall.None {
@@ -195,7 +195,7 @@ func (l *Live) render(s Status, r Rates) string {
 // network.
 func clip(s string, width int) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || field.Directs(r) {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || field.IsBidiControl(r) {
 			return '?'
 		}
 		return r

@@ -127,17 +127,17 @@ func Log(ctx context.Context, log *slog.Logger, limits Limits, status func() Sta
 		if s.Seeds.comes() {
 			attrs = append(attrs, "seeds_taken_in", s.Seeds.Taken, "seeds", s.Seeds.All)
 		}
-		if c := s.Frontier.Crowd; c.Wait() >= longCrowd {
-			attrs = append(attrs, "hosts_at_one_address", c.Hosts, "address", c.Addr.String(), "ip_delay", c.Every.String(),
+		if c := s.Frontier.AddressQueue; c.Wait() >= longCrowd {
+			attrs = append(attrs, "hosts_at_one_address", c.Hosts, "address", c.Addr.String(), "ip_delay", c.Interval.String(),
 				"last_turn_in", c.Wait().Round(time.Second).String())
 		}
-		if s.Outage.CutOff {
+		if s.Outage.Offline {
 			attrs = append(attrs, "cut_off_for", s.Time.Sub(s.Outage.Since).Round(time.Second).String())
 		}
 		if s.Forecast.Words != "" {
 			attrs = append(attrs, "forecast", s.Forecast.Words)
 		}
-		if words := s.Uploads.Words(); words != "" {
+		if words := s.Uploads.Summary(); words != "" {
 			attrs = append(attrs, "place", words)
 		}
 		if s.Stall.Kind != stall.None {

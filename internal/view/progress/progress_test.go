@@ -92,7 +92,7 @@ func TestACrowdedAddressIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for hosts, seen := range map[int]bool{200_000: true, 39: false, 0: false} {
 			s := Status{Time: time.Now(), Frontier: frontier.Counts{
-				Crowd: frontier.Crowd{Addr: netip.MustParseAddr("192.0.2.7"), Hosts: hosts, Every: 250 * time.Millisecond}}}
+				AddressQueue: frontier.AddressQueue{Addr: netip.MustParseAddr("192.0.2.7"), Hosts: hosts, Interval: 250 * time.Millisecond}}}
 			l := NewLive(io.Discard, func() int { return 200 }, "x", Limits{})
 			const want = "turns  200000 hosts wait for theirs at 192.0.2.7, 250ms apart (--ip-delay); the last comes in 13:53:20"
 			if body := l.render(s, Rates{}); strings.Contains(body, want) != seen || strings.Contains(body, "turns") != seen {

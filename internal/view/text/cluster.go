@@ -99,7 +99,7 @@ func (p *placeStates) add(s *stats.UploadedState) {
 	if s.Last.After(p.sum.Last) {
 		p.sum.Last = s.Last
 	}
-	p.sum.Coming, p.sum.CutBytes, p.sum.Kept = p.sum.Coming+s.Coming, p.sum.CutBytes+s.CutBytes, p.sum.Kept+s.Kept
+	p.sum.InTransit, p.sum.CutBytes, p.sum.Kept = p.sum.InTransit+s.InTransit, p.sum.CutBytes+s.CutBytes, p.sum.Kept+s.Kept
 }
 
 func (p *placeStates) words() string {
@@ -110,8 +110,8 @@ func (p *placeStates) words() string {
 	if !p.sum.Last.IsZero() {
 		text += ", the newest of " + stats.Span(max(time.Since(p.sum.Last), 0).Truncate(time.Second)) + " ago"
 	}
-	if p.sum.Coming > 0 {
-		text += ", and " + stats.Bytes(p.sum.Coming) + " on the way"
+	if p.sum.InTransit > 0 {
+		text += ", and " + stats.Bytes(p.sum.InTransit) + " on the way"
 	}
 	return text + fmt.Sprintf("; of the journals %s cut, %s kept by the servers", stats.Bytes(p.sum.CutBytes),
 		stats.Bytes(p.sum.Kept))

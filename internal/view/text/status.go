@@ -34,16 +34,16 @@ func Status(w io.Writer, x *inspect.Status, dir string) {
 	some("ends", x.Forecast)
 	if u := x.Uploads; u != nil {
 		row("place", "%s has %s (%s)", u.Place, stats.Count(u.Files, "files"), stats.Bytes(u.Bytes))
-		some("", u.Words())
+		some("", u.Summary())
 		if u.State != nil {
-			row("state", "%s", u.State.Words(time.Now()))
+			row("state", "%s", u.State.Summary(time.Now()))
 		}
-		some("", u.State.Lacking())
+		some("", u.State.MissingHint())
 	}
 	for i := range x.Sinks {
 		s := &x.Sinks[i]
 		row("sink", "%s sent to %s (%s)", stats.Count(s.Sent, "records"), s.Sink, stats.Bytes(s.Bytes))
-		some("", s.Words())
+		some("", s.Summary())
 	}
 	if x.StalledBy != "" {
 		row("STALLED", "nothing was answered for %s: %s", secondsSpan(x.Stalled), x.StallWhy)

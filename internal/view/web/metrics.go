@@ -76,7 +76,7 @@ func (to exposition) crawl(src *Source) {
 	to.counter("outage_seconds_total", "Time for which that was so.", o.Total.Seconds())
 	to.counter("out_of_sockets_total", "Attempts to connect for which this machine had no file descriptor, port or "+
 		"buffer.", float64(o.Scarce))
-	to.gauge("cut_off", "1 while the crawl is cut off from the web, and waits.", oneIf(o.CutOff))
+	to.gauge("cut_off", "1 while the crawl is cut off from the web, and waits.", oneIf(o.Offline))
 	to.gauge("urls_known", "URLs met within reach.", float64(src.Known()))
 	to.gauge("urls_waiting", "URLs in the frontier.", float64(f.URLs))
 	to.gauge("hosts_active", "Hosts with a request under way.", float64(f.Active))
@@ -183,6 +183,6 @@ func (to exposition) place(src *Source) {
 		to.gauge("place_journal_cut_bytes", "Bytes of the journal that the servers have let go of for them.",
 			float64(s.CutBytes))
 		to.gauge("place_journal_kept_bytes", "Bytes of the journal that the servers keep.", float64(s.Kept))
-		to.gauge("place_files_lacking", "Record files that are neither in the folder nor in the place.", float64(s.LackAll))
+		to.gauge("place_files_lacking", "Record files that are neither in the folder nor in the place.", float64(s.MissingCount))
 	}
 }

@@ -26,14 +26,14 @@ func everything() Source {
 		},
 		Frontier: func() frontier.Counts { return frontier.Counts{Active: 3} },
 		Known:    func() int { return 7 },
-		Outage:   func() crawl.Outage { return crawl.Outage{CutOff: true, Times: 2} },
+		Outage:   func() crawl.Outage { return crawl.Outage{Offline: true, Times: 2} },
 		Forecast: func() forecast.Forecast { return forecast.Forecast{AtLeast: 32_400, Growth: -1.5} },
 		Stall:    func() stall.Alarm { return stall.Alarm{Kind: stall.Disk, For: 90 * time.Second} },
 		Uploads: func() stats.Uploads {
 			return stats.Uploads{Files: 5, Bytes: 100, Waiting: 3, WaitSize: 70, Why: "connection refused"}
 		},
 		States: func() stats.UploadedState {
-			return stats.UploadedState{Checkpoints: 2, CutBytes: 900, Kept: 400, LackAll: 1}
+			return stats.UploadedState{Checkpoints: 2, CutBytes: 900, Kept: 400, MissingCount: 1}
 		},
 		Sinks: func() []stats.Sink {
 			return []stats.Sink{{Sink: "kafka://k/t", Sent: 5, Bytes: 100, Waiting: 3, Behind: 1.5, Failures: 2, Retries: 1,

@@ -118,7 +118,7 @@ func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
 			if err := r.Start(q.Settings, q.Seeded); err != nil {
 				return err
 			}
-			r.Note(q.By, "start")
+			r.AddChange(q.By, "start")
 			return nil
 		})
 	case Tune:
@@ -126,27 +126,27 @@ func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
 			if version != q.Version {
 				return ErrStale
 			}
-			r.Note(q.By, desired.Words(q.Settings))
-			return r.Tune(q.Settings)
+			r.AddChange(q.By, desired.DescribeSettings(q.Settings))
+			return r.ChangeSettings(q.Settings)
 		})
 	case Set:
 		return s.node.Change(ctx, func(r *desired.Record, _ uint64) error {
 			if err := r.Set(q.State); err != nil {
 				return err
 			}
-			r.Note(q.By, q.State.Verb())
+			r.AddChange(q.By, q.State.Verb())
 			return nil
 		})
 	case Add:
 		r, _ := s.node.Crawl()
-		if err := r.MayAdd(); err != nil && !q.Seeded {
+		if err := r.CheckAdd(); err != nil && !q.Seeded {
 			return err
 		}
 		if err := s.node.AddSeeds(ctx, q.Seeds); err != nil || q.Seeded {
 			return err
 		}
 		return s.node.Change(ctx, func(r *desired.Record, _ uint64) error {
-			r.Note(q.By, desired.Added(1+strings.Count(q.Seeds, "\n")))
+			r.AddChange(q.By, desired.DescribeAdded(1+strings.Count(q.Seeds, "\n")))
 			return nil
 		})
 	case Know:
@@ -222,7 +222,7 @@ func (s *Server) gather(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errGather, err)
 	}
 	s.at = time.Now()
-	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, Gone: t.Gone,
-		GonePages: t.GonePages, Reports: t.Reports, By: s.self, Took: s.at.Sub(begun)}
+	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, Gone: t.Departed,
+		GonePages: t.DepartedPages, Reports: t.Reports, By: s.self, Took: s.at.Sub(begun)}
 	return nil
 }

@@ -30,7 +30,7 @@ func (b *rebuilding) eachLine(ctx context.Context, name string, f func(line []by
 	n := 0
 	_, err := store.EachLineOf(vfs.OS, b.at(name), func(line []byte, _ int64) error {
 		if n++; n%1000 == 0 {
-			if err := errors.Join(ctx.Err(), b.state.Room(ctx)); err != nil {
+			if err := errors.Join(ctx.Err(), b.state.FlushIfFull(ctx)); err != nil {
 				return err
 			}
 		}
@@ -84,7 +84,7 @@ func (b *rebuilding) visits(ctx context.Context) error {
 			return err
 		}
 		m := seen.Meta{Fetched: e.Begin.Truncate(time.Second), Status: e.Status}
-		if b.job.Crawl.Recrawl.On() {
+		if b.job.Crawl.Recrawl.Enabled() {
 			m.From = e.Via
 		}
 		switch k := records.Key(e.URL); {
@@ -111,7 +111,7 @@ func (b *rebuilding) visits(ctx context.Context) error {
 
 // root adds a URL to the crawl's roots if its path says that it is one: a seed, or where one redirects to.
 func (b *rebuilding) root(url, seed, path, via string) {
-	it := frontier.Item{URL: url, Seed: seed, Kind: page.Redirect, Root: true}
+	it := frontier.Item{URL: url, Seed: seed, Kind: page.Redirect, ScopeSeed: true}
 	switch {
 	case path == "" && via == "":
 		it.Kind = page.Seed

@@ -39,7 +39,7 @@ func (b *rebuilding) records(ctx context.Context) error {
 	answered := map[uint64]bool{} // URLs
 	return b.eachRecord(ctx, func(name string, rec *warc.Record) error {
 		if n++; n%1000 == 0 {
-			if err := b.state.Room(ctx); err != nil {
+			if err := b.state.FlushIfFull(ctx); err != nil {
 				return err
 			}
 		}

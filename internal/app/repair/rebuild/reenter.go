@@ -30,7 +30,7 @@ func (b *rebuilding) oldRoots(context.Context) error {
 	}
 	told, err := b.old(func(frontier.Item) error { return nil }, func(it frontier.Item) {
 		if u, err := weburl.Parse(it.URL); err == nil && u.Host() != "" && it.Kind == page.Seed {
-			b.addRoot(frontier.Item{URL: it.URL, Seed: it.Seed, Kind: it.Kind, Root: true})
+			b.addRoot(frontier.Item{URL: it.URL, Seed: it.Seed, Kind: it.Kind, ScopeSeed: true})
 		}
 	})
 	b.lists(told, whole)
@@ -41,7 +41,7 @@ func (b *rebuilding) oldRoots(context.Context) error {
 // beginning.
 func (b *rebuilding) lists(told *recovery.Salvage, whole int64) {
 	b.state.Lists = told.Lists
-	if whole >= told.Roots {
+	if whole >= told.ScopeSeedsLength {
 		return
 	}
 	for i := range b.state.Lists {
@@ -54,12 +54,12 @@ func (b *rebuilding) lists(told *recovery.Salvage, whole int64) {
 // old calls item with what the old journal and the old queues say of URLs that wait, as far as they can be read.
 func (b *rebuilding) old(item func(it frontier.Item) error, root func(frontier.Item)) (*recovery.Salvage, error) {
 	var failed error
-	s := &recovery.Salvage{Root: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
+	s := &recovery.Salvage{ScopeSeed: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
 	view := vfs.NewOverlay(vfs.OS)
 	f, note, err := frontier.Open(frontier.Config{Disk: view, Dir: b.From.Path("state", "frontier")})
 	if err == nil {
 		s.Note(note)
-		err = f.Inspector().Walk(frontier.Walker{Bad: func(error) {},
+		err = f.Inspector().Walk(frontier.Walker{Damaged: func(error) {},
 			Item: func(_ string, it *frontier.Item) error { return item(*it) }})
 		if err = errors.Join(err, f.Close()); err != nil {
 			return s, err
@@ -155,7 +155,7 @@ func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, r
 		}
 		return r.Page(ctx, &frontier.Item{URL: url}, pg)
 	case "metadata":
-		if rec.Answer() != b.last {
+		if rec.ResponseID() != b.last {
 			return nil
 		}
 		it := frontier.Item{URL: url, Depth: b.lastDepth}
@@ -167,7 +167,7 @@ func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, r
 		if !b.listed() {
 			it.Depth = int32(strings.Count(it.Path, "L"))
 		}
-		it.Root = strings.Trim(it.Path, "R") == "" && (it.Path != "" || it.From == "")
+		it.ScopeSeed = strings.Trim(it.Path, "R") == "" && (it.Path != "" || it.From == "")
 		return r.Page(ctx, &it, pg)
 	}
 	return nil
@@ -186,7 +186,7 @@ func (b *rebuilding) metadata(line string, it *frontier.Item, pg *page.Page) {
 		f := strings.SplitN(value, " ", 3)
 		kind, known := page.Kind(0), false
 		if len(f) == 3 {
-			kind, known = page.KindNamed(f[2])
+			kind, known = page.ParseKind(f[2])
 		}
 		if !known {
 			return

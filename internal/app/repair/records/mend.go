@@ -135,7 +135,7 @@ func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error 
 		case "response", "revisit", "resource":
 			id, w = rec.ID(), m.wantingOf(name, rec)
 		case "metadata":
-			if w == nil || rec.Answer() != id {
+			if w == nil || rec.ResponseID() != id {
 				continue
 			}
 			w.metadata(string(rec.Block))

@@ -163,7 +163,7 @@ func (c *cleaner) groups(name string, in *warc.Reader) (kept []group, all bool) 
 			end()
 			g = &group{url: rec.Fields["WARC-Target-URI"], id: rec.ID(), spans: []span{{rec.Offset, rec.Length}}, bad: bad}
 		default:
-			if g == nil || rec.Answer() != g.id { // of a visit whose answer cannot be read
+			if g == nil || rec.ResponseID() != g.id { // of a visit whose answer cannot be read
 				all = false
 				continue
 			}

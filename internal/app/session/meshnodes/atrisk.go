@@ -16,7 +16,7 @@ type holder interface{ Has(name string) bool }
 
 // places are this node's place, and those of others.
 func (l *life) places() meshnode.Places {
-	p := meshnode.Places{Wait: l.PlaceWait, Items: readItems, Whole: exchange.IsWhole}
+	p := meshnode.Places{Wait: l.PlaceWait, Items: readItems, Whole: exchange.IsValid}
 	if l.There != nil {
 		p.There = func(ctx context.Context, place string) (func(string) bool, error) {
 			there, err := l.There(ctx, place)

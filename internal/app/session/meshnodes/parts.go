@@ -21,7 +21,7 @@ import (
 func (l *life) openCrawl() error {
 	j := l.job
 	j.Memory = j.MemoryBudget() * (historyShare - 1) / historyShare
-	j.Crawl.Stay, j.Crawl.Claims = true, true
+	j.Crawl.KeepOpen, j.Crawl.Claims = true, true
 	f := l.folder
 	l.folder = nil // it is the session's, or was let go
 	// it has connections to many nodes, as a server has
@@ -38,7 +38,7 @@ func (l *life) joinEngine(_ *recovery.State, p *crawl.Parts) error {
 	if l.carrier != nil {
 		p.AtRisk = l.atRisk
 	}
-	p.NewRoot = func(u weburl.URL) { l.mesh.NewRoot(u.String()) }
+	p.NewScopeSeed = func(u weburl.URL) { l.mesh.NewRoot(u.String()) }
 	return nil
 }
 

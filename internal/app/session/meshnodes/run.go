@@ -43,7 +43,7 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 	known := n.known()
 	l.mesh, err = meshnode.New(meshnode.Config{
 		Messenger: n.conn, Overlay: overlay.Config{Self: asContact(n.conn.Self()), Seed: rand.Uint64()},
-		Mesh: mesh.Config{Backups: n.Backups, Absent: n.Absent, Check: n.Check, LostAfter: n.LostAfter}, Places: l.places(),
+		Mesh: mesh.Config{Backups: n.Backups, AbsentWait: n.Absent, CheckEvery: n.Check, LostAfter: n.LostAfter}, Places: l.places(),
 		Known:   known,
 		Waits:   len(n.Join) > 0,
 		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
@@ -98,7 +98,7 @@ func (l *life) readLinks(data []byte, f func(host, key string, link []byte)) err
 	if c == nil {
 		return meshnode.ErrNotYet
 	}
-	return exchange.Read(data, func(k entry.Candidate, link []byte) { f(c.At(k.Host, k.Item.URL), k.Item.Key(), link) })
+	return exchange.Read(data, func(k entry.Candidate, link []byte) { f(c.OfHost(k.Host, k.Item.URL), k.Item.Key(), link) })
 }
 
 // slice is the slice of a URL, of a crawl that was started.

@@ -78,7 +78,7 @@ type deaf struct{ strategy.Strategy }
 
 func (d deaf) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	heard := slices.DeleteFunc(slices.Clone(in), func(e strategy.Event) bool {
-		_, wanted := e.(strategy.Wanted)
+		_, wanted := e.(strategy.OwnersNeeded)
 		return wanted
 	})
 	return d.Strategy.Step(now, heard, out)

@@ -41,7 +41,7 @@ type failedState struct {
 	holding *transfer.Holding
 	copied  bool                    // of a checkpoint
 	safe    func([]store.Mark) bool // whether records are in its place; nil: nobody looks whether they are gone
-	lost    *recovery.Lost          // nil likewise
+	lost    *recovery.LostRecords   // nil likewise
 	close   func() error
 }
 
@@ -101,7 +101,7 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 // recover makes of what was copied, if anything was, and of the log what the dead node held.
 func (s *failedNodes) recover(ctx context.Context, log *shipped, e *failedState) error {
 	if e.safe != nil {
-		e.lost = &recovery.Lost{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: e.safe}
+		e.lost = &recovery.LostRecords{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: e.safe}
 	}
 	views, err := s.views(e)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *failedNodes) recover(ctx context.Context, log *shipped, e *failedState)
 	if e.state, err = recovery.RecoverFailed(ctx, log, views, s.memory()/4, e.lost); err != nil {
 		return err
 	}
-	e.holding, err = e.state.Fold(ctx)
+	e.holding, err = e.state.BuildHolding(ctx)
 	return err
 }
 
@@ -150,16 +150,16 @@ func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 	return forgetPlace(ctx, s.bus, dead) // last: it says where to look
 }
 
-func (e *failedState) Arrived() []member.Transfer { return e.state.Arrived() }
-func (e *failedState) Forgot() []member.Transfer  { return e.state.Went() }
+func (e *failedState) Received() []member.Transfer  { return e.state.Arrived() }
+func (e *failedState) Forgotten() []member.Transfer { return e.state.Went() }
 
-func (e *failedState) Forget(gone member.Gone) { e.holding.Forget(gone) }
+func (e *failedState) Forget(gone member.Moved) { e.holding.Forget(gone) }
 
 func (e *failedState) Export(owner func(host string) strategy.Node) (driver.Export, error) {
 	return asExport(e.holding.Export(owner))
 }
 
-func (e *failedState) Bound(f func(data []byte) error) error { return e.state.Links.Batches(f) }
+func (e *failedState) OutboxLinks(f func(data []byte) error) error { return e.state.Links.Batches(f) }
 
 // Close removes what is on the disk.
 func (e *failedState) Close() error {

@@ -20,8 +20,8 @@ import (
 type gauge struct {
 	limits  *machine.Limits // nil: nobody asks what the machine has
 	written float64         // megabits a second that its disk takes; 0: not known
-	line    machine.Line
-	figures machine.Figures
+	line    machine.BandwidthMeter
+	figures machine.Resources
 	read    time.Time // when limits were
 	before  machine.Usage
 	pages   int64 // before, too

@@ -123,7 +123,7 @@ func TestTheDiskIsMeasuredOnceADay(t *testing.T) {
 // A line that was the limit says more than the card; a limit that was set, more than the disk.
 func TestWhatAMachineHas(t *testing.T) {
 	g := gauge{limits: machine.NewLimits(t.TempDir()), written: 800}
-	g.read, g.figures = time.Unix(1e9, 0), machine.Figures{Cores: 4, NetworkMbps: 1000}
+	g.read, g.figures = time.Unix(1e9, 0), machine.Resources{Cores: 4, NetworkMbps: 1000}
 	if m := g.look(g.read, machine.Usage{}); m != (strategy.Machine{Cores: 4, NetworkMbps: 1000, DiskMbps: 800}) {
 		t.Errorf("%+v", m)
 	}

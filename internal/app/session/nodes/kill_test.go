@@ -225,7 +225,7 @@ func (r *remains) foldBy(s *failedNodes) (waits, known []string) {
 		r.t.Fatalf("after %d entries of the log, cut before %d: %v", len(r.log), r.cut, err)
 	}
 	e := one.(*failedState)
-	err = e.holding.Frontier.Inspector().Walk(frontier.Walker{Bad: func(err error) { r.t.Error(err) },
+	err = e.holding.Frontier.Inspector().Walk(frontier.Walker{Damaged: func(err error) { r.t.Error(err) },
 		Item: func(_ string, it *frontier.Item) error {
 			waits = append(waits, it.URL)
 			return nil

@@ -63,7 +63,7 @@ func (c *counter) learn(t *quorum.Table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stays, c.place = make(map[strategy.Node]struct{}, len(t.Members)), -1
-	if t.Epoch != t.Settled {
+	if t.Epoch != t.Finalized {
 		c.whole = time.Time{}
 	} else if c.whole.IsZero() {
 		c.whole = time.Now()

@@ -90,7 +90,7 @@ func warcsThere(there *away.Manifest, grown []store.Mark) bool {
 
 // linesThere reports the same of pages.jsonl, in a crawl without WARC files.
 func linesThere(there *away.Manifest, grown []store.Mark) bool {
-	length, grew := store.Find(grown, "pages.jsonl")
+	length, grew := store.FindMark(grown, "pages.jsonl")
 	return !grew || there.Length("pages.jsonl") >= length
 }
 
@@ -151,7 +151,7 @@ func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) error {
 // dropPatience is how long one try to remove a dead node's state may take.
 const dropPatience = 30 * time.Second
 
-func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recovery.Lost) {
+func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recovery.LostRecords) {
 	if lost == nil {
 		return
 	}

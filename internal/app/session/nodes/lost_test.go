@@ -69,7 +69,7 @@ func TestAFoldThatIsBegunAnew(t *testing.T) {
 }
 
 // lostPage is what one page was lost of.
-func lostPage(t *testing.T) *recovery.Lost {
+func lostPage(t *testing.T) *recovery.LostRecords {
 	t.Helper()
 	dir := t.TempDir()
 	db, err := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{Memory: 1 << 20})
@@ -79,14 +79,14 @@ func lostPage(t *testing.T) *recovery.Lost {
 	it, log, e := item.FromSeed("http://h.test/"), memory.New(), entry.Encoder{}
 	e.Found(&it)
 	e.Done(&entry.Done{URL: it.URL, Visit: stats.Visit{Status: 200}, Ref: page.Ref{ID: "<urn:x>"}})
-	lost := &recovery.Lost{Disk: vfs.OS, File: filepath.Join(dir, "again"), Safe: func([]store.Mark) bool { return false }}
+	lost := &recovery.LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"), Safe: func([]store.Mark) bool { return false }}
 	if err := log.Append(e.Writer); err != nil {
 		t.Fatal(err)
 	}
 	s, err := recovery.RecoverFailed(t.Context(), log, recovery.Views{Seen: db, Digests: seen.NewRecent(),
 		Frontier: frontier.New(frontier.Config{})}, 1<<20, lost)
 	if err == nil {
-		_, err = s.Fold(t.Context())
+		_, err = s.BuildHolding(t.Context())
 	}
 	if err := errors.Join(err, lost.Close(), db.Close()); err != nil {
 		t.Fatal(err)

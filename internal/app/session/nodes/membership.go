@@ -132,7 +132,7 @@ func (m *membership) stillIn(ctx context.Context) error {
 func (m *membership) failedDir() string { return m.folder.Path("state", "estates") }
 
 func (m *membership) openCrawl(ctx context.Context) (err error) {
-	m.job.Crawl.Stay = true
+	m.job.Crawl.KeepOpen = true
 	m.crawl, err = m.n.Open(m.folder, m.job, &session.Peers{Join: m.join, Server: m.n.Serves,
 		Ship: func(local journal.Journal) (journal.Journal, error) { return m.ship(ctx, local) }})
 	if err != nil {

@@ -99,13 +99,13 @@ func (c *cluster) placement(string) (*admin.Placement, error) {
 	if c.strategy == "balance" {
 		return &admin.Placement{Strategy: c.strategy,
 			Learnt: func(read func(func(uint64, []byte) error) error) (*model.Model, []model.Sample, error) {
-				samples, err := balance.Look(hosttable.Key{}, read, func(central.Host) bool { return false })
-				return balance.Learn(balance.LAN(), samples), samples, err
+				samples, err := balance.ReadLog(hosttable.Key{}, read, func(central.Host) bool { return false })
+				return balance.TrainModel(balance.LAN(), samples), samples, err
 			}}, nil
 	}
 	if c.strategy == "hub" {
 		return &admin.Placement{Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
-			return central.Look(hosttable.Key{}, nil, read, each)
+			return central.ReadTable(hosttable.Key{}, nil, read, each)
 		}}, nil
 	}
 	return &admin.Placement{Owner: func(members []strategy.Member, host string) strategy.Node {
@@ -343,14 +343,14 @@ func TestANodeRestartsWhileTheRegistryIsAway(t *testing.T) {
 	if err := os.MkdirAll(left, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c.hub.Cut(id.Node(), true)
+	c.hub.Partition(id.Node(), true)
 	a = c.start("a")
 	select {
 	case err := <-a.ended:
 		t.Fatalf("it ends: %v", err)
 	case <-time.After(time.Second):
 	}
-	c.hub.Cut(id.Node(), false)
+	c.hub.Partition(id.Node(), false)
 	c.eventually("it is a member again", func() bool { return a.Member() })
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was folded stays: %v", err)

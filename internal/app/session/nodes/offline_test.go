@@ -151,8 +151,8 @@ func aNodeIsOffline(t *testing.T, strategy string) {
 	if now := a.Session().Frontier.Counts(); now.URLs < max(least, 1) {
 		t.Errorf("%d URLs are pending at the node that is offline, before %d", now.URLs, owned.URLs)
 	}
-	if reach := a.Session().Engine.Reach(); reach.GaveUp > 0 {
-		t.Errorf("%d hosts are given up", reach.GaveUp)
+	if reach := a.Session().Engine.Reach(); reach.Abandoned > 0 {
+		t.Errorf("%d hosts are given up", reach.Abandoned)
 	}
 	line.connect()
 	c.goOn(a, b)

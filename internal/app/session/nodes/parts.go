@@ -59,14 +59,14 @@ func (p journalLagGuard) May(host string) bool { return p.Router.May(host) && !p
 func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 	n := m.n
 	one, placing := n.Joining(quorum.Config{Self: m.id.Node(), Instance: rand.Uint64() | 1, Joined: m.id.Joined,
-		Arrived: state.Arrived(), Forgot: state.Went(), Partial: state.Partial(), Layout: n.Layout, Timing: n.Timing,
+		Received: state.Arrived(), Forgotten: state.Went(), Partial: state.Partial(), Layout: n.Layout, Timing: n.Timing,
 		Seed: rand.Uint64()})
 	m.node = node.New(node.Config{
 		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Member: one, Strategy: placing, Timing: n.Timing, Bus: m.bus,
 		Engine: m.engine, Router: m.router,
 		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
 			places: placesOfDead{Node: n, bus: m.bus}},
-		Enter: m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.Ending, Settle: m.settle, Knows: m.knows,
+		Enter: m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.BeginShutdown, Settle: m.settle, Knows: m.knows,
 		Links:   m.links,
 		Blocked: func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
 		Version: job.Version, Address: n.Address, Log: n.Log,
@@ -75,11 +75,11 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		p.Checkpointed = c.Cut(m.journal, n.warn)
 	}
 	p.Router = journalLagGuard{m.router, m.journal}
-	p.Arrived = func(t member.Transfer, hosts []string) {
+	p.TransferReceived = func(t member.Transfer, hosts []string) {
 		m.moved.Add(int64(len(hosts)))
 		m.node.Arrived(t, hosts)
 	}
-	p.NewRoot = func(u weburl.URL) { m.node.NewRoot(u.String()) }
+	p.NewScopeSeed = func(u weburl.URL) { m.node.NewRoot(u.String()) }
 	p.Listener = crawl.Tee(p.Listener, crawl.Listener{Visited: func(*page.Record) { m.router.Ended() },
 		Retried: func(*page.Record, time.Duration) { m.router.Ended() }})
 	return nil

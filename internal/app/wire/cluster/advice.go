@@ -23,7 +23,7 @@ var remedies = []struct {
 	{natsbus.ErrWantsSecret, "name the cluster's secret with --secret-file or in KUMO_SECRET"},
 	{natsbus.ErrOtherCrawl, "name that crawl with --crawl, or give this one other addresses with --listen and --join: " +
 		"each server takes two ports, the one named and the next"},
-	{natsbus.ErrStranger, "check the address: --join wants one of a node that runs a server"},
+	{natsbus.ErrNotKumo, "check the address: --join wants one of a node that runs a server"},
 	{natsbus.ErrServers, "which nodes run servers is fixed when a cluster is made: give each node the --servers, and " +
 		"the first addresses in --join, that it was made with"},
 	{natsbus.ErrNoMajority, "a majority of them must run: start their nodes again, with the commands and folders that " +

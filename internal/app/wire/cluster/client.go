@@ -36,7 +36,7 @@ func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Du
 	}
 	c, err := natsbus.Connect(ctx, o.bus(crawl))
 	if err != nil {
-		stranger := errors.Is(err, natsbus.ErrStranger) || errors.Is(err, natsbus.ErrNoAnswer)
+		stranger := errors.Is(err, natsbus.ErrNotKumo) || errors.Is(err, natsbus.ErrNoAnswer)
 		if o.NATS == "" && stranger && isMesh(ctx, o.Join) {
 			return openMesh(ctx, crawl, &o)
 		}

@@ -86,7 +86,7 @@ func parseHub(way, preset string) (*hub.Config, error) {
 	switch way {
 	case "":
 	case "paper":
-		cfg.FetchFirst, cfg.AskAll = true, true
+		cfg.FetchFirst, cfg.ProbeAll = true, true
 	default:
 		return nil, advice.Usage("strategy hub/%s: there are hub and hub/paper", way)
 	}
@@ -169,7 +169,7 @@ func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
 	}
 	return &admin.Placement{Strategy: "hub",
 		Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
-			return central.Look(key, nil, read, each)
+			return central.ReadTable(key, nil, read, each)
 		}}, nil
 }
 
@@ -189,20 +189,20 @@ func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Stra
 	return quorum.New(cfg), nil
 }
 
-var _ strategy.Teller = (*central.Strategy)(nil)
+var _ strategy.StatusReporter = (*central.Strategy)(nil)
 
 // learner is how a crawl with the strategy balance places hosts, and what its log has taught.
 func learner(cfg *balance.Config, key hosttable.Key) *admin.Placement {
 	return &admin.Placement{Strategy: admin.Balance,
 		Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
-			_, err := balance.Look(key, read, each)
+			_, err := balance.ReadLog(key, read, each)
 			return err
 		},
 		Learnt: func(read func(func(uint64, []byte) error) error) (*model.Model, []model.Sample, error) {
-			samples, err := balance.Look(key, read, func(central.Host) bool { return false })
+			samples, err := balance.ReadLog(key, read, func(central.Host) bool { return false })
 			if err != nil {
 				return nil, nil, err
 			}
-			return balance.Learn(*cfg, samples), samples, nil
+			return balance.TrainModel(*cfg, samples), samples, nil
 		}}
 }

@@ -115,7 +115,7 @@ func (f *files) record(at Place) (*warc.Record, error) {
 	if err != nil {
 		return nil, &ErrRecord{at, err}
 	}
-	in.GoTo(at.Offset)
+	in.SeekTo(at.Offset)
 	rec, err := in.Next()
 	if err != nil {
 		return nil, &ErrRecord{at, err}
@@ -145,7 +145,7 @@ func (f *files) reader(name string) (*warc.Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	in.Limit(f.most)
+	in.SetLimit(f.most)
 	f.open[name] = &file{src, in, f.turn}
 	return in, nil
 }

@@ -45,8 +45,8 @@ func Crawl(t testing.TB, visits ...Visit) *recordtest.Files {
 			rec := record(n, v)
 			if v.Of > 0 {
 				first := all[v.Of-1]
-				rec.Revisit = &page.Ref{URL: first.URL, Time: first.Response.Start, ID: first.Place.ID,
-					Chunked: first.Place.Chunked}
+				rec.Revisit = &page.Ref{URL: first.URL, Time: first.Response.Start, ID: first.Location.ID,
+					Chunked: first.Location.Chunked}
 				rec.Digest = first.Digest
 			}
 			all = append(all, rec)

@@ -56,7 +56,7 @@ func (e *Exporter) Close() error { return errors.Join(e.names.Close(), os.Remove
 // nameOf is what a page's file would like to be called; "" if it has none.
 func nameOf(p *export.Page) string {
 	u, err := weburl.Parse(p.URL)
-	if err != nil || !u.Web() || p.Status/100 != 2 || p.Type != "" && !parse.IsHTML(p.Type) {
+	if err != nil || !u.IsHTTP() || p.Status/100 != 2 || p.Type != "" && !parse.IsHTML(p.Type) {
 		return ""
 	}
 	return names.Of(u, "") + ".md"

@@ -49,7 +49,7 @@ func Of(u weburl.URL, mediaType string) string {
 
 // Host is the name of a host's folder.
 func Host(u weburl.URL) string {
-	name := component(weburl.FileWord(u.Hostname()))
+	name := component(weburl.FileNamePart(u.Hostname()))
 	if port := u.Port(); port != "" {
 		name += "+" + port
 	}

@@ -82,7 +82,7 @@ func FuzzNames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, url string, mediaType uint8) {
 		u, err := weburl.Parse(url)
-		if err != nil || !u.Web() {
+		if err != nil || !u.IsHTTP() {
 			t.Skip()
 		}
 		name := Of(u, Types[int(mediaType)%len(Types)])

@@ -83,7 +83,7 @@ func (e *Exporter) hash(url string) uint64 { return maphash.String(e.seed, url) 
 // Plan notes a URL, and what its file is called if no other has the name.
 func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 	u, err := weburl.Parse(p.URL)
-	if err != nil || !u.Web() || u.Path() == "/robots.txt" {
+	if err != nil || !u.IsHTTP() || u.Path() == "/robots.txt" {
 		return nil //nolint:nilerr // a browser could not ask for it
 	}
 	switch {
@@ -96,7 +96,7 @@ func (e *Exporter) Plan(_ context.Context, p *export.Page) error {
 			return err
 		}
 		to, err := u.Resolve(resp.Header.Get("Location"))
-		if err != nil || resp.Header.Get("Location") == "" || !to.Web() {
+		if err != nil || resp.Header.Get("Location") == "" || !to.IsHTTP() {
 			return nil //nolint:nilerr // it leads nowhere
 		}
 		e.moved[e.hash(p.URL)] = move{to: to.String()}

@@ -97,7 +97,7 @@ func (e *Exporter) Prepare() export.Prepare {
 // entry is a URL's, in one line; "" if a sitemap cannot have it.
 func entry(r *row.Row, modified string) string {
 	u, err := weburl.Parse(r.URL)
-	if err != nil || !u.Web() || len(r.URL) > longest {
+	if err != nil || !u.IsHTTP() || len(r.URL) > longest {
 		return ""
 	}
 	text := "<url><loc>" + escape(r.URL) + "</loc>"

@@ -153,7 +153,7 @@ func (c *copier) chosen(ctx context.Context, in *warc.Reader) error {
 			return c.end(nil)
 		}
 		at := c.entries.x.Offset
-		in.GoTo(at)
+		in.SeekTo(at)
 		rec, err := in.Next()
 		if err != nil {
 			c.lacks(at, err)

@@ -93,7 +93,7 @@ func index(t *testing.T, all map[string][]byte) (urls []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.GoTo(x.Offset)
+		r.SeekTo(x.Offset)
 		if rec, err := r.Next(); err != nil || rec.Fields["WARC-Target-URI"] != x.URL || rec.Length != x.Length {
 			t.Errorf("%s leads to %v, %v", line, rec, err)
 		}

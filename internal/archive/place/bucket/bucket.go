@@ -200,7 +200,7 @@ func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
 		return nil, err
 	}
 	digest := sha256.New()
-	return place.NewSpool(p.spool.New(), digest, func(data *vfs.Stretch) error {
+	return place.NewSpool(p.spool.New(), digest, func(data *vfs.Spool) error {
 		f := file{key, data, data.Len(), [sha256.Size]byte(digest.Sum(nil))}
 		return p.explain("write", name, p.store.upload(ctx, f, false))
 	}), nil

@@ -38,7 +38,7 @@ func open(t *testing.T, url string, cfg Config) *Place {
 }
 
 func TestPlace(t *testing.T) {
-	top := hadooptest.Folder(t)
+	top := hadooptest.TempFolder(t)
 	var n atomic.Int32
 	placetest.Run(t, func(t *testing.T) place.Place {
 		return open(t, top+"/"+string('a'+n.Add(1)), Config{Spool: t.TempDir()})
@@ -46,7 +46,7 @@ func TestPlace(t *testing.T) {
 }
 
 func TestUploads(t *testing.T) {
-	top := hadooptest.Folder(t)
+	top := hadooptest.TempFolder(t)
 	var n atomic.Int32
 	placetest.RunUploads(t, func(t *testing.T) place.Place {
 		return open(t, top+"/"+string('a'+n.Add(1)), Config{Spool: t.TempDir()})
@@ -77,7 +77,7 @@ func digest(t *testing.T, p *Place, name string, offset, length int64) [32]byte 
 }
 
 func TestRangesGoAcrossBlocks(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	all := noise(1, 40<<20) // 16 MiB a block, in the testbed
 	if err := place.WriteFile(t.Context(), p, "f", all); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestRangesGoAcrossBlocks(t *testing.T) {
 
 // An attempt in whose middle a DataNode dies fails, and the next one writes the whole file.
 func TestADataNodeDiesDuringAWrite(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	all := noise(2, 48<<20)
 	if err := place.WriteFile(t.Context(), p, "old", all); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestADataNodeDiesDuringAWrite(t *testing.T) {
 }
 
 func TestADataNodeDiesDuringARead(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	all := noise(3, 40<<20)
 	if err := place.WriteFile(t.Context(), p, "f", all); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestADataNodeDiesDuringARead(t *testing.T) {
 }
 
 func TestTheNameNodeIsStartedAnew(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	if err := place.WriteFile(t.Context(), p, "f", []byte("before")); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestTheNameNodeIsStartedAnew(t *testing.T) {
 }
 
 func TestAFileThatAnotherReplacesIsNotReadOn(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	if err := place.WriteFile(t.Context(), p, "f", noise(4, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func failing(t *testing.T, err, kind error, words ...string) {
 }
 
 func TestSafeMode(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	if err := place.WriteFile(t.Context(), p, "f", []byte("before")); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestSafeMode(t *testing.T) {
 }
 
 func TestPermissions(t *testing.T) {
-	url := hadooptest.Folder(t)
+	url := hadooptest.TempFolder(t)
 	if err := place.WriteFile(t.Context(), open(t, url, Config{}), "f", []byte("mine")); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestQuota(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	if err := place.WriteFile(t.Context(), p, "f", []byte("before")); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestQuota(t *testing.T) {
 }
 
 func TestAFullFileSystem(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	for _, node := range []hadooptest.Node{"datanode1", "datanode2"} {
 		hadooptest.Kill(t, node)
 	}
@@ -272,7 +272,7 @@ func TestAFullFileSystem(t *testing.T) {
 
 // A name that a folder has cannot become that of a file, and that is said at once.
 func TestAFolderIsInTheWay(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	if err := place.WriteFile(t.Context(), p, "d/f", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestAFolderIsInTheWay(t *testing.T) {
 }
 
 func TestALockIsLostWithItsClient(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	unlock, err := p.Lock(t.Context(), "l")
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +311,7 @@ func TestNoNameNode(t *testing.T) {
 }
 
 func TestACancelledWriteLeavesNothing(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	w, err := p.Create(ctx, "f")
 	if err != nil {
@@ -331,7 +331,7 @@ func TestACancelledWriteLeavesNothing(t *testing.T) {
 
 // A process that was killed while it brought a file there leaves a hidden one, which goes with the next that does so.
 func TestAnUploadThatWasKilledLeavesNothing(t *testing.T) {
-	p := open(t, hadooptest.Folder(t), Config{})
+	p := open(t, hadooptest.TempFolder(t), Config{})
 	f, aside, err := p.begin(t.Context(), p.root+"/d/f", true)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (p *Place) Create(ctx context.Context, name string) (place.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return place.NewSpool(p.spool.New(), io.Discard, func(data *vfs.Stretch) error {
+	return place.NewSpool(p.spool.New(), io.Discard, func(data *vfs.Spool) error {
 		return p.explain(ctx, "write", full, p.store(ctx, full, content{data: data, size: data.Len()}))
 	}), nil
 }

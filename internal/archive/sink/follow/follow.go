@@ -130,8 +130,8 @@ func (f *Follower) Mark() ([]store.Mark, error) {
 // Sync is Store's.
 func (f *Follower) Sync() error { return nil }
 
-// Settle is Store's: the journal has what was marked.
-func (f *Follower) Settle() error {
+// Finalize is Store's: the journal has what was marked.
+func (f *Follower) Finalize() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.durable = f.marked
@@ -412,7 +412,7 @@ func (f *Follower) Look() error {
 	if _, err := f.Mark(); err != nil {
 		return err
 	}
-	return f.Settle()
+	return f.Finalize()
 }
 
 // again begins again with the first record.

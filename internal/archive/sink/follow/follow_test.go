@@ -107,7 +107,7 @@ func (c *crawl) commit() (marks []store.Mark) {
 		marks = append(marks, m...)
 	}
 	for _, s := range c.stores {
-		if err := errors.Join(s.Sync(), s.Settle()); err != nil {
+		if err := errors.Join(s.Sync(), s.Finalize()); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -491,7 +491,7 @@ func TestTextsThatCameLater(t *testing.T) {
 		marks := func(stores ...store.Store) (all []store.Mark) {
 			for _, s := range stores {
 				m, err := s.Mark()
-				if err := errors.Join(err, s.Sync(), s.Settle()); err != nil {
+				if err := errors.Join(err, s.Sync(), s.Finalize()); err != nil {
 					t.Fatal(err)
 				}
 				all = append(all, m...)

@@ -50,8 +50,8 @@ func (p *Pipe) Mark() ([]store.Mark, error) { return nil, nil }
 // Sync is Store's.
 func (p *Pipe) Sync() error { return nil }
 
-// Settle is Store's.
-func (p *Pipe) Settle() error { return nil }
+// Finalize is Store's.
+func (p *Pipe) Finalize() error { return nil }
 
 // Close is Store's.
 func (p *Pipe) Close() error { return nil }

@@ -12,15 +12,15 @@ import (
 // ErrDead is what every call returns after the instant that [Faulty.DieAfter] chose.
 var ErrDead = errors.New("the process is dead")
 
-// step is what a call that changes no bytes takes of a process's life, so that death comes between such calls, too.
-const step = 256
+// callCost is what a call that changes no bytes takes of a process's life, so that death comes between such calls, too.
+const callCost = 256
 
 // DieAfter lets n more bytes be written; a sync, and a change of names or lengths, counts as 256. The write that goes
 // beyond is torn there, and from then on every call fails, as if the process had been killed.
 func (d *Faulty) DieAfter(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.life, d.mortal = n, true
+	d.life, d.dies = n, true
 }
 
 // Dead reports whether the instant has come.
@@ -30,23 +30,23 @@ func (d *Faulty) Dead() bool {
 	return d.dead()
 }
 
-func (d *Faulty) dead() bool { return d.mortal && d.life <= 0 }
+func (d *Faulty) dead() bool { return d.dies && d.life <= 0 }
 
-// live takes a step; the caller holds mu. Where it is the last, the call fails half-way: done may have been done when
+// chargeCall takes a step; the caller holds mu. Where it is the last, the call fails half-way: done may have been done when
 // the machine goes down with the process.
-func (d *Faulty) live(done func() error) error {
+func (d *Faulty) chargeCall(done func() error) error {
 	if d.dead() {
 		return ErrDead
 	}
-	if d.life -= step; d.dead() {
-		d.doubtful = done
+	if d.life -= callCost; d.dead() {
+		d.halfDone = done
 		return ErrDead
 	}
 	return nil
 }
 
 // A ghost is a file that was removed, and whose removal is not durable.
-type ghost struct {
+type removedFile struct {
 	name string
 	data []byte
 }
@@ -63,19 +63,19 @@ func (d *Faulty) PowerLoss(dice *rand.Rand) error {
 		}
 	}
 	clear(d.synced)
-	if d.doubtful != nil && dice.IntN(2) == 0 {
-		if err := d.doubtful(); err != nil {
+	if d.halfDone != nil && dice.IntN(2) == 0 {
+		if err := d.halfDone(); err != nil {
 			return fmt.Errorf("do what was half done: %w", err)
 		}
 	}
-	d.doubtful = nil
-	return d.haunt(dice)
+	d.halfDone = nil
+	return d.restoreRemoved(dice)
 }
 
-// haunt brings some of the removed files back.
-func (d *Faulty) haunt(dice *rand.Rand) error {
-	ghosts := d.ghosts
-	d.ghosts = nil
+// restoreRemoved brings some of the removed files back.
+func (d *Faulty) restoreRemoved(dice *rand.Rand) error {
+	ghosts := d.removed
+	d.removed = nil
 	for _, g := range ghosts {
 		if _, err := d.FS.Size(g.name); err == nil || dice.IntN(2) == 0 {
 			continue
@@ -141,7 +141,7 @@ func (d *Faulty) bytes(name string, from, to int64) ([]byte, error) {
 func (d *Faulty) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.live(func() error { return d.FS.Rename(from, to) }); err != nil {
+	if err := d.chargeCall(func() error { return d.FS.Rename(from, to) }); err != nil {
 		return err
 	}
 	if err := d.FS.Rename(from, to); err != nil {
@@ -151,7 +151,7 @@ func (d *Faulty) Rename(from, to string) error {
 		d.synced[to] = max(n, 0) // the name is durable now, what is in it is not
 		delete(d.synced, from)
 	}
-	d.lay(filepath.Dir(to))
+	d.dropRemoved(filepath.Dir(to))
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (d *Faulty) Rename(from, to string) error {
 func (d *Faulty) Truncate(name string, size int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.live(nil); err != nil {
+	if err := d.chargeCall(nil); err != nil {
 		return err
 	}
 	if n, ok := d.synced[name]; ok {
@@ -172,11 +172,11 @@ func (d *Faulty) Truncate(name string, size int64) error {
 func (d *Faulty) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.live(nil); err != nil {
+	if err := d.chargeCall(nil); err != nil {
 		return err
 	}
-	if durable, written := d.synced[name]; d.mortal && (!written || durable >= 0) {
-		if err := d.remember(name, durable, written); err != nil {
+	if durable, written := d.synced[name]; d.dies && (!written || durable >= 0) {
+		if err := d.recordRemoved(name, durable, written); err != nil {
 			return err
 		}
 	}
@@ -184,8 +184,8 @@ func (d *Faulty) Remove(name string) error {
 	return d.FS.Remove(name)
 }
 
-// remember keeps what was durable of a file that is removed.
-func (d *Faulty) remember(name string, durable int64, written bool) error {
+// recordRemoved keeps what was durable of a file that is removed.
+func (d *Faulty) recordRemoved(name string, durable int64, written bool) error {
 	size, err := d.FS.Size(name)
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (d *Faulty) remember(name string, durable int64, written bool) error {
 	if err != nil {
 		return nil //nolint:nilerr // it is a folder
 	}
-	d.ghosts = append(d.ghosts, ghost{name, data})
+	d.removed = append(d.removed, removedFile{name, data})
 	return nil
 }
 
@@ -205,20 +205,20 @@ func (d *Faulty) remember(name string, durable int64, written bool) error {
 func (d *Faulty) SyncDir(dir string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.live(nil); err != nil {
+	if err := d.chargeCall(nil); err != nil {
 		return err
 	}
-	d.lay(dir)
+	d.dropRemoved(dir)
 	return d.FS.SyncDir(dir)
 }
 
-// lay lets a folder's ghosts rest: what was removed there is gone for good.
-func (d *Faulty) lay(dir string) {
-	rest := d.ghosts[:0]
-	for _, g := range d.ghosts {
+// dropRemoved lets a folder's ghosts rest: what was removed there is gone for good.
+func (d *Faulty) dropRemoved(dir string) {
+	rest := d.removed[:0]
+	for _, g := range d.removed {
 		if filepath.Dir(g.name) != filepath.Clean(dir) {
 			rest = append(rest, g)
 		}
 	}
-	d.ghosts = rest
+	d.removed = rest
 }

@@ -68,7 +68,7 @@ func TestPowerLossOfNames(t *testing.T) {
 			put(t, vfs.OS, name(file), file, true)
 		}
 		disk := NewFaulty(vfs.OS)
-		disk.DieAfter(4 * step)
+		disk.DieAfter(4 * callCost)
 		check(t, disk.Remove(name("first")))
 		check(t, disk.SyncDir(dir))
 		check(t, disk.Remove(name("second")))

@@ -16,12 +16,12 @@ type Faulty struct {
 	vfs.FS
 	mu     sync.Mutex
 	room   int64            // bytes that can still be written; negative: without limit
-	mortal bool             // the process dies,
+	dies   bool             // the process dies,
 	life   int64            // when so many more bytes were written
 	synced map[string]int64 // how much of each file that was written to is durable; negative: not even its name
 
-	ghosts   []ghost      // removed files that may come back
-	doubtful func() error // what the process died in
+	removed  []removedFile // removed files that may come back
+	halfDone func() error  // what the process died in
 }
 
 // NewFaulty puts a disk over below that is healthy until told otherwise.
@@ -56,12 +56,12 @@ func (d *Faulty) Append(name string) (vfs.File, error) {
 	return &faultyFile{File: f, disk: d, name: name}, nil
 }
 
-// take returns how many of n bytes may be written, and the error for the rest.
-func (d *Faulty) take(n int) (int, error) {
+// reserve returns how many of n bytes may be written, and the error for the rest.
+func (d *Faulty) reserve(n int) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	got, err := n, error(nil)
-	if d.mortal && d.life < int64(n) {
+	if d.dies && d.life < int64(n) {
 		got, err = int(max(d.life, 0)), ErrDead
 	}
 	if d.room >= 0 && d.room < int64(got) {
@@ -83,7 +83,7 @@ type faultyFile struct {
 var _ io.Writer = (*faultyFile)(nil)
 
 func (f *faultyFile) Write(p []byte) (int, error) {
-	n, fault := f.disk.take(len(p))
+	n, fault := f.disk.reserve(len(p))
 	wrote, err := f.File.Write(p[:n])
 	if err == nil {
 		err = fault
@@ -94,7 +94,7 @@ func (f *faultyFile) Write(p []byte) (int, error) {
 func (f *faultyFile) Sync() error {
 	d := f.disk
 	d.mu.Lock()
-	err := d.live(nil)
+	err := d.chargeCall(nil)
 	d.mu.Unlock()
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (f *faultyFile) Sync() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.synced[f.name] < 0 {
-		d.lay(filepath.Dir(f.name))
+		d.dropRemoved(filepath.Dir(f.name))
 	}
 	d.synced[f.name] = size
 	return nil

@@ -100,7 +100,7 @@ func (v *visit) configuration() bool {
 	dir := cmp.Or(v.ConfDir, hadoopconf.Dir())
 	if dir == "" {
 		v.find(what, Bad, "copy the folder etc/hadoop from a machine of the cluster, and name it by HADOOP_CONF_DIR",
-			"%v", hadoopconf.ErrNone)
+			"%v", hadoopconf.ErrNotFound)
 		return false
 	}
 	var err error

@@ -56,7 +56,7 @@ func (all findings) check(t *testing.T, what string, state State, words string) 
 func TestASoundCluster(t *testing.T) {
 	hadooptest.Conf(t)
 	var all findings
-	worst := Look(t.Context(), Config{URL: hadooptest.Folder(t), Job: true, Memory: 512, Task: []string{"task"}},
+	worst := Look(t.Context(), Config{URL: hadooptest.TempFolder(t), Job: true, Memory: 512, Task: []string{"task"}},
 		all.tell)
 	for _, f := range all {
 		t.Logf("%d %s: %s", f.State, f.What, f.Says)
@@ -155,7 +155,7 @@ func TestWhatTheResourceManagerTells(t *testing.T) {
 			defer server.Close()
 			var all findings
 			v := &visit{Config: Config{Memory: c.memory}, tell: all.tell, web: server.Client(),
-				conf: hadoopconf.Of(map[string]string{
+				conf: hadoopconf.New(map[string]string{
 					"yarn.resourcemanager.webapp.address": strings.TrimPrefix(server.URL, "http://")})}
 			v.yarn(t.Context())
 			all.check(t, c.what, c.state, c.words)

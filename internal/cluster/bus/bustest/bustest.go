@@ -18,8 +18,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+// timeout is how long a test waits for what must come.
+const timeout = 30 * time.Second
 
 // A Join makes the bus of one more node of one crawl, which is closed when the test ends.
 type Join func(t *testing.T, node strategy.Node) bus.Bus
@@ -234,7 +234,7 @@ func put(ctx context.Context, b bus.Bus, key, value string, rev uint64) error {
 }
 
 func limit(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -243,7 +243,7 @@ func wait[T any](t *testing.T, c <-chan T, what string) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("%s did not come", what)
 	}
 	return v

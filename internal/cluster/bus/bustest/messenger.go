@@ -53,21 +53,21 @@ func messages(t *testing.T, join JoinMessenger) {
 		})
 	}
 	endA, endB := listen(a), listen(b)
-	saying(t, a, nodeB, "hello", got, string(nodeA)+" hello")
-	saying(t, b, nodeA, "", got, string(nodeB)+" ")
-	saying(t, a, nodeA, "to myself", got, string(nodeA)+" to myself")
+	sendUntilReceived(t, a, nodeB, "hello", got, string(nodeA)+" hello")
+	sendUntilReceived(t, b, nodeA, "", got, string(nodeB)+" ")
+	sendUntilReceived(t, a, nodeA, "to myself", got, string(nodeA)+" to myself")
 	check(t, a.Send("talk~nobody", []byte("x")))
 	cancel()
 	wantEnd(t, endA)
 	wantEnd(t, endB)
 }
 
-// saying sends a message until it comes: it may be lost.
-func saying(t *testing.T, b bus.Messenger, to strategy.Node, data string, got chan string, want string) {
+// sendUntilReceived sends a message until it comes: it may be lost.
+func sendUntilReceived(t *testing.T, b bus.Messenger, to strategy.Node, data string, got chan string, want string) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
-	for late := time.After(patience); ; {
+	for late := time.After(timeout); ; {
 		check(t, b.Send(to, []byte(data)))
 		select {
 		case m := <-got:
@@ -93,7 +93,7 @@ func largeMessage(t *testing.T, join JoinMessenger) {
 		default:
 		}
 	})
-	saying(t, a, to, string(most), got, "true")
+	sendUntilReceived(t, a, to, string(most), got, "true")
 	if err := a.Send(to, append(most, 'x')); !errors.Is(err, bus.ErrTooLarge) {
 		t.Errorf("a message of a byte too much: %v", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// seen is what a watcher was told.
-type seen struct {
+// watchRecorder is what a watcher was told.
+type watchRecorder struct {
 	mu     sync.Mutex
 	order  []bus.Entry
 	synced chan struct{} // closed with the zero Entry
@@ -18,16 +18,16 @@ type seen struct {
 }
 
 // watch watches until the test ends.
-func watch(t *testing.T, b bus.Bus, prefix string) *seen {
-	s := &seen{synced: make(chan struct{}), more: make(chan struct{}, 1)}
+func watch(t *testing.T, b bus.Bus, prefix string) *watchRecorder {
+	s := &watchRecorder{synced: make(chan struct{}), more: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = b.Watch(ctx, prefix, s.tell) }) // it ends with ctx
+	wg.Go(func() { _ = b.Watch(ctx, prefix, s.record) }) // it ends with ctx
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	return s
 }
 
-func (s *seen) tell(e bus.Entry) {
+func (s *watchRecorder) record(e bus.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.Key == "" {
@@ -41,8 +41,8 @@ func (s *seen) tell(e bus.Entry) {
 	}
 }
 
-// until waits until the last state that was told of a key is a revision, and returns all states of it.
-func (s *seen) until(t *testing.T, key string, rev uint64) (states []bus.Entry) {
+// waitFor waits until the last state that was told of a key is a revision, and returns all states of it.
+func (s *watchRecorder) waitFor(t *testing.T, key string, rev uint64) (states []bus.Entry) {
 	t.Helper()
 	for {
 		states = s.of(key)
@@ -53,7 +53,7 @@ func (s *seen) until(t *testing.T, key string, rev uint64) (states []bus.Entry) 
 	}
 }
 
-func (s *seen) of(key string) (states []bus.Entry) {
+func (s *watchRecorder) of(key string) (states []bus.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.order {
@@ -69,7 +69,7 @@ func watched(t *testing.T, join Join) {
 	const keys, writes = 4, 25
 	ctx := limit(t)
 	writer := join(t, "watch~0")
-	var watchers []*seen
+	var watchers []*watchRecorder
 	for i := range 3 {
 		watchers = append(watchers, watch(t, join(t, node("watch", i+1)), "watch/"))
 		wait(t, watchers[i].synced, "the present values")
@@ -91,7 +91,7 @@ func watched(t *testing.T, join Join) {
 	wg.Wait()
 	for _, w := range watchers {
 		for k, rev := range last {
-			states := w.until(t, fmt.Sprint("watch/", k), rev)
+			states := w.waitFor(t, fmt.Sprint("watch/", k), rev)
 			inOrder(t, states)
 			if final := states[len(states)-1]; string(final.Value) != fmt.Sprint(writes-1) || final.Revision != rev {
 				t.Errorf("the last state is %v, want value %d at revision %d", final, writes-1, rev)
@@ -130,13 +130,13 @@ func watchedLate(t *testing.T, join Join) {
 		t.Errorf("a late watcher is told %v of a key that was deleted before", all)
 	}
 	check(t, b.Delete(ctx, "late/kept", kept))
-	states := s.until(t, "late/kept", kept+1)
+	states := s.waitFor(t, "late/kept", kept+1)
 	if end := states[len(states)-1]; end.Value != nil {
 		t.Errorf("a deleted key has the value %q", end.Value)
 	}
 	again, err := b.Put(ctx, "late/gone", nil, 0)
 	check(t, err)
-	states = s.until(t, "late/gone", again)
+	states = s.waitFor(t, "late/gone", again)
 	if end := states[len(states)-1]; end.Value == nil {
 		t.Error("an empty value was told as none")
 	}

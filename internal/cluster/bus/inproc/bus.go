@@ -78,5 +78,5 @@ func (b *Bus) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", bus.ErrUnavailable, err)
 	}
-	return b.hub.reach(b.node)
+	return b.hub.checkReachable(b.node)
 }

@@ -39,10 +39,10 @@ func TestFaults(t *testing.T) {
 	if got := sent(t, 1, n, inproc.Faults{Drop: 0.3}); len(got) < 600 || len(got) > 800 {
 		t.Errorf("%d of %d came of which 3 of 10 should be lost", len(got), n)
 	}
-	if got := sent(t, 1, n, inproc.Faults{Twice: 0.3}); len(got) < 1200 || len(got) > 1400 {
+	if got := sent(t, 1, n, inproc.Faults{Duplicate: 0.3}); len(got) < 1200 || len(got) > 1400 {
 		t.Errorf("%d came of %d of which 3 of 10 should come twice", len(got), n)
 	}
-	late := inproc.Faults{Late: 0.5, Delay: time.Minute}
+	late := inproc.Faults{Delayed: 0.5, Delay: time.Minute}
 	got := sent(t, 1, n, late)
 	if len(got) != n || inOrder(got) {
 		t.Errorf("%d of %d came, in order: %v", len(got), n, inOrder(got))
@@ -71,7 +71,7 @@ func TestCutOff(t *testing.T) {
 		go b.Receive(t.Context(), func(_ strategy.Node, data []byte) { came = append(came, string(data)) })
 		synctest.Wait()
 
-		hub.Cut("b~1", true)
+		hub.Partition("b~1", true)
 		rev := put(t, a, "one", 0)
 		put(t, a, "two", rev)
 		check(t, a.Send("b~1", []byte("lost")))
@@ -85,14 +85,14 @@ func TestCutOff(t *testing.T) {
 		if len(told) != 1 || len(came) != 0 {
 			t.Errorf("a node that is cut off was told %q, and got %q", told, came)
 		}
-		hub.Cut("b~1", false)
+		hub.Partition("b~1", false)
 		check(t, a.Send("b~1", []byte("there")))
 		synctest.Wait()
 		if fmt.Sprint(told) != "[ two]" || fmt.Sprint(came) != "[there]" {
 			t.Errorf("when it is back it is told %q, and gets %q", told, came)
 		}
 
-		hub.Deny("b~1", true)
+		hub.DenyRegistry("b~1", true)
 		if _, err := b.Get(t.Context(), "key"); !errors.Is(err, bus.ErrUnavailable) {
 			t.Errorf("Get of a node that is denied: %v", err)
 		}
@@ -107,7 +107,7 @@ func TestCutOff(t *testing.T) {
 func TestDoubt(t *testing.T) {
 	hub := inproc.New(1)
 	a := join(t, hub, "a~1")
-	hub.SetFaults(inproc.Faults{Doubt: 1})
+	hub.SetFaults(inproc.Faults{Uncertain: 1})
 	_, putting := a.Put(t.Context(), "key", []byte("x"), 0)
 	_, appending := a.Append(t.Context(), "log", []byte("x"), 0)
 	if !errors.Is(putting, bus.ErrUnavailable) || !errors.Is(appending, bus.ErrUnavailable) {

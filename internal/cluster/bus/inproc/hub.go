@@ -18,11 +18,11 @@ import (
 
 // Faults are what a Hub does wrong, drawn from its seed. The zero value does nothing wrong.
 type Faults struct {
-	Drop  float64       // share of messages that are lost
-	Twice float64       // share of messages that come twice
-	Late  float64       // share of messages, and of second ones, that come later, and so in another order
-	Delay time.Duration // how much later, at most
-	Doubt float64       // share of writes that are done but answered with bus.ErrUnavailable
+	Drop      float64       // share of messages that are lost
+	Duplicate float64       // share of messages that come twice
+	Delayed   float64       // share of messages, and of second ones, that come later, and so in another order
+	Delay     time.Duration // how much later, at most
+	Uncertain float64       // share of writes that are done but answered with bus.ErrUnavailable
 }
 
 // A Hub is what nodes in one process share: a registry, logs, and the way from one node to another.
@@ -77,11 +77,11 @@ func (h *Hub) SetFaults(f Faults) {
 	h.faults = f
 }
 
-// Cut cuts a node off from all others, from the registry and from the logs, or mends that.
-func (h *Hub) Cut(node strategy.Node, off bool) { h.set(h.cut, node, off) }
+// Partition cuts a node off from all others, from the registry and from the logs, or mends that.
+func (h *Hub) Partition(node strategy.Node, off bool) { h.set(h.cut, node, off) }
 
-// Deny keeps a node from the registry and the logs, or lets it go there again. Messages still come and go.
-func (h *Hub) Deny(node strategy.Node, off bool) { h.set(h.denied, node, off) }
+// DenyRegistry keeps a node from the registry and the logs, or lets it go there again. Messages still come and go.
+func (h *Hub) DenyRegistry(node strategy.Node, off bool) { h.set(h.denied, node, off) }
 
 func (h *Hub) set(which map[strategy.Node]bool, node strategy.Node, off bool) {
 	h.mu.Lock()
@@ -96,17 +96,17 @@ func (h *Hub) wake() {
 	h.changed = make(chan struct{})
 }
 
-// reach says why a node cannot reach the registry and the logs. mu is held.
-func (h *Hub) reach(node strategy.Node) error {
+// checkReachable says why a node cannot reach the registry and the logs. mu is held.
+func (h *Hub) checkReachable(node strategy.Node) error {
 	if h.cut[node] || h.denied[node] {
 		return fmt.Errorf("%s is cut off: %w", node, bus.ErrUnavailable)
 	}
 	return nil
 }
 
-// doubt is what a writer is told whose write was done. mu is held.
-func (h *Hub) doubt() error {
-	if h.faults.Doubt > 0 && h.rand.Float64() < h.faults.Doubt {
+// maybeUncertain is what a writer is told whose write was done. mu is held.
+func (h *Hub) maybeUncertain() error {
+	if h.faults.Uncertain > 0 && h.rand.Float64() < h.faults.Uncertain {
 		return fmt.Errorf("the answer was lost: %w", bus.ErrUnavailable)
 	}
 	return nil
@@ -121,7 +121,7 @@ func (h *Hub) send(m message, to strategy.Node) {
 	}
 	m.data = bytes.Clone(m.data)
 	h.deliver(m, to)
-	if h.chance(h.faults.Twice) {
+	if h.chance(h.faults.Duplicate) {
 		h.deliver(m, to)
 	}
 }
@@ -130,19 +130,19 @@ func (h *Hub) chance(share float64) bool { return share > 0 && h.rand.Float64() 
 
 // deliver brings a message now, or later. mu is held.
 func (h *Hub) deliver(m message, to strategy.Node) {
-	if !h.chance(h.faults.Late) || h.faults.Delay <= 0 {
-		h.arrive(m, to)
+	if !h.chance(h.faults.Delayed) || h.faults.Delay <= 0 {
+		h.enqueue(m, to)
 		return
 	}
 	time.AfterFunc(time.Duration(h.rand.Int64N(int64(h.faults.Delay))), func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.arrive(m, to)
+		h.enqueue(m, to)
 	})
 }
 
-// arrive puts a message into its receiver's inbox, if there is a receiver, and room. mu is held.
-func (h *Hub) arrive(m message, to strategy.Node) {
+// enqueue puts a message into its receiver's inbox, if there is a receiver, and room. mu is held.
+func (h *Hub) enqueue(m message, to strategy.Node) {
 	b := h.nodes[to]
 	if b == nil || h.cut[to] {
 		return

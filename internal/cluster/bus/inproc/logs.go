@@ -25,7 +25,7 @@ func (b *Bus) Append(ctx context.Context, log string, data []byte, after uint64)
 	}
 	h.number++
 	h.logs[log] = append(h.logs[log], record{h.number, append([]byte{}, data...)})
-	if err := h.doubt(); err != nil {
+	if err := h.maybeUncertain(); err != nil {
 		return 0, fmt.Errorf("append to %s: %w", log, err)
 	}
 	return h.number, nil
@@ -80,7 +80,7 @@ func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
 	if gone > 0 {
 		b.hub.logs[log] = slices.Clone(all[gone:])
 	}
-	return b.hub.doubt()
+	return b.hub.maybeUncertain()
 }
 
 // Drop removes a log.
@@ -91,7 +91,7 @@ func (b *Bus) Drop(ctx context.Context, log string) error {
 	}
 	defer unlock()
 	delete(b.hub.logs, log)
-	return b.hub.doubt()
+	return b.hub.maybeUncertain()
 }
 
 // open takes the hub's lock if the node can reach the logs.

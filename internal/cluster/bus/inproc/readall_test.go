@@ -32,7 +32,7 @@ func TestReadAll(t *testing.T) {
 		if all, err := bus.ReadAll(t.Context(), b, "x/"); err != nil || len(all) != 1 || string(all[0].Value) != "x/1" {
 			t.Errorf("%+v, %v", all, err)
 		}
-		hub.Cut("a~1", true)
+		hub.Partition("a~1", true)
 		late, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := bus.ReadAll(late, b, "x/"); !errors.Is(err, bus.ErrUnavailable) {

@@ -42,7 +42,7 @@ func (b *Bus) write(ctx context.Context, key string, value []byte, rev uint64) (
 	h.number++
 	h.keys[key] = bus.Entry{Key: key, Value: value, Revision: h.number}
 	h.wake()
-	if err := h.doubt(); err != nil {
+	if err := h.maybeUncertain(); err != nil {
 		return 0, fmt.Errorf("write %s: %w", key, err)
 	}
 	return h.number, nil
@@ -70,8 +70,8 @@ func (b *Bus) Get(ctx context.Context, key string) (bus.Entry, error) {
 // times meanwhile it tells the latest.
 func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
 	for told, synced := uint64(0), false; ; {
-		now := b.look(prefix, told)
-		for _, e := range now.news {
+		now := b.snapshot(prefix, told)
+		for _, e := range now.entries {
 			if synced || e.Value != nil {
 				f(e)
 			}
@@ -92,27 +92,27 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 }
 
 // A sight is what a watcher sees of the registry at one moment.
-type sight struct {
+type snapshot struct {
 	reached bool
-	news    []bus.Entry   // in the order in which they were written
+	entries []bus.Entry   // in the order in which they were written
 	upTo    uint64        // the last write that was seen
 	changed chan struct{} // closed when it is worth to look again
 }
 
-func (b *Bus) look(prefix string, told uint64) sight {
+func (b *Bus) snapshot(prefix string, told uint64) snapshot {
 	h := b.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := sight{changed: h.changed}
-	if h.reach(b.node) != nil {
+	s := snapshot{changed: h.changed}
+	if h.checkReachable(b.node) != nil {
 		return s
 	}
 	s.reached, s.upTo = true, h.number
 	for key, e := range h.keys {
 		if e.Revision > told && strings.HasPrefix(key, prefix) {
-			s.news = append(s.news, e)
+			s.entries = append(s.entries, e)
 		}
 	}
-	slices.SortFunc(s.news, func(x, y bus.Entry) int { return cmp.Compare(x.Revision, y.Revision) })
+	slices.SortFunc(s.entries, func(x, y bus.Entry) int { return cmp.Compare(x.Revision, y.Revision) })
 	return s
 }

@@ -36,7 +36,7 @@ func (b *Bus) Send(to strategy.Node, data []byte) error {
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return bus.ErrClosed
 	}
-	return fmt.Errorf("send to %s: %w", to, inWords(err))
+	return fmt.Errorf("send to %s: %w", to, withDescription(err))
 }
 
 // Receive calls f with each message that comes.
@@ -66,7 +66,7 @@ func asClosed(err error) error {
 	if errors.Is(err, nats.ErrConnectionClosed) {
 		return bus.ErrClosed
 	}
-	return inWords(err)
+	return withDescription(err)
 }
 
 // Close ends what waits. The process's connection stays.

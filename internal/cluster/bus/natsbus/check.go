@@ -31,7 +31,7 @@ func (c *Config) check() error {
 	if len(c.Servers)+len(c.Join) == 0 {
 		return errors.New("neither an address to listen on, nor servers, nor one to join is given")
 	}
-	if c.serves() && c.Dir == "" {
+	if c.runsServer() && c.Dir == "" {
 		return errors.New("a node with a server needs a directory for it")
 	}
 	for _, address := range c.addresses() {
@@ -42,8 +42,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// serves reports that this process runs a server.
-func (c *Config) serves() bool { return c.NATS == "" && slices.Contains(c.Servers, c.Listen) }
+// runsServer reports that this process runs a server.
+func (c *Config) runsServer() bool { return c.NATS == "" && slices.Contains(c.Servers, c.Listen) }
 
 // addresses are all addresses of servers that are known, each once.
 func (c *Config) addresses() []string {

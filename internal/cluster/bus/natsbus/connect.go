@@ -18,7 +18,7 @@ func (c *Cluster) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.patiently(ctx, func() error {
+	err = c.retry(ctx, func() error {
 		if c.server == nil && c.cfg.NATS == "" {
 			all := c.cfg.addresses()
 			away, wrong := c.cfg.probeAll(ctx, all)
@@ -26,37 +26,37 @@ func (c *Cluster) connect(ctx context.Context) error {
 				return wrong
 			}
 			if len(away) == len(all) { // one is enough for a client
-				return &AbsentError{Servers: len(all), Away: away}
+				return &AbsentError{Servers: len(all), Unreachable: away}
 			}
 		}
 		c.conn, err = nats.Connect(urls, opts...)
 		switch {
 		case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
-			return forGood{inWords(err)}
+			return permanentError{withDescription(err)}
 		case err != nil && c.cfg.NATS != "":
 			return &AddressError{redacted(c.cfg.NATS), &noAnswer{err}}
 		}
-		return inWords(err)
+		return withDescription(err)
 	})
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
 	}
-	if err := tooSmall(c.conn.ConnectedUrlRedacted(), c.conn.MaxPayload()); err != nil {
+	if err := checkPayload(c.conn.ConnectedUrlRedacted(), c.conn.MaxPayload()); err != nil {
 		return err
 	}
 	c.js, err = jetstream.New(c.conn)
 	return err
 }
 
-// patiently calls f until it succeeds, ctx ends, or f fails for good; every few seconds it says what is waited for.
+// retry calls f until it succeeds, ctx ends, or f fails for good; every few seconds it says what is waited for.
 // What f says when ctx has ended under it is not worth telling if it has said something before.
-func (c *Cluster) patiently(ctx context.Context, f func() error) error {
+func (c *Cluster) retry(ctx context.Context, f func() error) error {
 	began := time.Now()
 	said := began
 	var last error
 	for {
 		err := f()
-		if err == nil || isForGood(err) {
+		if err == nil || isPermanent(err) {
 			return err
 		}
 		if last == nil || ctx.Err() == nil {
@@ -64,7 +64,7 @@ func (c *Cluster) patiently(ctx context.Context, f func() error) error {
 		}
 		if ctx.Err() == nil && time.Since(said) > 2*time.Second {
 			said = time.Now()
-			c.log("waiting for %v: %s", time.Since(began).Round(time.Second), words(last))
+			c.log("waiting for %v: %s", time.Since(began).Round(time.Second), describe(last))
 		}
 		select {
 		case <-ctx.Done():
@@ -100,11 +100,11 @@ func (c *Cluster) options() (opts []nats.Option, urls string, err error) {
 		nats.Timeout(5 * time.Second),
 		nats.IgnoreAuthErrorAbort(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			c.log("the connection to the cluster: %s", words(err))
+			c.log("the connection to the cluster: %s", describe(err))
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				c.log("the connection to the cluster is lost: %s", words(err))
+				c.log("the connection to the cluster is lost: %s", describe(err))
 			}
 		}),
 		nats.ReconnectHandler(func(n *nats.Conn) { c.log("connected again, to %s", n.ConnectedAddr()) }),

@@ -24,7 +24,7 @@ func isStale(err error) bool {
 func isUndone(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
-		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, errCut) || errors.As(err, &api) && !isStale(err)
+		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, errIncomplete) || errors.As(err, &api) && !isStale(err)
 }
 
 // pause is how long to wait before an attempt that could not be made is made again.

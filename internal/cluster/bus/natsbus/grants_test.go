@@ -42,13 +42,13 @@ func benchGrants(b *testing.B, bus bus.Bus) {
 	g := &granting{b: b, bus: bus, told: make(chan told, 64), hubs: map[strategy.Node]*central.Strategy{}}
 	members := strategy.Members{Epoch: 1, Settled: 1}
 	for _, n := range []strategy.Node{"a~1", "b~1"} {
-		g.hubs[n] = hub.New(hub.Config{Config: central.Config{Self: n, Gather: -1, Probes: 1 << 20}, Level: -1})
+		g.hubs[n] = hub.New(hub.Config{Config: central.Config{Self: n, GatherTime: -1, Probes: 1 << 20}, BalanceInterval: -1})
 		members.Members = append(members.Members, strategy.Member{Node: n})
 	}
 	for n := range g.hubs {
 		g.step(n, members)
 	}
-	for !g.hubs["a~1"].Facts().Leads {
+	for !g.hubs["a~1"].Status().Leads {
 		g.wait()
 	}
 	asked, begin := 0, time.Now()
@@ -58,7 +58,7 @@ func benchGrants(b *testing.B, bus bus.Bus) {
 			asked++
 			hosts = append(hosts, fmt.Sprintf("www%d.example%d.com", asked, asked%977))
 		}
-		g.step("b~1", strategy.Wanted{Hosts: hosts})
+		g.step("b~1", strategy.OwnersNeeded{Hosts: hosts})
 		for asked-g.granted() > 10_000 {
 			g.wait()
 		}
@@ -80,13 +80,13 @@ type granting struct {
 	told chan told
 }
 
-// told is what a node is told of the log.
+// reported is what a node is told of the log.
 type told struct {
 	node  strategy.Node
 	event strategy.Event
 }
 
-func (g *granting) granted() int { return g.hubs["a~1"].Facts().Owned + g.hubs["b~1"].Facts().Owned }
+func (g *granting) granted() int { return g.hubs["a~1"].Status().Owned + g.hubs["b~1"].Status().Owned }
 
 // wait waits for what comes from the log, but not for long.
 func (g *granting) wait() {
@@ -107,7 +107,7 @@ func (g *granting) step(n strategy.Node, in ...strategy.Event) {
 		case strategy.Send:
 			g.step(a.To, strategy.Message{From: n, Data: a.Data})
 		case strategy.Probe:
-			again = append(again, strategy.Reached{Host: a.Host, OK: true, Connect: 5 * time.Millisecond})
+			again = append(again, strategy.ProbeResult{Host: a.Host, OK: true, Connect: 5 * time.Millisecond})
 		case strategy.Persist:
 			go g.persist(n, a)
 		case strategy.Read:
@@ -122,7 +122,7 @@ func (g *granting) step(n strategy.Node, in ...strategy.Event) {
 }
 
 func (g *granting) persist(n strategy.Node, a strategy.Persist) {
-	e := strategy.Persisted{ID: a.ID, State: strategy.Doubt}
+	e := strategy.Persisted{ID: a.ID, State: strategy.InDoubt}
 	if number, err := g.bus.Append(g.b.Context(), "strategy", a.Data, a.After); err == nil {
 		e.Number, e.State = number, strategy.Durable
 	}
@@ -133,10 +133,10 @@ func (g *granting) read(n strategy.Node, a strategy.Read) {
 	last := a.After
 	_ = g.bus.Read(g.b.Context(), "strategy", a.After, func(number uint64, data []byte) error {
 		last = number
-		g.tell(n, strategy.Logged{Number: number, Data: bytes.Clone(data)})
+		g.tell(n, strategy.LogEntry{Number: number, Data: bytes.Clone(data)})
 		return nil
 	})
-	g.tell(n, strategy.AtEnd{Last: last})
+	g.tell(n, strategy.LogEnd{Last: last})
 }
 
 func (g *granting) tell(n strategy.Node, e strategy.Event) {

@@ -78,7 +78,7 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 		if time.Since(moved) > b.cluster.cfg.Timings.Request {
 			return fmt.Errorf("read %s: what follows on entry %d is missing: %w", log, after, bus.ErrUnavailable)
 		}
-		if err := b.rest(ctx); err != nil { // the log was dropped, or a server lags behind
+		if err := b.shortPause(ctx); err != nil { // the log was dropped, or a server lags behind
 			return fmt.Errorf("read %s: %w", log, unavailable(err))
 		}
 	}
@@ -87,7 +87,7 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 // readTo reads up to number end, or as far as the server that answers has it.
 func (b *Bus) readTo(ctx context.Context, log string, after, end uint64, f func(uint64, []byte) error) (uint64, error) {
 	for after < end {
-		all, err := b.piece(ctx, log, after, end)
+		all, err := b.readChunk(ctx, log, after, end)
 		if err != nil {
 			return after, fmt.Errorf("read %s: %w", log, err)
 		}
@@ -104,15 +104,15 @@ func (b *Bus) readTo(ctx context.Context, log string, after, end uint64, f func(
 	return after, nil
 }
 
-// piece returns entries after a number and up to another, without a gap: of an answer that does not come whole in time
+// readChunk returns entries after a number and up to another, without a gap: of an answer that does not come whole in time
 // what has come.
-func (b *Bus) piece(ctx context.Context, log string, after, end uint64) (all []stored, err error) {
+func (b *Bus) readChunk(ctx context.Context, log string, after, end uint64) (all []stored, err error) {
 	c := b.cluster
 	q := query{From: after + 1, Next: c.names.log(log), Batch: 1024, MaxBytes: readBytes}
 	err = b.attempt(ctx, func(ctx context.Context) error {
 		last := after
 		all = all[:0]
-		return c.ask(ctx, c.names.logs(), q, func(m stored) error {
+		return c.request(ctx, c.names.logs(), q, func(m stored) error {
 			if m.number > last && m.number <= end && follows(m, last, after) {
 				all, last = append(all, m), m.number
 			}

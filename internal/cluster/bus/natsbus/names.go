@@ -27,8 +27,8 @@ func (n names) servers() string        { return n.prefix() + "r.servers" } // sa
 func (n names) allRegistry() string    { return n.prefix() + "r.>" }
 func (n names) allLogs() string        { return n.prefix() + "l.>" }
 
-// news is where the servers repeat what was written to the registry.
-func (n names) news() string { return n.prefix() + "n.>" }
+// updates is where the servers repeat what was written to the registry.
+func (n names) updates() string { return n.prefix() + "n.>" }
 
 func (n names) message(to, from strategy.Node) string {
 	return n.prefix() + "m." + string(to) + "." + string(from)

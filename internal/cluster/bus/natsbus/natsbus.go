@@ -84,7 +84,7 @@ type Cluster struct {
 	server  *server.Server // nil: none runs here
 	conn    *nats.Conn
 	js      jetstream.JetStream
-	news    news
+	updates updates
 	closing sync.Once
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
@@ -94,7 +94,7 @@ type Cluster struct {
 // others are not there yet it waits for them until ctx ends; what no waiting will change is an error at once.
 func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	return openWith(cfg, func(c *Cluster) error {
-		if c.cfg.serves() {
+		if c.cfg.runsServer() {
 			var err error
 			if c.server, err = startServer(ctx, c.cfg); err != nil {
 				return err

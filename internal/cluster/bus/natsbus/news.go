@@ -8,20 +8,20 @@ import (
 
 // News are what the servers tell a process of writes to the registry. However many watch it there, over a thin line
 // each write comes once.
-type news struct {
+type updates struct {
 	mu  sync.Mutex // guards all
 	sub *nats.Subscription
 	to  map[chan *nats.Msg]struct{}
 }
 
-// hearNews has news put into a channel from now on, until stop is called. They are shared with others, and are left out
+// subscribe has news put into a channel from now on, until stop is called. They are shared with others, and are left out
 // while the channel is full.
-func (c *Cluster) hearNews(to chan *nats.Msg) (stop func(), err error) {
-	n := &c.news
+func (c *Cluster) subscribe(to chan *nats.Msg) (stop func(), err error) {
+	n := &c.updates
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.sub == nil {
-		if n.sub, err = c.conn.Subscribe(c.names.news(), n.tell); err != nil {
+		if n.sub, err = c.conn.Subscribe(c.names.updates(), n.publish); err != nil {
 			return nil, err
 		}
 	}
@@ -29,10 +29,10 @@ func (c *Cluster) hearNews(to chan *nats.Msg) (stop func(), err error) {
 		n.to = make(map[chan *nats.Msg]struct{})
 	}
 	n.to[to] = struct{}{}
-	return func() { n.leave(to) }, nil
+	return func() { n.unsubscribe(to) }, nil
 }
 
-func (n *news) tell(m *nats.Msg) {
+func (n *updates) publish(m *nats.Msg) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for to := range n.to {
@@ -43,7 +43,7 @@ func (n *news) tell(m *nats.Msg) {
 	}
 }
 
-func (n *news) leave(to chan *nats.Msg) {
+func (n *updates) unsubscribe(to chan *nats.Msg) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if delete(n.to, to); len(n.to) == 0 {

@@ -69,11 +69,11 @@ func TestWhoDoesNotBelong(t *testing.T) {
 		{"a secret where none is", Config{Crawl: "plain", Join: at[1:], Secret: a}, ErrNoSecret},
 		{"another crawl", Config{Crawl: "other", Join: at[1:]}, ErrOtherCrawl},
 		{"another crawl with the secret", Config{Crawl: "other", Join: at[:1], Secret: a}, ErrOtherCrawl},
-		{"something else", Config{Crawl: "a", Join: []string{stranger}}, ErrStranger},
-		{"something else, with a secret", Config{Crawl: "a", Join: []string{stranger}, Secret: a}, ErrStranger},
+		{"something else", Config{Crawl: "a", Join: []string{stranger}}, ErrNotKumo},
+		{"something else, with a secret", Config{Crawl: "a", Join: []string{stranger}, Secret: a}, ErrNotKumo},
 		{"an address that is taken", Config{Crawl: "other", Listen: at[1], Dir: t.TempDir()}, ErrOtherCrawl},
 		{"an address that is taken by something else", Config{Crawl: "other", Listen: stranger, Dir: t.TempDir()},
-			ErrStranger},
+			ErrNotKumo},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := fails(t, c.cfg)

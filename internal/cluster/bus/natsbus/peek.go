@@ -17,7 +17,7 @@ func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 	for {
 		next := from
 		q := query{From: from, Next: c.names.allRegistry(), Batch: 256, MaxBytes: readBytes}
-		err := c.ask(ctx, c.names.registry(), q, func(m stored) error {
+		err := c.request(ctx, c.names.registry(), q, func(m stored) error {
 			next = m.number + 1
 			key := c.names.keyOf(m.subject)
 			switch {
@@ -25,7 +25,7 @@ func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 			case deleted(m.header):
 				delete(found, key)
 			default:
-				found[key] = bus.Entry{Key: key, Value: present(m.data), Revision: m.number}
+				found[key] = bus.Entry{Key: key, Value: nonNil(m.data), Revision: m.number}
 			}
 			return nil
 		})

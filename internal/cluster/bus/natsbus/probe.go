@@ -22,7 +22,7 @@ var (
 	ErrNoSecret    = errors.New("answers without encryption: it was started without a secret, and this node has one")
 	ErrWantsSecret = errors.New("answers but wants a secret, and this node has none")
 	ErrOtherCrawl  = errors.New("belongs to another crawl's cluster")
-	ErrStranger    = errors.New("answers but is no server of a kumo cluster")
+	ErrNotKumo     = errors.New("answers but is no server of a kumo cluster")
 	ErrServers     = errors.New("the cluster was made with other servers")
 	ErrNoJetStream = errors.New("has no JetStream, which kumo needs: set jetstream in its configuration")
 )
@@ -45,7 +45,7 @@ func (c *Config) probeAll(ctx context.Context, addresses []string) (away []*Addr
 	var wg sync.WaitGroup
 	found := make([]error, len(addresses))
 	for i, address := range addresses {
-		if address != c.Listen || !c.serves() {
+		if address != c.Listen || !c.runsServer() {
 			wg.Go(func() { found[i] = c.probe(ctx, address) })
 		}
 	}
@@ -55,7 +55,7 @@ func (c *Config) probeAll(ctx context.Context, addresses []string) (away []*Addr
 		switch {
 		case err == nil:
 		case !errors.Is(err, ErrNoAnswer) || !is:
-			return nil, forGood{err}
+			return nil, permanentError{err}
 		default:
 			away = append(away, at)
 		}
@@ -109,7 +109,7 @@ func (c *Config) probeTLS(ctx context.Context, conn net.Conn) error {
 	case errors.As(err, &plain) && strings.HasPrefix(string(plain.RecordHeader[:]), "INFO"):
 		return ErrNoSecret
 	case errors.As(err, &plain):
-		return ErrStranger
+		return ErrNotKumo
 	case err != nil:
 		return &noAnswer{err}
 	}
@@ -150,11 +150,11 @@ func (c *Config) probeInfo(conn net.Conn) error {
 		Name string `json:"server_name"`
 	}
 	if !ok || json.Unmarshal([]byte(text), &info) != nil {
-		return ErrStranger
+		return ErrNotKumo
 	}
 	crawl, ok := strings.CutPrefix(info.Name, clusterName(""))
 	if !ok {
-		return ErrStranger
+		return ErrNotKumo
 	}
 	if crawl, _, _ = strings.Cut(crawl, "@"); crawl != c.Crawl {
 		return fmt.Errorf("%w: it is %q, not %q", ErrOtherCrawl, crawl, c.Crawl)
@@ -162,8 +162,8 @@ func (c *Config) probeInfo(conn net.Conn) error {
 	return nil
 }
 
-// occupied says who is where this process's server should listen.
-func (c *Config) occupied(ctx context.Context, err error) error {
+// portTaken says who is where this process's server should listen.
+func (c *Config) portTaken(ctx context.Context, err error) error {
 	found := c.probe(ctx, c.Listen)
 	switch {
 	case found == nil:
@@ -174,11 +174,11 @@ func (c *Config) occupied(ctx context.Context, err error) error {
 	return fmt.Errorf("%s is taken: %w: %w", c.Listen, found, err)
 }
 
-// tooSmall says that a server takes less than the bus promises.
-func tooSmall(url string, has int64) error {
+// checkPayload says that a server takes less than the bus promises.
+func checkPayload(url string, has int64) error {
 	if has >= bus.MaxData+64<<10 {
 		return nil
 	}
-	return forGood{fmt.Errorf("%s takes messages of %d bytes at most, kumo needs %d: set max_payload in its configuration",
+	return permanentError{fmt.Errorf("%s takes messages of %d bytes at most, kumo needs %d: set max_payload in its configuration",
 		url, has, maxPayload)}
 }

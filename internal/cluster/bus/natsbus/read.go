@@ -40,12 +40,12 @@ type stored struct {
 	data    []byte
 }
 
-// errCut is an answer of which a part is missing.
-var errCut = errors.New("a part of the answer is lost")
+// errIncomplete is an answer of which a part is missing.
+var errIncomplete = errors.New("a part of the answer is lost")
 
-// ask calls f with what one server answers to a query, in the order of numbers. What a server does not have yet is not
-// in its answer; a part that was lost on the way, as when a connection breaks and is back, is errCut.
-func (c *Cluster) ask(ctx context.Context, s stream, q query, f func(stored) error) error {
+// request calls f with what one server answers to a query, in the order of numbers. What a server does not have yet is not
+// in its answer; a part that was lost on the way, as when a connection breaks and is back, is errIncomplete.
+func (c *Cluster) request(ctx context.Context, s stream, q query, f func(stored) error) error {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *Cluster) ask(ctx context.Context, s stream, q query, f func(stored) err
 			return err
 		}
 		if previous := m.Header.Get(headPrevious); previous != "" && previous != strconv.FormatUint(last, 10) {
-			return errCut
+			return errIncomplete
 		}
 		switch status := m.Header.Get("Status"); status {
 		case "":
@@ -74,7 +74,7 @@ func (c *Cluster) ask(ctx context.Context, s stream, q query, f func(stored) err
 			return nil
 		case "404": // nothing; after something: what came next cannot be read any more
 			if last > 0 {
-				return errCut
+				return errIncomplete
 			}
 			return nil
 		case "503":
@@ -116,7 +116,7 @@ func (b *Bus) latest(ctx context.Context, s stream, subject string) (got stored,
 		for {
 			var has uint64
 			got = stored{}
-			err := c.ask(ctx, s, query{Last: []string{s.mark, subject}, Batch: 2}, func(m stored) error {
+			err := c.request(ctx, s, query{Last: []string{s.mark, subject}, Batch: 2}, func(m stored) error {
 				if m.subject == subject {
 					got = m
 				} else {
@@ -127,7 +127,7 @@ func (b *Bus) latest(ctx context.Context, s stream, subject string) (got stored,
 			if err != nil || has >= least {
 				return err
 			}
-			if err := b.rest(ctx); err != nil { // it lags behind
+			if err := b.shortPause(ctx); err != nil { // it lags behind
 				return err
 			}
 		}
@@ -135,8 +135,8 @@ func (b *Bus) latest(ctx context.Context, s stream, subject string) (got stored,
 	return got, err
 }
 
-// rest waits a little, for a server to catch up.
-func (b *Bus) rest(ctx context.Context) error {
+// shortPause waits a little, for a server to catch up.
+func (b *Bus) shortPause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -172,7 +172,7 @@ func (b *Bus) write(ctx context.Context, s stream, m *nats.Msg, after uint64) (u
 			if is.number != after {
 				return fmt.Errorf("it is at %d, not %d: %w", is.number, after, bus.ErrStale)
 			}
-			if err := b.rest(ctx); err != nil {
+			if err := b.shortPause(ctx); err != nil {
 				return err
 			}
 		}

@@ -67,11 +67,11 @@ func (b *Bus) Get(ctx context.Context, key string) (bus.Entry, error) {
 	if m.number == 0 || deleted(m.header) {
 		return bus.Entry{}, nil
 	}
-	return bus.Entry{Key: key, Value: present(m.data), Revision: m.number}, nil
+	return bus.Entry{Key: key, Value: nonNil(m.data), Revision: m.number}, nil
 }
 
-// present is an empty value instead of none.
-func present(data []byte) []byte {
+// nonNil is an empty value instead of none.
+func nonNil(data []byte) []byte {
 	if data == nil {
 		return []byte{}
 	}

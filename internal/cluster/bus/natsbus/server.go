@@ -134,7 +134,7 @@ func (c *Config) portsFree(ctx context.Context, opts *server.Options) error {
 		address := net.JoinHostPort(opts.Host, strconv.Itoa(port))
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 		if err != nil {
-			return c.occupied(ctx, fmt.Errorf("listen on %s: %w", address, err))
+			return c.portTaken(ctx, fmt.Errorf("listen on %s: %w", address, err))
 		}
 		l.Close()
 	}
@@ -153,18 +153,18 @@ func (l *logger) Noticef(string, ...any)    {}
 func (l *logger) Warnf(string, ...any)      {}
 func (l *logger) Debugf(string, ...any)     {}
 func (l *logger) Tracef(string, ...any)     {}
-func (l *logger) Errorf(f string, v ...any) { l.tell("server: "+f, v...) }
+func (l *logger) Errorf(f string, v ...any) { l.logf("server: "+f, v...) }
 
 // Fatalf is called by a server that cannot go on.
 func (l *logger) Fatalf(f string, v ...any) {
-	l.tell("server: "+f, v...)
+	l.logf("server: "+f, v...)
 	select {
 	case l.fatal <- fmt.Sprintf(f, v...):
 	default:
 	}
 }
 
-func (l *logger) tell(f string, v ...any) {
+func (l *logger) logf(f string, v ...any) {
 	if l.log != nil {
 		l.log(fmt.Sprintf(f, v...))
 	}

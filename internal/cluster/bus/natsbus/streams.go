@@ -15,13 +15,13 @@ import (
 // makeStreams makes the registry and the logs if they are not there yet, and waits until they can be written.
 func (c *Cluster) makeStreams(ctx context.Context) error {
 	most := time.Second // of an attempt: while there is no leader nobody answers; but who is far away needs longer
-	err := c.patiently(ctx, func() error {
+	err := c.retry(ctx, func() error {
 		err := c.tryStreams(ctx, most)
 		most = min(2*most, c.cfg.Timings.Request)
-		if err == nil || isForGood(err) || c.cfg.NATS != "" || ctx.Err() != nil {
-			return inWords(err)
+		if err == nil || isPermanent(err) || c.cfg.NATS != "" || ctx.Err() != nil {
+			return withDescription(err)
 		}
-		return c.absent(ctx, err)
+		return c.absentError(ctx, err)
 	})
 	if _, absent := errors.AsType[*AbsentError](err); err == nil || absent {
 		return err
@@ -29,14 +29,14 @@ func (c *Cluster) makeStreams(ctx context.Context) error {
 	return fmt.Errorf("make the registry ready: %w", err)
 }
 
-// absent says what an attempt may have failed for: servers that do not answer, as far as it is known which there are.
-func (c *Cluster) absent(ctx context.Context, err error) error {
+// absentError says what an attempt may have failed for: servers that do not answer, as far as it is known which there are.
+func (c *Cluster) absentError(ctx context.Context, err error) error {
 	all := c.knownServers(ctx)
 	away, wrong := c.cfg.probeAll(ctx, all)
 	if wrong != nil {
 		return wrong
 	}
-	return &AbsentError{Servers: len(all), Away: away, err: err}
+	return &AbsentError{Servers: len(all), Unreachable: away, err: err}
 }
 
 // knownServers are the addresses of all servers: as this process was told, and as those that answer know.
@@ -44,7 +44,7 @@ func (c *Cluster) knownServers(ctx context.Context) []string {
 	all := c.cfg.addresses()
 	ctx, cancel := context.WithTimeout(ctx, peekTime)
 	defer cancel()
-	_ = c.ask(ctx, c.names.registry(), query{Last: []string{c.names.servers()}, Batch: 1}, func(m stored) error {
+	_ = c.request(ctx, c.names.registry(), query{Last: []string{c.names.servers()}, Batch: 1}, func(m stored) error {
 		all = append(all, strings.Split(string(m.data), ",")...)
 		return nil
 	}) // where nobody knows, what was told must do
@@ -55,8 +55,8 @@ func (c *Cluster) knownServers(ctx context.Context) []string {
 // peekTime is how long a server may take to say what it has itself.
 const peekTime = time.Second
 
-// sayServers notes in the registry which servers there are, for clients that were told of one.
-func (c *Cluster) sayServers(ctx context.Context) error {
+// publishServers notes in the registry which servers there are, for clients that were told of one.
+func (c *Cluster) publishServers(ctx context.Context) error {
 	if c.server == nil || len(c.cfg.Servers) < 2 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (c *Cluster) tryStreams(ctx context.Context, most time.Duration) error {
 			return fmt.Errorf("write: %w", err)
 		}
 	}
-	if err := c.sayServers(ctx); err != nil {
+	if err := c.publishServers(ctx); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
@@ -91,7 +91,7 @@ func (c *Cluster) makeStream(ctx context.Context, want jetstream.StreamConfig) e
 		stream, err = c.js.CreateStream(ctx, want)
 	}
 	if c.cfg.NATS != "" && lacksJetStream(err) {
-		return forGood{&AddressError{c.conn.ConnectedUrlRedacted(), ErrNoJetStream}}
+		return permanentError{&AddressError{c.conn.ConnectedUrlRedacted(), ErrNoJetStream}}
 	}
 	if err != nil {
 		return err
@@ -109,11 +109,11 @@ func lacksJetStream(err error) bool {
 func sameStream(is, want jetstream.StreamConfig) error {
 	if is.MaxMsgsPerSubject != want.MaxMsgsPerSubject || !is.AllowDirect || !slices.Equal(is.Subjects, want.Subjects) ||
 		(is.RePublish == nil) != (want.RePublish == nil) {
-		return forGood{fmt.Errorf("there is a stream %s that is not kumo's", want.Name)}
+		return permanentError{fmt.Errorf("there is a stream %s that is not kumo's", want.Name)}
 	}
 	a, b := is.Metadata[metaServers], want.Metadata[metaServers]
 	if a != b && a != "" && b != "" && strings.Contains(a+b, ",") { // a single server may have moved
-		return forGood{fmt.Errorf("%w: %s; this node was told %s", ErrServers, a, b)}
+		return permanentError{fmt.Errorf("%w: %s; this node was told %s", ErrServers, a, b)}
 	}
 	return nil
 }
@@ -121,20 +121,20 @@ func sameStream(is, want jetstream.StreamConfig) error {
 // metaServers is where a stream keeps with which servers its cluster was made.
 const metaServers = "kumo.servers"
 
-// forGood is an error that no waiting will change.
-type forGood struct{ error }
+// permanentError is an error that no waiting will change.
+type permanentError struct{ error }
 
-func (e forGood) Unwrap() error { return e.error }
+func (e permanentError) Unwrap() error { return e.error }
 
-func isForGood(err error) bool {
-	_, is := errors.AsType[forGood](err)
+func isPermanent(err error) bool {
+	_, is := errors.AsType[permanentError](err)
 	return is
 }
 
 func (c *Cluster) registryConfig() jetstream.StreamConfig {
 	s := c.streamConfig(c.names.registry().name, c.names.allRegistry())
 	s.MaxMsgsPerSubject = 1
-	s.RePublish = &jetstream.RePublish{Source: c.names.allRegistry(), Destination: c.names.news()}
+	s.RePublish = &jetstream.RePublish{Source: c.names.allRegistry(), Destination: c.names.updates()}
 	return s
 }
 

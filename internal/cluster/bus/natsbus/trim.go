@@ -22,7 +22,7 @@ func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
 	if before = min(before, last); before <= 1 { // to a server 0 would mean all
 		return nil
 	}
-	if err := b.note(ctx, log, before); err != nil {
+	if err := b.recordTrim(ctx, log, before); err != nil {
 		return fmt.Errorf("trim %s: %w", log, err)
 	}
 	err = b.purge(ctx, jetstream.WithPurgeSubject(b.cluster.names.log(log)), jetstream.WithPurgeSequence(before))
@@ -33,10 +33,10 @@ func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
 }
 
 // A note says that the entries of a log before a number may have been dropped.
-type note struct{ to, number uint64 } // number: the note's own
+type trimRecord struct{ to, number uint64 } // number: the note's own
 
 // note writes it down, if it is not already: what a note says never shrinks, whoever else trims the log.
-func (b *Bus) note(ctx context.Context, log string, to uint64) error {
+func (b *Bus) recordTrim(ctx context.Context, log string, to uint64) error {
 	for {
 		is, err := b.trimmed(ctx, log)
 		if err != nil || is.to >= to {
@@ -54,14 +54,14 @@ func (b *Bus) note(ctx context.Context, log string, to uint64) error {
 }
 
 // trimmed returns the note about a log; a zero note if there is none.
-func (b *Bus) trimmed(ctx context.Context, log string) (note, error) {
+func (b *Bus) trimmed(ctx context.Context, log string) (trimRecord, error) {
 	m, err := b.latest(ctx, b.cluster.names.logs(), b.cluster.names.trim(log))
 	if err != nil || m.number == 0 {
-		return note{}, err
+		return trimRecord{}, err
 	}
 	to, err := strconv.ParseUint(string(m.data), 10, 64)
 	if err != nil {
-		return note{}, fmt.Errorf("how far %s is trimmed: %w", log, err)
+		return trimRecord{}, fmt.Errorf("how far %s is trimmed: %w", log, err)
 	}
-	return note{to, m.number}, nil
+	return trimRecord{to, m.number}, nil
 }

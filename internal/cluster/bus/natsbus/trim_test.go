@@ -107,9 +107,9 @@ func TestAnAnswerWithAHole(t *testing.T) {
 		})
 		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		err = c.ask(ctx, fakes, query{Next: "x", Batch: 9}, func(stored) error { return nil })
+		err = c.request(ctx, fakes, query{Next: "x", Batch: 9}, func(stored) error { return nil })
 		cancel()
-		if (err == nil) != whole || !whole && !errors.Is(err, errCut) {
+		if (err == nil) != whole || !whole && !errors.Is(err, errIncomplete) {
 			t.Errorf("%s: %v", answer, err)
 		}
 		must(t, fake.Unsubscribe())

@@ -17,10 +17,10 @@ import (
 type watcher struct {
 	bus    *Bus
 	prefix string
-	tell   func(bus.Entry)
+	emit   func(bus.Entry)
 	upTo   uint64 // all up to here is told
 	// of what there was when it began: what is deleted is told only of these, as a server that lags behind has them yet
-	told map[string]bool
+	reported map[string]bool
 }
 
 // Watch calls f with what there is and with each change.
@@ -29,12 +29,12 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 		return bus.ErrClosed
 	}
 	news := make(chan *nats.Msg, 1024)
-	stop, err := b.cluster.hearNews(news)
+	stop, err := b.cluster.subscribe(news)
 	if err != nil {
 		return fmt.Errorf("watch %q: %w", prefix, asClosed(err))
 	}
 	defer stop()
-	w := &watcher{bus: b, prefix: prefix, tell: f}
+	w := &watcher{bus: b, prefix: prefix, emit: f}
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 
 // begin tells what there is, however long it takes to reach the cluster.
 func (w *watcher) begin(ctx context.Context) error {
-	w.told = map[string]bool{}
-	defer func() { w.told = nil }()
+	w.reported = map[string]bool{}
+	defer func() { w.reported = nil }()
 	for mark := uint64(0); ; {
 		if mark == 0 {
 			mark = w.mark(ctx)
@@ -91,18 +91,18 @@ func (w *watcher) follow(ctx context.Context, news <-chan *nats.Msg) error {
 		case <-look.C:
 			w.read(ctx)
 		case m := <-news:
-			w.hear(ctx, m)
+			w.receive(ctx, m)
 		}
 	}
 }
 
-// hear takes news in: what comes next is told, and what leaves a gap is read.
-func (w *watcher) hear(ctx context.Context, m *nats.Msg) {
+// receive takes news in: what comes next is told, and what leaves a gap is read.
+func (w *watcher) receive(ctx context.Context, m *nats.Msg) {
 	number, err := strconv.ParseUint(m.Header.Get(headNumber), 10, 64)
 	switch {
 	case err != nil || number <= w.upTo:
 	case number == w.upTo+1:
-		w.take(stored{m.Header.Get(headSubject), number, m.Header, m.Data})
+		w.apply(stored{m.Header.Get(headSubject), number, m.Header, m.Data})
 	default:
 		w.read(ctx)
 	}
@@ -116,14 +116,14 @@ func (w *watcher) read(ctx context.Context) {
 	for {
 		before := w.upTo
 		q := query{From: w.upTo + 1, Next: c.names.allRegistry(), Batch: 256, MaxBytes: readBytes}
-		err := c.ask(ctx, c.names.registry(), q, func(m stored) error { w.take(m); return nil })
+		err := c.request(ctx, c.names.registry(), q, func(m stored) error { w.apply(m); return nil })
 		if err != nil || w.upTo == before {
 			return
 		}
 	}
 }
 
-func (w *watcher) take(m stored) {
+func (w *watcher) apply(m stored) {
 	if m.number <= w.upTo {
 		return
 	}
@@ -134,12 +134,12 @@ func (w *watcher) take(m stored) {
 	}
 	e := bus.Entry{Key: key, Revision: m.number}
 	if !deleted(m.header) {
-		e.Value = present(m.data)
-	} else if w.told != nil && !w.told[key] {
+		e.Value = nonNil(m.data)
+	} else if w.reported != nil && !w.reported[key] {
 		return
 	}
-	if w.told != nil {
-		w.told[key] = true
+	if w.reported != nil {
+		w.reported[key] = true
 	}
-	w.tell(e)
+	w.emit(e)
 }

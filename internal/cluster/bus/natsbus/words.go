@@ -19,40 +19,40 @@ import (
 // or codes.
 
 // A worded error shows words in place of the error that it is about, which errors.Is and errors.As still find.
-type worded struct {
+type describedError struct {
 	text  string
 	cause error
 }
 
-func (e *worded) Error() string { return e.text }
-func (e *worded) Unwrap() error { return e.cause }
+func (e *describedError) Error() string { return e.text }
+func (e *describedError) Unwrap() error { return e.cause }
 
-// inWords puts words in place of an error's text, where the error is NATS's or the system's.
-func inWords(err error) error {
+// withDescription puts words in place of an error's text, where the error is NATS's or the system's.
+func withDescription(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &worded{words(err), err}
+	return &describedError{describe(err), err}
 }
 
 // unavailable is bus.ErrUnavailable, with why in words.
 func unavailable(err error) error {
-	return &worded{bus.ErrUnavailable.Error() + ": " + words(err), errors.Join(bus.ErrUnavailable, err)}
+	return &describedError{bus.ErrUnavailable.Error() + ": " + describe(err), errors.Join(bus.ErrUnavailable, err)}
 }
 
 // The kinds of trouble that there are between a client and the servers, in words.
 const (
-	saysLate    = "no answer in time"
-	saysLeader  = "the servers have no leader at present"
-	saysLost    = "the connection to the server is lost"
-	saysRefused = "connection refused"
-	saysClosed  = "the connection was closed"
-	saysLogin   = "its authorization refuses this login"
+	textLate     = "no answer in time"
+	textNoLeader = "the servers have no leader at present"
+	textLost     = "the connection to the server is lost"
+	textRefused  = "connection refused"
+	textClosed   = "the connection was closed"
+	textLogin    = "its authorization refuses this login"
 )
 
-// words says what an error is about.
-func words(err error) string {
-	var own *worded
+// describe says what an error is about.
+func describe(err error) string {
+	var own *describedError
 	var address *AddressError
 	var absent *AbsentError
 	var api *jetstream.APIError
@@ -65,26 +65,26 @@ func words(err error) string {
 	case errors.As(err, &address):
 		return address.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded):
-		return saysLate
+		return textLate
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse),
 		errors.As(err, &api) && api.Code == unavailableCode:
-		return saysLeader
+		return textNoLeader
 	case errors.As(err, &api) && (api.ErrorCode == tooFewCode || api.ErrorCode == noPeersCode):
 		return "there are fewer servers than copies wanted: give --servers 1, or let more of them run"
 	case errors.As(err, &api):
 		return "the server says: " + api.Description
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
-		return saysLogin
+		return textLogin
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrDisconnected),
 		errors.Is(err, nats.ErrStaleConnection),
 		errors.Is(err, nats.ErrConnectionReconnecting):
-		return saysLost
+		return textLost
 	case errors.Is(err, nats.ErrNoServers), errors.Is(err, syscall.ECONNREFUSED):
-		return saysRefused
+		return textRefused
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, nats.ErrConnectionClosed):
-		return saysClosed
+		return textClosed
 	case errors.As(err, &other) && other.Timeout():
-		return saysLate
+		return textLate
 	case errors.As(err, &other):
 		return other.Err.Error()
 	}
@@ -104,9 +104,9 @@ const unavailableCode = 503
 // where too few do to decide anything, and ErrNoLeader where there are enough, and they have yet to agree who leads
 // them.
 type AbsentError struct {
-	Servers int             // as many as are known of
-	Away    []*AddressError // those that do not answer
-	err     error           // what was tried in vain
+	Servers     int             // as many as are known of
+	Unreachable []*AddressError // those that do not answer
+	err         error           // what was tried in vain
 }
 
 // The kinds of AbsentError, beside ErrNoAnswer.
@@ -117,34 +117,34 @@ var (
 
 func (e *AbsentError) kind() error {
 	switch {
-	case len(e.Away) == e.Servers:
+	case len(e.Unreachable) == e.Servers:
 		return ErrNoAnswer
-	case 2*(e.Servers-len(e.Away)) <= e.Servers:
+	case 2*(e.Servers-len(e.Unreachable)) <= e.Servers:
 		return ErrNoMajority
 	}
 	return ErrNoLeader
 }
 
 func (e *AbsentError) Error() string {
-	if len(e.Away) == 1 && e.Servers == 1 {
-		return e.Away[0].Error()
+	if len(e.Unreachable) == 1 && e.Servers == 1 {
+		return e.Unreachable[0].Error()
 	}
 	var away []string
-	for _, a := range e.Away {
-		away = append(away, fmt.Sprintf("%s (%s)", a.Address, words(a.cause())))
+	for _, a := range e.Unreachable {
+		away = append(away, fmt.Sprintf("%s (%s)", a.Address, describe(a.cause())))
 	}
 	list := strings.Join(away, ", ")
 	switch kind := e.kind(); {
 	case errors.Is(kind, ErrNoAnswer):
 		return fmt.Sprintf("none of the cluster's %d servers answers: %s", e.Servers, list)
 	case errors.Is(kind, ErrNoMajority):
-		return fmt.Sprintf("%d of the cluster's %d servers answer no more: %s", len(e.Away), e.Servers, list)
+		return fmt.Sprintf("%d of the cluster's %d servers answer no more: %s", len(e.Unreachable), e.Servers, list)
 	}
-	if len(e.Away) == 0 {
-		return "the cluster's servers answer, but cannot be written to yet: " + words(e.err)
+	if len(e.Unreachable) == 0 {
+		return "the cluster's servers answer, but cannot be written to yet: " + describe(e.err)
 	}
 	return fmt.Sprintf("a majority of the cluster's %d servers answers, but cannot be written to yet: %s; not there: %s",
-		e.Servers, words(e.err), list)
+		e.Servers, describe(e.err), list)
 }
 
 func (e *AbsentError) Unwrap() []error { return []error{e.kind(), e.err} }
@@ -152,13 +152,13 @@ func (e *AbsentError) Unwrap() []error { return []error{e.kind(), e.err} }
 // cause is why an address does not answer, without the words for that.
 func (e *AddressError) cause() error {
 	if a, ok := errors.AsType[*noAnswer](e.Err); ok {
-		return a.why
+		return a.cause
 	}
 	return e.Err
 }
 
 // A noAnswer is ErrNoAnswer with its reason.
-type noAnswer struct{ why error }
+type noAnswer struct{ cause error }
 
-func (e *noAnswer) Error() string   { return ErrNoAnswer.Error() + ": " + words(e.why) }
-func (e *noAnswer) Unwrap() []error { return []error{ErrNoAnswer, e.why} }
+func (e *noAnswer) Error() string   { return ErrNoAnswer.Error() + ": " + describe(e.cause) }
+func (e *noAnswer) Unwrap() []error { return []error{ErrNoAnswer, e.cause} }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	mostAddrs = 8   // addresses of one node
-	maxAddr   = 256 // bytes of an address, in its binary form
+	maxAddrs = 8   // addresses of one node
+	maxAddr  = 256 // bytes of an address, in its binary form
 )
 
 func listenAddrs(typed []string) (all []ma.Multiaddr, err error) {
@@ -96,7 +96,7 @@ func isRelayed(a ma.Multiaddr) bool {
 	return err == nil
 }
 
-// ranked are addresses by how likely it is that others reach them, each once, and no more than mostAddrs: public ones,
+// ranked are addresses by how likely it is that others reach them, each once, and no more than maxAddrs: public ones,
 // those of a local network, relayed ones; loopback if there is nothing else.
 func ranked(addrs []ma.Multiaddr) []ma.Multiaddr {
 	rank := func(a ma.Multiaddr) int {
@@ -120,10 +120,10 @@ func ranked(addrs []ma.Multiaddr) []ma.Multiaddr {
 			continue
 		case rank(a) == 2:
 			relayed++
-		case len(kept) == mostAddrs-2: // the last places are for relayed ones
+		case len(kept) == maxAddrs-2: // the last places are for relayed ones
 			continue
 		}
-		if len(kept) < mostAddrs {
+		if len(kept) < maxAddrs {
 			kept = append(kept, a)
 		}
 	}

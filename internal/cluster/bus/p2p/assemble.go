@@ -40,15 +40,15 @@ import (
 // and fx, a fifth of what libp2p takes to compile. This file puts a host together from the same parts.
 
 // An assembly makes a libp2p host: transports, limits, and what helps through routers.
-type assembly struct {
+type hostBuilder struct {
 	cfg        *Config
 	membership membership
 	gater      *gater
 	relays     autorelay.PeerSource
 }
 
-func (a assembly) open(key crypto.PrivKey) (host.Host, error) {
-	settle()
+func (a hostBuilder) open(key crypto.PrivKey) (host.Host, error) {
+	configureLibp2p()
 	listen, err := listenAddrs(a.cfg.Listen)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func blackHoles() []swarm.Option {
 }
 
 // newWire makes a swarm with TCP and QUIC for the peer of a key. What it opens is added to parts.
-func (a assembly) newWire(key crypto.PrivKey, known peerstore.Peerstore, limits network.ResourceManager,
+func (a hostBuilder) newWire(key crypto.PrivKey, known peerstore.Peerstore, limits network.ResourceManager,
 	parts *closers, options ...swarm.Option) (*wire, error) {
 	id, err := peer.IDFromPrivateKey(key)
 	if err != nil {
@@ -176,7 +176,7 @@ func newQUICConns(key crypto.PrivKey, limits network.ResourceManager) (*quicreus
 		quicreuse.VerifySourceAddress(func(addr net.Addr) bool { return limits.VerifySourceAddress(addr) }))
 }
 
-func (a assembly) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits network.ResourceManager) (_ *peerHost,
+func (a hostBuilder) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits network.ResourceManager) (_ *peerHost,
 	err error) {
 	h := &peerHost{}
 	known, err := pstoremem.NewPeerstore()
@@ -238,7 +238,7 @@ func (a assembly) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits net
 }
 
 // addAutoNAT has other members tell the host whether it can be reached, and it tells them.
-func (a assembly) addAutoNAT(h *peerHost, limits network.ResourceManager, serve bool) error {
+func (a hostBuilder) addAutoNAT(h *peerHost, limits network.ResourceManager, serve bool) error {
 	options := []autonat.Option{autonat.UsingAddresses(func() []ma.Multiaddr {
 		return slices.DeleteFunc(h.AllAddrs(), func(a ma.Multiaddr) bool { return !manet.IsPublicAddr(a) })
 	})}

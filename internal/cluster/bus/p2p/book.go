@@ -21,7 +21,7 @@ import (
 
 const (
 	bookFile  = "peers.json"
-	mostSaved = 256      // nodes in the file
+	maxSaved  = 256      // nodes in the file
 	maxBook   = 16 << 20 // bytes of the file
 	firstSave = 10 * time.Second
 	eachSave  = time.Minute
@@ -30,29 +30,29 @@ const (
 // A book has addresses of nodes: those that others have told (Learn), and those of nodes that were connected, of which
 // the last go into a file, so that a node that comes back finds others.
 type book struct {
-	name string // of the file; "": there is none
-	most int
+	name       string // of the file; "": there is none
+	maxEntries int
 
-	mu    sync.Mutex // guards what follows
-	pages map[peer.ID]*page
-	clock uint64 // counts up with each use of a page
+	mu      sync.Mutex // guards what follows
+	entries map[peer.ID]*bookEntry
+	clock   uint64 // counts up with each use of a page
 }
 
-type page struct {
-	node  strategy.Node
-	addrs []ma.Multiaddr
-	met   bool   // it was connected once
-	used  uint64 // when it was last put or asked for
+type bookEntry struct {
+	node      strategy.Node
+	addrs     []ma.Multiaddr
+	connected bool   // it was connected once
+	used      uint64 // when it was last put or asked for
 }
 
-type savedPage struct {
+type savedEntry struct {
 	Node  strategy.Node `json:"node"`
 	Addrs []string      `json:"addrs"`
 }
 
 // openBook reads the file; one that is damaged is as none.
 func openBook(dir string, most int) (*book, error) {
-	b := &book{most: most, pages: map[peer.ID]*page{}}
+	b := &book{maxEntries: most, entries: map[peer.ID]*bookEntry{}}
 	if dir == "" {
 		return b, nil
 	}
@@ -65,11 +65,11 @@ func openBook(dir string, most int) (*book, error) {
 		return nil, fmt.Errorf("read the addresses of other nodes: %w", err)
 	}
 	defer f.Close()
-	var saved []savedPage
+	var saved []savedEntry
 	if json.NewDecoder(io.LimitReader(f, maxBook)).Decode(&saved) != nil {
 		return b, nil
 	}
-	for _, s := range slices.Backward(saved[:min(len(saved), mostSaved)]) {
+	for _, s := range slices.Backward(saved[:min(len(saved), maxSaved)]) {
 		if id, err := idOf(s.Node); err == nil {
 			b.put(s.Node, id, parsed(s.Addrs), true)
 		}
@@ -78,7 +78,7 @@ func openBook(dir string, most int) (*book, error) {
 }
 
 func parsed(texts []string) (all []ma.Multiaddr) {
-	for _, text := range texts[:min(len(texts), 4*mostAddrs)] {
+	for _, text := range texts[:min(len(texts), 4*maxAddrs)] {
 		if a, err := ma.NewMultiaddr(text); err == nil {
 			a, _ = peer.SplitAddr(a)
 			if a != nil {
@@ -97,33 +97,33 @@ func (b *book) put(node strategy.Node, id peer.ID, addrs []ma.Multiaddr, met boo
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if old := b.pages[id]; old != nil && old.met && !met {
+	if old := b.entries[id]; old != nil && old.connected && !met {
 		addrs, met = slices.Concat(old.addrs, addrs), true
 	}
 	if addrs = ranked(addrs); len(addrs) == 0 {
 		return
 	}
 	b.clock++
-	b.pages[id] = &page{node, addrs, met, b.clock}
-	if len(b.pages) > b.most {
-		b.shrink()
+	b.entries[id] = &bookEntry{node, addrs, met, b.clock}
+	if len(b.entries) > b.maxEntries {
+		b.evict()
 	}
 }
 
-// shrink forgets an eighth, those that were not used for the longest time. mu is held.
-func (b *book) shrink() {
-	ids := slices.SortedFunc(maps.Keys(b.pages), func(x, y peer.ID) int {
-		return int(int64(b.pages[x].used - b.pages[y].used))
+// evict forgets an eighth, those that were not used for the longest time. mu is held.
+func (b *book) evict() {
+	ids := slices.SortedFunc(maps.Keys(b.entries), func(x, y peer.ID) int {
+		return int(int64(b.entries[x].used - b.entries[y].used))
 	})
-	for _, id := range ids[:len(ids)-b.most+b.most/8] {
-		delete(b.pages, id)
+	for _, id := range ids[:len(ids)-b.maxEntries+b.maxEntries/8] {
+		delete(b.entries, id)
 	}
 }
 
 func (b *book) addrs(id peer.ID) []ma.Multiaddr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := b.pages[id]
+	p := b.entries[id]
 	if p == nil {
 		return nil
 	}
@@ -135,13 +135,13 @@ func (b *book) addrs(id peer.ID) []ma.Multiaddr {
 func (b *book) met(most int) (all []Contact) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var pages []*page
-	for _, p := range b.pages {
-		if p.met {
+	var pages []*bookEntry
+	for _, p := range b.entries {
+		if p.connected {
 			pages = append(pages, p)
 		}
 	}
-	slices.SortFunc(pages, func(x, y *page) int { return int(int64(y.used - x.used)) })
+	slices.SortFunc(pages, func(x, y *bookEntry) int { return int(int64(y.used - x.used)) })
 	for _, p := range pages[:min(len(pages), most)] {
 		all = append(all, Contact{p.node, texts(p.addrs)})
 	}
@@ -149,7 +149,7 @@ func (b *book) met(most int) (all []Contact) {
 }
 
 // Known are nodes that were connected, in earlier processes too, the last first: whom to ask first after a start.
-func (m *Messenger) Known() []Contact { return m.book.met(mostSaved) }
+func (m *Messenger) Known() []Contact { return m.book.met(maxSaved) }
 
 // Learn notes where others say that a node is. Addresses that are none are left out, as are nodes that name no key.
 func (m *Messenger) Learn(c Contact) {
@@ -180,7 +180,7 @@ func (m *Messenger) Contact(node strategy.Node) Contact {
 	return Contact{node, texts(ranked(append(addrs, m.book.addrs(id)...)))}
 }
 
-func (m *Messenger) keepBook() {
+func (m *Messenger) saveRegularly() {
 	for wait := firstSave; ; wait = eachSave {
 		select {
 		case <-time.After(wait):
@@ -201,9 +201,9 @@ func (m *Messenger) saveBook() error {
 	if m.book.name == "" {
 		return nil
 	}
-	saved := []savedPage{}
-	for _, c := range m.book.met(mostSaved) {
-		saved = append(saved, savedPage(c))
+	saved := []savedEntry{}
+	for _, c := range m.book.met(maxSaved) {
+		saved = append(saved, savedEntry(c))
 	}
 	data, err := json.MarshalIndent(saved, "", " ")
 	if err == nil {

@@ -55,8 +55,8 @@ func TestBook(t *testing.T) {
 		if got := texts(b.addrs(friendID)); len(got) != 2 || got[0] != at(1)[0] {
 			t.Fatalf("the friend is at %v", got)
 		}
-		if len(b.pages) > 100 {
-			t.Fatalf("%d pages", len(b.pages))
+		if len(b.entries) > 100 {
+			t.Fatalf("%d pages", len(b.entries))
 		}
 	}
 	if _, id := someone(t, 999); len(b.addrs(id)) != 1 {
@@ -70,7 +70,7 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// The file has the nodes that were met last, and no more than mostSaved.
+// The file has the nodes that were met last, and no more than maxSaved.
 func TestBookFile(t *testing.T) {
 	dir := t.TempDir()
 	m := Messenger{}
@@ -78,7 +78,7 @@ func TestBookFile(t *testing.T) {
 	if m.book, err = openBook(dir, 4096); err != nil {
 		t.Fatal(err)
 	}
-	for i := range mostSaved + 50 {
+	for i := range maxSaved + 50 {
 		node, id := someone(t, i)
 		m.book.put(node, id, parsed([]string{fmt.Sprintf("/ip4/192.0.2.1/tcp/%d", i+1)}), true)
 	}
@@ -89,15 +89,15 @@ func TestBookFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := m.book.met(mostSaved)
-	got := again.met(2 * mostSaved)
+	want := m.book.met(maxSaved)
+	got := again.met(2 * maxSaved)
 	if !slices.EqualFunc(got, want, func(x, y Contact) bool {
 		return x.Node == y.Node &&
 			slices.Equal(x.Addrs, y.Addrs)
 	}) {
 		t.Errorf("%d nodes came back, want %d in the same order", len(got), len(want))
 	}
-	if last, _ := someone(t, mostSaved+49); len(got) != mostSaved || got[0].Node != last {
+	if last, _ := someone(t, maxSaved+49); len(got) != maxSaved || got[0].Node != last {
 		t.Errorf("%d nodes, the first is %s", len(got), got[0].Node)
 	}
 	if _, err := os.Stat(filepath.Join(dir, bookFile+".tmp")); err == nil {
@@ -123,7 +123,7 @@ func TestRanked(t *testing.T) {
 		many = append(many, fmt.Sprintf("/ip4/8.8.8.%d/tcp/1", i))
 	}
 	many = append(many, want[3])
-	if got := texts(ranked(parsed(slices.Concat(want[3:], many)))); len(got) != mostAddrs-1 || got[len(got)-1] != want[3] {
+	if got := texts(ranked(parsed(slices.Concat(want[3:], many)))); len(got) != maxAddrs-1 || got[len(got)-1] != want[3] {
 		t.Errorf("%v", got)
 	}
 	if got := texts(parsed([]string{"/ip4/127.0.0.1/tcp/1"})); len(got) != 1 {

@@ -298,7 +298,7 @@ func TestManyConnections(t *testing.T) {
 	var dialling sync.WaitGroup
 	for range 100 {
 		dialling.Go(func() {
-			_, _ = bad.whoIs(ctx, a.host.Addrs()[0]) // a connection that is proved and then ends
+			_, _ = bad.identify(ctx, a.host.Addrs()[0]) // a connection that is proved and then ends
 		})
 		dialling.Go(func() {
 			_ = bad.host.Connect(network.WithForceDirectDial(ctx, "again"), peer.AddrInfo{ID: a.id, Addrs: a.host.Addrs()})

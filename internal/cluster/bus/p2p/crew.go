@@ -8,7 +8,7 @@ import (
 )
 
 // A crew is goroutines that run until ctx ends, and that Close waits for.
-type crew struct {
+type taskGroup struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	mu     sync.Mutex // held to begin a goroutine, and to end ctx
@@ -16,7 +16,7 @@ type crew struct {
 }
 
 // Go runs f in a goroutine; false: it is too late.
-func (c *crew) Go(f func()) bool {
+func (c *taskGroup) Go(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isClosed() {
@@ -27,13 +27,13 @@ func (c *crew) Go(f func()) bool {
 }
 
 // stop ends ctx. No goroutine begins any more.
-func (c *crew) stop() {
+func (c *taskGroup) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cancel()
 }
 
-func (c *crew) isClosed() bool { return c.ctx.Err() != nil }
+func (c *taskGroup) isClosed() bool { return c.ctx.Err() != nil }
 
 // notices tell the overlay of nodes that come and go, in order. Of a node only the latest waits to be told, so that it
 // does not matter how slow the listener is.

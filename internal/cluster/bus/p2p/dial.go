@@ -67,8 +67,8 @@ func (m *Messenger) dialOne(ctx context.Context, text string) (strategy.Node, er
 	}
 	at, id := peer.SplitAddr(addr)
 	if id == "" {
-		if id, err = m.whoIs(ctx, at); err != nil {
-			return "", inWords(err)
+		if id, err = m.identify(ctx, at); err != nil {
+			return "", userError(err)
 		}
 	}
 	if id == m.id {
@@ -91,14 +91,14 @@ func (m *Messenger) dialPeer(ctx context.Context, id peer.ID, at ...ma.Multiaddr
 
 func (m *Messenger) reach(ctx context.Context, id peer.ID, at []ma.Multiaddr) (strategy.Node, error) {
 	a := m.await(id)
-	defer m.awaitNoMore(a)
+	defer m.stopAwaiting(a)
 	through := network.WithAllowLimitedConn(ctx, "messages")
 	if err := m.host.Connect(through, peer.AddrInfo{ID: id, Addrs: at}); err != nil {
-		return "", inWords(err)
+		return "", userError(err)
 	}
-	a.dialled.Store(true)
+	a.dialed.Store(true)
 	if len(m.host.Network().ConnsToPeer(id)) == 0 {
-		m.awaitInVain(id)
+		m.failAwaited(id)
 	}
 	select {
 	case node, is := <-a.node:
@@ -112,14 +112,14 @@ func (m *Messenger) reach(ctx context.Context, id peer.ID, at []ma.Multiaddr) (s
 }
 
 // An awaited is a peer that was dialled and has yet to say which node it is.
-type awaited struct {
-	id      peer.ID
-	dialled atomic.Bool
-	node    chan strategy.Node // has room for one; closed: the connection has ended
+type pendingDial struct {
+	id     peer.ID
+	dialed atomic.Bool
+	node   chan strategy.Node // has room for one; closed: the connection has ended
 }
 
-func (m *Messenger) await(id peer.ID) *awaited {
-	a := &awaited{id: id, node: make(chan strategy.Node, 1)}
+func (m *Messenger) await(id peer.ID) *pendingDial {
+	a := &pendingDial{id: id, node: make(chan strategy.Node, 1)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.peers {
@@ -128,39 +128,39 @@ func (m *Messenger) await(id peer.ID) *awaited {
 			return a
 		}
 	}
-	m.awaited[a] = true
+	m.pendingDials[a] = true
 	return a
 }
 
-func (m *Messenger) awaitNoMore(a *awaited) {
+func (m *Messenger) stopAwaiting(a *pendingDial) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.awaited, a)
+	delete(m.pendingDials, a)
 }
 
-// awaitInVain tells those who have dialled a peer that no connection to it is left.
-func (m *Messenger) awaitInVain(id peer.ID) {
+// failAwaited tells those who have dialled a peer that no connection to it is left.
+func (m *Messenger) failAwaited(id peer.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for a := range m.awaited {
-		if a.id == id && a.dialled.Load() {
+	for a := range m.pendingDials {
+		if a.id == id && a.dialed.Load() {
 			close(a.node)
-			delete(m.awaited, a)
+			delete(m.pendingDials, a)
 		}
 	}
 }
 
-// hasCome tells those who wait for a peer which node it is. mu is held.
-func (m *Messenger) hasCome(p *remote) {
-	for a := range m.awaited {
+// resolveAwaited tells those who wait for a peer which node it is. mu is held.
+func (m *Messenger) resolveAwaited(p *remote) {
+	for a := range m.pendingDials {
 		if a.id == p.id {
 			a.node <- p.node
-			delete(m.awaited, a)
+			delete(m.pendingDials, a)
 		}
 	}
 }
 
-func (m *Messenger) whoIs(ctx context.Context, at ma.Multiaddr) (peer.ID, error) {
+func (m *Messenger) identify(ctx context.Context, at ma.Multiaddr) (peer.ID, error) {
 	network, address, err := manet.DialArgs(at)
 	if err != nil || !isTCP(at) {
 		return "", fmt.Errorf("an address that does not end with /p2p/ and a peer must be a TCP address")
@@ -194,8 +194,8 @@ func isTCP(a ma.Multiaddr) bool {
 	return err == nil && !isRelayed(a)
 }
 
-// inWords says of libp2p's errors what a person can do something about.
-func inWords(err error) error {
+// userError says of libp2p's errors what a person can do something about.
+func userError(err error) error {
 	var none msmux.ErrNotSupported[protocol.ID]
 	var failed *swarm.DialError
 	switch {

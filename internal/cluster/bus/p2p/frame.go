@@ -56,9 +56,9 @@ type frameReader struct {
 	begin  int    // buf[begin:end] has come and was not given out
 	end    int
 
-	// huge is asked before memory is taken for a message beyond largeBuffer, and may wait; release takes it back.
-	huge    func(size int) error
-	release func(size int)
+	// acquireLarge is asked before memory is taken for a message beyond largeBuffer, and may wait; release takes it back.
+	acquireLarge func(size int) error
+	release      func(size int)
 }
 
 // next returns whole frames, n of them, one at least. They are valid until it is called again.
@@ -109,7 +109,7 @@ func (r *frameReader) makeRoom(need int) error {
 	full := r.end == len(r.buf)
 	switch {
 	case need > largeBuffer && need > len(r.buf):
-		if err := r.huge(need); err != nil {
+		if err := r.acquireLarge(need); err != nil {
 			return err
 		}
 		r.moveTo(make([]byte, need), rest)

@@ -16,7 +16,7 @@ import (
 
 // readFrames reads all messages that a reader has.
 func readFrames(from io.Reader) (messages [][]byte, held int, err error) {
-	r := &frameReader{from: from, huge: func(n int) error { held += n; return nil }, release: func(n int) { held -= n }}
+	r := &frameReader{from: from, acquireLarge: func(n int) error { held += n; return nil }, release: func(n int) { held -= n }}
 	defer func() { r.drop() }()
 	for {
 		frames, n, err := r.next()
@@ -122,7 +122,7 @@ func (r *stepReader) Read(p []byte) (int, error) {
 func TestQueueDropsTheOldest(t *testing.T) {
 	var shared atomic.Int64
 	shared.Store(1 << 20)
-	q := &queue{most: 200 << 10, shared: &shared}
+	q := &queue{maxBytes: 200 << 10, shared: &shared}
 	message := func(i int) []byte { return binary.BigEndian.AppendUint32(make([]byte, 996), uint32(i)) }
 	dropped := 0
 	for i := range 1000 {
@@ -153,21 +153,21 @@ func TestQueuesShare(t *testing.T) {
 	shared.Store(300 << 10)
 	var all [10]queue
 	for i := range all {
-		all[i] = queue{most: 8 << 20, shared: &shared}
+		all[i] = queue{maxBytes: 8 << 20, shared: &shared}
 		for range 1000 {
 			all[i].add(make([]byte, 1000))
 		}
 	}
 	total := 0
 	for i := range all {
-		if total += all[i].size(); all[i].size() < ownQueue-2000 {
+		if total += all[i].size(); all[i].size() < reservedQueue-2000 {
 			t.Errorf("queue %d holds %d bytes", i, all[i].size())
 		}
 	}
-	if most := 10*ownQueue + 300<<10; total > most {
+	if most := 10*reservedQueue + 300<<10; total > most {
 		t.Errorf("%d bytes wait, %d may", total, most)
 	}
-	if all[9].add(make([]byte, 2*ownQueue)) == 0 || all[9].count != 0 {
+	if all[9].add(make([]byte, 2*reservedQueue)) == 0 || all[9].count != 0 {
 		t.Error("a message for which there is no room was taken")
 	}
 	for i := range all {
@@ -179,7 +179,7 @@ func TestQueuesShare(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	p := &pace{messages: 100, bytes: 1000}
+	p := &rateLimiter{messages: 100, bytes: 1000}
 	now := time.Unix(1, 0)
 	for _, c := range []struct {
 		after           time.Duration
@@ -193,7 +193,7 @@ func TestPace(t *testing.T) {
 		{time.Hour, 1, 4000, 3 * time.Second},
 	} {
 		now = now.Add(c.after)
-		if got := p.take(now, c.messages, c.bytes).Round(10 * time.Millisecond); got != c.wait {
+		if got := p.reserve(now, c.messages, c.bytes).Round(10 * time.Millisecond); got != c.wait {
 			t.Errorf("after %v %d messages of %d bytes wait for %v, want %v", c.after, c.messages, c.bytes, got, c.wait)
 		}
 	}

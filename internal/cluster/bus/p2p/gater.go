@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	mostBanned = 1024
-	banTime    = time.Minute // for which a peer is not let in that has sent garbage
+	maxBanned = 1024
+	banTime   = time.Minute // for which a peer is not let in that has sent garbage
 )
 
 // A gater turns away peers that have sent garbage lately, and where there is no secret all that is not loopback.
 type gater struct {
-	loopback bool // there is no secret
-	mu       sync.Mutex
-	banned   *bounded.Recent[peer.ID, time.Time] // until when; guarded by mu
+	loopbackOnly bool // there is no secret
+	mu           sync.Mutex
+	banned       *bounded.Recent[peer.ID, time.Time] // until when; guarded by mu
 }
 
 func newGater(loopback bool) *gater {
-	return &gater{loopback: loopback, banned: bounded.NewRecent[peer.ID, time.Time](mostBanned)}
+	return &gater{loopbackOnly: loopback, banned: bounded.NewRecent[peer.ID, time.Time](maxBanned)}
 }
 
 // InterceptPeerDial is part of the interface of libp2p.
@@ -34,12 +34,12 @@ func (g *gater) InterceptPeerDial(p peer.ID) bool { return !g.isBanned(p) }
 
 // InterceptAddrDial lets nobody be dialled whom nothing could be proved to.
 func (g *gater) InterceptAddrDial(_ peer.ID, to ma.Multiaddr) bool {
-	return !g.loopback || manet.IsIPLoopback(to)
+	return !g.loopbackOnly || manet.IsIPLoopback(to)
 }
 
 // InterceptAccept is part of the interface of libp2p.
 func (g *gater) InterceptAccept(c network.ConnMultiaddrs) bool {
-	return !g.loopback || manet.IsIPLoopback(c.RemoteMultiaddr())
+	return !g.loopbackOnly || manet.IsIPLoopback(c.RemoteMultiaddr())
 }
 
 // InterceptSecured is called for members alone over TCP, and before the proof over QUIC.

@@ -23,13 +23,13 @@ import (
 const (
 	streamWindow = 1 << 20 // bytes that a peer may send on a stream before they are read
 
-	mostRelayed  = 128 // nodes that have this one as their relay
-	mostCircuits = 16  // relayed connections of one node
-	relayedFor   = time.Hour
+	maxRelayed  = 128 // nodes that have this one as their relay
+	maxCircuits = 16  // relayed connections of one node
+	relayedFor  = time.Hour
 )
 
-// settle makes what libp2p keeps in variables of packages fit for nodes that know each other to be members.
-var settle = sync.OnceFunc(func() {
+// configureLibp2p makes what libp2p keeps in variables of packages fit for nodes that know each other to be members.
+var configureLibp2p = sync.OnceFunc(func() {
 	gologshim.SetDefaultHandler(slog.DiscardHandler) // what matters comes back as errors and counts
 	// Others see by which address a node's router shows it. libp2p believes four of them; among members one is enough,
 	// and small clusters have no four.
@@ -40,11 +40,11 @@ func (l Limits) relayOptions() []relay.Option {
 	return []relay.Option{relay.WithResources(relay.Resources{
 		Limit:                 &relay.RelayLimit{Duration: relayedFor, Data: l.Relayed},
 		ReservationTTL:        time.Hour,
-		MaxReservations:       mostRelayed,
-		MaxCircuits:           mostCircuits,
+		MaxReservations:       maxRelayed,
+		MaxCircuits:           maxCircuits,
 		BufferSize:            4096,
-		MaxReservationsPerIP:  mostCircuits,
-		MaxReservationsPerASN: mostRelayed,
+		MaxReservationsPerIP:  maxCircuits,
+		MaxReservationsPerASN: maxRelayed,
 	}), relay.WithReservationAddressFilter(isRelayable)}
 }
 

@@ -19,7 +19,7 @@ func (m *Messenger) openLAN() error {
 	if err != nil {
 		return err
 	}
-	s := mdns.NewMdnsService(m.host, "_kumo-"+hex.EncodeToString(word)+"._udp", found{m})
+	s := mdns.NewMdnsService(m.host, "_kumo-"+hex.EncodeToString(word)+"._udp", lanHandler{m})
 	if err := s.Start(); err != nil {
 		return fmt.Errorf("look for nodes in the local network: %w", err)
 	}
@@ -30,10 +30,10 @@ func (m *Messenger) openLAN() error {
 	return nil
 }
 
-type found struct{ *Messenger }
+type lanHandler struct{ *Messenger }
 
 // HandlePeerFound connects one, unless it is.
-func (f found) HandlePeerFound(who peer.AddrInfo) {
+func (f lanHandler) HandlePeerFound(who peer.AddrInfo) {
 	if who.ID == f.id || len(f.host.Network().ConnsToPeer(who.ID)) > 0 {
 		return
 	}

@@ -27,11 +27,11 @@ type link struct {
 	of      *Messenger
 	stream  network.Stream
 	relayed bool
-	ours    bool // this node has opened it
+	opened  bool // this node has opened it
 
-	greeting sync.Mutex // held until the name is sent
-	closing  sync.Once
-	parted   bool // closed by one of the nodes because it is not used; written before the stream ends
+	greeting     sync.Mutex // held until the name is sent
+	closing      sync.Once
+	closedUnused bool // closed by one of the nodes because it is not used; written before the stream ends
 }
 
 func (m *Messenger) notifiee() network.Notifiee {
@@ -43,7 +43,7 @@ func (m *Messenger) notifiee() network.Notifiee {
 		},
 		DisconnectedF: func(n network.Network, c network.Conn) {
 			if len(n.ConnsToPeer(c.RemotePeer())) == 0 {
-				m.awaitInVain(c.RemotePeer())
+				m.failAwaited(c.RemotePeer())
 			}
 		},
 	}
@@ -62,7 +62,7 @@ func (m *Messenger) openLink(c network.Conn) {
 		_ = c.Close()
 		return
 	}
-	m.serve(&link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr()), ours: true})
+	m.serve(&link{of: m, stream: s, relayed: c.Stat().Limited || isRelayed(c.RemoteMultiaddr()), opened: true})
 }
 
 func (m *Messenger) accepted(s network.Stream) {
@@ -82,9 +82,9 @@ func (m *Messenger) serve(l *link) {
 	case err == nil:
 		err = l.read(p)
 		l.close(err)
-		m.detach(p, l, !l.hasParted(err))
+		m.detach(p, l, !l.wasUnused(err))
 	case errors.Is(err, errFull):
-		l.part(network.ConnResourceLimitExceeded)
+		l.closeUnused(network.ConnResourceLimitExceeded)
 	default:
 		l.close(err)
 	}
@@ -97,7 +97,7 @@ func (l *link) greet() (p *remote, err error) {
 	_ = l.stream.SetDeadline(time.Now().Add(greetTime))
 	defer func() { _ = l.stream.SetDeadline(time.Time{}) }()
 	name := append([]byte{byte(len(l.of.cfg.Name))}, l.of.cfg.Name...)
-	if l.ours {
+	if l.opened {
 		if _, err := l.stream.Write(name); err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (l *link) greet() (p *remote, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errGarbage, err)
 	}
-	if p, err = l.of.attach(node, l); err != nil || l.ours {
+	if p, err = l.of.attach(node, l); err != nil || l.opened {
 		return p, err
 	}
 	if _, err = l.stream.Write(name); err != nil {
@@ -143,7 +143,7 @@ func (l *link) rank() int {
 
 func (l *link) read(p *remote) error {
 	m := l.of
-	r := &frameReader{from: l.stream, huge: l.huge, release: func(n int) { m.large.Release(int64(n)) }}
+	r := &frameReader{from: l.stream, acquireLarge: l.acquireLarge, release: func(n int) { m.large.Release(int64(n)) }}
 	d := delivery{from: p.node, done: make(chan struct{}, 1)}
 	for {
 		var err error
@@ -153,8 +153,8 @@ func (l *link) read(p *remote) error {
 		}
 		now := time.Now()
 		p.used.Store(now.UnixNano())
-		m.slow(p.pace.take(now, d.n, len(d.frames)))
-		if !m.handIn(d) {
+		m.throttle(p.limiter.reserve(now, d.n, len(d.frames)))
+		if !m.handOff(d) {
 			return context.Cause(m.work.ctx) // the buffer may still be being read: it is not used again
 		}
 		if len(d.frames) > largeBuffer {
@@ -163,8 +163,8 @@ func (l *link) read(p *remote) error {
 	}
 }
 
-// huge waits for memory for a large message, and then lets the peer have it for some time, not longer.
-func (l *link) huge(size int) error {
+// acquireLarge waits for memory for a large message, and then lets the peer have it for some time, not longer.
+func (l *link) acquireLarge(size int) error {
 	if err := l.of.large.Acquire(l.of.work.ctx, int64(size)); err != nil {
 		return err
 	}
@@ -204,9 +204,9 @@ func (l *link) close(err error) {
 	})
 }
 
-func (l *link) part(code network.ConnErrorCode) {
+func (l *link) closeUnused(code network.ConnErrorCode) {
 	l.closing.Do(func() {
-		l.parted = true
+		l.closedUnused = true
 		l.end(code)
 	})
 }
@@ -215,9 +215,9 @@ func (l *link) end(code network.ConnErrorCode) {
 	_ = l.stream.Conn().CloseWithError(code) // a reset of the stream would come first, and say nothing
 }
 
-// hasParted reports that one of the nodes has ended it because it was not needed.
-func (l *link) hasParted(err error) bool {
+// wasUnused reports that one of the nodes has ended it because it was not needed.
+func (l *link) wasUnused(err error) bool {
 	closed, is := errors.AsType[*network.ConnError](err)
-	return l.parted || is && closed.Remote &&
+	return l.closedUnused || is && closed.Remote &&
 		(closed.ErrorCode == network.ConnGarbageCollected || closed.ErrorCode == network.ConnSupplanted)
 }

@@ -122,7 +122,7 @@ type Messenger struct {
 	gater      *gater
 	counts     counts
 
-	work    crew // until Close
+	work    taskGroup // until Close
 	closing sync.Once
 	inbox   chan delivery
 	notices *notices
@@ -131,9 +131,9 @@ type Messenger struct {
 	shared  atomic.Int64        // bytes left to all queues
 	large   *semaphore.Weighted // bytes
 
-	mu      sync.Mutex // guards what follows
-	peers   map[strategy.Node]*remote
-	awaited map[*awaited]bool
+	mu           sync.Mutex // guards what follows
+	peers        map[strategy.Node]*remote
+	pendingDials map[*pendingDial]bool
 }
 
 var _ bus.Messenger = (*Messenger)(nil)
@@ -148,9 +148,9 @@ func Open(cfg Config) (_ *Messenger, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Messenger{cfg: cfg, inbox: make(chan delivery), dials: make(chan struct{}, mostDials),
+	m := &Messenger{cfg: cfg, inbox: make(chan delivery), dials: make(chan struct{}, maxDials),
 		large: semaphore.NewWeighted(cfg.Limits.Large), peers: map[strategy.Node]*remote{},
-		awaited: map[*awaited]bool{}, notices: newNotices(),
+		pendingDials: map[*pendingDial]bool{}, notices: newNotices(),
 		gater: newGater(cfg.Secret.IsZero())}
 	m.work.ctx, m.work.cancel = context.WithCancel(context.Background())
 	m.shared.Store(cfg.Limits.Queued)
@@ -172,7 +172,7 @@ func Open(cfg Config) (_ *Messenger, err error) {
 	if m.book, err = openBook(cfg.Dir, cfg.Limits.Contacts); err != nil {
 		return nil, err
 	}
-	a := assembly{&m.cfg, m.membership, m.gater, m.relays}
+	a := hostBuilder{&m.cfg, m.membership, m.gater, m.relays}
 	if m.host, err = a.open(key); err != nil {
 		return nil, fmt.Errorf("listen on %v: %w", cfg.Listen, err)
 	}
@@ -180,7 +180,7 @@ func Open(cfg Config) (_ *Messenger, err error) {
 	m.notified = m.notifiee()
 	m.host.Network().Notify(m.notified)
 	m.work.Go(func() { m.notices.run(m.work.ctx, cfg.Reached, cfg.Lost) })
-	m.work.Go(m.keepBook)
+	m.work.Go(m.saveRegularly)
 	return m, m.openLAN()
 }
 

@@ -7,7 +7,7 @@ import (
 
 // A pace is how much one peer may send: so much a second, and as much at once after a second of silence. Who takes more
 // is in debt, and waits until that is paid.
-type pace struct {
+type rateLimiter struct {
 	messages, bytes float64 // a second
 
 	mu   sync.Mutex // guards what follows
@@ -15,7 +15,7 @@ type pace struct {
 	left [2]float64 // messages and bytes that it may send at once
 }
 
-func (p *pace) take(now time.Time, messages, bytes int) (wait time.Duration) {
+func (p *rateLimiter) reserve(now time.Time, messages, bytes int) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	past := 1.0

@@ -64,13 +64,13 @@ func (m membership) prove(ctx context.Context, c io.Closer, side func(context.Co
 
 // A meeting is two peers at the ends of a channel: bytes that only these ends have, and that differ from channel to
 // channel.
-type meeting struct {
-	dialler, listener peer.ID
-	channel           []byte
+type channelEnds struct {
+	dialer, listener peer.ID
+	channel          []byte
 }
 
 // dial proves membership as the dialler, and has the other side prove it.
-func (m membership) dial(c io.ReadWriter, at meeting) error {
+func (m membership) dial(c io.ReadWriter, at channelEnds) error {
 	var ours, theirs [nonceSize]byte
 	rand.Read(ours[:]) // it does not fail
 	if _, err := c.Write(ours[:]); err != nil {
@@ -92,7 +92,7 @@ func (m membership) dial(c io.ReadWriter, at meeting) error {
 	return nil
 }
 
-func (m membership) accept(c io.ReadWriter, at meeting) error {
+func (m membership) accept(c io.ReadWriter, at channelEnds) error {
 	var ours, theirs [nonceSize]byte
 	if err := readAll(c, theirs[:]); err != nil {
 		return fmt.Errorf("no proof of membership came: %w", err)
@@ -106,16 +106,16 @@ func (m membership) accept(c io.ReadWriter, at meeting) error {
 		return fmt.Errorf("no proof of membership came: %w", err)
 	}
 	if !hmac.Equal(mac[:], m.mac("dialler", at, theirs, ours)) {
-		return fmt.Errorf("%s: %w", at.dialler, ErrNotMember)
+		return fmt.Errorf("%s: %w", at.dialer, ErrNotMember)
 	}
 	return nil
 }
 
 // mac is what a side proves its membership with; the dialler's nonce comes first.
-func (m membership) mac(side string, at meeting, nonces ...[nonceSize]byte) []byte {
+func (m membership) mac(side string, at channelEnds, nonces ...[nonceSize]byte) []byte {
 	h := hmac.New(sha256.New, m.key)
 	for _, part := range [][]byte{
-		[]byte("kumo membership 1"), []byte(side), []byte(at.dialler), []byte(at.listener),
+		[]byte("kumo membership 1"), []byte(side), []byte(at.dialer), []byte(at.listener),
 		nonces[0][:], nonces[1][:], at.channel,
 	} {
 		var n [8]byte

@@ -36,7 +36,7 @@ func members(t testing.TB, s secret.Secret, crawl string) membership {
 }
 
 // prove lets two sides prove their membership to each other over a pipe, and gives what each has sent.
-func prove(t testing.TB, dialler, listener membership, one, other meeting) (sent, got []byte, dialled, accepted error) {
+func prove(t testing.TB, dialler, listener membership, one, other channelEnds) (sent, got []byte, dialled, accepted error) {
 	t.Helper()
 	a, b := net.Pipe()
 	var toListener, toDialler bytes.Buffer
@@ -60,24 +60,24 @@ type rw struct {
 func TestProof(t *testing.T) {
 	s := secret.New()
 	m := members(t, s, "crawl")
-	at := meeting{"a", "b", []byte("channel")}
+	at := channelEnds{"a", "b", []byte("channel")}
 	if sent, got, dialled, accepted := prove(t, m, m, at, at); dialled != nil || accepted != nil ||
 		len(sent) != 64 || len(got) != 64 {
 		t.Fatalf("members do not find each other: %v, %v; %d and %d bytes", dialled, accepted, len(sent), len(got))
 	}
 	for name, c := range map[string]struct {
 		other membership
-		at    meeting
+		at    channelEnds
 	}{
 		"another secret":       {members(t, secret.New(), "crawl"), at},
 		"no secret":            {members(t, secret.Secret{}, "crawl"), at},
 		"another crawl":        {members(t, s, "crawl2"), at},
-		"another dialler":      {m, meeting{"c", "b", []byte("channel")}},
-		"another listener":     {m, meeting{"a", "c", []byte("channel")}},
-		"sides changed":        {m, meeting{"b", "a", []byte("channel")}},
-		"names cut elsewhere":  {m, meeting{"ab", "", []byte("channel")}},
-		"another channel":      {m, meeting{"a", "b", []byte("channeL")}},
-		"a channel that is no": {m, meeting{"a", "b", nil}},
+		"another dialler":      {m, channelEnds{"c", "b", []byte("channel")}},
+		"another listener":     {m, channelEnds{"a", "c", []byte("channel")}},
+		"sides changed":        {m, channelEnds{"b", "a", []byte("channel")}},
+		"names cut elsewhere":  {m, channelEnds{"ab", "", []byte("channel")}},
+		"another channel":      {m, channelEnds{"a", "b", []byte("channeL")}},
+		"a channel that is no": {m, channelEnds{"a", "b", nil}},
 	} {
 		for as, sides := range map[string][2]membership{"listener": {m, c.other}, "dialler": {c.other, m}} {
 			_, _, dialled, accepted := prove(t, sides[0], sides[1], at, c.at)
@@ -94,11 +94,11 @@ func TestProofsThatBreakOff(t *testing.T) {
 	var refused []error
 	m := members(t, secret.New(), "crawl")
 	m.refuse = func(err error) { refused = append(refused, err) }
-	at := meeting{"a", "b", []byte("channel")}
+	at := channelEnds{"a", "b", []byte("channel")}
 	sent, got, _, _ := prove(t, m, m, at, at)
 	for _, all := range [][]byte{sent, got} {
 		for n := range all {
-			for name, side := range map[string]func(io.ReadWriter, meeting) error{"dialler": m.dial, "listener": m.accept} {
+			for name, side := range map[string]func(io.ReadWriter, channelEnds) error{"dialler": m.dial, "listener": m.accept} {
 				err := m.prove(t.Context(), io.NopCloser(nil), func(context.Context) error {
 					return side(rw{bytes.NewReader(all[:min(n, 63)]), io.Discard}, at)
 				})
@@ -133,7 +133,7 @@ func TestProofsThatBreakOff(t *testing.T) {
 // Whoever has recorded a proof cannot use it again, for either side, nor an answer as a question.
 func TestProofsAreGoodOnce(t *testing.T) {
 	m := members(t, secret.New(), "crawl")
-	at := meeting{"a", "b", []byte("channel")}
+	at := channelEnds{"a", "b", []byte("channel")}
 	sent, got, _, _ := prove(t, m, m, at, at)
 	if err := m.accept(rw{bytes.NewReader(sent), io.Discard}, at); !errors.Is(err, ErrNotMember) {
 		t.Errorf("what a dialler has said is taken again: %v", err)
@@ -167,7 +167,7 @@ func FuzzProof(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	at := meeting{"a", "b", []byte("channel")}
+	at := channelEnds{"a", "b", []byte("channel")}
 	sent, got, _, _ := prove(f, m, m, at, at)
 	f.Add(sent)
 	f.Add(got)
@@ -192,21 +192,21 @@ func FuzzName(f *testing.F) {
 
 // A channel is what both ends of it see of the handshake, however it is cut into pieces, and nothing behind it.
 func TestTranscript(t *testing.T) {
-	one, two := frames(2), frames(2)
+	one, two := newTranscript(2), newTranscript(2)
 	all := append([]byte{0, 3, 'a', 'b', 'c', 1, 0}, make([]byte, 256)...)
 	one.add(append(bytes.Clone(all), "what follows"...))
 	for _, b := range all {
 		two.add([]byte{b})
 	}
 	two.add([]byte("something else"))
-	if !bytes.Equal(one.sum(frames(1)), two.sum(frames(1))) {
+	if !bytes.Equal(one.sum(newTranscript(1)), two.sum(newTranscript(1))) {
 		t.Error("the ends differ")
 	}
 	all[3]++
-	if two = frames(2); true {
+	if two = newTranscript(2); true {
 		two.add(all)
 	}
-	if bytes.Equal(one.sum(frames(1)), two.sum(frames(1))) {
+	if bytes.Equal(one.sum(newTranscript(1)), two.sum(newTranscript(1))) {
 		t.Error("another handshake is the same")
 	}
 }

@@ -2,29 +2,29 @@ package p2p
 
 import "sync/atomic"
 
-// ownQueue is how many bytes may wait for each peer whatever waits for others.
-const ownQueue = 64 << 10
+// reservedQueue is how many bytes may wait for each peer whatever waits for others.
+const reservedQueue = 64 << 10
 
 // A queue is frames that wait to be sent to one peer. What is too much is dropped, the oldest first. Its methods are
 // called by one goroutine at a time.
 type queue struct {
-	most   int           // bytes
-	shared *atomic.Int64 // bytes of all peers' queues that are left beyond ownQueue
+	maxBytes int           // bytes
+	shared   *atomic.Int64 // bytes of all peers' queues that are left beyond reservedQueue
 
-	buf   []byte // frames, from begin on
-	begin int
-	count int
-	loan  int64 // of shared
+	buf      []byte // frames, from begin on
+	begin    int
+	count    int
+	borrowed int64 // of shared
 }
 
 // add appends a message and returns how many were dropped for it, or were with it.
 func (q *queue) add(data []byte) (dropped int) {
 	size := len(data) + maxHead
-	for q.count > 0 && q.size()+size > q.most {
+	for q.count > 0 && q.size()+size > q.maxBytes {
 		q.dropOldest()
 		dropped++
 	}
-	for !q.borrow(int64(q.size() + size - ownQueue)) {
+	for !q.borrow(int64(q.size() + size - reservedQueue)) {
 		if q.count == 0 {
 			return dropped + 1
 		}
@@ -59,10 +59,10 @@ func (q *queue) dropOldest() {
 // borrow makes the loan at least n, and no more than that where it was more; false: there is not as much left.
 func (q *queue) borrow(n int64) bool {
 	n = max(n, 0)
-	if left := q.shared.Add(q.loan - n); left < 0 && n > q.loan {
-		q.shared.Add(n - q.loan)
+	if left := q.shared.Add(q.borrowed - n); left < 0 && n > q.borrowed {
+		q.shared.Add(n - q.borrowed)
 		return false
 	}
-	q.loan = n
+	q.borrowed = n
 	return true
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// mostProving is how many peers of a QUIC listener may be proving their membership at once.
-const mostProving = 256
+// maxProving is how many peers of a QUIC listener may be proving their membership at once.
+const maxProving = 256
 
 // A provingQUIC is QUIC with the proof of membership on the first stream of each connection. QUIC secures itself, so
 // that the proof cannot be where it is over TCP; libp2p sees no connection before it is done.
@@ -44,7 +44,7 @@ func (t *provingQUIC) Dial(ctx context.Context, to ma.Multiaddr, p peer.ID) (tra
 	if err != nil {
 		return nil, err
 	}
-	side := t.proveDialler
+	side := t.proveDialer
 	if both, dials, _ := network.GetSimultaneousConnect(ctx); both && !dials {
 		side = t.proveListener
 	}
@@ -60,14 +60,14 @@ func (t *provingQUIC) Listen(at ma.Multiaddr) (transport.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &provingListener{Listener: below, by: t, proved: make(chan transport.CapableConn),
-		slots: make(chan struct{}, mostProving)}
+	l := &provingListener{Listener: below, transport: t, proved: make(chan transport.CapableConn),
+		slots: make(chan struct{}, maxProving)}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.work.Go(l.run)
 	return l, nil
 }
 
-func (t *provingQUIC) proveDialler(ctx context.Context, c transport.CapableConn) error {
+func (t *provingQUIC) proveDialer(ctx context.Context, c transport.CapableConn) error {
 	channel, err := channelOf(c)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (t *provingQUIC) proveDialler(ctx context.Context, c transport.CapableConn)
 	if err != nil {
 		return fmt.Errorf("begin the proof of membership: %w", err)
 	}
-	if err := t.dial(s, meeting{c.LocalPeer(), c.RemotePeer(), channel}); err != nil {
+	if err := t.dial(s, channelEnds{c.LocalPeer(), c.RemotePeer(), channel}); err != nil {
 		return errors.Join(err, s.Reset())
 	}
 	return s.Close()
@@ -91,7 +91,7 @@ func (t *provingQUIC) proveListener(_ context.Context, c transport.CapableConn) 
 	if err != nil {
 		return fmt.Errorf("no proof of membership came: %w", err)
 	}
-	if err := t.accept(s, meeting{c.RemotePeer(), c.LocalPeer(), channel}); err != nil {
+	if err := t.accept(s, channelEnds{c.RemotePeer(), c.LocalPeer(), channel}); err != nil {
 		return errors.Join(err, s.Reset())
 	}
 	_ = s.Close() // the dialler may have closed it already, and that is an error
@@ -111,12 +111,12 @@ func channelOf(c transport.CapableConn) ([]byte, error) {
 // A provingListener hands on connections whose peers have proved their membership, while others still do.
 type provingListener struct {
 	transport.Listener
-	by     *provingQUIC
-	proved chan transport.CapableConn
-	slots  chan struct{}
-	ctx    context.Context
-	stop   context.CancelCauseFunc
-	work   sync.WaitGroup
+	transport *provingQUIC
+	proved    chan transport.CapableConn
+	slots     chan struct{}
+	ctx       context.Context
+	stop      context.CancelCauseFunc
+	work      sync.WaitGroup
 }
 
 func (l *provingListener) run() {
@@ -128,16 +128,16 @@ func (l *provingListener) run() {
 		}
 		select {
 		case l.slots <- struct{}{}:
-			l.work.Go(func() { l.take(c) })
+			l.work.Go(func() { l.proveConn(c) })
 		default:
-			l.by.refuse(errors.New("too many peers are proving their membership"))
+			l.transport.refuse(errors.New("too many peers are proving their membership"))
 			_ = c.Close()
 		}
 	}
 }
 
-func (l *provingListener) take(c transport.CapableConn) {
-	err := l.by.prove(l.ctx, c, func(ctx context.Context) error { return l.by.proveListener(ctx, c) })
+func (l *provingListener) proveConn(c transport.CapableConn) {
+	err := l.transport.prove(l.ctx, c, func(ctx context.Context) error { return l.transport.proveListener(ctx, c) })
 	<-l.slots
 	if err != nil {
 		return

@@ -18,33 +18,33 @@ import (
 )
 
 const (
-	dialTime  = 15 * time.Second
-	mostLinks = 4           // of one node: both may have dialled, or one of them through its router
-	idleTime  = time.Minute // without a message, after which a connection may be closed for another node's
-	handTime  = 2 * time.Second
+	dialTime    = 15 * time.Second
+	maxLinks    = 4           // of one node: both may have dialled, or one of them through its router
+	idleTime    = time.Minute // without a message, after which a connection may be closed for another node's
+	handOffTime = 2 * time.Second
 )
 
 // A remote is another node, while it is connected or messages wait for it.
 type remote struct {
-	of   *Messenger
-	node strategy.Node
-	id   peer.ID
-	used atomic.Int64 // when a message came or went, in nanoseconds
-	pace pace
+	of      *Messenger
+	node    strategy.Node
+	id      peer.ID
+	used    atomic.Int64 // when a message came or went, in nanoseconds
+	limiter rateLimiter
 
 	links []*link // the best is first; guarded by of.mu
 
 	mu      sync.Mutex // guards what follows; of.mu may be held
 	out     queue
 	writing bool // carry runs
-	gone    bool
+	removed bool
 }
 
 // addRemote makes the remote of a node. mu is held.
 func (m *Messenger) addRemote(node strategy.Node, id peer.ID) *remote {
 	p := &remote{of: m, node: node, id: id,
-		pace: pace{messages: float64(m.cfg.Limits.Messages), bytes: float64(m.cfg.Limits.Bytes)},
-		out:  queue{most: m.cfg.Limits.Queue, shared: &m.shared}}
+		limiter: rateLimiter{messages: float64(m.cfg.Limits.Messages), bytes: float64(m.cfg.Limits.Bytes)},
+		out:     queue{maxBytes: m.cfg.Limits.Queue, shared: &m.shared}}
 	m.peers[node] = p
 	return p
 }
@@ -55,8 +55,8 @@ func (m *Messenger) forget(p *remote) {
 	defer m.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.links) == 0 && !p.writing && !p.gone {
-		p.gone = true
+	if len(p.links) == 0 && !p.writing && !p.removed {
+		p.removed = true
 		delete(m.peers, p.node)
 	}
 }
@@ -96,20 +96,20 @@ func (m *Messenger) attach(node strategy.Node, l *link) (*remote, error) {
 	if len(p.links) == 0 && !m.makeRoom() {
 		return p, errFull
 	}
-	if len(p.links) == mostLinks {
+	if len(p.links) == maxLinks {
 		return p, errFull
 	}
 	p.used.Store(time.Now().UnixNano())
 	p.links = append(p.links, l)
 	slices.SortStableFunc(p.links, func(a, b *link) int { return cmp.Compare(a.rank(), b.rank()) })
 	if len(p.links) == 1 {
-		m.hasCome(p)
+		m.resolveAwaited(p)
 		m.notices.add(node, true)
 	}
 	if !l.relayed {
 		for _, old := range p.links {
 			if old.relayed { // both ends have the better one by then
-				time.AfterFunc(handTime, func() { old.part(network.ConnSupplanted) })
+				time.AfterFunc(handOffTime, func() { old.closeUnused(network.ConnSupplanted) })
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (m *Messenger) makeRoom() bool {
 	}
 	m.counts.evicted.Add(1)
 	for _, l := range slices.Clone(oldest.links) {
-		m.work.Go(func() { l.part(network.ConnGarbageCollected) })
+		m.work.Go(func() { l.closeUnused(network.ConnGarbageCollected) })
 	}
 	return true
 }

@@ -38,7 +38,7 @@ func (m membership) newSecurity(id protocol.ID, key crypto.PrivKey, muxers []tpt
 
 // SecureInbound secures a connection that another peer has begun.
 func (s *security) SecureInbound(ctx context.Context, c net.Conn, p peer.ID) (sec.SecureConn, error) {
-	wire := &tap{Conn: c, read: frames(2), wrote: frames(1)}
+	wire := &tap{Conn: c, read: newTranscript(2), wrote: newTranscript(1)}
 	secured, err := s.Transport.SecureInbound(ctx, wire, p)
 	if err != nil {
 		return nil, err
@@ -62,12 +62,12 @@ func (s *security) SecureOutbound(ctx context.Context, c net.Conn, p peer.ID) (s
 	if hasYielded(secured) {
 		return s.listener(ctx, secured, wire)
 	}
-	at := meeting{dialler: s.local, listener: secured.RemotePeer(), channel: wire.wrote.sum(wire.read)}
+	at := channelEnds{dialer: s.local, listener: secured.RemotePeer(), channel: wire.wrote.sum(wire.read)}
 	return secured, s.prove(ctx, secured, func(context.Context) error { return s.dial(secured, at) })
 }
 
 func (s *security) listener(ctx context.Context, c sec.SecureConn, wire *tap) (sec.SecureConn, error) {
-	at := meeting{dialler: c.RemotePeer(), listener: s.local, channel: wire.read.sum(wire.wrote)}
+	at := channelEnds{dialer: c.RemotePeer(), listener: s.local, channel: wire.read.sum(wire.wrote)}
 	return c, s.prove(ctx, c, func(context.Context) error { return s.accept(c, at) })
 }
 
@@ -99,7 +99,7 @@ type transcript struct {
 	left int    // frames, the one that is coming included
 }
 
-func frames(n int) *transcript { return &transcript{hash: sha256.New(), left: n} }
+func newTranscript(n int) *transcript { return &transcript{hash: sha256.New(), left: n} }
 
 func (t *transcript) add(p []byte) {
 	for len(p) > 0 && t.left > 0 {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	mostDials   = 32  // that are under way at once
-	mostWaiting = 512 // nodes that are not connected and have messages that wait for it
+	maxDials   = 32  // that are under way at once
+	maxWaiting = 512 // nodes that are not connected and have messages that wait for it
 )
 
 // Send puts a message into the queue of its receiver, who is connected if it is not, and its address is known.
@@ -44,7 +44,7 @@ func (m *Messenger) receiver(node strategy.Node) (*remote, error) {
 		return p, nil
 	}
 	id, err := idOf(node)
-	if err != nil || len(m.peers) >= m.cfg.Limits.Peers+mostWaiting {
+	if err != nil || len(m.peers) >= m.cfg.Limits.Peers+maxWaiting {
 		return nil, nil
 	}
 	return m.addRemote(node, id), nil
@@ -54,18 +54,18 @@ func (m *Messenger) receiver(node strategy.Node) (*remote, error) {
 func (p *remote) push(data []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.gone {
+	if p.removed {
 		return false
 	}
 	p.of.counts.sent.Add(1)
 	p.of.counts.overflow.Add(int64(p.out.add(data)))
 	if !p.writing && p.out.count > 0 {
-		p.writing = p.of.work.Go(p.carry)
+		p.writing = p.of.work.Go(p.sendLoop)
 	}
 	return true
 }
 
-func (p *remote) carry() {
+func (p *remote) sendLoop() {
 	for {
 		frames, n := p.next()
 		if n == 0 {
@@ -73,7 +73,7 @@ func (p *remote) carry() {
 		}
 		if err := p.deliver(frames, n); err != nil {
 			p.of.counts.unreachable.Add(int64(n))
-			p.giveUp()
+			p.dropQueued()
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (p *remote) next() (frames []byte, n int) {
 // what breaks off in the middle is lost without one.
 func (p *remote) deliver(frames []byte, n int) error {
 	if p.node == p.of.node {
-		if !p.of.handIn(delivery{from: p.node, frames: frames, n: n, done: make(chan struct{}, 1)}) {
+		if !p.of.handOff(delivery{from: p.node, frames: frames, n: n, done: make(chan struct{}, 1)}) {
 			return bus.ErrClosed
 		}
 		return nil
@@ -115,7 +115,7 @@ func (p *remote) deliver(frames []byte, n int) error {
 	return nil
 }
 
-func (p *remote) giveUp() {
+func (p *remote) dropQueued() {
 	p.mu.Lock()
 	_, n := p.out.take()
 	p.mu.Unlock()
@@ -133,8 +133,8 @@ type delivery struct {
 	done   chan struct{} // has room for one
 }
 
-// handIn waits until messages were read; false: the messenger is closed, and they may still be being read.
-func (m *Messenger) handIn(d delivery) bool {
+// handOff waits until messages were read; false: the messenger is closed, and they may still be being read.
+func (m *Messenger) handOff(d delivery) bool {
 	select {
 	case m.inbox <- d:
 	case <-m.work.ctx.Done():
@@ -168,7 +168,7 @@ func (m *Messenger) Receive(ctx context.Context, f func(from strategy.Node, data
 	}
 }
 
-func (m *Messenger) slow(wait time.Duration) {
+func (m *Messenger) throttle(wait time.Duration) {
 	if wait <= 0 {
 		return
 	}

@@ -24,12 +24,12 @@ const firstSize = 32
 var errYield = errors.New("the other side has dialled, too")
 
 // A resumed is a connection of which something was read before.
-type resumed struct {
+type resumedConn struct {
 	net.Conn
 	pending []byte // of what was read
 }
 
-func (r *resumed) Read(p []byte) (int, error) {
+func (r *resumedConn) Read(p []byte) (int, error) {
 	if len(r.pending) == 0 {
 		return r.Conn.Read(p)
 	}
@@ -39,26 +39,26 @@ func (r *resumed) Read(p []byte) (int, error) {
 }
 
 // A dialled is a connection as its dialler's handshake is to see it.
-type dialled struct {
-	resumed
+type dialedConn struct {
+	resumedConn
 	yields  bool // if the other side has dialled, too
-	judged  bool // it is known whether it has
+	decided bool // it is known whether it has
 	yielded atomic.Bool
 }
 
 // Read gives what the other side says as the listener. The first message of one that has dialled, too, is left out, or
 // is pending, with errYield.
-func (d *dialled) Read(p []byte) (int, error) {
-	if !d.judged {
-		d.judged = true
-		if err := d.judge(); err != nil {
+func (d *dialedConn) Read(p []byte) (int, error) {
+	if !d.decided {
+		d.decided = true
+		if err := d.decide(); err != nil {
 			return 0, err
 		}
 	}
-	return d.resumed.Read(p)
+	return d.resumedConn.Read(p)
 }
 
-func (d *dialled) judge() error {
+func (d *dialedConn) decide() error {
 	first := make([]byte, 2, 2+firstSize)
 	if _, err := io.ReadFull(d.Conn, first); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (d *dialled) judge() error {
 }
 
 // Close leaves a connection open on which the node has yielded: a second handshake follows.
-func (d *dialled) Close() error {
+func (d *dialedConn) Close() error {
 	if d.yielded.Load() {
 		return nil
 	}
@@ -88,13 +88,13 @@ func (d *dialled) Close() error {
 // yielded, that is a listener's, and the connection a yieldedConn.
 func (s *security) handshake(ctx context.Context, by sec.SecureTransport, c net.Conn, p peer.ID) (
 	sec.SecureConn, *tap, error) {
-	d := &dialled{resumed: resumed{Conn: c}, yields: s.local < p}
-	wire := &tap{Conn: d, read: frames(1), wrote: frames(2)}
+	d := &dialedConn{resumedConn: resumedConn{Conn: c}, yields: s.local < p}
+	wire := &tap{Conn: d, read: newTranscript(1), wrote: newTranscript(2)}
 	secured, err := by.SecureOutbound(ctx, wire, p)
 	if !errors.Is(err, errYield) {
 		return secured, wire, err
 	}
-	wire = &tap{Conn: &d.resumed, read: frames(2), wrote: frames(1)}
+	wire = &tap{Conn: &d.resumedConn, read: newTranscript(2), wrote: newTranscript(1)}
 	if secured, err = s.Transport.SecureInbound(ctx, wire, p); err != nil {
 		return nil, nil, err
 	}

@@ -31,7 +31,7 @@ type Runtime interface {
 	Pause(ctx context.Context, d time.Duration) bool
 	// Call has f done where Step is called, before the next Step.
 	Call(ctx context.Context, f func())
-	// Wake asks for Step at a time; an earlier wish is replaced.
+	// RetryDeferred asks for Step at a time; an earlier wish is replaced.
 	Wake(at time.Time)
 	// Send sends a message, once. It may be lost.
 	Send(to strategy.Node, kind Kind, data []byte)
@@ -71,17 +71,17 @@ type Config struct {
 type Driver struct {
 	cfg Config
 
-	events  []member.Event   // that the member has not been told
-	facts   []strategy.Event // nor the strategy
-	room    []member.Event   // room
-	actions []member.Action
-	wishes  []strategy.Action
-	tick    time.Time            // when the member wants to be woken; zero: it does not
-	timers  map[uint64]time.Time // the strategy's
-	armed   time.Time            // when Step is to be called
-	moved   bool                 // the strategy's view is another one: links that rest may have owners
-	surveys bool                 // a survey is wanted
-	over    bool                 // the member is
+	events          []member.Event   // that the member has not been told
+	strategyEvents  []strategy.Event // nor the strategy
+	spareEvents     []member.Event   // room
+	actions         []member.Action
+	strategyActions []strategy.Action
+	wakeAt          time.Time            // when the member wants to be woken; zero: it does not
+	timers          map[uint64]time.Time // the strategy's
+	armed           time.Time            // when Step is to be called
+	viewChanged     bool                 // the strategy's view is another one: links that rest may have owners
+	surveyDue       bool                 // a survey is wanted
+	ended           bool                 // the member is
 
 	lanes     lanes
 	transfers *transfers
@@ -92,7 +92,7 @@ type Driver struct {
 // New makes a driver.
 func New(cfg Config) *Driver {
 	d := &Driver{cfg: cfg, timers: map[uint64]time.Time{}, lanes: lanes{runtime: cfg.Runtime}}
-	d.transfers = newTransfers(&d.cfg, &d.lanes, d.tell)
+	d.transfers = newTransfers(&d.cfg, &d.lanes, d.postEvent)
 	d.links.cfg = &d.cfg
 	d.end = termination{cfg: &d.cfg, links: &d.links}
 	return d
@@ -102,27 +102,27 @@ func New(cfg Config) *Driver {
 func (d *Driver) Start(ctx context.Context) {
 	d.transfers.ctx = ctx
 	for _, a := range d.cfg.Member.Start(nil) {
-		d.carryOut(a)
+		d.execute(a)
 	}
 }
 
-// Tell adds an event for the member's next step.
-func (d *Driver) Tell(e member.Event) { d.events = append(d.events, e) }
+// AddEvent adds an event for the member's next step.
+func (d *Driver) AddEvent(e member.Event) { d.events = append(d.events, e) }
 
-// Inform adds an event for the strategy's next step.
-func (d *Driver) Inform(e strategy.Event) {
+// AddStrategyEvent adds an event for the strategy's next step.
+func (d *Driver) AddStrategyEvent(e strategy.Event) {
 	if d.cfg.Strategy != nil {
-		d.facts = append(d.facts, e)
+		d.strategyEvents = append(d.strategyEvents, e)
 	}
 }
 
-// tell tells the member something, by any goroutine but the one that calls Step.
-func (d *Driver) tell(ctx context.Context, e member.Event) {
-	d.cfg.Runtime.Call(ctx, func() { d.Tell(e) })
+// postEvent tells the member something, by any goroutine but the one that calls Step.
+func (d *Driver) postEvent(ctx context.Context, e member.Event) {
+	d.cfg.Runtime.Call(ctx, func() { d.AddEvent(e) })
 }
 
-func (d *Driver) inform(ctx context.Context, e strategy.Event) {
-	d.cfg.Runtime.Call(ctx, func() { d.Inform(e) })
+func (d *Driver) postStrategyEvent(ctx context.Context, e strategy.Event) {
+	d.cfg.Runtime.Call(ctx, func() { d.AddStrategyEvent(e) })
 }
 
 // Step tells the strategy and the member what is new, the timers whose time has come included, and has done what they
@@ -130,38 +130,38 @@ func (d *Driver) inform(ctx context.Context, e strategy.Event) {
 // before the member can say that all has.
 func (d *Driver) Step() {
 	now := d.cfg.Runtime.Now()
-	due := d.fire(now)
-	if !due && len(d.events)+len(d.facts) == 0 {
+	due := d.fireTimers(now)
+	if !due && len(d.events)+len(d.strategyEvents) == 0 {
 		return
 	}
-	for again := true; again && !d.over; again = len(d.events) > 0 {
+	for again := true; again && !d.ended; again = len(d.events) > 0 {
 		d.stepStrategy(now)
 		events := d.events
-		d.events, d.room = d.room[:0], events
+		d.events, d.spareEvents = d.spareEvents[:0], events
 		d.actions = d.cfg.Member.Step(now, events, d.actions[:0])
 		for _, a := range d.actions {
-			d.carryOut(a)
+			d.execute(a)
 		}
-		d.news()
+		d.reportMembers()
 		d.stepStrategy(now)
 	}
 	d.arm()
 }
 
-// fire reports whether the member's time has come, or a timer's of the strategy, which is told so.
-func (d *Driver) fire(now time.Time) bool {
+// fireTimers reports whether the member's time has come, or a timer's of the strategy, which is told so.
+func (d *Driver) fireTimers(now time.Time) bool {
 	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
 	if !due(d.armed) {
 		return false
 	}
 	d.armed = time.Time{}
-	if due(d.tick) {
-		d.tick = time.Time{}
+	if due(d.wakeAt) {
+		d.wakeAt = time.Time{}
 	}
 	for _, t := range slices.Sorted(maps.Keys(d.timers)) {
 		if due(d.timers[t]) {
 			delete(d.timers, t)
-			d.Inform(strategy.Fired{Timer: t})
+			d.AddStrategyEvent(strategy.Fired{Timer: t})
 		}
 	}
 	return true
@@ -169,55 +169,55 @@ func (d *Driver) fire(now time.Time) bool {
 
 // arm asks for a Step when the first of the timers is due.
 func (d *Driver) arm() {
-	next := d.tick
+	next := d.wakeAt
 	for _, at := range d.timers {
 		if next.IsZero() || at.Before(next) {
 			next = at
 		}
 	}
-	if !next.Equal(d.armed) && !next.IsZero() && !d.over {
+	if !next.Equal(d.armed) && !next.IsZero() && !d.ended {
 		d.armed = next
 		d.cfg.Runtime.Wake(next)
 	}
 }
 
-// news tells the strategy of the table, if it is another than it knows. A survey waits until what this node is handing
+// reportMembers tells the strategy of the table, if it is another than it knows. A survey waits until what this node is handing
 // over has gone.
-func (d *Driver) news() {
-	if d.cfg.Strategy == nil || d.over {
+func (d *Driver) reportMembers() {
+	if d.cfg.Strategy == nil || d.ended {
 		return
 	}
-	if d.surveys && !d.cfg.Member.Exporting() {
-		d.surveys = false
+	if d.surveyDue && !d.cfg.Member.Exporting() {
+		d.surveyDue = false
 		d.InLane("survey", "look for hosts that others may own", d.survey)
 	}
-	if e, news := d.cfg.Member.News(); news {
-		d.Inform(e)
+	if e, news := d.cfg.Member.NewMembers(); news {
+		d.AddStrategyEvent(e)
 	}
 }
 
-// carryOut has a member's action done. It waits for nothing.
-func (d *Driver) carryOut(a member.Action) {
+// execute has a member's action done. It waits for nothing.
+func (d *Driver) execute(a member.Action) {
 	switch a := a.(type) {
 	case member.Send:
 		d.cfg.Runtime.Send(a.To, KindMember, a.Data)
-	case member.Whole:
-		d.Inform(strategy.Whole(a))
+	case member.AllReceived:
+		d.AddStrategyEvent(strategy.TransfersComplete(a))
 	case member.Wake:
-		d.tick = a.At
+		d.wakeAt = a.At
 	case member.Publish:
 		d.cfg.Runtime.Do(a)
-		if a.View.Member() {
+		if a.View.IsMember() {
 			d.transfers.drainTarget.Store(nil)
 		}
-		if d.moved {
-			d.moved = false
-			d.cfg.Engine.Wake(nil)
+		if d.viewChanged {
+			d.viewChanged = false
+			d.cfg.Engine.RetryDeferred(nil)
 		}
 	case member.Lost, member.Left, member.Failed:
-		d.over = true
+		d.ended = true
 		d.cfg.Runtime.Do(a)
-	case member.Watch, member.Write, member.Enter:
+	case member.Watch, member.Write, member.RecordJoin:
 		d.cfg.Runtime.Do(a)
 	default:
 		d.transfers.apply(a)
@@ -226,7 +226,7 @@ func (d *Driver) carryOut(a member.Action) {
 
 // InLane runs f after the functions that were put into the same lane before. An error of it ends the node.
 func (d *Driver) InLane(lane, what string, f func(context.Context) error) {
-	d.lanes.must(lane, what, f)
+	d.lanes.putRequired(lane, what, f)
 }
 
 // Pump sends the links that are due. owner returns the node that owns a host; false while no node can take its links.
@@ -236,8 +236,8 @@ func (d *Driver) Pump(ctx context.Context, owner func(host string) (strategy.Nod
 	if d.cfg.Strategy == nil {
 		return
 	}
-	if hosts, links := d.cfg.Engine.Wanted(); len(hosts) > 0 {
-		d.inform(ctx, strategy.Wanted{Hosts: hosts, Links: links})
+	if hosts, links := d.cfg.Engine.Unrouted(); len(hosts) > 0 {
+		d.postStrategyEvent(ctx, strategy.OwnersNeeded{Hosts: hosts, Links: links})
 	}
 }
 
@@ -252,9 +252,9 @@ func (d *Driver) Leaving() bool { return d.transfers.leaving() }
 // Idle reports whether this node has nothing to do that the crawl's end waits for.
 func (d *Driver) Idle() bool { return d.end.report().Idle }
 
-// LookForEnd checks whether the crawl is done. The caller repeats it: the more often, the sooner the end is found.
+// DetectEnd checks whether the crawl is done. The caller repeats it: the more often, the sooner the end is found.
 // A node that is not idle, or of another epoch, is asked once in half a beat.
-func (d *Driver) LookForEnd() { d.end.look() }
+func (d *Driver) DetectEnd() { d.end.detect() }
 
 // Close closes open readings when all that Go was given has ended.
 func (d *Driver) Close() { d.transfers.close() }

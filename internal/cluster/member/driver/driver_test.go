@@ -96,7 +96,7 @@ type slowEngine struct {
 	goOn chan struct{}
 }
 
-func (e slowEngine) Take(context.Context, member.Transfer, uint64, bool, []byte) (func(context.Context) error, error) {
+func (e slowEngine) Import(context.Context, member.Transfer, uint64, bool, []byte) (func(context.Context) error, error) {
 	return func(context.Context) error { <-e.goOn; return nil }, nil
 }
 
@@ -117,13 +117,13 @@ func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
 			if i > 100 {
 				t.Fatal("all of it is taken")
 			}
-			w.d.carryOut(member.Take{Transfer: member.Transfer{From: "b~1"}, Seq: uint64(i), Data: chunk})
+			w.d.execute(member.Import{Transfer: member.Transfer{From: "b~1"}, Seq: uint64(i), Data: chunk})
 			synctest.Wait()
 		}
 		if !come([]byte("an answer")) {
 			t.Error("nothing comes any more")
 		}
-		for w.d.transfers.taking.Load() > 0 { // one after the other
+		for w.d.transfers.importing.Load() > 0 { // one after the other
 			e.goOn <- struct{}{}
 			synctest.Wait()
 		}
@@ -149,7 +149,7 @@ func TestWhoLeavesIsDoneWithSeeds(t *testing.T) {
 		r := new(testRecord)
 		r.admitting.Store(true)
 		w := newTestRuntime(t, slowEngine{}, r)
-		w.d.carryOut(member.Flush{Epoch: 3})
+		w.d.execute(member.Flush{Epoch: 3})
 		time.Sleep(time.Minute + time.Millisecond)
 		if len(w.told) > 0 {
 			t.Error("it leaves with seeds that nobody has")
@@ -176,7 +176,7 @@ func TestABusyHostIsHandedOverLater(t *testing.T) {
 		over := make(chan struct{})
 		wait := func(context.Context) error { <-over; return nil }
 		w := newTestRuntime(t, busyEngine{to: map[string]func(context.Context) error{"slow": wait}}, nil)
-		w.d.carryOutWish(strategy.HandOver{Hosts: []string{"one", "slow", "two"}, To: "b~1"})
+		w.d.executeStrategy(strategy.HandOver{Hosts: []string{"one", "slow", "two"}, To: "b~1"})
 		if e := (<-w.told).(member.HandOver); !slices.Equal(e.Hosts, []string{"one", "two"}) || e.To != "b~1" {
 			t.Errorf("%v move at once", e)
 		}
@@ -213,16 +213,16 @@ func TestTheEndIsAskedForTwice(t *testing.T) {
 		w := newTestRuntime(t, idleEngine{}, r)
 		answer := func(came int64, idle bool, process uint64) {
 			t.Helper()
-			w.d.LookForEnd()
+			w.d.DetectEnd()
 			wave := w.sent[len(w.sent)-1].Wave
-			data, err := json.Marshal(idleReport{Wave: wave, Epoch: 3, Process: process, Came: came, Idle: idle})
+			data, err := json.Marshal(idleReport{Wave: wave, Epoch: 3, Process: process, Activity: came, Idle: idle})
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.d.Message(t.Context(), "b~1", KindTally, data)
+			w.d.Message(t.Context(), "b~1", KindIdleReport, data)
 			synctest.Wait()
 			if !idle {
-				w.d.LookForEnd()
+				w.d.DetectEnd()
 				if last := w.sent[len(w.sent)-1].Wave; last != wave {
 					t.Error("who is not idle is asked again at once")
 				}
@@ -257,32 +257,32 @@ func TestANodeSaysWhenItHasTurnedIdle(t *testing.T) {
 		var engine turningEngine
 		w := newTestRuntime(t, &engine, new(testRecord))
 		for range 2 {
-			w.d.Message(t.Context(), "b~1", KindAsk, []byte(`{"wave":3}`))
-			w.d.LookForEnd()
+			w.d.Message(t.Context(), "b~1", KindIdleQuery, []byte(`{"wave":3}`))
+			w.d.DetectEnd()
 		}
-		if len(w.sent) != 2 || w.sent[0].Idle || w.sent[1].Turned {
+		if len(w.sent) != 2 || w.sent[0].Idle || w.sent[1].BecameIdle {
 			t.Fatalf("of a node that is not idle is said %+v", w.sent)
 		}
 		engine.idle = true
 		for range 2 {
-			w.d.LookForEnd()
+			w.d.DetectEnd()
 		}
-		turned := slices.DeleteFunc(w.sent, func(r idleReport) bool { return !r.Turned })
+		turned := slices.DeleteFunc(w.sent, func(r idleReport) bool { return !r.BecameIdle })
 		if len(turned) != 1 || turned[0].Wave != 3 || !turned[0].Idle {
 			t.Fatalf("of one that is idle by now is said %+v", turned)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestRuntime(t, idleEngine{}, new(testRecord))
-		w.d.LookForEnd()
-		w.d.Message(t.Context(), "b~1", KindTally, []byte(`{"wave":1,"epoch":3}`))
+		w.d.DetectEnd()
+		w.d.Message(t.Context(), "b~1", KindIdleReport, []byte(`{"wave":1,"epoch":3}`))
 		synctest.Wait()
-		if w.d.LookForEnd(); len(w.sent) != 1 {
+		if w.d.DetectEnd(); len(w.sent) != 1 {
 			t.Fatal("who is not idle is asked again at once")
 		}
-		w.d.Message(t.Context(), "b~1", KindTally, []byte(`{"wave":1,"epoch":3,"idle":true,"turned":true}`))
+		w.d.Message(t.Context(), "b~1", KindIdleReport, []byte(`{"wave":1,"epoch":3,"idle":true,"turned":true}`))
 		synctest.Wait()
-		if w.d.LookForEnd(); len(w.sent) != 2 || w.sent[1].Wave != 3 {
+		if w.d.DetectEnd(); len(w.sent) != 2 || w.sent[1].Wave != 3 {
 			t.Errorf("when it is idle it is asked %+v", w.sent[1:])
 		}
 		w.all.Wait()
@@ -305,7 +305,7 @@ func TestAnswersNameTheProcess(t *testing.T) {
 		w := newTestRuntime(t, idleEngine{}, new(testRecord))
 		w.d.cfg.Seed = seed
 		for range 2 {
-			w.d.Message(t.Context(), "b~1", KindAsk, []byte(`{"wave":1}`))
+			w.d.Message(t.Context(), "b~1", KindIdleQuery, []byte(`{"wave":1}`))
 		}
 		if len(w.sent) != 2 || w.sent[0] != w.sent[1] || !w.sent[0].Idle {
 			t.Fatalf("the answers are %+v", w.sent)
@@ -347,7 +347,7 @@ type settlingEngine struct {
 	settled []uint64
 }
 
-func (e *settlingEngine) Settled(_ context.Context, epoch uint64) error {
+func (e *settlingEngine) FinalizeEpoch(_ context.Context, epoch uint64) error {
 	e.settled = append(e.settled, epoch)
 	return nil
 }
@@ -357,10 +357,10 @@ func TestWhatADeadNodeHasLeftIsRemovedInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := &stubborn{failures: 4}, &settlingEngine{}
 		w := newTestRuntime(t, e, nil)
-		w.d.cfg.Failed, w.d.transfers.released = f, []strategy.Node{"c~1"}
-		w.d.transfers.settled(3)
+		w.d.cfg.Failed, w.d.transfers.recovered = f, []strategy.Node{"c~1"}
+		w.d.transfers.finalizeEpoch(3)
 		synctest.Wait()
-		w.d.transfers.settled(4)
+		w.d.transfers.finalizeEpoch(4)
 		synctest.Wait()
 		if n := f.times(); n != 1 || !slices.Equal(e.settled, []uint64{3, 4}) {
 			t.Errorf("tried %d times, settled %v", n, e.settled)

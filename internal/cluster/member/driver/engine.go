@@ -20,7 +20,7 @@ type Engine interface {
 // Links is the engine's part in the exchange of links. Batches and Answered are as a [member.Outbox] has them.
 type Links interface {
 	TakeLinks(ctx context.Context, data []byte) (refused []int, err error)
-	Inherit(ctx context.Context, data []byte) error // takes over links that a dead node had for others
+	AdoptLinks(ctx context.Context, data []byte) error // takes over links that a dead node had for others
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time)
 	Outbox() (links int, bytes int64)
@@ -34,13 +34,13 @@ type Holder interface {
 	Drain(ctx context.Context, of func(host string) bool) error
 	// Export begins to read what it has of hosts that have another owner; "" where a host stays.
 	Export(owner func(host string) strategy.Node) (Export, error)
-	// Take takes a chunk in. What it returns waits until the chunk is durable and shipped, beside the next Take.
-	Take(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (durable func(context.Context) error,
+	// Import takes a chunk in. What it returns waits until the chunk is durable and shipped, beside the next Take.
+	Import(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (durable func(context.Context) error,
 		err error)
 	Drop(ctx context.Context, t member.Transfer) error
 	// Forget forgets the hosts that are gone (nil: none), and notes which transfers are done with.
-	Forget(ctx context.Context, gone member.Gone, whole []member.Transfer) error
-	Settled(ctx context.Context, epoch uint64) error
+	Forget(ctx context.Context, gone member.Moved, whole []member.Transfer) error
+	FinalizeEpoch(ctx context.Context, epoch uint64) error
 }
 
 // An Export is one reading of what is held. One goroutine uses it.
@@ -60,12 +60,12 @@ type FailedNodes interface {
 
 // A FailedState is what a dead node held.
 type FailedState interface {
-	Arrived() []member.Transfer // that had come whole to it since the last settled epoch
-	Forgot() []member.Transfer  // that it was done with since then
-	Forget(gone member.Gone)    // leaves hosts out of what is exported from now on
+	Received() []member.Transfer  // that had come whole to it since the last settled epoch
+	Forgotten() []member.Transfer // that it was done with since then
+	Forget(gone member.Moved)     // leaves hosts out of what is exported from now on
 	Export(owner func(host string) strategy.Node) (Export, error)
-	Bound(f func(data []byte) error) error // gives the links that it had for others, in batches that Inherit understands
-	Close() error                          // removes it
+	OutboxLinks(f func(data []byte) error) error // gives the links that it had for others, in batches that Inherit understands
+	Close() error                                // removes it
 }
 
 // A Strategist is the engine's part in strategies that decide host by host.
@@ -79,10 +79,10 @@ type Strategist interface {
 	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
 	// Busy are those of some hosts to which a request is under way, each with what waits until it has ended.
 	Busy(hosts []string) map[string]func(context.Context) error
-	// Wanted are hosts of links whose owners are not known, or refuse them, since it was called last, and how many links
+	// Unrouted are hosts of links whose owners are not known, or refuse them, since it was called last, and how many links
 	// wait for each.
-	Wanted() (hosts []string, links []int)
-	Wake(hosts []string) // lets links be routed that rest; nil: all
+	Unrouted() (hosts []string, links []int)
+	RetryDeferred(hosts []string) // lets links be routed that rest; nil: all
 }
 
 // A Record is what a node does about the crawl's record, as far as the crawl's end depends on it.

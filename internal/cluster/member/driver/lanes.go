@@ -24,12 +24,12 @@ func (l *lanes) put(lane string, f func(context.Context)) {
 	queue, busy := l.queue[lane]
 	l.queue[lane] = append(queue, f)
 	if !busy {
-		l.runtime.Go(func(ctx context.Context) { l.drive(ctx, lane) })
+		l.runtime.Go(func(ctx context.Context) { l.run(ctx, lane) })
 	}
 }
 
-// must runs f like put. An error of it ends the node, which cannot do without it.
-func (l *lanes) must(lane, what string, f func(context.Context) error) {
+// putRequired runs f like put. An error of it ends the node, which cannot do without it.
+func (l *lanes) putRequired(lane, what string, f func(context.Context) error) {
 	l.put(lane, func(ctx context.Context) {
 		if err := f(ctx); err != nil && ctx.Err() == nil {
 			l.runtime.Fail(fmt.Errorf("%s: %w", what, err))
@@ -37,7 +37,7 @@ func (l *lanes) must(lane, what string, f func(context.Context) error) {
 	})
 }
 
-func (l *lanes) drive(ctx context.Context, lane string) {
+func (l *lanes) run(ctx context.Context, lane string) {
 	for {
 		l.mu.Lock()
 		queue := l.queue[lane]

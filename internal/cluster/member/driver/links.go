@@ -17,19 +17,19 @@ type Kind byte
 
 // The kinds of messages that a Driver sends and takes.
 const (
-	KindMember   Kind = 'm' // a member's
-	KindStrategy Kind = 's' // a strategy's
-	KindLinks    Kind = 'l' // links for the receiver
-	KindLegacy   Kind = 'i' // links of a leaving node, whoever owns their hosts
-	KindTaken    Kind = 't' // the answer to links
-	KindAsk      Kind = 'q' // are you idle?
-	KindTally    Kind = 'r' // the answer
+	KindMember      Kind = 'm' // a member's
+	KindStrategy    Kind = 's' // a strategy's
+	KindLinks       Kind = 'l' // links for the receiver
+	KindForwarded   Kind = 'i' // links of a leaving node, whoever owns their hosts
+	KindLinksAnswer Kind = 't' // the answer to links
+	KindIdleQuery   Kind = 'q' // are you idle?
+	KindIdleReport  Kind = 'r' // the answer
 )
 
 const (
 	// PumpEvery is the interval between two calls of Pump while there may be links to send.
-	PumpEvery = 100 * time.Millisecond
-	maxTaking = 16 // batches on their way into the engine; senders send others again
+	PumpEvery    = 100 * time.Millisecond
+	maxImporting = 16 // batches on their way into the engine; senders send others again
 )
 
 // links guards the batches of links between this node's engine and others'. A batch is answered when the engine has it.
@@ -41,12 +41,12 @@ type links struct {
 	sent     atomic.Int64 // batches
 	received atomic.Int64 // batches
 
-	mu     sync.Mutex // guards below
-	taking map[flight]bool
+	mu        sync.Mutex // guards below
+	importing map[batchKey]bool
 }
 
 // A flight is a batch on its way.
-type flight struct {
+type batchKey struct {
 	from   strategy.Node
 	number uint64
 }
@@ -55,7 +55,7 @@ type flight struct {
 func (l *links) pump(owner func(host string) (strategy.Node, bool), target *strategy.Node) {
 	kind := KindLinks
 	if target != nil {
-		owner, kind = func(string) (strategy.Node, bool) { return *target, true }, KindLegacy
+		owner, kind = func(string) (strategy.Node, bool) { return *target, true }, KindForwarded
 	}
 	for _, b := range l.cfg.Engine.Batches(l.cfg.Runtime.Now(), owner) {
 		l.cfg.Runtime.Send(b.To, kind, append(binary.AppendUvarint(nil, b.Number), b.Data...))
@@ -65,19 +65,19 @@ func (l *links) pump(owner func(host string) (strategy.Node, bool), target *stra
 
 // take passes a batch to the engine, and answers it. If it cannot, the sender sends the batch again. A legacy has the
 // links of a leaving node: none is refused.
-func (l *links) take(from strategy.Node, data []byte, legacy bool) {
+func (l *links) receive(from strategy.Node, data []byte, legacy bool) {
 	number, size := binary.Uvarint(data)
-	if size <= 0 || !l.begin(flight{from, number}) {
+	if size <= 0 || !l.begin(batchKey{from, number}) {
 		return
 	}
 	l.received.Add(1)
 	batch := bytes.Clone(data[size:])
 	l.cfg.Runtime.Go(func(ctx context.Context) {
-		defer l.end(flight{from, number})
+		defer l.end(batchKey{from, number})
 		var refused []int
 		var err error
 		if legacy {
-			err = l.cfg.Engine.Inherit(ctx, batch)
+			err = l.cfg.Engine.AdoptLinks(ctx, batch)
 		} else {
 			refused, err = l.cfg.Engine.TakeLinks(ctx, batch)
 		}
@@ -87,35 +87,35 @@ func (l *links) take(from strategy.Node, data []byte, legacy bool) {
 			}
 			return
 		}
-		l.cfg.Runtime.Send(from, KindTaken, member.AppendAnswer(nil, number, refused))
+		l.cfg.Runtime.Send(from, KindLinksAnswer, member.AppendAnswer(nil, number, refused))
 	})
 }
 
 // begin reports whether a batch may be passed to the engine now.
-func (l *links) begin(f flight) bool {
+func (l *links) begin(f batchKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.taking[f] || len(l.taking) >= maxTaking {
+	if l.importing[f] || len(l.importing) >= maxImporting {
 		return false
 	}
-	if l.taking == nil {
-		l.taking = map[flight]bool{}
+	if l.importing == nil {
+		l.importing = map[batchKey]bool{}
 	}
-	l.taking[f] = true
+	l.importing[f] = true
 	return true
 }
 
-func (l *links) end(f flight) {
+func (l *links) end(f batchKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.taking, f)
+	delete(l.importing, f)
 }
 
 // idle reports whether no batch is on its way into the engine.
 func (l *links) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.taking) == 0
+	return len(l.importing) == 0
 }
 
 func (l *links) answered(from strategy.Node, data []byte) {

@@ -13,19 +13,19 @@ func (d *Driver) Message(ctx context.Context, from strategy.Node, kind Kind, dat
 	switch kind {
 	case KindMember:
 		if !d.transfers.full(data) {
-			d.tell(ctx, member.Message{From: from, Data: bytes.Clone(data)})
+			d.postEvent(ctx, member.Message{From: from, Data: bytes.Clone(data)})
 		}
 	case KindStrategy:
-		d.inform(ctx, strategy.Message{From: from, Data: bytes.Clone(data)})
+		d.postStrategyEvent(ctx, strategy.Message{From: from, Data: bytes.Clone(data)})
 	case KindLinks:
-		d.links.take(from, data, false)
-	case KindLegacy:
+		d.links.receive(from, data, false)
+	case KindForwarded:
 		if !d.Leaving() { // a leaving node takes nothing
-			d.links.take(from, data, true)
+			d.links.receive(from, data, true)
 		}
-	case KindTaken:
+	case KindLinksAnswer:
 		d.links.answered(from, data)
-	case KindAsk, KindTally:
+	case KindIdleQuery, KindIdleReport:
 		d.end.message(ctx, from, kind, bytes.Clone(data))
 	default: // of a newer version, which copes without an answer
 	}

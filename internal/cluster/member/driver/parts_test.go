@@ -46,16 +46,16 @@ func TestABatchIsTakenOnceAtATime(t *testing.T) {
 	r, release := &linkRuntime{answers: map[uint64]int{}}, make(chan struct{})
 	l := &links{cfg: &Config{Runtime: r, Engine: linkEngine{release: release}, Log: slog.New(slog.DiscardHandler)}}
 	for range 3 {
-		for number := range uint64(2 * maxTaking) {
-			l.take("b~1", binary.AppendUvarint(nil, number), false)
+		for number := range uint64(2 * maxImporting) {
+			l.receive("b~1", binary.AppendUvarint(nil, number), false)
 		}
 	}
-	if l.received.Load() != maxTaking || l.idle() || len(r.answers) > 0 {
+	if l.received.Load() != maxImporting || l.idle() || len(r.answers) > 0 {
 		t.Errorf("%d batches are passed on, idle %v, answers %v", l.received.Load(), l.idle(), r.answers)
 	}
 	close(release)
 	r.all.Wait()
-	if len(r.answers) != maxTaking || !l.idle() {
+	if len(r.answers) != maxImporting || !l.idle() {
 		t.Errorf("%d batches are answered, idle %v", len(r.answers), l.idle())
 	}
 	for number, n := range r.answers {
@@ -63,7 +63,7 @@ func TestABatchIsTakenOnceAtATime(t *testing.T) {
 			t.Errorf("batch %d is answered %d times", number, n)
 		}
 	}
-	l.take("b~1", binary.AppendUvarint(nil, 1), false)
+	l.receive("b~1", binary.AppendUvarint(nil, 1), false)
 	if r.all.Wait(); r.answers[1] != 2 {
 		t.Error("a batch whose answer was lost is not answered again")
 	}

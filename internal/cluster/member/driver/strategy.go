@@ -13,17 +13,17 @@ import (
 
 // stepStrategy tells the strategy what is new, and has done what it wants.
 func (d *Driver) stepStrategy(now time.Time) {
-	if len(d.facts) == 0 || d.over {
+	if len(d.strategyEvents) == 0 || d.ended {
 		return
 	}
-	d.wishes = d.cfg.Strategy.Step(now, d.facts, d.wishes[:0])
-	d.facts = d.facts[:0]
-	for _, a := range d.wishes {
-		d.carryOutWish(a)
+	d.strategyActions = d.cfg.Strategy.Step(now, d.strategyEvents, d.strategyActions[:0])
+	d.strategyEvents = d.strategyEvents[:0]
+	for _, a := range d.strategyActions {
+		d.executeStrategy(a)
 	}
 }
 
-func (d *Driver) carryOutWish(a strategy.Action) {
+func (d *Driver) executeStrategy(a strategy.Action) {
 	w := d.cfg.Runtime
 	switch a := a.(type) {
 	case strategy.Send:
@@ -38,19 +38,19 @@ func (d *Driver) carryOutWish(a strategy.Action) {
 				d.cfg.Log.Debug("the strategy's log is not trimmed", "err", err)
 			}
 		})
-	case strategy.Changed:
-		d.moved = true
-		d.Tell(member.Route{View: d.cfg.Strategy.View()})
+	case strategy.ViewChanged:
+		d.viewChanged = true
+		d.AddEvent(member.Route{View: d.cfg.Strategy.View()})
 	case strategy.Acknowledged:
-		d.Tell(member.Acknowledged(a))
+		d.AddEvent(member.Acknowledged(a))
 	case strategy.HandOver:
 		w.Go(func(ctx context.Context) { d.handOver(ctx, a) })
 	case strategy.Survey:
-		d.surveys = true
+		d.surveyDue = true
 	case strategy.Probe:
 		w.Go(func(ctx context.Context) { d.probe(ctx, a) })
-	case strategy.Spare:
-		w.Go(func(ctx context.Context) { d.spare(ctx, a.Most) })
+	case strategy.ListQueues:
+		w.Go(func(ctx context.Context) { d.spare(ctx, a.Limit) })
 	case strategy.Timer:
 		d.timers[a.Timer] = a.At
 	}
@@ -62,13 +62,13 @@ func (d *Driver) handOver(ctx context.Context, a strategy.HandOver) {
 	busy := d.cfg.Engine.Busy(a.Hosts)
 	quiet := slices.DeleteFunc(slices.Clone(a.Hosts), func(h string) bool { return busy[h] != nil })
 	if len(quiet) > 0 {
-		d.tell(ctx, member.HandOver{Hosts: quiet, To: a.To})
+		d.postEvent(ctx, member.HandOver{Hosts: quiet, To: a.To})
 	}
 	for _, host := range a.Hosts {
 		if over := busy[host]; over != nil {
 			d.cfg.Runtime.Go(func(ctx context.Context) {
 				if over(ctx) == nil {
-					d.tell(ctx, member.HandOver{Hosts: []string{host}, To: a.To})
+					d.postEvent(ctx, member.HandOver{Hosts: []string{host}, To: a.To})
 				}
 			})
 		}
@@ -77,7 +77,7 @@ func (d *Driver) handOver(ctx context.Context, a strategy.HandOver) {
 
 // persist writes to the log, unless this node's lease is over: then others may be about to decide without it.
 func (d *Driver) persist(ctx context.Context, a strategy.Persist) {
-	e := strategy.Persisted{ID: a.ID, State: strategy.Doubt}
+	e := strategy.Persisted{ID: a.ID, State: strategy.InDoubt}
 	if d.cfg.Runtime.Leased() {
 		number, err := d.cfg.Runtime.Append(ctx, a.Data, a.After)
 		switch {
@@ -89,19 +89,19 @@ func (d *Driver) persist(ctx context.Context, a strategy.Persist) {
 			d.cfg.Log.Debug("a write to the strategy's log is in doubt", "err", err)
 		}
 	}
-	d.inform(ctx, e)
+	d.postStrategyEvent(ctx, e)
 }
 
 // readLog tells of all that the log has, however long it cannot be read.
 func (d *Driver) readLog(ctx context.Context, after uint64) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		err := d.cfg.Runtime.Read(ctx, after, func(number uint64, data []byte) error {
-			d.inform(ctx, strategy.Logged{Number: number, Data: bytes.Clone(data)})
+			d.postStrategyEvent(ctx, strategy.LogEntry{Number: number, Data: bytes.Clone(data)})
 			after = number
 			return ctx.Err()
 		})
 		if err == nil {
-			d.inform(ctx, strategy.AtEnd{Last: after})
+			d.postStrategyEvent(ctx, strategy.LogEnd{Last: after})
 			return
 		}
 		d.cfg.Log.Debug("the strategy's log cannot be read", "err", err)
@@ -113,11 +113,11 @@ func (d *Driver) readLog(ctx context.Context, after uint64) {
 
 func (d *Driver) survey(ctx context.Context) error {
 	err := d.cfg.Engine.Survey(ctx, func(hosts []string) error {
-		d.inform(ctx, strategy.Held{Hosts: hosts})
+		d.postStrategyEvent(ctx, strategy.Held{Hosts: hosts})
 		return ctx.Err()
 	})
 	if err == nil {
-		d.inform(ctx, strategy.Surveyed{})
+		d.postStrategyEvent(ctx, strategy.Surveyed{})
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (d *Driver) spare(ctx context.Context, most int) {
 	for i := range queues {
 		queues[i].Busy = busy[queues[i].Host] != nil
 	}
-	d.inform(ctx, strategy.Spared{Queues: queues})
+	d.postStrategyEvent(ctx, strategy.QueueList{Queues: queues})
 }
 
 func (d *Driver) probe(ctx context.Context, a strategy.Probe) {
@@ -145,5 +145,5 @@ func (d *Driver) probe(ctx context.Context, a strategy.Probe) {
 	if err != nil {
 		d.cfg.Log.Debug("a host is not reached", "host", a.Host, "in", a.Timeout, "err", err)
 	}
-	d.inform(ctx, strategy.Reached{Host: a.Host, OK: err == nil, Connect: took, Network: network})
+	d.postStrategyEvent(ctx, strategy.ProbeResult{Host: a.Host, OK: err == nil, Connect: took, Network: network})
 }

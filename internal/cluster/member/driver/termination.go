@@ -21,34 +21,34 @@ type termination struct {
 	cfg   *Config
 	links *links
 
-	wave    uint64 // the last one; odd: the first of two
-	began   time.Time
-	rev     uint64 // of the crawl's record when the first began
-	epoch   uint64
-	answers map[strategy.Node]idleReport
-	before  map[strategy.Node]idleReport // the answers of the first
-	again   time.Time                    // not before that is asked anew: somebody was not idle
-	writing bool
+	wave         uint64 // the last one; odd: the first of two
+	began        time.Time
+	rev          uint64 // of the crawl's record when the first began
+	epoch        uint64
+	answers      map[strategy.Node]idleReport
+	firstAnswers map[strategy.Node]idleReport // the answers of the first
+	retryAt      time.Time                    // not before that is asked anew: somebody was not idle
+	writing      bool
 
-	asker strategy.Node // who asked this node when it was not idle, and has not been told that it is
-	asked uint64        // in which wave
+	waitingAsker strategy.Node // who asked this node when it was not idle, and has not been told that it is
+	askedWave    uint64        // in which wave
 }
 
 // An idleReport is a node's answer, or a question with its Wave alone.
 type idleReport struct {
-	Wave    uint64 `json:"wave"`
-	Epoch   uint64 `json:"epoch"`
-	Process uint64 `json:"process"` // another for each: Came begins anew with it
-	Came    int64  `json:"came"`    // how often something was brought to it
-	Idle    bool   `json:"idle"`
-	Turned  bool   `json:"turned,omitempty"` // nobody asked: it was not idle when it was asked, and now it is
+	Wave       uint64 `json:"wave"`
+	Epoch      uint64 `json:"epoch"`
+	Process    uint64 `json:"process"` // another for each: Came begins anew with it
+	Activity   int64  `json:"came"`    // how often something was brought to it
+	Idle       bool   `json:"idle"`
+	BecameIdle bool   `json:"turned,omitempty"` // nobody asked: it was not idle when it was asked, and now it is
 }
 
 // report returns this node's answer. Arrivals are counted first, so that the next answer counts those that come
 // meanwhile.
 func (e *termination) report() idleReport {
 	c := e.cfg
-	r := idleReport{Process: c.Seed, Came: c.Engine.Received() + e.links.received.Load() + c.Record.Received()}
+	r := idleReport{Process: c.Seed, Activity: c.Engine.Received() + e.links.received.Load() + c.Record.Received()}
 	all := c.Member.Members()
 	r.Epoch = all.Epoch
 	r.Idle = c.Record.Idle() && e.links.idle() && c.Engine.Idle() &&
@@ -56,9 +56,9 @@ func (e *termination) report() idleReport {
 	return r
 }
 
-// asks reports whether this node is the one that asks, and the crawl may be done as far as it knows. revision is that of
+// mayAsk reports whether this node is the one that asks, and the crawl may be done as far as it knows. revision is that of
 // the crawl's record.
-func (e *termination) asks() (revision uint64, ok bool) {
+func (e *termination) mayAsk() (revision uint64, ok bool) {
 	all := e.cfg.Member.Members()
 	if e.writing || len(all.Members) == 0 || all.Members[0].Node != e.cfg.Self || all.Epoch != all.Settled {
 		return 0, false
@@ -67,38 +67,38 @@ func (e *termination) asks() (revision uint64, ok bool) {
 	return revision, ok && e.report().Idle
 }
 
-// look asks all members whether they are idle, if the crawl may be done and no question is under way. A node that was
+// detect asks all members whether they are idle, if the crawl may be done and no question is under way. A node that was
 // not idle when it was asked reports when it is.
-func (e *termination) look() {
-	e.sayTurned()
-	revision, ok := e.asks()
+func (e *termination) detect() {
+	e.reportIdle()
+	revision, ok := e.mayAsk()
 	if !ok {
-		e.answers, e.again = nil, time.Time{}
+		e.answers, e.retryAt = nil, time.Time{}
 		return
 	}
 	now := e.cfg.Runtime.Now()
-	if e.answers != nil && now.Sub(e.began) < e.cfg.Timing.TTL/4 || now.Before(e.again) {
+	if e.answers != nil && now.Sub(e.began) < e.cfg.Timing.TTL/4 || now.Before(e.retryAt) {
 		return
 	}
 	e.wave += 1 + e.wave%2
-	e.before, e.rev, e.epoch = nil, revision, e.cfg.Member.Members().Epoch
+	e.firstAnswers, e.rev, e.epoch = nil, revision, e.cfg.Member.Members().Epoch
 	e.askAll()
 }
 
-// sayTurned reports to the node that asked that this one has become idle.
-func (e *termination) sayTurned() {
-	if e.asker == "" {
+// reportIdle reports to the node that asked that this one has become idle.
+func (e *termination) reportIdle() {
+	if e.waitingAsker == "" {
 		return
 	}
 	own := e.report()
 	if !own.Idle {
 		return
 	}
-	own.Wave, own.Turned = e.asked, true
+	own.Wave, own.BecameIdle = e.askedWave, true
 	if says, err := json.Marshal(own); err == nil {
-		e.cfg.Runtime.Send(e.asker, KindTally, says)
+		e.cfg.Runtime.Send(e.waitingAsker, KindIdleReport, says)
 	}
-	e.asker = ""
+	e.waitingAsker = ""
 }
 
 func (e *termination) askAll() {
@@ -109,12 +109,12 @@ func (e *termination) askAll() {
 	}
 	for _, m := range e.cfg.Member.Members().Members {
 		if m.Node != e.cfg.Self {
-			e.cfg.Runtime.Send(m.Node, KindAsk, q)
+			e.cfg.Runtime.Send(m.Node, KindIdleQuery, q)
 		}
 	}
 	own := e.report()
 	own.Wave = e.wave
-	e.heard(e.cfg.Self, own)
+	e.applyReport(e.cfg.Self, own)
 }
 
 // message applies a question or an answer of another node.
@@ -124,43 +124,43 @@ func (e *termination) message(ctx context.Context, from strategy.Node, kind Kind
 		if json.Unmarshal(data, &r) != nil {
 			return
 		}
-		if kind == KindTally {
-			e.heard(from, r)
+		if kind == KindIdleReport {
+			e.applyReport(from, r)
 			return
 		}
 		own := e.report()
 		own.Wave = r.Wave
-		if e.asker = ""; !own.Idle {
-			e.asker, e.asked = from, r.Wave
+		if e.waitingAsker = ""; !own.Idle {
+			e.waitingAsker, e.askedWave = from, r.Wave
 		}
 		if answer, err := json.Marshal(own); err == nil {
-			e.cfg.Runtime.Send(from, KindTally, answer)
+			e.cfg.Runtime.Send(from, KindIdleReport, answer)
 		}
 	})
 }
 
-func (e *termination) heard(from strategy.Node, r idleReport) {
+func (e *termination) applyReport(from strategy.Node, r idleReport) {
 	all := e.cfg.Member.Members()
 	switch {
-	case r.Turned:
-		e.again = time.Time{}
+	case r.BecameIdle:
+		e.retryAt = time.Time{}
 		return
 	case e.answers == nil || r.Wave != e.wave:
 		return
 	}
-	if !r.Idle || r.Epoch != e.epoch || all.Epoch != e.epoch || e.before != nil &&
-		e.before[from] != (idleReport{r.Wave - 1, r.Epoch, r.Process, r.Came, true, false}) {
+	if !r.Idle || r.Epoch != e.epoch || all.Epoch != e.epoch || e.firstAnswers != nil &&
+		e.firstAnswers[from] != (idleReport{r.Wave - 1, r.Epoch, r.Process, r.Activity, true, false}) {
 		e.answers = nil
 		if !r.Idle || r.Epoch != e.epoch { // a node that has only received something may be idle again
-			e.again = e.began.Add(e.cfg.Timing.Beat / 2)
+			e.retryAt = e.began.Add(e.cfg.Timing.Beat / 2)
 		}
 		return
 	}
 	if e.answers[from] = r; len(e.answers) < len(all.Members) {
 		return
 	}
-	if e.before == nil {
-		e.before = e.answers
+	if e.firstAnswers == nil {
+		e.firstAnswers = e.answers
 		e.wave++
 		e.askAll()
 		return

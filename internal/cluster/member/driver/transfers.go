@@ -20,23 +20,23 @@ import (
 // Only the last Drain and the last Flush are answered. The chunks on their way into the engine are bounded: the sender
 // sends the rest again.
 type transfers struct {
-	cfg   *Config
-	ctx   context.Context // ends with the node
-	rng   *rand.Rand
-	lanes *lanes
-	tell  func(context.Context, member.Event) // passes an event to the member, from any goroutine
+	cfg       *Config
+	ctx       context.Context // ends with the node
+	rng       *rand.Rand
+	lanes     *lanes
+	postEvent func(context.Context, member.Event) // passes an event to the member, from any goroutine
 
 	holders     map[strategy.Node]*holder // by the node that held the hosts
-	undrain     context.CancelFunc        // ends the last Drain
-	unflush     context.CancelFunc        // ends the last Flush
-	released    []strategy.Node           // dead nodes whose logs are deleted when the epoch is settled
-	taking      atomic.Int64              // bytes of chunks on their way into the engine
+	cancelDrain context.CancelFunc        // ends the last Drain
+	cancelFlush context.CancelFunc        // ends the last Flush
+	recovered   []strategy.Node           // dead nodes whose logs are deleted when the epoch is settled
+	importing   atomic.Int64              // bytes of chunks on their way into the engine
 	drainTarget atomic.Pointer[strategy.Node]
 }
 
 func newTransfers(cfg *Config, l *lanes, tell func(context.Context, member.Event)) *transfers {
-	return &transfers{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), lanes: l, tell: tell, undrain: func() {},
-		unflush: func() {}, holders: map[strategy.Node]*holder{cfg.Self: {node: cfg.Self}}}
+	return &transfers{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), lanes: l, postEvent: tell, cancelDrain: func() {},
+		cancelFlush: func() {}, holders: map[strategy.Node]*holder{cfg.Self: {node: cfg.Self}}}
 }
 
 // A holder has the hosts that one node held. Its lane uses it.
@@ -50,12 +50,12 @@ type holder struct {
 	ended   bool
 }
 
-// maxTakingBytes bounds the bytes of chunks on their way into the engine: all nodes send at once to a node that is new.
-const maxTakingBytes = 64 << 20
+// maxImportingBytes bounds the bytes of chunks on their way into the engine: all nodes send at once to a node that is new.
+const maxImportingBytes = 64 << 20
 
 // full reports whether a message as large as a chunk must be dropped: its sender sends it again.
 func (t *transfers) full(message []byte) bool {
-	return len(message) > 4<<10 && t.taking.Load() > maxTakingBytes
+	return len(message) > 4<<10 && t.importing.Load() > maxImportingBytes
 }
 
 // apply executes a member's action on hosts.
@@ -64,61 +64,61 @@ func (t *transfers) apply(a member.Action) {
 	case member.Drain:
 		t.drain(a)
 	case member.Read:
-		t.with(a.From, "read what is another's", func(ctx context.Context, h *holder) error { return t.read(ctx, h, a) })
+		t.inHolderLane(a.From, "read what is another's", func(ctx context.Context, h *holder) error { return t.read(ctx, h, a) })
 	case member.Forget:
-		t.with(a.From, "forget what has come to others",
+		t.inHolderLane(a.From, "forget what has come to others",
 			func(ctx context.Context, h *holder) error { return t.forget(ctx, h, a) })
-	case member.Fold:
-		t.fold(a.Node)
-	case member.Unfold:
-		t.unfold(a.Node)
-	case member.Release:
-		t.released = append(t.released, a.Node)
-		t.with(a.Node, "take over the links of a dead node", t.release)
-	case member.Take:
-		t.taking.Add(int64(len(a.Data)))
-		t.lanes.must("to/"+string(a.Transfer.From), "take what comes",
-			func(ctx context.Context) error { return t.take(ctx, a) })
+	case member.Recover:
+		t.startRecovery(a.Node)
+	case member.CancelRecovery:
+		t.cancelRecovery(a.Node)
+	case member.AdoptOutbox:
+		t.recovered = append(t.recovered, a.Node)
+		t.inHolderLane(a.Node, "take over the links of a dead node", t.adoptOutbox)
+	case member.Import:
+		t.importing.Add(int64(len(a.Data)))
+		t.lanes.putRequired("to/"+string(a.Transfer.From), "take what comes",
+			func(ctx context.Context) error { return t.importChunk(ctx, a) })
 	case member.Drop:
-		t.lanes.must("to/"+string(a.Transfer.From), "undo what has come", func(ctx context.Context) error {
+		t.lanes.putRequired("to/"+string(a.Transfer.From), "undo what has come", func(ctx context.Context) error {
 			if err := t.cfg.Engine.Drop(ctx, a.Transfer); err != nil {
 				return err
 			}
-			t.tell(ctx, member.Dropped(a))
+			t.postEvent(ctx, member.Dropped(a))
 			return nil
 		})
 	case member.Flush:
 		t.flush(a)
-	case member.Settled:
-		t.settled(a.Epoch)
+	case member.Finalized:
+		t.finalizeEpoch(a.Epoch)
 	default:
 		t.cfg.Runtime.Fail(fmt.Errorf("a member wants %T done, which this node cannot do", a))
 	}
 }
 
-// with runs f in the lane of the hosts that one node held.
-func (t *transfers) with(from strategy.Node, what string, f func(context.Context, *holder) error) {
+// inHolderLane runs f in the lane of the hosts that one node held.
+func (t *transfers) inHolderLane(from strategy.Node, what string, f func(context.Context, *holder) error) {
 	h := t.holders[from]
 	if h == nil {
 		return // it was released
 	}
-	t.lanes.must("from/"+string(from), what, func(ctx context.Context) error { return f(ctx, h) })
+	t.lanes.putRequired("from/"+string(from), what, func(ctx context.Context) error { return f(ctx, h) })
 }
 
 // drain waits until the requests to hosts of other nodes have ended.
 func (t *transfers) drain(a member.Drain) {
-	t.undrain()
+	t.cancelDrain()
 	ctx, cancel := context.WithCancel(t.ctx)
-	t.undrain = cancel
-	t.with(t.cfg.Self, "end a reading", func(_ context.Context, h *holder) error { return h.end() })
+	t.cancelDrain = cancel
+	t.inHolderLane(t.cfg.Self, "end a reading", func(_ context.Context, h *holder) error { return h.end() })
 	t.cfg.Runtime.Go(func(context.Context) {
-		err := t.cfg.Engine.Drain(ctx, a.Of)
+		err := t.cfg.Engine.Drain(ctx, a.Hosts)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
 			t.cfg.Runtime.Fail(fmt.Errorf("wait for requests to hosts of others: %w", err))
 		default:
-			t.tell(ctx, member.Drained{Epoch: a.Epoch})
+			t.postEvent(ctx, member.Drained{Epoch: a.Epoch})
 		}
 	})
 }
@@ -126,9 +126,9 @@ func (t *transfers) drain(a member.Drain) {
 // flush waits until no link is in the outbox. One of the members receives the links that are left: it forwards them to
 // the owners of their hosts.
 func (t *transfers) flush(a member.Flush) {
-	t.unflush()
+	t.cancelFlush()
 	ctx, cancel := context.WithCancel(t.ctx)
-	t.unflush = cancel
+	t.cancelFlush = cancel
 	if all := t.cfg.Member.Members().Members; len(all) > 0 {
 		to := all[t.rng.IntN(len(all))].Node
 		t.drainTarget.Store(&to)
@@ -139,7 +139,7 @@ func (t *transfers) flush(a member.Flush) {
 				continue
 			}
 			if links, _ := t.cfg.Engine.Outbox(); links == 0 {
-				t.tell(ctx, member.Flushed(a))
+				t.postEvent(ctx, member.Flushed(a))
 				return
 			}
 		}
@@ -168,7 +168,7 @@ func (t *transfers) read(ctx context.Context, h *holder, a member.Read) error {
 			h.ended = true
 		}
 	}
-	t.tell(ctx, c)
+	t.postEvent(ctx, c)
 	return nil
 }
 
@@ -204,28 +204,28 @@ func (t *transfers) forget(ctx context.Context, h *holder, a member.Forget) erro
 	}
 	switch {
 	case h.node == t.cfg.Self:
-		if err := t.cfg.Engine.Forget(ctx, a.Gone, a.Whole); err != nil {
+		if err := t.cfg.Engine.Forget(ctx, a.Moved, a.Completed); err != nil {
 			return err
 		}
-	case a.Gone != nil && h.state != nil:
-		h.state.Forget(a.Gone)
+	case a.Moved != nil && h.state != nil:
+		h.state.Forget(a.Moved)
 	}
-	t.tell(ctx, member.Forgotten{From: a.From, Epoch: a.Epoch})
+	t.postEvent(ctx, member.Forgotten{From: a.From, Epoch: a.Epoch})
 	return nil
 }
 
-func (t *transfers) fold(dead strategy.Node) {
+func (t *transfers) startRecovery(dead strategy.Node) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.holders[dead] = &holder{node: dead, cancel: cancel}
 	t.cfg.Log.Info("folding what a dead node held", "node", dead)
-	t.with(dead, "fold what a dead node held", func(all context.Context, h *holder) error {
+	t.inHolderLane(dead, "fold what a dead node held", func(all context.Context, h *holder) error {
 		defer cancel()
 		state := t.recover(ctx, dead)
 		if state == nil {
 			return nil // another node recovers it now, or this one ends
 		}
 		h.state = state
-		t.tell(all, member.Folded{Node: dead, Arrived: state.Arrived(), Forgot: state.Forgot()})
+		t.postEvent(all, member.Recovered{Node: dead, Received: state.Received(), Forgotten: state.Forgotten()})
 		return nil
 	})
 }
@@ -249,10 +249,10 @@ func (t *transfers) recover(ctx context.Context, dead strategy.Node) FailedState
 	}
 }
 
-func (t *transfers) unfold(dead strategy.Node) {
+func (t *transfers) cancelRecovery(dead strategy.Node) {
 	if h := t.holders[dead]; h != nil {
 		h.cancel()
-		t.with(dead, "let go of what a dead node held", func(context.Context, *holder) error { return h.close() })
+		t.inHolderLane(dead, "let go of what a dead node held", func(context.Context, *holder) error { return h.close() })
 		delete(t.holders, dead)
 	}
 }
@@ -266,10 +266,10 @@ func (h *holder) close() error {
 	return err
 }
 
-// release takes over the links that a dead node had for others, and removes its state.
-func (t *transfers) release(ctx context.Context, h *holder) error {
+// adoptOutbox takes over the links that a dead node had for others, and removes its state.
+func (t *transfers) adoptOutbox(ctx context.Context, h *holder) error {
 	if h.state != nil {
-		err := h.state.Bound(func(data []byte) error { return t.cfg.Engine.Inherit(ctx, data) })
+		err := h.state.OutboxLinks(func(data []byte) error { return t.cfg.Engine.AdoptLinks(ctx, data) })
 		if err != nil {
 			return err
 		}
@@ -277,22 +277,22 @@ func (t *transfers) release(ctx context.Context, h *holder) error {
 			return err
 		}
 	}
-	t.tell(ctx, member.Released{Node: h.node})
+	t.postEvent(ctx, member.OutboxAdopted{Node: h.node})
 	return nil
 }
 
 // take passes a chunk to the engine, and waits concurrently until it is durable. Earlier chunks are durable when a
 // later one is, so the order of the events does not matter.
-func (t *transfers) take(ctx context.Context, a member.Take) error {
+func (t *transfers) importChunk(ctx context.Context, a member.Import) error {
 	what := func(err error) error { return fmt.Errorf("chunk %d of %+v: %w", a.Seq, a.Transfer, err) }
-	durable, err := t.cfg.Engine.Take(ctx, a.Transfer, a.Seq, a.Last, a.Data)
+	durable, err := t.cfg.Engine.Import(ctx, a.Transfer, a.Seq, a.Last, a.Data)
 	if err != nil {
 		return what(err)
 	}
 	t.cfg.Runtime.Go(func(ctx context.Context) {
-		defer t.taking.Add(-int64(len(a.Data)))
+		defer t.importing.Add(-int64(len(a.Data)))
 		if err := durable(ctx); err == nil {
-			t.tell(ctx, member.Taken{Transfer: a.Transfer, Seq: a.Seq})
+			t.postEvent(ctx, member.Imported{Transfer: a.Transfer, Seq: a.Seq})
 		} else if ctx.Err() == nil {
 			t.cfg.Runtime.Fail(what(err))
 		}
@@ -300,22 +300,22 @@ func (t *transfers) take(ctx context.Context, a member.Take) error {
 	return nil
 }
 
-// settled has the engine forget the epoch's transfers, and deletes the logs of released dead nodes. Before the end of
+// finalizeEpoch has the engine forget the epoch's transfers, and deletes the logs of released dead nodes. Before the end of
 // the epoch, another node might have had to recover them again.
-func (t *transfers) settled(epoch uint64) {
+func (t *transfers) finalizeEpoch(epoch uint64) {
 	for _, dead := range slices.Sorted(maps.Keys(t.holders)) {
 		if dead != t.cfg.Self {
-			t.unfold(dead)
+			t.cancelRecovery(dead)
 		}
 	}
-	released := t.released
-	t.released = nil
-	t.lanes.must("settled", "note that an epoch is settled", func(ctx context.Context) error {
-		if err := t.cfg.Engine.Settled(ctx, epoch); err != nil {
+	released := t.recovered
+	t.recovered = nil
+	t.lanes.putRequired("settled", "note that an epoch is settled", func(ctx context.Context) error {
+		if err := t.cfg.Engine.FinalizeEpoch(ctx, epoch); err != nil {
 			return err
 		}
 		for _, dead := range released {
-			t.lanes.must("delete/"+string(dead), "remove what a dead node has left", func(ctx context.Context) error {
+			t.lanes.putRequired("delete/"+string(dead), "remove what a dead node has left", func(ctx context.Context) error {
 				t.deleteLog(ctx, dead)
 				return nil
 			})
@@ -340,8 +340,8 @@ func (t *transfers) deleteLog(ctx context.Context, dead strategy.Node) {
 
 // close ends all readings. It is called when all that Go was given has ended.
 func (t *transfers) close() {
-	t.undrain()
-	t.unflush()
+	t.cancelDrain()
+	t.cancelFlush()
 	for _, h := range t.holders {
 		if err := h.close(); err != nil {
 			t.cfg.Log.Warn("end a reading", "of", h.node, "err", err)

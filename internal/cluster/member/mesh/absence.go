@@ -18,61 +18,65 @@ type absences struct {
 	place *place
 	wait  time.Duration // Config.Absent
 	// an earlier process has met other nodes
-	earlier bool
+	metEarlier bool
 
-	met   time.Time // the end of the wait for nodes that an earlier process knew: finding them may take so long
-	own   time.Time // the end of the wait for nodes that this one has seen die
-	heard time.Time // the end of the wait by what other backups have reported: this node may have joined later
-	died  recent    // or they sleep: messages to them may wait at their machines until these wake
-	left  recent    // nodes that have said farewell, and may not have stopped fetching yet
+	untilEarlier  time.Time // the end of the wait for nodes that an earlier process knew: finding them may take so long
+	untilSeen     time.Time // the end of the wait for nodes that this one has seen die
+	untilReported time.Time // the end of the wait by what other backups have reported: this node may have joined later
+	died          recent    // or they sleep: messages to them may wait at their machines until these wake
+	left          recent    // nodes that have said farewell, and may not have stopped fetching yet
 }
 
 func newAbsences(c *core, p *place, wait time.Duration, earlier bool) *absences {
-	return &absences{core: c, place: p, wait: wait, earlier: earlier, died: recent{lasts: 2 * time.Minute, most: 16},
+	return &absences{core: c, place: p, wait: wait, metEarlier: earlier, died: recent{lasts: 2 * time.Minute, most: 16},
 		left: recent{lasts: time.Minute, most: 64}}
 }
 
 // start waits for the nodes that an earlier process has met.
 func (a *absences) start() {
-	if a.earlier {
-		a.met = a.core.now.Add(a.wait)
+	if a.metEarlier {
+		a.untilEarlier = a.core.now.Add(a.wait)
 	}
 }
 
-// opened waits for them again when an open URL of that process is found: they may be yet to come back, too.
-func (a *absences) opened() {
-	if a.earlier {
+// foundOpen waits for them again when an open URL of that process is found: they may be yet to come back, too.
+func (a *absences) foundOpen() {
+	if a.metEarlier {
 		a.missed()
 	}
 }
 
 // missed waits for a node near this one that does not answer any more.
-func (a *absences) missed() { a.own = a.core.now.Add(a.wait) }
+func (a *absences) missed() { a.untilSeen = a.core.now.Add(a.wait) }
 
-// hear processes how long another backup waits for missing nodes.
-func (a *absences) hear(r *reply) {
+// applyWait processes how long another backup waits for missing nodes.
+func (a *absences) applyWait(r *reply) {
 	if r != nil && r.number > 0 {
 		wait := min(time.Duration(r.number)*time.Millisecond, a.wait)
-		if until := a.core.now.Add(wait); until.After(a.heard) {
-			a.heard = until
+		if until := a.core.now.Add(wait); until.After(a.untilReported) {
+			a.untilReported = until
 		}
 	}
 }
 
 // remaining returns how long this node waits for missing ones that it has seen itself, in milliseconds.
-func (a *absences) remaining() int64 { return max(int64(a.own.Sub(a.core.now)/time.Millisecond), 0) }
+func (a *absences) remaining() int64 {
+	return max(int64(a.untilSeen.Sub(a.core.now)/time.Millisecond), 0)
+}
 
 // partial reports whether this node waits for nodes that it has met: it may see only a part of the network.
-func (a *absences) partial() bool { return a.core.now.Before(a.own) || a.core.now.Before(a.met) }
+func (a *absences) partial() bool {
+	return a.core.now.Before(a.untilSeen) || a.core.now.Before(a.untilEarlier)
+}
 
 // tooFew reports whether n are fewer nodes than a host has backups, and missing ones are waited for.
 func (a *absences) tooFew(n int) bool {
-	return n < a.place.backups && (a.core.now.Before(a.own) || a.core.now.Before(a.heard))
+	return n < a.place.backups && (a.core.now.Before(a.untilSeen) || a.core.now.Before(a.untilReported))
 }
 
 // complete reports whether some nodes and this one are all backups of a host, and no missing one is waited for.
 func (a *absences) complete(host string, nodes []strategy.Node) bool {
-	peers, is := a.place.peers(host)
+	peers, is := a.place.otherBackups(host)
 	n := len(peers)
 	if is {
 		n++

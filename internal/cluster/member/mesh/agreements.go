@@ -13,7 +13,7 @@ import (
 type agreement struct {
 	host    string
 	holds   bool
-	with    []strategy.Node // the backups of the agreement; one that has joined since receives all by a sweep
+	backups []strategy.Node // the backups of the agreement; one that has joined since receives all by a sweep
 	pass    *pass           // establishes it; nil if none runs
 	waiting []func(holds bool)
 }
@@ -44,7 +44,7 @@ type agreements struct {
 type agreementHosts interface {
 	// dispatchConfirmed dispatches URLs that no backup knows to be done.
 	dispatchConfirmed(host string, links []Link)
-	hearTarget(host string, target strategy.Node)
+	setTargetIfUnknown(host string, target strategy.Node)
 }
 
 // passAgain is how long a pass waits that has failed.
@@ -53,13 +53,13 @@ const passAgain = 10 * time.Second
 // set has an agreement hold with the backups of a host.
 func (s *agreements) set(a *agreement) {
 	a.holds = true
-	a.with, _ = s.place.peers(a.host)
+	a.backups, _ = s.place.otherBackups(a.host)
 }
 
 // keepBackups drops nodes from an agreement that are no backups any more, and drop what they had.
 func (s *agreements) keepBackups(a *agreement) {
-	peers, _ := s.place.peers(a.host)
-	a.with = slices.DeleteFunc(a.with, func(n strategy.Node) bool { return !slices.Contains(peers, n) })
+	peers, _ := s.place.otherBackups(a.host)
+	a.backups = slices.DeleteFunc(a.backups, func(n strategy.Node) bool { return !slices.Contains(peers, n) })
 }
 
 // establish begins a pass, unless the agreement holds or a pass runs.
@@ -86,7 +86,7 @@ func (s *agreements) run(a *agreement, p *pass, from string) {
 			case k.Next != "":
 				s.run(a, p, k.Next)
 			case !p.failed:
-				a.with, _ = s.place.peers(a.host)
+				a.backups, _ = s.place.otherBackups(a.host)
 				a.end(true)
 			default:
 				p.failed, p.again = false, true
@@ -106,7 +106,7 @@ func (s *agreements) confirm(host string, links []Link, f func(left []Link, by [
 	left := slices.Clone(links)
 	var done []Link
 	var by []strategy.Node
-	peers, _ := s.place.peers(host)
+	peers, _ := s.place.otherBackups(host)
 	waits := 1
 	over := func() {
 		if waits--; waits > 0 {
@@ -125,8 +125,8 @@ func (s *agreements) confirm(host string, links []Link, f func(left []Link, by [
 		}
 		waits++
 		s.mail.post(to, item{kind: itemStore, host: host, links: links}, func(_ strategy.Node, r *reply) {
-			if s.absences.hear(r); r != nil && r.code == replyYes {
-				s.hosts.hearTarget(host, r.node)
+			if s.absences.applyWait(r); r != nil && r.code == replyYes {
+				s.hosts.setTargetIfUnknown(host, r.node)
 				more, later := doneOf(links, r.states), withState(links, r.states, withheld)
 				if left = without(left, later); len(later) == 0 {
 					by = append(by, to)

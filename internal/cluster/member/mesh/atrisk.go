@@ -84,7 +84,7 @@ func (r *risks) acknowledged(from strategy.Node, m *varint.Reader) error {
 		has[name] = int64(size)
 	}
 	switch {
-	case !m.Whole():
+	case !m.Complete():
 		return errMessage
 	case of == "":
 		r.lists.acknowledged(from, number, has, over)
@@ -134,7 +134,7 @@ func (s *riskLists) uploaded(names []string) {
 		s.core.do(DropRisk{Node: s.core.self, Name: name})
 	}
 	for _, k := range s.keepers {
-		k.news = true
+		k.changed = true
 	}
 	s.send()
 }
@@ -155,7 +155,7 @@ func (s *riskLists) send() {
 		switch {
 		case s.place.leaving:
 		case k == nil && len(s.sizes) > 0:
-			s.keepers[n] = &keeper{news: true}
+			s.keepers[n] = &keeper{changed: true}
 			s.sender.send(n, s.keepers[n], self, s.sizes, 0)
 		case k != nil && k.has != nil && k.number == 0 && len(s.sizes)+len(k.has) == 0: // it knows that there are none
 			delete(s.keepers, n)
@@ -178,7 +178,7 @@ func (s *riskLists) reportSafe() {
 		for _, n := range s.place.keepers(s.core.self, s.place.id) {
 			k := s.keepers[n]
 			for _, l := range w.lists {
-				if _, is := s.sizes[l.Name]; !is || s.place.leaving || k != nil && k.over {
+				if _, is := s.sizes[l.Name]; !is || s.place.leaving || k != nil && k.excused {
 					continue
 				}
 				if k == nil || k.has == nil || k.has[l.Name] < l.Size {

@@ -79,12 +79,12 @@ func TestWhoWasMissedIsBack(t *testing.T) {
 	w.start(n.name)
 	w.start(third.name)
 	delete(n.risks[n.name], "f")
-	w.tell(n, Placed{Names: []string{"f"}})
+	w.tell(n, Uploaded{Names: []string{"f"}})
 	w.pass(3 * time.Second)
 	before := w.sent
 	// fourth has met third alone
 	fourth.knows = slices.DeleteFunc(slices.Clone(all), func(o strategy.Node) bool { return o == n.name })
-	w.tell(fourth, Neighbours{})
+	w.tell(fourth, NeighborsChanged{})
 	w.tell(fourth, Leave{})
 	w.pass(30 * time.Second)
 	if sent := w.sent - before; sent > 600 {

@@ -24,11 +24,13 @@ func (h *fakeHosts) awaitShared(_ string, f func(bool)) bool {
 	}
 	return !h.shared
 }
-func (h *fakeHosts) sharedWith(string) []strategy.Node          { return []strategy.Node{"a~1", "b~1"} }
-func (h *fakeHosts) dispatch(_ string, l []Link)                { h.dispatched = append(h.dispatched, l...) }
-func (h *fakeHosts) dispatchConfirmed(_ string, l []Link)       { h.dispatch("", l) }
-func (h *fakeHosts) target(string) strategy.Node                { return "" }
-func (h *fakeHosts) hearTarget(_ string, target strategy.Node)  { h.targets = append(h.targets, target) }
+func (h *fakeHosts) sharedWith(string) []strategy.Node    { return []strategy.Node{"a~1", "b~1"} }
+func (h *fakeHosts) dispatch(_ string, l []Link)          { h.dispatched = append(h.dispatched, l...) }
+func (h *fakeHosts) dispatchConfirmed(_ string, l []Link) { h.dispatch("", l) }
+func (h *fakeHosts) target(string) strategy.Node          { return "" }
+func (h *fakeHosts) setTargetIfUnknown(_ string, target strategy.Node) {
+	h.targets = append(h.targets, target)
+}
 func (h *fakeHosts) setPrevious(_ string, target strategy.Node) {}
 func (h *fakeHosts) names() []string                            { return []string{"h.test"} }
 func (h *fakeHosts) openURLs(string) int                        { return h.opened }
@@ -106,14 +108,14 @@ func TestAgreementsShareOpenURLs(t *testing.T) {
 	b.pass(passAgain)
 	b.answer(itemStore, &reply{code: replyYes, states: []State{Dispatched}})
 	b.want("reached", reached, []bool{true})
-	b.want("with", len(a.with), 2)
+	b.want("with", len(a.backups), 2)
 	b.want("dispatched again", hosts.dispatched, open('y'))
 }
 
 func (b *bench) openHosts() *openHosts {
 	s := &openHosts{core: b.core, place: b.place, mail: b, lookups: b, history: b, timings: newTimings(b.core),
 		died: func(strategy.Node) bool { return false }, closed: func(string) {}, byHost: map[string]*openHost{}}
-	s.checks = &checks{core: b.core, mail: b, every: 10 * time.Second, judge: s.judge, target: map[strategy.Node]*check{}}
+	s.checks = &checks{core: b.core, mail: b, every: 10 * time.Second, replyHandler: s.checkHandler, target: map[strategy.Node]*check{}}
 	s.agreements = &agreements{core: b.core, place: b.place, mail: b, history: b, absences: b.absent, hosts: s}
 	s.marks = &marks{place: b.place, mail: b, history: b, mayLearn: always, hosts: s}
 	return s
@@ -147,7 +149,7 @@ func TestOpenHostsPassOnWhatATargetHasMoved(t *testing.T) {
 	host := b.host(b.place.isFirst)
 	s.opened(host, 1, 1)
 	b.record(host, open('x'), func(Recorded, []Link) {})
-	timing := Timing{Asked: time.Second, Wait: 5 * time.Second}
+	timing := Timing{Delay: time.Second, Wait: 5 * time.Second}
 	it := item{host: host, node: "new~1", number: timing.pack()}
 	b.want("reply", s.moved("old~1", it).code, replyYes)
 	b.want("sent to", b.posts[0].to, "new~1")
@@ -158,21 +160,21 @@ func TestChecksOfATargetThatHasAllAreRare(t *testing.T) {
 	b := newBench(t, "a~1")
 	judged := 0
 	s := &checks{core: b.core, mail: b, every: 10 * time.Second, target: map[strategy.Node]*check{},
-		judge: func(string, strategy.Node) func(*reply) { return func(*reply) { judged++ } }}
-	for i := range checkMost + 1 {
+		replyHandler: func(string, strategy.Node) func(*reply) { return func(*reply) { judged++ } }}
+	for i := range maxChecked + 1 {
 		s.watch("a~1", string(rune('a'+i)))
 	}
 	questions := func(d time.Duration, r *reply) int {
 		b.pass(d)
 		return len(b.answer(itemCheck, r))
 	}
-	b.want("after 10 s", questions(10*time.Second, yes), checkMost)
+	b.want("after 10 s", questions(10*time.Second, yes), maxChecked)
 	b.want("after 10 s more", questions(10*time.Second, yes), 0)
-	b.want("after 20 s", questions(10*time.Second, nil), checkMost)
+	b.want("after 20 s", questions(10*time.Second, nil), maxChecked)
 	b.pass(40 * time.Second) // the time of this one was set before
 	b.answer(itemCheck, nil)
-	b.want("one that has not answered", questions(20*time.Second, nil), checkMost)
-	b.want("judged", judged, 4*checkMost)
+	b.want("one that has not answered", questions(20*time.Second, nil), maxChecked)
+	b.want("judged", judged, 4*maxChecked)
 }
 
 func TestReviewsCompareTheNumbersOfOpenURLs(t *testing.T) {
@@ -230,8 +232,8 @@ func TestCopiesDropAHostThatAllBackupsHave(t *testing.T) {
 	c.sweepSoon()
 	b.pass(sweepAfter)
 	b.want("sweeps", len(out[Sweep](b)), 1)
-	host := b.host(func(h string) bool { _, is := b.place.peers(h); return !is })
-	backups, _ := b.place.peers(host)
+	host := b.host(func(h string) bool { _, is := b.place.otherBackups(h); return !is })
+	backups, _ := b.place.otherBackups(host)
 	c.swept(Swept{Hosts: []string{host}})
 	b.want("sent", len(sender.all), 1)
 	sender.all[0](backups[:2])
@@ -253,7 +255,7 @@ func TestDisclosureWaitsUntilOpenURLsAreSent(t *testing.T) {
 	disclosed := 0
 	d := &disclosure{core: b.core, place: b.place, lookups: b, transfers: sender, hosts: hosts, tooFew: true,
 		disclosed: func() { disclosed++ }}
-	d.with = []strategy.Node{"a~1"}
+	d.informed = []strategy.Node{"a~1"}
 	hosts.opened("h.test", 1, 1)
 	b.know("a~1", "b~1", "c~1")
 	d.update()

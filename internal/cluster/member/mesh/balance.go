@@ -104,7 +104,7 @@ func (b *balancer) loaded(e Load) {
 	}
 	l.Level = level(e.Waiting, l.Area, b.cfg.Block)
 	b.reserved = slices.DeleteFunc(b.reserved, func(p reservation) bool { return !b.core.now.Before(p.until) })
-	l.Delegated, l.Guests = len(b.lent), len(b.place.view.in)
+	l.Delegated, l.Guests = len(b.lent), len(b.place.view.guests)
 	b.returnGuests()
 	b.checkLent()
 	if l.Level > 0 && b.busy && !b.moving && !b.place.leaving {
@@ -213,9 +213,9 @@ func (b *balancer) spared(e Spared) {
 	}
 }
 
-// give processes an itemGive: this node fetches the host of another one if it has room reserved for it.
+// send processes an itemGive: this node fetches the host of another one if it has room reserved for it.
 func (b *balancer) give(from strategy.Node, it item) reply {
-	if b.place.leaving || !b.place.isFresh() || !b.place.view.in[it.host] && !b.admit(from) {
+	if b.place.leaving || !b.place.isFresh() || !b.place.view.guests[it.host] && !b.admit(from) {
 		return reply{code: replyNo}
 	}
 	b.place.setGuest(it.host, true)
@@ -235,7 +235,7 @@ func (b *balancer) admit(from strategy.Node) bool {
 
 // returnGuests returns hosts of other nodes that have had no pending URLs for a while.
 func (b *balancer) returnGuests() {
-	for _, host := range sortedKeys(b.place.view.in) {
+	for _, host := range sortedKeys(b.place.view.guests) {
 		if b.pending(host) {
 			delete(b.idle, host)
 			continue
@@ -282,7 +282,7 @@ func (b *balancer) checkLent() {
 }
 
 func (b *balancer) answerGuest(_ strategy.Node, it item) reply {
-	if b.place.view.in[it.host] {
+	if b.place.view.guests[it.host] {
 		return reply{code: replyYes}
 	}
 	return reply{code: replyNo}

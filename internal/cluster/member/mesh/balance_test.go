@@ -17,13 +17,13 @@ type loads struct {
 
 func newLoads(t *testing.T, cfg Config, nodes ...strategy.Node) *loads {
 	l := &loads{t: t, now: time.Unix(1e9, 0), machines: map[strategy.Node]*Machine{}, spared: map[strategy.Node]int64{}}
-	cfg.Waits = func(string) bool { return false }
+	cfg.HasPending = func(string) bool { return false }
 	for _, n := range nodes {
 		cfg.Self, cfg.Overlay = n, everybody{n, nodes}
 		l.machines[n] = New(cfg)
 	}
 	for _, n := range nodes {
-		l.tell(n, Neighbours{}, Fresh{l.now.Add(24 * time.Hour)})
+		l.tell(n, NeighborsChanged{}, Fresh{l.now.Add(24 * time.Hour)})
 	}
 	return l
 }

@@ -15,8 +15,8 @@ type checks struct {
 	mail  poster
 	every time.Duration // Config.Check
 	// returns what processes a target's reply about a host; nil: the target has not answered
-	judge  func(host string, target strategy.Node) func(r *reply)
-	target map[strategy.Node]*check
+	replyHandler func(host string, target strategy.Node) func(r *reply)
+	target       map[strategy.Node]*check
 }
 
 // A check is about one target.
@@ -28,9 +28,9 @@ type check struct {
 }
 
 const (
-	checkMost = 256 // hosts of a check
+	maxChecked = 256 // hosts of a check
 	// a target that has all its hosts is asked at longer intervals, up to so many times Config.Check
-	checkLess = 6
+	maxCheckFactor = 6
 )
 
 // watch has a target asked about a host.
@@ -76,12 +76,12 @@ func (s *checks) check(target strategy.Node, c *check) {
 	}
 	at, _ := slices.BinarySearch(all, c.next)
 	all = append(all[at:], all[:at]...)
-	asked := all[:min(len(all), checkMost)]
+	asked := all[:min(len(all), maxChecked)]
 	if c.next = ""; len(asked) < len(all) {
 		c.next = all[len(asked)]
 	}
 	for _, host := range asked {
-		judge := s.judge(host, target)
+		judge := s.replyHandler(host, target)
 		s.mail.post(target, item{kind: itemCheck, host: host}, func(_ strategy.Node, r *reply) {
 			if r == nil || r.code != replyYes {
 				c.wait = s.every
@@ -90,6 +90,6 @@ func (s *checks) check(target strategy.Node, c *check) {
 		})
 	}
 	c.armed = true
-	c.wait = min(2*c.wait, checkLess*s.every)
+	c.wait = min(2*c.wait, maxCheckFactor*s.every)
 	s.core.after(c.wait, func() { s.check(target, c) })
 }

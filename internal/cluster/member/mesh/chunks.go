@@ -20,8 +20,8 @@ const (
 	// MaxChunks is the number of chunks that a crawl may have.
 	MaxChunks = 1 << 14
 
-	mostHave = 1 << 11 // ids of a message
-	mostWant = 64      // chunks that are asked for at once
+	maxHave = 1 << 11 // ids of a message
+	maxWant = 64      // chunks that are asked for at once
 )
 
 // A chunkSet is the ids of the chunks that this node has.
@@ -52,7 +52,7 @@ func (g *gossip) addChunk(data []byte, buckets int) {
 	}
 	g.core.activity++
 	g.core.do(Added{Data: data})
-	g.place.below(buckets, func(i int, nodes []strategy.Node) { g.sendChunk(nodes[0], data, i) })
+	g.place.eachLowBucket(buckets, func(i int, nodes []strategy.Node) { g.sendChunk(nodes[0], data, i) })
 }
 
 func (g *gossip) sendChunk(to strategy.Node, data []byte, buckets int) {
@@ -64,7 +64,7 @@ func (g *gossip) sendChunk(to strategy.Node, data []byte, buckets int) {
 
 func (g *gossip) receiveChunk(_ strategy.Node, r *varint.Reader) error {
 	buckets, data := r.Uint(), r.Bytes()
-	if !r.Whole() || buckets > uint64(g.place.width) || len(data) > MaxChunk {
+	if !r.Complete() || buckets > uint64(g.place.width) || len(data) > MaxChunk {
 		return errMessage
 	}
 	g.addChunk(data, int(buckets))
@@ -75,11 +75,11 @@ func (g *gossip) receiveChunk(_ strategy.Node, r *varint.Reader) error {
 // the receiver answers with its own.
 func (g *gossip) sendHave(to strategy.Node, ask bool) {
 	from := 0
-	if n := len(g.chunks.all); n > mostHave {
-		g.sent = (g.sent + mostHave) % n
+	if n := len(g.chunks.all); n > maxHave {
+		g.sent = (g.sent + maxHave) % n
 		from = g.sent
 	}
-	part := g.chunks.all[from:min(from+mostHave, len(g.chunks.all))]
+	part := g.chunks.all[from:min(from+maxHave, len(g.chunks.all))]
 	w := varint.Writer{messageHave}
 	w.Bool(ask)
 	for _, id := range part {
@@ -92,12 +92,12 @@ func (g *gossip) sendHave(to strategy.Node, ask bool) {
 func (g *gossip) receiveHave(from strategy.Node, r *varint.Reader) error {
 	ask := r.Bool()
 	ids, ok := readIDs(r.Rest)
-	if r.Bad || !ok || len(ids) > mostHave {
+	if r.Bad || !ok || len(ids) > maxHave {
 		return errMessage
 	}
 	w := varint.Writer{messageWant}
 	for _, id := range ids {
-		if _, known := g.chunks.find(id); !known && len(w) < 1+mostWant*len(id) {
+		if _, known := g.chunks.find(id); !known && len(w) < 1+maxWant*len(id) {
 			w = append(w, id[:]...)
 		}
 	}
@@ -112,7 +112,7 @@ func (g *gossip) receiveHave(from strategy.Node, r *varint.Reader) error {
 
 func (g *gossip) receiveWant(from strategy.Node, r *varint.Reader) error {
 	ids, ok := readIDs(r.Rest)
-	if !ok || len(ids) > mostWant {
+	if !ok || len(ids) > maxWant {
 		return errMessage
 	}
 	for _, id := range ids {

@@ -39,8 +39,8 @@ type claimHosts interface {
 	dispatch(host string, links []Link)
 	// target returns the node that fetches a host, as far as it is known.
 	target(host string) strategy.Node
-	// hearTarget sets that node if none is known. setPrevious replaces the one before, unless the present one is known.
-	hearTarget(host string, target strategy.Node)
+	// setTargetIfUnknown sets that node if none is known. setPrevious replaces the one before, unless the present one is known.
+	setTargetIfUnknown(host string, target strategy.Node)
 	setPrevious(host string, target strategy.Node)
 }
 
@@ -54,14 +54,14 @@ const maxOffers = 1024
 
 // A claim is the part of a batch that is about one host.
 type claim struct {
-	host  string
-	links []Link // new to this node's history, and to those of all backups asked
-	asked []strategy.Node
-	left  int  // backups that have not answered, and claims of the same links
-	sent  bool // the new links are dispatched, or there are none
-	later bool // a backup has withheld which links are done
-	over  func(accepted bool)
-	then  []func(known bool) // claims of the same links
+	host       string
+	links      []Link // new to this node's history, and to those of all backups asked
+	asked      []strategy.Node
+	pending    int  // backups that have not answered, and claims of the same links
+	dispatched bool // the new links are dispatched, or there are none
+	askAgain   bool // a backup has withheld which links are done
+	over       func(accepted bool)
+	waiters    []func(known bool) // claims of the same links
 	// links that were open here before may not be known to all backups, and this node is not the first any more
 	refused bool
 }
@@ -116,7 +116,7 @@ func (c *claims) claim(from strategy.Node, host string, links []Link, over func(
 			over(false)
 			return
 		}
-		k := &claim{host: host, links: fresh, over: over, left: 1}
+		k := &claim{host: host, links: fresh, over: over, pending: 1}
 		k.refused = slices.Contains(r.Before, Done) && c.disclosure.mustKeep(from)
 		if open := withState(links, r.Before, Dispatched); len(open) > 0 {
 			c.awaitOpen(k, open)
@@ -133,21 +133,21 @@ func (c *claims) awaitOpen(k *claim, open []Link) {
 	}
 	for _, other := range c.byHost[k.host] {
 		if rest := without(slices.Clone(open), other.links); len(rest) < len(open) {
-			k.left++
-			other.then = append(other.then, known)
+			k.pending++
+			other.waiters = append(other.waiters, known)
 			open = rest
 		}
 	}
 	if c.hosts.awaitShared(k.host, known) {
-		k.left++
+		k.pending++
 		return
 	}
-	peers, _ := c.place.peers(k.host)
+	peers, _ := c.place.otherBackups(k.host)
 	had := c.hosts.sharedWith(k.host)
 	if lacks := func(n strategy.Node) bool { return !slices.Contains(had, n) }; len(open) > 0 &&
 		slices.ContainsFunc(peers, lacks) {
-		k.left++
-		c.begin(&claim{host: k.host, links: open, left: 1, sent: true, over: known})
+		k.pending++
+		c.begin(&claim{host: k.host, links: open, pending: 1, dispatched: true, over: known})
 	}
 }
 
@@ -165,23 +165,23 @@ func (c *claims) spread(k *claim) {
 	if len(k.links) == 0 {
 		return
 	}
-	peers, _ := c.place.peers(k.host)
+	peers, _ := c.place.otherBackups(k.host)
 	for _, to := range peers {
 		if slices.Contains(k.asked, to) {
 			continue
 		}
 		k.asked = append(k.asked, to)
-		k.left++
+		k.pending++
 		links := slices.Clone(k.links)
 		c.mail.post(to, item{kind: itemStore, host: k.host, links: links}, func(_ strategy.Node, r *reply) {
-			c.absences.hear(r)
+			c.absences.applyWait(r)
 			stored := r != nil && r.code == replyYes
 			if stored {
 				c.removeDone(k, links, r.states)
-				c.hosts.hearTarget(k.host, r.node)
+				c.hosts.setTargetIfUnknown(k.host, r.node)
 			}
 			withheld := stored && len(withState(links, r.states, withheld)) > 0
-			k.later = k.later || withheld
+			k.askAgain = k.askAgain || withheld
 			if !stored || withheld { // ask again
 				k.asked = slices.DeleteFunc(k.asked, func(n strategy.Node) bool { return n == to })
 			}
@@ -194,7 +194,7 @@ func (c *claims) spread(k *claim) {
 func (c *claims) removeDone(k *claim, links []Link, states []State) {
 	if done := doneOf(links, states); len(done) > 0 {
 		k.links = without(k.links, done)
-		k.left++
+		k.pending++
 		c.history.record(k.host, done, func(Recorded, []Link) { c.advance(k) })
 	}
 }
@@ -209,17 +209,17 @@ func without(links, others []Link) []Link {
 // advance continues a claim when all backups have answered. It ends when all nodes that are backups by then have the
 // links, or this node is not the first backup any more: then the finder offers them to another one.
 func (c *claims) advance(k *claim) {
-	if k.left--; k.left > 0 {
+	if k.pending--; k.pending > 0 {
 		return
 	}
 	_, first := c.hosts.isFirst(k.host)
-	if first && len(k.links) > 0 && !k.sent && !k.later {
+	if first && len(k.links) > 0 && !k.dispatched && !k.askAgain {
 		c.hosts.dispatch(k.host, k.links)
 	}
-	k.sent, k.later = k.sent || !k.later, false
-	known := k.sent && (len(k.links) == 0 || c.absences.complete(k.host, k.asked))
+	k.dispatched, k.askAgain = k.dispatched || !k.askAgain, false
+	known := k.dispatched && (len(k.links) == 0 || c.absences.complete(k.host, k.asked))
 	if !known && first {
-		k.left = 1
+		k.pending = 1
 		c.core.after(pause, func() {
 			c.spread(k)
 			c.advance(k)
@@ -230,7 +230,7 @@ func (c *claims) advance(k *claim) {
 	if len(c.byHost[k.host]) == 0 {
 		delete(c.byHost, k.host)
 	}
-	for _, f := range k.then {
+	for _, f := range k.waiters {
 		f(known)
 	}
 	k.over(known && !k.refused)
@@ -242,7 +242,7 @@ func (c *claims) forget(host string) { delete(c.byHost, host) }
 // store records links that another backup has sent, and replies with their states before. It refuses while this node
 // leaves, and if it is no backup of the host: no node would look for the links here.
 func (c *claims) store(from strategy.Node, it item, answer func(reply)) {
-	if _, is := c.place.peers(it.host); !is || len(it.links) == 0 || c.place.leaving {
+	if _, is := c.place.otherBackups(it.host); !is || len(it.links) == 0 || c.place.leaving {
 		answer(reply{code: replyNo})
 		return
 	}
@@ -256,7 +256,7 @@ func (c *claims) store(from strategy.Node, it item, answer func(reply)) {
 		}
 		c.hosts.setPrevious(it.host, it.node)
 		if first && len(fresh) > 0 { // no other node may dispatch them
-			c.begin(&claim{host: it.host, links: fresh, over: func(bool) {}, left: 1})
+			c.begin(&claim{host: it.host, links: fresh, over: func(bool) {}, pending: 1})
 		}
 		yes := reply{code: replyYes, states: c.disclosure.redact(from, r.Before), number: c.absences.remaining()}
 		// the sender may be the first backup now

@@ -172,18 +172,18 @@ func TestAnswersToAnEarlierProcess(t *testing.T) {
 func TestWhoIsNotSureOfItsPlaceOffersItselfNothing(t *testing.T) {
 	w := newWorld(t, 1)
 	n := w.node(0)
-	n.m = New(Config{Self: n.name, Overlay: n, Waits: func(string) bool { return false }})
+	n.m = New(Config{Self: n.name, Overlay: n, HasPending: func(string) bool { return false }})
 	for range 3 {
-		if to, ok := n.m.First(worldHost); ok {
+		if to, ok := n.m.FirstBackup(worldHost); ok {
 			t.Errorf("links go to %s", to)
 		}
-		w.tell(n, Wanted{Hosts: []string{worldHost}})
+		w.tell(n, Unrouted{Hosts: []string{worldHost}})
 	}
 	if n.routed > 0 {
 		t.Errorf("links are woken %d times", n.routed)
 	}
-	w.tell(n, Neighbours{}, Fresh{w.now.Add(time.Hour)})
-	if to, ok := n.m.First(worldHost); !ok || to != n.name {
+	w.tell(n, NeighborsChanged{}, Fresh{w.now.Add(time.Hour)})
+	if to, ok := n.m.FirstBackup(worldHost); !ok || to != n.name {
 		t.Errorf("links go to %q when it has found its place", to)
 	}
 }

@@ -103,7 +103,7 @@ func newChurn(t *testing.T, rng *rand.Rand, bits int, names, hosts []string) *ch
 	return c
 }
 
-// fresh is a name that no node has had; "" if that is not found soon.
+// freshUntil is a name that no node has had; "" if that is not found soon.
 func (c *churn) fresh() strategy.Node {
 	for range 20 {
 		if name := strategy.Node(c.names[c.ids()]); c.nodes[name] == nil {
@@ -166,7 +166,7 @@ func (c *churn) leaves(name strategy.Node) {
 	for _, o := range others {
 		n := c.nodes[o]
 		n.knows = slices.Clone(others)
-		c.tell(n, Gone{Node: name, Left: true, Near: true}, Neighbours{})
+		c.tell(n, NodeGone{Node: name, Left: true, Near: true}, NeighborsChanged{})
 	}
 	n := c.nodes[name]
 	c.tell(n, Leave{})

@@ -50,7 +50,7 @@ const (
 	copyAgain  = 10 * time.Second
 	// A node that joined less than that before another died may have received some of its hosts only in part: the one
 	// that died may have been sending them.
-	young = time.Minute
+	youngAge = time.Minute
 )
 
 // A hostCopy is a host that is to be sent to other nodes.
@@ -96,9 +96,9 @@ func (c *copies) isEmpty() bool { return c.sweep.found == 0 }
 // isResting reports whether no sweep is running or planned, and no host is being sent.
 func (c *copies) isResting() bool { return !c.sweep.running && !c.armed && c.sending == 0 }
 
-// around returns this node and those near it, sorted by distance.
-func (c *copies) around() []neighbor {
-	nodes := c.place.overlay.Neighbours()
+// neighborhood returns this node and those near it, sorted by distance.
+func (c *copies) neighborhood() []neighbor {
+	nodes := c.place.overlay.Neighbors()
 	since := make(map[strategy.Node]time.Time, len(c.before))
 	for _, n := range c.before {
 		since[n.node] = n.since
@@ -124,7 +124,7 @@ func (c *copies) begin() {
 		c.again = true
 		return
 	}
-	before, now, began := c.before, c.around(), c.began
+	before, now, began := c.before, c.neighborhood(), c.began
 	c.again, c.before, c.began = false, now, c.core.now
 	same := slices.EqualFunc(before, now, func(a, b neighbor) bool { return a.node == b.node })
 	if same && !c.place.leaving {
@@ -132,7 +132,7 @@ func (c *copies) begin() {
 	}
 	c.sweep.old, c.sweep.proven = before, time.Time{}
 	if c.died.After(began) {
-		c.sweep.proven = c.died.Add(-young)
+		c.sweep.proven = c.died.Add(-youngAge)
 	}
 	c.sweep.running, c.sweep.found = true, 0
 	c.core.do(Sweep{})
@@ -276,7 +276,7 @@ func (c *copies) send(host string, h *hostCopy) {
 // If other nodes were gone, this node may have a host that is far from it. Then the nodes that it knows may not be the
 // closest, and refuse: the backups that were looked up count.
 func (c *copies) backups(host string, h *hostCopy) (others []strategy.Node, is bool) {
-	if others, is = c.place.peers(host); is || h.found == nil {
+	if others, is = c.place.otherBackups(host); is || h.found == nil {
 		return others, is
 	}
 	if _, exact := c.place.nearBackups(host); exact {
@@ -300,7 +300,7 @@ func (c *copies) keepBackups(h *hostCopy, others []strategy.Node, is bool) {
 
 // sendAgain sends a host again. A node that is not one of its backups looks the backups up first.
 func (c *copies) sendAgain(host string, h *hostCopy) {
-	if _, is := c.place.peers(host); is {
+	if _, is := c.place.otherBackups(host); is {
 		c.send(host, h)
 		return
 	}

@@ -160,15 +160,15 @@ func TestWhoHasDroppedAllIsGivenItAgain(t *testing.T) {
 			w.node(i).history[worldHost][h] = l
 		}
 	}
-	w.pass(2 * young)
+	w.pass(2 * youngAge)
 	last, comes := w.node(2), w.closer(1)[0]
 	w.come(comes)
-	w.pass(young / 2)
+	w.pass(youngAge / 2)
 	if last.history[worldHost] != nil {
 		t.Fatal("it is kept by who is no backup")
 	}
 	w.gone(comes, false)
-	w.pass(young / 2)
+	w.pass(youngAge / 2)
 	if !last.has(someLinks...) {
 		t.Errorf("the last backup has %d of %d links", len(last.history[worldHost]), len(someLinks))
 	}
@@ -190,12 +190,12 @@ func TestWhoLeavesGivesAllToWhomItMeets(t *testing.T) {
 	}
 	w.cut = to(last)
 	leaver.knows = nil
-	w.tell(leaver, Holding{Host: fetched}, Neighbours{}, Leave{})
+	w.tell(leaver, Holding{Host: fetched}, NeighborsChanged{}, Leave{})
 	w.pass(20 * time.Second)
 	met := slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == leaver.name })
 	for _, name := range w.live {
 		w.nodes[name].knows = met
-		w.tell(w.nodes[name], Neighbours{})
+		w.tell(w.nodes[name], NeighborsChanged{})
 	}
 	w.pass(20 * time.Second)
 	for i, n := range others {

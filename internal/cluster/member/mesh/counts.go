@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	keepers    = 3 // nodes that keep the count of another one
-	countEvery = 5 * time.Second
-	countAnew  = 12      // rounds until all counts are sent again: messages may be lost
-	maxCounts  = 1 << 12 // counts that are kept; beyond, those of the farthest eighth of nodes are forgotten
-	mostCounts = 1 << 8  // of a message
+	keepers       = 3 // nodes that keep the count of another one
+	countEvery    = 5 * time.Second
+	countResend   = 12      // rounds until all counts are sent again: messages may be lost
+	maxCounts     = 1 << 12 // counts that are kept; beyond, those of the farthest eighth of nodes are forgotten
+	maxCountsSent = 1 << 8  // of a message
 )
 
 // Counts keep how many pages nodes have fetched, so that the sum over all nodes includes nodes that have gone.
@@ -30,7 +30,7 @@ type counts struct {
 	core   *core
 	place  *place
 	pages  func() int64 // this node's; nil: no pages are counted
-	of     map[strategy.Node]*count
+	byNode map[strategy.Node]*count
 	rounds int
 }
 
@@ -43,7 +43,7 @@ type count struct {
 
 // newCounts has the counts of an earlier process.
 func newCounts(c *core, p *place, pages func() int64, earlier map[strategy.Node]int64) *counts {
-	s := &counts{core: c, place: p, pages: pages, of: map[strategy.Node]*count{}}
+	s := &counts{core: c, place: p, pages: pages, byNode: map[strategy.Node]*count{}}
 	if pages != nil {
 		for _, node := range slices.Sorted(maps.Keys(earlier)) {
 			s.raise(node, earlier[node], c.self)
@@ -61,8 +61,8 @@ func (s *counts) start() {
 
 func (s *counts) run() {
 	s.core.after(countEvery, s.run)
-	if s.rounds++; s.rounds%countAnew == 0 {
-		for _, c := range s.of {
+	if s.rounds++; s.rounds%countResend == 0 {
+		for _, c := range s.byNode {
 			c.known = nil
 		}
 	}
@@ -71,10 +71,10 @@ func (s *counts) run() {
 
 // raise processes a node's count, which another node has reported.
 func (s *counts) raise(node strategy.Node, pages int64, by strategy.Node) {
-	c := s.of[node]
+	c := s.byNode[node]
 	if c == nil {
 		c = &count{id: s.place.nodeID(node)}
-		s.of[node] = c
+		s.byNode[node] = c
 	}
 	if pages > c.pages {
 		c.pages, c.known = pages, nil
@@ -82,17 +82,17 @@ func (s *counts) raise(node strategy.Node, pages int64, by strategy.Node) {
 	if pages == c.pages && by != s.core.self && !slices.Contains(c.known, by) {
 		c.known = append(c.known, by)
 	}
-	if len(s.of) > maxCounts {
+	if len(s.byNode) > maxCounts {
 		s.evict()
 	}
 }
 
 func (s *counts) evict() {
-	all := slices.SortedFunc(maps.Keys(s.of), func(a, b strategy.Node) int {
-		return xor.Compare(s.of[a].id, s.of[b].id, s.place.id)
+	all := slices.SortedFunc(maps.Keys(s.byNode), func(a, b strategy.Node) int {
+		return xor.Compare(s.byNode[a].id, s.byNode[b].id, s.place.id)
 	})
 	for _, node := range all[len(all)-len(all)/8:] {
-		delete(s.of, node)
+		delete(s.byNode, node)
 	}
 }
 
@@ -103,8 +103,8 @@ func (s *counts) send() bool {
 	}
 	s.raise(s.core.self, s.pages(), s.core.self)
 	news := map[strategy.Node][]strategy.Node{} // the nodes whose counts are sent, by receiver
-	for _, node := range slices.Sorted(maps.Keys(s.of)) {
-		c := s.of[node]
+	for _, node := range slices.Sorted(maps.Keys(s.byNode)) {
+		c := s.byNode[node]
 		for _, to := range s.place.keepers(node, c.id) {
 			if c.pages > 0 && !slices.Contains(c.known, to) {
 				c.known = append(c.known, to)
@@ -113,11 +113,11 @@ func (s *counts) send() bool {
 		}
 	}
 	for _, to := range slices.Sorted(maps.Keys(news)) {
-		for part := range slices.Chunk(news[to], mostCounts) {
+		for part := range slices.Chunk(news[to], maxCountsSent) {
 			w := varint.Writer{messageCounts}
 			for _, node := range part {
 				w.String(string(node))
-				w.Uint(uint64(s.of[node].pages))
+				w.Uint(uint64(s.byNode[node].pages))
 			}
 			s.core.do(Send{To: to, Data: w})
 		}
@@ -128,7 +128,7 @@ func (s *counts) send() bool {
 func (s *counts) receive(from strategy.Node, r *varint.Reader) error {
 	for n := 0; len(r.Rest) > 0; n++ {
 		node, pages := strategy.Node(r.String()), r.Uint()
-		if r.Bad || n == mostCounts || len(node) > maxName || pages > 1<<50 {
+		if r.Bad || n == maxCountsSent || len(node) > maxName || pages > 1<<50 {
 			return errMessage
 		}
 		if s.pages != nil {
@@ -140,21 +140,21 @@ func (s *counts) receive(from strategy.Node, r *varint.Reader) error {
 
 // addGone adds the counts of gone nodes to a tally, if this node is the closest to them.
 func (s *counts) addGone(t *Tally) {
-	for node, c := range s.of {
+	for node, c := range s.byNode {
 		switch {
 		case node == s.core.self: // fetched before it had its engine, or lost its directory
-			t.GonePages += max(c.pages-s.pages(), 0)
+			t.DepartedPages += max(c.pages-s.pages(), 0)
 		case c.pages > 0 && s.place.closest(c.id):
-			t.Gone++
-			t.GonePages += c.pages
+			t.Departed++
+			t.DepartedPages += c.pages
 		}
 	}
 }
 
 // all returns how many pages the known nodes have fetched, this one among them.
 func (s *counts) all() map[strategy.Node]int64 {
-	all := make(map[strategy.Node]int64, len(s.of))
-	for node, c := range s.of {
+	all := make(map[strategy.Node]int64, len(s.byNode))
+	for node, c := range s.byNode {
 		all[node] = c.pages
 	}
 	return all

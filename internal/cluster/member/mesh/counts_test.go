@@ -20,7 +20,7 @@ func (w *world) pages(by *worldNode) (pages int64, gone int) {
 		}
 	}
 	t := by.tallies[n]
-	return t.Figures[0] + t.GonePages, t.Gone
+	return t.Figures[0] + t.DepartedPages, t.Departed
 }
 
 func (w *world) wantPages(what string, want int64, gone int) {
@@ -107,8 +107,8 @@ func TestCountsAreBounded(t *testing.T) {
 	n := w.node(0)
 	for i := range 20 {
 		msg := varint.Writer{messageCounts}
-		for j := range mostCounts {
-			msg.String(fmt.Sprintf("gone%d~1", i*mostCounts+j))
+		for j := range maxCountsSent {
+			msg.String(fmt.Sprintf("gone%d~1", i*maxCountsSent+j))
 			msg.Uint(1)
 		}
 		w.tell(n, Message{w.live[1], msg})

@@ -22,10 +22,10 @@ type disclosure struct {
 	hosts     *openHosts
 	disclosed func() // is called when all nodes may learn all
 
-	tooFew bool                   // fewer nodes were known than a host has backups
-	with   []strategy.Node        // the other nodes known then, which know what this one does
-	hidden map[string]*hiddenHost // hosts whose open URLs others do not know; nil: no other node has joined
-	round  disclosureRound
+	tooFew   bool                   // fewer nodes were known than a host has backups
+	informed []strategy.Node        // the other nodes known then, which know what this one does
+	hidden   map[string]*hiddenHost // hosts whose open URLs others do not know; nil: no other node has joined
+	round    disclosureRound
 }
 
 // A hiddenHost is one whose open URLs other nodes do not know.
@@ -43,12 +43,12 @@ type disclosureRound struct {
 	resting bool
 }
 
-// mostDisclosing is the number of hosts whose open URLs are sent at once.
-const mostDisclosing = 256
+// maxDisclosing is the number of hosts whose open URLs are sent at once.
+const maxDisclosing = 256
 
 // mayLearn reports whether a node may learn that URLs are done.
 func (d *disclosure) mayLearn(n strategy.Node) bool {
-	return !d.tooFew || n == d.core.self || slices.Contains(d.with, n)
+	return !d.tooFew || n == d.core.self || slices.Contains(d.informed, n)
 }
 
 // mustKeep reports whether a finder must keep links that are done. While no other node has joined, none must: a node
@@ -62,13 +62,13 @@ func (d *disclosure) pending() bool { return d.hidden != nil }
 
 // update notes which nodes are known.
 func (d *disclosure) update() {
-	others := d.place.overlay.Neighbours()
+	others := d.place.overlay.Neighbors()
 	if !d.tooFew {
 		d.reset(others)
 		return
 	}
-	d.with = slices.DeleteFunc(d.with, func(n strategy.Node) bool { return !slices.Contains(others, n) })
-	if d.hidden != nil || len(d.with) >= len(others) {
+	d.informed = slices.DeleteFunc(d.informed, func(n strategy.Node) bool { return !slices.Contains(others, n) })
+	if d.hidden != nil || len(d.informed) >= len(others) {
 		return
 	}
 	names := d.hosts.names()
@@ -82,14 +82,14 @@ func (d *disclosure) update() {
 // reset has all known nodes learn all from now on.
 func (d *disclosure) reset(known []strategy.Node) {
 	if d.tooFew = len(known)+1 < d.place.backups; d.tooFew {
-		d.with = slices.Clone(known)
+		d.informed = slices.Clone(known)
 	}
 }
 
 // gone notes that a node does not answer any more: it learns nothing until it is back.
 func (d *disclosure) gone(n strategy.Node) {
 	is := func(o strategy.Node) bool { return o == n }
-	d.with = slices.DeleteFunc(d.with, is)
+	d.informed = slices.DeleteFunc(d.informed, is)
 	for _, h := range d.hidden {
 		h.has = slices.DeleteFunc(h.has, is)
 	}
@@ -109,7 +109,7 @@ func (d *disclosure) send() {
 		return
 	}
 	if len(r.queue) == 0 && r.sending == 0 {
-		if r.queue = d.incomplete(); len(r.queue) == 0 || len(d.with) >= len(d.place.overlay.Neighbours()) {
+		if r.queue = d.incomplete(); len(r.queue) == 0 || len(d.informed) >= len(d.place.overlay.Neighbors()) {
 			d.end()
 			return
 		}
@@ -122,7 +122,7 @@ func (d *disclosure) send() {
 			return
 		}
 	}
-	for len(r.queue) > 0 && r.sending < mostDisclosing {
+	for len(r.queue) > 0 && r.sending < maxDisclosing {
 		host := r.queue[0]
 		r.queue = r.queue[1:]
 		if h := d.hidden[host]; h != nil {
@@ -173,8 +173,8 @@ func (d *disclosure) sendHost(host string, h *hiddenHost, over func(done bool)) 
 
 // end has all known nodes learn all.
 func (d *disclosure) end() {
-	d.with, d.hidden, d.round = nil, nil, disclosureRound{}
-	d.reset(d.place.overlay.Neighbours())
+	d.informed, d.hidden, d.round = nil, nil, disclosureRound{}
+	d.reset(d.place.overlay.Neighbors())
 	d.disclosed()
 }
 

@@ -20,10 +20,10 @@ func (w *world) part(apart ...strategy.Node) {
 			n.knows = slices.Clone(side)
 			for _, o := range w.live {
 				if !slices.Contains(side, o) {
-					w.tell(n, Gone{Node: o, Near: true})
+					w.tell(n, NodeGone{Node: o, Near: true})
 				}
 			}
-			w.tell(n, Neighbours{})
+			w.tell(n, NeighborsChanged{})
 		}
 	}
 }

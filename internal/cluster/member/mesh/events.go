@@ -41,7 +41,7 @@ type Overlay interface {
 	// Occupied has those bits set whose buckets are not empty.
 	Occupied() xor.ID
 	// Neighbours returns the live nodes closest to this one, without it; a dozen or two.
-	Neighbours() []strategy.Node
+	Neighbors() []strategy.Node
 }
 
 // An Event is an input of a Machine: one of the types below.
@@ -57,7 +57,7 @@ type Message struct {
 }
 
 // Neighbours reports that the nodes around this one have changed.
-type Neighbours struct{}
+type NeighborsChanged struct{}
 
 // Fresh reports until when the overlay's knowledge of the nodes around holds: so long after it asked some of them that
 // have answered. Before the first Fresh the overlay has not found its place, and nothing is this node's. The same holds
@@ -65,7 +65,7 @@ type Neighbours struct{}
 type Fresh struct{ Until time.Time }
 
 // Gone reports that a node does not answer any more, or has left.
-type Gone struct {
+type NodeGone struct {
 	Node strategy.Node
 	Left bool
 	Near bool // it was one of the nodes around this one
@@ -119,8 +119,8 @@ type Opened struct {
 // Holding reports, when a process begins, that the engine has URLs of a host.
 type Holding struct{ Host string }
 
-// Taken answers Take: the engine has the links, durably.
-type Taken struct {
+// Enqueued answers Take: the engine has the links, durably.
+type Enqueued struct {
 	ID   uint64
 	Done []bool // of each link: it was fetched before
 	// the engine has taken none: the host was another node's by its view, or it could not for now
@@ -140,9 +140,9 @@ type Released struct {
 	Timing Timing
 }
 
-// Wanted reports that links to these hosts are held back, because First did not know their node, or that has refused
+// Unrouted reports that links to these hosts are held back, because First did not know their node, or that has refused
 // them.
-type Wanted struct{ Hosts []string }
+type Unrouted struct{ Hosts []string }
 
 // Leave asks the machine to pass everything on to other nodes. They have heard from the overlay that this node leaves.
 type Leave struct{}
@@ -193,7 +193,7 @@ type RiskList struct {
 }
 
 // Placed reports that record files of this node are uploaded.
-type Placed struct{ Names []string }
+type Uploaded struct{ Names []string }
 
 // RiskRead answers ReadRisk.
 type RiskRead struct {
@@ -210,34 +210,34 @@ type Refetched struct{ Node strategy.Node }
 // Tick reports that the time of the last Wake has come.
 type Tick struct{}
 
-func (Message) event()     {}
-func (Neighbours) event()  {}
-func (Fresh) event()       {}
-func (Gone) event()        {}
-func (Found) event()       {}
-func (Offered) event()     {}
-func (Recorded) event()    {}
-func (Known) event()       {}
-func (Swept) event()       {}
-func (Opened) event()      {}
-func (Holding) event()     {}
-func (Taken) event()       {}
-func (Finished) event()    {}
-func (Released) event()    {}
-func (Wanted) event()      {}
-func (AtRisk) event()      {}
-func (Placed) event()      {}
-func (RiskRead) event()    {}
-func (RiskWritten) event() {}
-func (Refetched) event()   {}
-func (Tick) event()        {}
-func (Leave) event()       {}
-func (Load) event()        {}
-func (Spared) event()      {}
-func (Change) event()      {}
-func (Add) event()         {}
-func (Gather) event()      {}
-func (Locate) event()      {}
+func (Message) event()          {}
+func (NeighborsChanged) event() {}
+func (Fresh) event()            {}
+func (NodeGone) event()         {}
+func (Found) event()            {}
+func (Offered) event()          {}
+func (Recorded) event()         {}
+func (Known) event()            {}
+func (Swept) event()            {}
+func (Opened) event()           {}
+func (Holding) event()          {}
+func (Enqueued) event()         {}
+func (Finished) event()         {}
+func (Released) event()         {}
+func (Unrouted) event()         {}
+func (AtRisk) event()           {}
+func (Uploaded) event()         {}
+func (RiskRead) event()         {}
+func (RiskWritten) event()      {}
+func (Refetched) event()        {}
+func (Tick) event()             {}
+func (Leave) event()            {}
+func (Load) event()             {}
+func (Spared) event()           {}
+func (Change) event()           {}
+func (Add) event()              {}
+func (Gather) event()           {}
+func (Locate) event()           {}
 
 // Send sends a message to a node, once.
 type Send struct {
@@ -247,13 +247,13 @@ type Send struct {
 
 // Find looks up the live nodes closest to an id, as the nodes around it know them, without asking these. Found answers.
 type Find struct {
-	ID   xor.ID
-	Want int
-	Anew bool // the last result has turned out to be outdated
+	ID    xor.ID
+	Count int
+	Again bool // the last result has turned out to be outdated
 }
 
-// Doubt reports that a node does not answer, which the overlay may not know yet.
-type Doubt struct{ Node strategy.Node }
+// Suspect reports that a node does not answer, which the overlay may not know yet.
+type Suspect struct{ Node strategy.Node }
 
 // Answer answers Offered. The links with these indexes are refused. All backups have the others, durably.
 type Answer struct {
@@ -287,8 +287,8 @@ type Sweep struct{ From string }
 // Drop removes a host from the history: other nodes have it.
 type Drop struct{ Host string }
 
-// Take passes links to the engine to fetch. Taken answers.
-type Take struct {
+// Enqueue passes links to the engine to fetch. Taken answers.
+type Enqueue struct {
 	ID     uint64
 	Host   string
 	Links  []Link
@@ -372,7 +372,7 @@ type DropRisk struct {
 // Safe answers AtRisk: all keepers have the pages.
 type Safe struct{ ID uint64 }
 
-// Lost reports that a node counts as lost with its disk. The caller finds out which of its record files are not
+// AloneSince reports that a node counts as lost with its disk. The caller finds out which of its record files are not
 // uploaded, and offers the pages in their lists. Refetched answers.
 type Lost struct{ Node strategy.Node }
 
@@ -381,13 +381,13 @@ type Wake struct{ At time.Time }
 
 func (Send) action()      {}
 func (Find) action()      {}
-func (Doubt) action()     {}
+func (Suspect) action()   {}
 func (Answer) action()    {}
 func (Record) action()    {}
 func (Read) action()      {}
 func (Sweep) action()     {}
 func (Drop) action()      {}
-func (Take) action()      {}
+func (Enqueue) action()   {}
 func (Release) action()   {}
 func (Publish) action()   {}
 func (Routed) action()    {}

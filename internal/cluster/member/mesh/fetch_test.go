@@ -38,9 +38,9 @@ func TestHandoversWaitForAllThatMayFetch(t *testing.T) {
 	s := b.handovers(f, nil)
 	s.begin(f.h, "named~1")
 	taken := 0
-	s.await(f.h, func(reply) {}, func(func(reply)) { taken++ })
+	s.postpone(f.h, func(reply) {}, func(func(reply)) { taken++ })
 	b.want("asked", b.answer(itemYield, nil), []strategy.Node{"a~1", "named~1"})
-	b.want("asking", f.h.isAsking(), true)
+	b.want("asking", f.h.isWaiting(), true)
 	b.absent.died.add("a~1", b.core.now)
 	b.absent.left.add("named~1", b.core.now)
 	found := func() {
@@ -51,7 +51,7 @@ func TestHandoversWaitForAllThatMayFetch(t *testing.T) {
 	found()
 	b.pass(pause)
 	b.want("taken late", taken, 0) // the answer was replaced by replyLater
-	s.await(f.h, func(reply) {}, func(func(reply)) { taken++ })
+	s.postpone(f.h, func(reply) {}, func(func(reply)) { taken++ })
 	b.want("asked again", len(b.answer(itemYield, nil)), 2)
 	b.want("taken", []int{taken, f.stopped}, []int{1, 1})
 }
@@ -61,11 +61,11 @@ func TestHandoversAskNodesThatAreNamed(t *testing.T) {
 	f := &fakeHandovers{h: &handover{host: "h.test", id: b.place.targetID("h.test")}}
 	s := b.handovers(f, nil)
 	s.begin(f.h, "")
-	timing := Timing{Asked: time.Minute}
+	timing := Timing{Delay: time.Minute}
 	stopped := &reply{code: replyYes, node: "next~1", number: timing.pack()}
 	b.want("asked", b.answer(itemYield, stopped), []strategy.Node{"a~1"})
 	answered := reply{}
-	s.await(f.h, func(r reply) { answered = r }, func(func(reply)) { t.Error("it takes URLs that may be done by now") })
+	s.postpone(f.h, func(r reply) { answered = r }, func(func(reply)) { t.Error("it takes URLs that may be done by now") })
 	b.want("asked then", b.answer(itemYield, &reply{code: replyMoved, node: "guest~1"}), []strategy.Node{"next~1"})
 	b.want("ceded to", f.ceded, "guest~1")
 	b.want("timing", f.h.timing.Timing, timing)
@@ -95,7 +95,7 @@ func TestHandoversYieldToACloserNode(t *testing.T) {
 	b.pass(answerTime)
 	b.want("in time", got[2].code, later().code)
 	yield("a~1", other)
-	f.h.answer(reply{code: replyYes})
+	f.h.replyAll(reply{code: replyYes})
 	b.want("when it has stopped", got[3], reply{code: replyYes})
 }
 
@@ -124,17 +124,17 @@ func TestHoldingsEndWhenAllIsReported(t *testing.T) {
 	b := newBench(t, "a~1")
 	s := &holdings{core: b.core, place: b.place, lookups: b, timings: newTimings(b.core), mayLearn: always,
 		reports: &reports{core: b.core, place: b.place, mail: b, lookups: b, mayLearn: always},
-		pending: func(string) bool { return true }, byHost: map[string]*holding{}, taking: map[uint64]func(Taken){}}
+		pending: func(string) bool { return true }, byHost: map[string]*holding{}, enqueuing: map[uint64]func(Enqueued){}}
 	s.handovers = b.handovers(&fakeHandovers{}, nil)
 	s.handovers.hosts = s
 	host := b.host(b.place.isTarget)
 	var got reply
 	s.dispatched("first~1", item{host: host, links: open('x', 'y')}, func(r reply) { got = r })
-	b.want("takes before the closest node has stopped", len(out[Take](b)), 0)
+	b.want("takes before the closest node has stopped", len(out[Enqueue](b)), 0)
 	b.answer(itemYield, &reply{code: replyNo})
-	take := out[Take](b)
+	take := out[Enqueue](b)
 	b.want("takes", take[0].Links, open('x', 'y'))
-	call(s.taking, take[0].ID, Taken{ID: take[0].ID, Done: []bool{true, false}})
+	call(s.enqueuing, take[0].ID, Enqueued{ID: take[0].ID, Done: []bool{true, false}})
 	b.want("reply", got.states, []State{Done, Dispatched})
 	s.finished(Finished{Host: host, Hashes: []Hash{{'y'}}})
 	s.recall("first~1", item{host: host})

@@ -28,7 +28,7 @@ func (alone) Occupied() (id xor.ID) {
 	return xor.Of("node", "self~1").Distance(xor.Of("node", "other~1"))
 }
 
-func (alone) Neighbours() []strategy.Node { return []strategy.Node{"other~1"} }
+func (alone) Neighbors() []strategy.Node { return []strategy.Node{"other~1"} }
 
 // FuzzMessage lets another node say anything: the machine goes on, and writes no more than it was told, or was asked
 // for.
@@ -61,7 +61,7 @@ func FuzzMessage(f *testing.F) {
 	f.Add(risksOf("", "f", "page"))
 	f.Add([]byte{messageHaveRisks, 1, 0, 0, 1, 1, 'f', 4})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := New(Config{Self: "self~1", Overlay: alone{}, Waits: func(string) bool { return false }})
+		m := New(Config{Self: "self~1", Overlay: alone{}, HasPending: func(string) bool { return false }})
 		now := time.Unix(1e9, 0)
 		m.Step(now, []Event{Fresh{now.Add(time.Hour)}, Load{Waiting: 3}}, nil)
 		told := 0
@@ -74,9 +74,9 @@ func FuzzMessage(f *testing.F) {
 				case Record:
 					told += len(a.Links)
 					answers = append(answers, Recorded{ID: a.ID, Before: make([]State, len(a.Links)), Open: len(a.Links)})
-				case Take:
+				case Enqueue:
 					told += len(a.Links)
-					answers = append(answers, Taken{ID: a.ID, Done: make([]bool, len(a.Links))})
+					answers = append(answers, Enqueued{ID: a.ID, Done: make([]bool, len(a.Links))})
 				case Read:
 					answers = append(answers, Known{ID: a.ID})
 				case Release:

@@ -16,14 +16,14 @@ type Tally struct {
 	Missing int // parts of the space for which no node has answered
 	Idle    int // nodes that have nothing to do, and nothing on its way to others
 	// nodes that wait for others which they have met, and which do not answer
-	Bereft int
-	Print  uint64 // changes as soon as any node has received anything, or has restarted
+	AwaitingPeers int
+	Fingerprint   uint64 // changes as soon as any node has received anything, or has restarted
 	// nodes that have gone, and how many pages they have fetched, as far as it is known; those of a node that has died
 	// are missing until its neighbors have found that
-	Gone      int
-	GonePages int64
-	Figures   []int64  // the caller's, added
-	Max       []uint64 // the caller's, the greatest of each
+	Departed      int
+	DepartedPages int64
+	Figures       []int64  // the caller's, added
+	Max           []uint64 // the caller's, the greatest of each
 	// the caller's, one of each node; of some nodes only, if they exceed MaxReports or MaxReportBytes
 	Reports [][]byte
 }
@@ -38,10 +38,10 @@ func (t *Tally) add(o Tally) {
 	t.Nodes += o.Nodes
 	t.Missing += o.Missing
 	t.Idle += o.Idle
-	t.Bereft += o.Bereft
-	t.Print += o.Print
-	t.Gone += o.Gone
-	t.GonePages += o.GonePages
+	t.AwaitingPeers += o.AwaitingPeers
+	t.Fingerprint += o.Fingerprint
+	t.Departed += o.Departed
+	t.DepartedPages += o.DepartedPages
 	for i, n := range o.Figures {
 		if i == len(t.Figures) {
 			t.Figures = append(t.Figures, 0)
@@ -67,12 +67,12 @@ func (t *Tally) add(o Tally) {
 }
 
 const (
-	gatherFor   = 20 * time.Second // then parts that have not answered are missing
-	gatherLess  = time.Second      // a node has less time than the one that asks it, so that its answer is in time
-	gatherEvery = time.Second      // nodes that have not answered are asked again
-	gatherTries = 3                // questions without an answer until another node is asked
-	maxGathers  = 256              // under way, and answers that are kept for repeated questions
-	maxFigures  = 64
+	gatherFor    = 20 * time.Second // then parts that have not answered are missing
+	gatherMargin = time.Second      // a node has less time than the one that asks it, so that its answer is in time
+	gatherEvery  = time.Second      // nodes that have not answered are asked again
+	gatherTries  = 3                // questions without an answer until another node is asked
+	maxGathers   = 256              // under way, and answers that are kept for repeated questions
+	maxFigures   = 64
 )
 
 // Gatherings add up what all nodes report about themselves, over the tree that the buckets make.
@@ -109,12 +109,12 @@ type gathering struct {
 
 // A part is a bucket, and the node that is asked to answer for it.
 type part struct {
-	id     uint64
-	bucket int // counted from the lowest one
-	to     strategy.Node
-	asked  []strategy.Node
-	silent int // questions since the last answer
-	done   bool
+	id         uint64
+	bucket     int // counted from the lowest one
+	to         strategy.Node
+	asked      []strategy.Node
+	unanswered int // questions since the last answer
+	done       bool
 }
 
 // gather adds up what all nodes report, with their reports if reports is true, and calls f with the sum.
@@ -131,7 +131,7 @@ func (s *gatherings) begin(g *gathering, buckets int, left time.Duration) {
 			g.sum.Reports = [][]byte{r}
 		}
 	}
-	s.place.below(buckets, func(i int, _ []strategy.Node) {
+	s.place.eachLowBucket(buckets, func(i int, _ []strategy.Node) {
 		g.parts = append(g.parts, &part{id: s.core.number(), bucket: i})
 	})
 	g.ends = s.core.now.Add(left)
@@ -156,7 +156,7 @@ func (s *gatherings) ask(g *gathering) {
 		}
 		open = true
 		if p.to != "" {
-			p.silent++
+			p.unanswered++
 			s.question(g, p)
 		}
 	}
@@ -170,13 +170,13 @@ func (s *gatherings) ask(g *gathering) {
 // choose chooses the node to ask for a part: the same as before, unless it does not answer. It reports false if there
 // is none any more. If none of the known nodes answers, it chooses none for now: dead ones are gone soon.
 func (s *gatherings) choose(p *part) bool {
-	if p.to != "" && p.silent < gatherTries {
+	if p.to != "" && p.unanswered < gatherTries {
 		return true
 	}
 	if p.to != "" {
-		s.core.do(Doubt{Node: p.to})
+		s.core.do(Suspect{Node: p.to})
 		p.asked = append(p.asked, p.to)
-		p.to, p.silent = "", 0
+		p.to, p.unanswered = "", 0
 	}
 	nodes := s.place.overlay.Bucket(s.place.lowest() + p.bucket)
 	i := slices.IndexFunc(nodes, func(n strategy.Node) bool { return !slices.Contains(p.asked, n) })
@@ -195,7 +195,7 @@ func (s *gatherings) question(g *gathering, p *part) {
 	w := varint.Writer{messageGather}
 	w.Uint(p.id)
 	w.Uint(uint64(p.bucket))
-	w.Uint(uint64(max(g.ends.Sub(s.core.now)-gatherLess, 0) / time.Millisecond))
+	w.Uint(uint64(max(g.ends.Sub(s.core.now)-gatherMargin, 0) / time.Millisecond))
 	w.Bool(g.reports)
 	s.core.do(Send{To: p.to, Data: w})
 }
@@ -211,7 +211,7 @@ func (s *gatherings) end(g *gathering) {
 	s.core.after(gatherFor, func() { delete(s.all, g.key) }) // the answer may be lost
 }
 
-// answer sends the sum, or that there will be one.
+// replyAll sends the sum, or that there will be one.
 func (s *gatherings) answer(g *gathering) {
 	w := varint.Writer{messageTally}
 	w.Uint(g.key.id)
@@ -226,7 +226,7 @@ func (s *gatherings) answer(g *gathering) {
 func (s *gatherings) asked(from strategy.Node, r *varint.Reader) error {
 	key := gatherKey{from, r.Uint()}
 	buckets, left, reports := r.Uint(), r.Uint(), r.Bool()
-	if !r.Whole() || buckets > uint64(s.place.width) || left > uint64(gatherFor/time.Millisecond) {
+	if !r.Complete() || buckets > uint64(s.place.width) || left > uint64(gatherFor/time.Millisecond) {
 		return errMessage
 	}
 	g := s.all[key]
@@ -245,7 +245,7 @@ func (s *gatherings) asked(from strategy.Node, r *varint.Reader) error {
 func (s *gatherings) answered(from strategy.Node, r *varint.Reader) error {
 	id, over := r.Uint(), r.Bool()
 	var t Tally
-	if over && !t.read(r) || !r.Whole() {
+	if over && !t.read(r) || !r.Complete() {
 		return errMessage
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(s.all), compareGathers) {
@@ -254,7 +254,7 @@ func (s *gatherings) answered(from strategy.Node, r *varint.Reader) error {
 			if p.id != id || p.to != from || p.done || g.over {
 				continue
 			}
-			if p.silent = 0; over {
+			if p.unanswered = 0; over {
 				p.done = true
 				g.sum.add(t)
 				if !slices.ContainsFunc(g.parts, func(p *part) bool { return !p.done }) {
@@ -272,12 +272,12 @@ func compareGathers(a, b gatherKey) int {
 }
 
 func (t *Tally) append(w *varint.Writer) {
-	for _, n := range []int{t.Nodes, t.Missing, t.Idle, t.Bereft} {
+	for _, n := range []int{t.Nodes, t.Missing, t.Idle, t.AwaitingPeers} {
 		w.Uint(uint64(n))
 	}
-	w.Uint(t.Print)
-	w.Uint(uint64(t.Gone))
-	w.Uint(uint64(t.GonePages))
+	w.Uint(t.Fingerprint)
+	w.Uint(uint64(t.Departed))
+	w.Uint(uint64(t.DepartedPages))
 	w.Uint(uint64(len(t.Figures)))
 	for _, n := range t.Figures {
 		w.Int(n)
@@ -295,8 +295,8 @@ func (t *Tally) append(w *varint.Writer) {
 // read decodes a tally. It reports false if that exceeds a bound.
 func (t *Tally) read(r *varint.Reader) bool {
 	count := func() int { return int(r.Uint() % (1 << 40)) }
-	t.Nodes, t.Missing, t.Idle, t.Bereft = count(), count(), count(), count()
-	t.Print, t.Gone, t.GonePages = r.Uint(), count(), int64(r.Uint()%(1<<60))
+	t.Nodes, t.Missing, t.Idle, t.AwaitingPeers = count(), count(), count(), count()
+	t.Fingerprint, t.Departed, t.DepartedPages = r.Uint(), count(), int64(r.Uint()%(1<<60))
 	n := r.Uint()
 	if n > maxFigures {
 		return false

@@ -64,7 +64,7 @@ type gossip struct {
 	agreed bool // Agreed was reported
 }
 
-// change makes a new version of the record.
+// updateSet makes a new version of the record.
 func (g *gossip) change(data []byte) {
 	g.update(RecordVersion{g.record.Version + 1, g.core.self, data}, g.place.width)
 }
@@ -77,7 +77,7 @@ func (g *gossip) update(r RecordVersion, buckets int) {
 	g.record = r
 	g.core.activity++
 	g.core.do(Changed{Record: r})
-	g.place.below(buckets, func(i int, nodes []strategy.Node) { g.sendRecord(nodes[0], i) })
+	g.place.eachLowBucket(buckets, func(i int, nodes []strategy.Node) { g.sendRecord(nodes[0], i) })
 	for _, n := range g.died() { // messages to a node that sleeps may wait until it wakes
 		g.sendRecord(n, 0)
 	}
@@ -95,7 +95,7 @@ func (g *gossip) sendRecord(to strategy.Node, buckets int) {
 func (g *gossip) receiveRecord(_ strategy.Node, r *varint.Reader) error {
 	buckets := r.Uint()
 	v := RecordVersion{Version: r.Uint(), By: strategy.Node(r.String()), Data: r.Bytes()}
-	if !r.Whole() || buckets > uint64(g.place.width) || len(v.By) > maxName || len(v.Data) > maxRecord ||
+	if !r.Complete() || buckets > uint64(g.place.width) || len(v.By) > maxName || len(v.Data) > maxRecord ||
 		!v.follows(&g.record) {
 		return errMessage
 	}

@@ -16,27 +16,27 @@ type handover struct {
 	stopping bool   // the engine is to release the host: another node is the target now
 	timing   timed  // as the engine has left it, and the nodes that fetched the host before
 
-	asks   []*ask          // of nodes that may have been the target before this one
-	queue  []postponedTake // what is taken when all of them have stopped
-	before bool            // one of them was the target: it has reported what it has fetched since
+	requests      []*stopRequest     // of nodes that may have been the target before this one
+	queue         []postponedEnqueue // what is taken when all of them have stopped
+	fetchedBefore bool               // one of them was the target: it has reported what it has fetched since
 
-	to      strategy.Node    // the next target, if it is known
-	answers []*deferredReply // to nodes that have asked this one to stop
-	turn    int              // of the nodes for which this one waits, in replies
+	next           strategy.Node    // the next target, if it is known
+	waitingReplies []*deferredReply // to nodes that have asked this one to stop
+	turn           int              // of the nodes for which this one waits, in replies
 }
 
 // An ask is of a node that may have been a host's target before this one.
-type ask struct {
+type stopRequest struct {
 	node   strategy.Node
 	silent int // times without an answer
 	waits  int // times that it had stopped, and waited for another node
 	over   bool
 }
 
-// A postponedTake waits until no other node fetches the host.
-type postponedTake struct {
-	answer *deferredReply
-	take   func()
+// A postponedEnqueue waits until no other node fetches the host.
+type postponedEnqueue struct {
+	answer  *deferredReply
+	enqueue func()
 }
 
 // Handovers have a host fetched by one node at a time.
@@ -63,7 +63,7 @@ type handovers struct {
 
 // handoverHosts is what handovers need of the hosts that this node fetches.
 type handoverHosts interface {
-	// of returns a host's handover; nil if this node does not have the host. The others are for hosts that it has.
+	// byNode returns a host's handover; nil if this node does not have the host. The others are for hosts that it has.
 	of(host string) *handover
 	// isReported reports whether the engine has released a host, and all that it has fetched is reported.
 	isReported(host string) bool
@@ -77,8 +77,8 @@ type handoverHosts interface {
 }
 
 const (
-	mostSilent = 3 // a node that is not known to have died may only be busy; for a while it is then asked once
-	mostWaits  = 8
+	maxSilent = 3 // a node that is not known to have died may only be busy; for a while it is then asked once
+	maxWaits  = 8
 )
 
 func newHandovers(c *core) *handovers {
@@ -88,15 +88,15 @@ func newHandovers(c *core) *handovers {
 // merge combines the host's timing with what another node knows.
 func (h *handover) merge(t Timing, now time.Time) { h.timing = timed{h.timing.now(now).merge(t), now} }
 
-func (h *handover) isAsking() bool {
-	return slices.ContainsFunc(h.asks, func(a *ask) bool { return !a.over })
+func (h *handover) isWaiting() bool {
+	return slices.ContainsFunc(h.requests, func(a *stopRequest) bool { return !a.over })
 }
 
-// await postpones a take until all asked nodes have stopped.
-func (s *handovers) await(h *handover, answer func(reply), take func(answer func(reply))) {
+// postpone postpones a take until all asked nodes have stopped.
+func (s *handovers) postpone(h *handover, answer func(reply), take func(answer func(reply))) {
 	d := deferReply(s.core, answer, later)
-	h.queue = append(slices.DeleteFunc(h.queue, func(p postponedTake) bool { return p.answer.over }),
-		postponedTake{d, func() { take(d.give) }})
+	h.queue = append(slices.DeleteFunc(h.queue, func(p postponedEnqueue) bool { return p.answer.over }),
+		postponedEnqueue{d, func() { take(d.send) }})
 }
 
 // begin asks the closest node except this one, which may not know yet that this one has joined; the node that the first
@@ -111,28 +111,28 @@ func (s *handovers) begin(h *handover, named strategy.Node) {
 		}
 	}
 	for _, n := range nodes {
-		s.ask(h, n)
+		s.requestStop(h, n)
 	}
 }
 
 // ask asks one more node, unless it is being asked.
-func (s *handovers) ask(h *handover, node strategy.Node) {
-	if node == "" || node == s.core.self || slices.ContainsFunc(h.asks, func(a *ask) bool { return a.node == node }) {
+func (s *handovers) requestStop(h *handover, node strategy.Node) {
+	if node == "" || node == s.core.self || slices.ContainsFunc(h.requests, func(a *stopRequest) bool { return a.node == node }) {
 		return
 	}
-	a := &ask{node: node}
-	h.asks = append(h.asks, a)
+	a := &stopRequest{node: node}
+	h.requests = append(h.requests, a)
 	s.send(h, a)
 }
 
-func (s *handovers) send(h *handover, a *ask) {
+func (s *handovers) send(h *handover, a *stopRequest) {
 	s.mail.post(a.node, item{kind: itemYield, host: h.host}, func(_ strategy.Node, r *reply) {
 		if s.hosts.of(h.host) != h {
 			return
 		}
 		if r != nil {
 			h.merge(unpackTiming(r.number), s.core.now)
-			h.before = h.before || r.code == replyYes || r.code == replyLater
+			h.fetchedBefore = h.fetchedBefore || r.code == replyYes || r.code == replyLater
 		}
 		if s.mayFetch(h, a, r) {
 			s.sendAgain(h, a, r == nil)
@@ -144,14 +144,14 @@ func (s *handovers) send(h *handover, a *ask) {
 		if r != nil && r.code == replyMoved && r.node != "" && s.hosts.cede(h.host, r.node) {
 			return
 		}
-		if !h.isAsking() {
+		if !h.isWaiting() {
 			s.allStopped(h)
 		}
 	})
 }
 
 // sendAgain asks a node again after a pause. If it has not answered, its address may be unknown, and is looked up.
-func (s *handovers) sendAgain(h *handover, a *ask, silent bool) {
+func (s *handovers) sendAgain(h *handover, a *stopRequest, silent bool) {
 	again := func() {
 		if s.hosts.of(h.host) == h {
 			s.send(h, a)
@@ -165,15 +165,15 @@ func (s *handovers) sendAgain(h *handover, a *ask, silent bool) {
 }
 
 // mayFetch reports whether a node may still fetch a host, by its reply.
-func (s *handovers) mayFetch(h *handover, a *ask, r *reply) bool {
+func (s *handovers) mayFetch(h *handover, a *stopRequest, r *reply) bool {
 	switch {
 	case r == nil:
-		if a.silent++; a.silent == mostSilent {
+		if a.silent++; a.silent == maxSilent {
 			s.silent.add(a.node, s.core.now)
 		}
-		return a.silent < mostSilent && !s.absences.mayBeGone(a.node) && !s.silent.has(a.node, s.core.now)
+		return a.silent < maxSilent && !s.absences.mayBeGone(a.node) && !s.silent.has(a.node, s.core.now)
 	case r.code == replyNo || r.code == replyYes:
-		s.ask(h, r.node)
+		s.requestStop(h, r.node)
 		return false
 	case r.code != replyLater || r.node == s.core.self:
 		return false
@@ -181,21 +181,21 @@ func (s *handovers) mayFetch(h *handover, a *ask, r *reply) bool {
 		return true
 	}
 	a.waits++
-	s.ask(h, r.node)
-	return a.waits < mostWaits
+	s.requestStop(h, r.node)
+	return a.waits < maxWaits
 }
 
 // allStopped takes what was postponed.
 func (s *handovers) allStopped(h *handover) {
-	queue, before := h.queue, h.before
-	h.queue, h.before, h.asks = nil, false, nil
+	queue, before := h.queue, h.fetchedBefore
+	h.queue, h.fetchedBefore, h.requests = nil, false, nil
 	for _, p := range queue {
 		switch {
 		case p.answer.over: // it is dispatched again
 		case before: // some of these URLs are done by now
-			p.answer.give(later())
+			p.answer.send(later())
 		default:
-			p.take()
+			p.enqueue()
 		}
 	}
 	s.hosts.allStopped(h.host)
@@ -216,16 +216,16 @@ func (s *handovers) yield(from strategy.Node, it item, answer func(reply)) {
 	if closer := s.place.compare(s.core.self, from, h.id) < 0 && !s.place.leaving; closer && !h.stopping {
 		answer(reply{code: replyMoved, node: s.core.self})
 		return
-	} else if !closer && (h.to == "" || s.place.compare(from, h.to, h.id) < 0) {
-		h.to = from
+	} else if !closer && (h.next == "" || s.place.compare(from, h.next, h.id) < 0) {
+		h.next = from
 	}
-	h.answers = append(slices.DeleteFunc(h.answers, func(p *deferredReply) bool { return p.over }),
+	h.waitingReplies = append(slices.DeleteFunc(h.waitingReplies, func(p *deferredReply) bool { return p.over }),
 		deferReply(s.core, func(r reply) {
 			switch {
 			case r.code == replyMoved && r.node == from:
 				r = reply{code: replyNo}
-			case r.code == replyYes && h.to != from:
-				r.node = h.to
+			case r.code == replyYes && h.next != from:
+				r.node = h.next
 			}
 			answer(r)
 		}, func() reply { return s.notStopped(h, from) }))
@@ -253,7 +253,7 @@ func (s *handovers) notStopped(h *handover, from strategy.Node) reply {
 		return r
 	}
 	var others []strategy.Node
-	for _, a := range h.asks {
+	for _, a := range h.requests {
 		if a.node == from && !a.over {
 			r.node = from
 		} else if !a.over {
@@ -267,9 +267,9 @@ func (s *handovers) notStopped(h *handover, from strategy.Node) reply {
 	return r
 }
 
-// answer answers all nodes that have asked this one to stop.
-func (h *handover) answer(r reply) {
-	for _, p := range h.answers {
-		p.give(r)
+// replyAll answers all nodes that have asked this one to stop.
+func (h *handover) replyAll(r reply) {
+	for _, p := range h.waitingReplies {
+		p.send(r)
 	}
 }

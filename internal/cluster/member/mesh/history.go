@@ -6,10 +6,10 @@ package mesh
 // Invariant: each answer is passed on once. All changes to the number of a host's open URLs are reported to opened
 // before the answer is.
 type history struct {
-	core      *core
-	recording map[uint64]func(Recorded)
-	reading   map[uint64]func(Known)
-	entering  int // Records of open URLs without an answer
+	core          *core
+	recording     map[uint64]func(Recorded)
+	reading       map[uint64]func(Known)
+	recordingOpen int // Records of open URLs without an answer
 
 	changing func(host string)                   // is called before URLs of a host are recorded
 	opened   func(host string, open, recent int) // reports a host's open URLs, recent of which were just recorded
@@ -25,12 +25,12 @@ func (h *history) record(host string, links []Link, f func(r Recorded, fresh []L
 	h.changing(host)
 	works := anyOpen(links)
 	if works {
-		h.entering++
+		h.recordingOpen++
 	}
 	id := h.core.number()
 	h.recording[id] = func(r Recorded) {
 		if works {
-			h.entering--
+			h.recordingOpen--
 		}
 		fresh := newOf(links, r.Before)
 		h.opened(host, r.Open, len(fresh))

@@ -39,7 +39,7 @@ type holdings struct {
 	mayLearn  func(strategy.Node) bool // whether a node may learn that URLs are done
 	pending   func(host string) bool   // Config.Waits
 	byHost    map[string]*holding
-	taking    map[uint64]func(Taken)
+	enqueuing map[uint64]func(Enqueued)
 }
 
 // lent are the hosts of this node's that other nodes fetch for it, with these nodes.
@@ -59,9 +59,9 @@ func (s *holdings) hold(host string) *holding {
 	return g
 }
 
-// found releases a host of which an earlier process has left URLs, even if it is this node's: others may have fetched
+// foundAtStart releases a host of which an earlier process has left URLs, even if it is this node's: others may have fetched
 // some of them meanwhile. The open ones are dispatched again.
-func (s *holdings) found(host string) {
+func (s *holdings) foundAtStart(host string) {
 	if g := s.hold(host); !g.handover.stopping {
 		s.stop(g)
 	}
@@ -70,7 +70,7 @@ func (s *holdings) found(host string) {
 // fetches reports whether this node is the one to fetch a host.
 func (s *holdings) fetches(g *holding) bool {
 	v := s.place.view
-	return s.place.closest(g.id) && !v.out[g.host] || v.in[g.host] && !s.place.leaving
+	return s.place.closest(g.id) && !v.stopped[g.host] || v.guests[g.host] && !s.place.leaving
 }
 
 func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
@@ -84,7 +84,7 @@ func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
 	case to != "" && closest:
 		answer(reply{code: replyMoved, node: to})
 		return
-	case !closest && !s.place.view.in[it.host] || s.place.leaving || len(it.links) == 0:
+	case !closest && !s.place.view.guests[it.host] || s.place.leaving || len(it.links) == 0:
 		answer(reply{code: replyNo})
 		return
 	}
@@ -95,24 +95,24 @@ func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
 	switch h := &g.handover; {
 	case first:
 		s.handovers.begin(h, it.node)
-	case h.isAsking():
-		s.handovers.ask(h, it.node)
+	case h.isWaiting():
+		s.handovers.requestStop(h, it.node)
 	}
-	if g.handover.isAsking() {
-		s.handovers.await(&g.handover, answer, func(answer func(reply)) { s.take(from, g, it, answer) })
+	if g.handover.isWaiting() {
+		s.handovers.postpone(&g.handover, answer, func(answer func(reply)) { s.enqueue(from, g, it, answer) })
 		return
 	}
-	s.take(from, g, it, answer)
+	s.enqueue(from, g, it, answer)
 }
 
-// take has the engine take the links of an item.
-func (s *holdings) take(from strategy.Node, g *holding, it item, answer func(reply)) {
+// enqueue has the engine take the links of an item.
+func (s *holdings) enqueue(from strategy.Node, g *holding, it item, answer func(reply)) {
 	if g.handover.stopping || s.byHost[g.host] != g {
 		answer(later())
 		return
 	}
 	id := s.core.number()
-	s.taking[id] = func(t Taken) {
+	s.enqueuing[id] = func(t Enqueued) {
 		if t.Refused {
 			answer(later())
 			return
@@ -128,7 +128,7 @@ func (s *holdings) take(from strategy.Node, g *holding, it item, answer func(rep
 		}
 		answer(r)
 	}
-	s.core.do(Take{ID: id, Host: it.host, Links: it.links, Timing: g.handover.timing.now(s.core.now)})
+	s.core.do(Enqueue{ID: id, Host: it.host, Links: it.links, Timing: g.handover.timing.now(s.core.now)})
 }
 
 func (s *holdings) check(from strategy.Node, it item) reply {
@@ -229,14 +229,14 @@ func (s *holdings) released(e Released) {
 // end ends a holding that was released, once all nodes have stopped that may have fetched the host before: the next
 // target may know of this one alone.
 func (s *holdings) end(g *holding) {
-	if !g.released || g.handover.isAsking() {
+	if !g.released || g.handover.isWaiting() {
 		return
 	}
 	g.sending = true
 	s.lookups.find(g.id, true, func(nodes []strategy.Node) {
 		timing := g.handover.timing.now(s.core.now).pack()
 		it := item{kind: itemMoved, host: g.host, number: timing}
-		if it.node = g.handover.to; it.node == "" && len(nodes) > 0 {
+		if it.node = g.handover.next; it.node == "" && len(nodes) > 0 {
 			it.node = nodes[0]
 		}
 		s.reports.send(&g.contact, it, func() {
@@ -244,7 +244,7 @@ func (s *holdings) end(g *holding) {
 			if g.handover.timing.Wait > 0 { // nodes that are to ask again still need it
 				s.timings.put(g.host, g.handover.timing)
 			}
-			g.handover.answer(reply{code: replyYes, number: timing})
+			g.handover.replyAll(reply{code: replyYes, number: timing})
 		})
 	})
 }
@@ -270,12 +270,12 @@ func (s *holdings) holds(host string) bool { return s.byHost[host] != nil }
 // the host was released meanwhile.
 func (s *holdings) lendable(host string) (lend func(to strategy.Node)) {
 	g := s.byHost[host]
-	if g == nil || g.handover.stopping || s.place.view.in[host] || s.lent[host] != "" || !s.place.closest(g.id) {
+	if g == nil || g.handover.stopping || s.place.view.guests[host] || s.lent[host] != "" || !s.place.closest(g.id) {
 		return nil
 	}
 	return func(to strategy.Node) {
 		if s.byHost[host] == g && !g.handover.stopping {
-			g.handover.to = to
+			g.handover.next = to
 			s.lent[host] = to
 			s.stop(g)
 		}
@@ -300,12 +300,12 @@ func (s *holdings) isReported(host string) bool {
 
 func (s *holdings) cede(host string, to strategy.Node) bool {
 	g := s.byHost[host]
-	if s.place.view.in[host] || len(g.marks) > 0 {
+	if s.place.view.guests[host] || len(g.marks) > 0 {
 		return false
 	}
 	s.lent[host] = to
 	s.forget(g)
-	g.handover.answer(reply{code: replyMoved, node: to})
+	g.handover.replyAll(reply{code: replyMoved, node: to})
 	return true
 }
 

@@ -45,7 +45,7 @@ func TestTheOldTargetStopsFirst(t *testing.T) {
 			w.start(name)
 		case n != old:
 			n.knows = slices.Clone(w.live)
-			w.tell(n, Neighbours{})
+			w.tell(n, NeighborsChanged{})
 		}
 	}
 	for i := 0; len(now.takes) == 0; i++ {
@@ -92,7 +92,7 @@ func threeTargets(t *testing.T) (w *world, first, second, third *worldNode) {
 	w.say(itemDispatch, 0, w.node(0), second, Dispatched, 'a', 'b')
 	w.until("the second waits for the first", func() bool {
 		g := second.m.holdings.byHost[worldHost]
-		return g != nil && g.handover.isAsking()
+		return g != nil && g.handover.isWaiting()
 	})
 	third = come(target)
 	w.pass(time.Minute) // longer than an answer is waited for
@@ -117,9 +117,9 @@ func (w *world) until(what string, is func() bool) {
 // nothing before the old one has stopped, either, and learns what that says the host is owed.
 func TestATargetThatStillAsks(t *testing.T) {
 	w, first, _, third := threeTargets(t)
-	w.tell(first, Released{Host: worldHost, Timing: Timing{Asked: time.Minute, Wait: 30 * time.Second}})
+	w.tell(first, Released{Host: worldHost, Timing: Timing{Delay: time.Minute, Wait: 30 * time.Second}})
 	w.until("the third takes something", func() bool { return len(third.takes) > 0 })
-	if owed := third.takes[0].Timing; owed.Asked != time.Minute || owed.Wait < 20*time.Second {
+	if owed := third.takes[0].Timing; owed.Delay != time.Minute || owed.Wait < 20*time.Second {
 		t.Errorf("the third learns that the host is owed %+v", owed)
 	}
 }
@@ -127,9 +127,9 @@ func TestATargetThatStillAsks(t *testing.T) {
 // TestATargetThatHearsOfAGuest lets the old target say then that somebody else has the host: all who wait hear that.
 func TestATargetThatHearsOfAGuest(t *testing.T) {
 	w, first, second, third := threeTargets(t)
-	if second.m.holdings.byHost[worldHost].handover.answers == nil {
+	if second.m.holdings.byHost[worldHost].handover.waitingReplies == nil {
 		w.say(itemDispatch, 0, w.node(0), third, Dispatched, 'a', 'b')
-		w.until("the third waits for the second", func() bool { return len(second.m.holdings.byHost[worldHost].handover.answers) > 0 })
+		w.until("the third waits for the second", func() bool { return len(second.m.holdings.byHost[worldHost].handover.waitingReplies) > 0 })
 	}
 	first.m.holdings.cede(worldHost, "guest")
 	w.carry(first, first.m.end())
@@ -137,7 +137,7 @@ func TestATargetThatHearsOfAGuest(t *testing.T) {
 	if away := third.m.holdings.lent[worldHost]; away != "guest" {
 		t.Errorf("the third takes it to be with %q", away)
 	}
-	if why := second.m.Unrest(); second.m.mail.executing > 0 || second.m.place.view.out[worldHost] {
+	if why := second.m.BusyReason(); second.m.mail.executing > 0 || second.m.place.view.stopped[worldHost] {
 		t.Errorf("the second has not done with it: %s", why)
 	}
 }
@@ -154,7 +154,7 @@ func (w *world) nextTarget(knows *worldNode) (old, now *worldNode) {
 	old.busy = true
 	now = w.stranger(xor.Of("target", worldHost), knows.name)
 	knows.knows = append(knows.knows, now.name)
-	w.tell(knows, Neighbours{})
+	w.tell(knows, NeighborsChanged{})
 	return old, now
 }
 
@@ -227,7 +227,7 @@ func TestABusyTargetIsNotReplaced(t *testing.T) {
 		for _, name := range w.live {
 			if n := w.nodes[name]; n != old {
 				n.knows = slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == old.name })
-				w.tell(n, Neighbours{})
+				w.tell(n, NeighborsChanged{})
 			}
 		}
 		w.offer(w.node(0), 2, 'c')
@@ -246,7 +246,7 @@ func TestABusyTargetIsNotReplaced(t *testing.T) {
 			w.tell(old, Released{Host: worldHost})
 		}
 		w.until("the target takes the new link", func() bool {
-			return slices.ContainsFunc(old.takes, func(t Take) bool {
+			return slices.ContainsFunc(old.takes, func(t Enqueue) bool {
 				return slices.ContainsFunc(t.Links, func(k Link) bool { return k.Hash == Hash{'c'} })
 			})
 		})

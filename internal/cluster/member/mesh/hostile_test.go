@@ -19,7 +19,7 @@ import (
 // hostile is a machine that knows one other node, which is hostile.
 func hostile(log *slog.Logger) (*Machine, time.Time) {
 	now := time.Unix(1e9, 0)
-	m := New(Config{Self: "self~1", Overlay: alone{}, Waits: func(string) bool { return false }, Log: log,
+	m := New(Config{Self: "self~1", Overlay: alone{}, HasPending: func(string) bool { return false }, Log: log,
 		Balance: BalanceConfig{Area: 5, Block: 20}})
 	m.Step(now, []Event{Fresh{now.Add(24 * time.Hour)}, Load{}}, nil)
 	return m, now
@@ -98,18 +98,18 @@ func TestGuestsThatNobodyReservedRoomFor(t *testing.T) {
 			m.Step(now, []Event{Message{from, flightOf(uint64(i+1), item{kind: itemGive, host: fmt.Sprint(from, i)})}}, nil)
 		}
 	}
-	if give("other~1", 1000); len(m.place.view.in) > 0 {
-		t.Errorf("%d guests were taken for which no room was reserved", len(m.place.view.in))
+	if give("other~1", 1000); len(m.place.view.guests) > 0 {
+		t.Errorf("%d guests were taken for which no room was reserved", len(m.place.view.guests))
 	}
 	m.Step(now, []Event{Message{"other~1", flightOf(2000, item{kind: itemReserve, number: 2})}}, nil)
-	if give("third~1", 100); len(m.place.view.in) > 0 {
-		t.Errorf("%d guests were taken for which another node had reserved room", len(m.place.view.in))
+	if give("third~1", 100); len(m.place.view.guests) > 0 {
+		t.Errorf("%d guests were taken for which another node had reserved room", len(m.place.view.guests))
 	}
-	if give("other~1", 1000); len(m.place.view.in) != 2*20 {
-		t.Errorf("%d guests were taken, of 40 for which room was reserved", len(m.place.view.in))
+	if give("other~1", 1000); len(m.place.view.guests) != 2*20 {
+		t.Errorf("%d guests were taken, of 40 for which room was reserved", len(m.place.view.guests))
 	}
-	if give("other~1", 40); len(m.place.view.in) != 2*20 {
-		t.Errorf("%d guests, as those came twice that are there", len(m.place.view.in))
+	if give("other~1", 40); len(m.place.view.guests) != 2*20 {
+		t.Errorf("%d guests, as those came twice that are there", len(m.place.view.guests))
 	}
 }
 

@@ -24,13 +24,13 @@ type openHost struct {
 	backlog   backlog
 	agreement agreement
 
-	finding bool // the target is being looked up
-	again   bool // and the last result is outdated
-	sending bool // links are on their way to the target
-	resting bool // until a timer fires
-	rested  *bool
-	laters  int // consecutive replies of the target to try later
-	idle    int // consecutive checks in which the target had no pending URLs of the host
+	finding      bool // the target is being looked up
+	again        bool // and the last result is outdated
+	sending      bool // links are on their way to the target
+	paused       bool // until a timer fires
+	rested       *bool
+	laterReplies int // consecutive replies of the target to try later
+	idle         int // consecutive checks in which the target had no pending URLs of the host
 }
 
 // A backlog is the URLs that are to be sent to a host's target: links that have just been claimed, and all open URLs of
@@ -67,12 +67,12 @@ type openHosts struct {
 const (
 	maxQueue = 2000 // links of a host in the queue for its target; others are read again from the history
 	// until a target is asked again that has refused or deferred links, or is looked up again; it doubles so often
-	pause      = time.Second
-	mostLaters = 3
-	idleMost   = 2 // checks
+	pause           = time.Second
+	maxLaterReplies = 3
+	maxIdleChecks   = 2 // checks
 )
 
-// opened notes how many URLs of a host are open, by the history. The caller dispatches the recent ones of these.
+// foundOpen notes how many URLs of a host are open, by the history. The caller dispatches the recent ones of these.
 func (s *openHosts) opened(host string, open, recent int) {
 	h := s.byHost[host]
 	switch {
@@ -182,7 +182,7 @@ func (s *openHosts) dispatchConfirmed(host string, links []Link) {
 
 // push sends the target the next links of the backlog.
 func (s *openHosts) push(h *openHost) {
-	if !h.first || h.finding || h.sending || h.resting || s.byHost[h.host] != h {
+	if !h.first || h.finding || h.sending || h.paused || s.byHost[h.host] != h {
 		return
 	}
 	switch b := &h.backlog; {
@@ -204,7 +204,7 @@ func (s *openHosts) findTarget(h *openHost) {
 	s.lookups.find(s.place.targetID(h.host), h.again, func(nodes []strategy.Node) {
 		h.finding, h.again = false, false
 		if len(nodes) == 0 {
-			s.rest(h)
+			s.pushLater(h)
 			return
 		}
 		h.target = nodes[0]
@@ -212,16 +212,16 @@ func (s *openHosts) findTarget(h *openHost) {
 	})
 }
 
-// rest pushes a host after a pause.
-func (s *openHosts) rest(h *openHost) {
-	if h.resting {
+// pushLater pushes a host after a pause.
+func (s *openHosts) pushLater(h *openHost) {
+	if h.paused {
 		return
 	}
-	h.resting = true
+	h.paused = true
 	rested := false
 	h.rested = &rested
-	s.core.at(s.core.now.Add(pause<<min(max(h.laters-1, 0), mostLaters)), h.rested, func() {
-		h.resting = false
+	s.core.at(s.core.now.Add(pause<<min(max(h.laterReplies-1, 0), maxLaterReplies)), h.rested, func() {
+		h.paused = false
 		s.push(h)
 	})
 }
@@ -254,11 +254,11 @@ func (s *openHosts) send(h *openHost, links []Link) {
 			return
 		}
 		if r == nil || r.code != replyLater {
-			h.laters = 0
+			h.laterReplies = 0
 		}
 		switch {
 		case r == nil:
-			s.rest(h)
+			s.pushLater(h)
 			s.replaceTarget(h)
 		case r.code == replyYes:
 			h.previous = ""
@@ -269,11 +269,11 @@ func (s *openHosts) send(h *openHost, links []Link) {
 		case r.code == replyMoved && r.node != "":
 			s.redispatch(h, r.node)
 		case r.code == replyLater: // it waits for others to stop, or is about to name the next target
-			h.laters++
-			s.rest(h)
+			h.laterReplies++
+			s.pushLater(h)
 			s.redispatch(h, to)
 		default:
-			s.rest(h)
+			s.pushLater(h)
 			s.redispatch(h, "")
 		}
 	})
@@ -288,9 +288,9 @@ func (s *openHosts) moved(_ strategy.Node, it item) reply {
 		s.timings.put(it.host, timed{t, s.core.now})
 	}
 	if h := s.byHost[it.host]; h != nil {
-		h.previous, h.laters = "", 0
-		if h.resting {
-			*h.rested, h.resting = true, false
+		h.previous, h.laterReplies = "", 0
+		if h.paused {
+			*h.rested, h.paused = true, false
 		}
 		s.redispatch(h, it.node)
 	}
@@ -298,7 +298,7 @@ func (s *openHosts) moved(_ strategy.Node, it item) reply {
 }
 
 // judge returns what processes a target's reply to a check of a host: see checks.
-func (s *openHosts) judge(host string, target strategy.Node) func(r *reply) {
+func (s *openHosts) checkHandler(host string, target strategy.Node) func(r *reply) {
 	h := s.byHost[host]
 	return func(r *reply) { s.checked(h, target, r) }
 }
@@ -315,7 +315,7 @@ func (s *openHosts) checked(h *openHost, target strategy.Node, r *reply) {
 	case r.code == replyNo:
 		s.redispatch(h, "")
 	case r.code == replyIdle && !h.sending && !h.backlog.reread && len(h.backlog.queue) == 0:
-		if h.idle++; h.idle >= idleMost { // its report of what it has fetched was lost
+		if h.idle++; h.idle >= maxIdleChecks { // its report of what it has fetched was lost
 			s.redispatch(h, target)
 		}
 	default:
@@ -350,7 +350,7 @@ func (s *openHosts) unchanged(host string) bool {
 
 func (s *openHosts) review(host string) (openURLs func() int, first bool) {
 	h := s.byHost[host]
-	active := h.agreement.pass != nil || h.finding || h.backlog.reading || h.sending || h.resting ||
+	active := h.agreement.pass != nil || h.finding || h.backlog.reading || h.sending || h.paused ||
 		s.checks.watches(h.target, host)
 	if h.first && !active {
 		s.replaceTarget(h)
@@ -373,12 +373,12 @@ func (s *openHosts) awaitShared(host string, f func(known bool)) bool {
 	return true
 }
 
-func (s *openHosts) sharedWith(host string) []strategy.Node { return s.byHost[host].agreement.with }
+func (s *openHosts) sharedWith(host string) []strategy.Node { return s.byHost[host].agreement.backups }
 
 // share notes that nodes have all open URLs of a host: it adds them to the host's agreement.
 func (s *openHosts) share(host string, nodes []strategy.Node) {
 	if h := s.byHost[host]; h != nil {
-		h.agreement.with = append(h.agreement.with, nodes...)
+		h.agreement.backups = append(h.agreement.backups, nodes...)
 	}
 }
 
@@ -389,7 +389,7 @@ func (s *openHosts) target(host string) strategy.Node {
 	return ""
 }
 
-func (s *openHosts) hearTarget(host string, target strategy.Node) {
+func (s *openHosts) setTargetIfUnknown(host string, target strategy.Node) {
 	if s.target(host) == "" {
 		s.setPrevious(host, target)
 	}
@@ -416,11 +416,11 @@ func (h *openHost) String() string {
 	return fmt.Sprintf("%s: open %d, first %v, target %q, queue %d, reread %v, agreed %v, agreeing %v, finding %v, "+
 		"reading %v, sending %v, resting %v, idle %d", h.host, h.open, h.first, h.target, len(h.backlog.queue),
 		h.backlog.reread, h.agreement.holds, h.agreement.pass != nil, h.finding, h.backlog.reading, h.sending,
-		h.resting, h.idle)
+		h.paused, h.idle)
 }
 
-// unrest describes the first host; "" if there is none.
-func (s *openHosts) unrest() string {
+// describeFirst describes the first host; "" if there is none.
+func (s *openHosts) describeFirst() string {
 	if len(s.byHost) == 0 {
 		return ""
 	}

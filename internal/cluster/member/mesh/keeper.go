@@ -10,13 +10,13 @@ import (
 
 // A keeper is a node that has copies of a node's lists of pages at risk.
 type keeper struct {
-	has    map[string]int64 // what it has acknowledged; nil: nothing
-	number uint64           // of the message that it has not acknowledged; 0: none
-	at     time.Time        // of the last message
-	tries  int              // how often that was sent
-	reads  bool             // a piece for it is being read
-	news   bool             // the set of lists has changed since
-	over   bool             // it need not have them for now, as it has answered
+	has     map[string]int64 // what it has acknowledged; nil: nothing
+	number  uint64           // of the message that it has not acknowledged; 0: none
+	at      time.Time        // of the last message
+	tries   int              // how often that was sent
+	reading bool             // a piece for it is being read
+	changed bool             // the set of lists has changed since
+	excused bool             // it need not have them for now, as it has answered
 }
 
 func (k *keeper) hasAll(sizes map[string]int64) bool {
@@ -33,7 +33,7 @@ func (k *keeper) acknowledged(number uint64, has map[string]int64, over bool) bo
 	if k.number != number {
 		return false
 	}
-	k.has, k.number, k.over = has, 0, over
+	k.has, k.number, k.excused = has, 0, over
 	return true
 }
 
@@ -46,11 +46,11 @@ type riskSender struct {
 // send sends a keeper what it lacks of the lists of a node: this one, or one that has been missing for a while.
 func (s *riskSender) send(n strategy.Node, k *keeper, of strategy.Node, sizes map[string]int64, missed time.Duration) {
 	since := s.core.now.Sub(k.at)
-	if k.reads || k.over && since < riskBeat || k.number > 0 && since < min(riskEvery<<min(k.tries-1, 3), riskBeat) {
+	if k.reading || k.excused && since < riskBeat || k.number > 0 && since < min(riskEvery<<min(k.tries-1, 3), riskBeat) {
 		return
 	}
-	if k.over { // it may have to have them now
-		k.over, k.has, k.news = false, nil, true
+	if k.excused { // it may have to have them now
+		k.excused, k.has, k.changed = false, nil, true
 	}
 	own := of == s.core.self
 	msg := risksMessage{of: of, missed: missed, names: sortedKeys(sizes)}
@@ -65,17 +65,17 @@ func (s *riskSender) send(n strategy.Node, k *keeper, of strategy.Node, sizes ma
 		s.sendPiece(n, k, msg, i, from)
 		return
 	}
-	if k.news || k.number > 0 || own && since >= riskBeat {
+	if k.changed || k.number > 0 || own && since >= riskBeat {
 		s.sendTo(n, k, msg)
 	}
 }
 
 // sendPiece reads a piece of a list from a position on, and sends it.
 func (s *riskSender) sendPiece(n strategy.Node, k *keeper, msg risksMessage, list int, from int64) {
-	k.reads = true
+	k.reading = true
 	id := s.core.number()
 	s.reading[id] = func(e RiskRead) {
-		if k.reads = false; len(e.Data) == 0 {
+		if k.reading = false; len(e.Data) == 0 {
 			return // it was dropped meanwhile
 		}
 		msg.piece, msg.at, msg.data = list, from, e.Data
@@ -89,7 +89,7 @@ func (s *riskSender) sendTo(n strategy.Node, k *keeper, msg risksMessage) {
 	if k.number == 0 {
 		k.number, k.tries = s.core.number(), 0
 	}
-	k.at, k.news = s.core.now, false
+	k.at, k.changed = s.core.now, false
 	k.tries++
 	msg.number = k.number
 	s.post(n, msg)
@@ -149,7 +149,7 @@ func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 	msg.rewrite = r.Bool()
 	at := r.Uint()
 	msg.data = r.Bytes()
-	if !r.Whole() || at > 1<<50 || len(msg.data) > riskPiece || len(msg.data) > 0 && piece >= n {
+	if !r.Complete() || at > 1<<50 || len(msg.data) > riskPiece || len(msg.data) > 0 && piece >= n {
 		return msg, errMessage
 	}
 	msg.piece, msg.at = int(piece), int64(at)

@@ -50,7 +50,7 @@ func (l *lookups) run() {
 		id := l.queue[0]
 		l.queue = l.queue[1:]
 		l.running[id] = true
-		l.core.do(Find{ID: id, Want: l.place.backups, Anew: l.again[id]})
+		l.core.do(Find{ID: id, Count: l.place.backups, Again: l.again[id]})
 		delete(l.again, id)
 	}
 }

@@ -62,7 +62,7 @@ type reply struct {
 
 // works reports whether an item may leave a node with something to do for the crawl. The others are upkeep, which idle
 // nodes exchange, too: in a large network some are always on their way.
-func (it *item) works() bool {
+func (it *item) givesWork() bool {
 	switch it.kind {
 	case itemStore:
 		return anyOpen(it.links)
@@ -111,7 +111,7 @@ func atOnce(f func(from strategy.Node, it item) reply) itemHandler {
 // A delivery is an item on its way.
 type delivery struct {
 	item
-	works bool
+	isWork bool
 	// done is called with the reply; nil: the node is gone, or silent
 	done func(to strategy.Node, r *reply)
 }
@@ -167,23 +167,23 @@ func (m *mail) post(to strategy.Node, it item, done func(to strategy.Node, r *re
 		l = &lane{to: to}
 		m.lanes[to] = l
 	}
-	d := &delivery{it, it.works(), done}
-	if d.works {
+	d := &delivery{it, it.givesWork(), done}
+	if d.isWork {
 		m.posted++
 	}
 	l.queue = append(l.queue, d)
-	m.wake(l)
+	m.markReady(l)
 }
 
 func (m *mail) finish(d *delivery, to strategy.Node, r *reply) {
-	if d.works {
+	if d.isWork {
 		m.posted--
 	}
 	d.done(to, r)
 }
 
-// wake has flush look at a lane.
-func (m *mail) wake(l *lane) {
+// markReady has flush look at a lane.
+func (m *mail) markReady(l *lane) {
 	if !l.ready {
 		l.ready = true
 		m.ready = append(m.ready, l)
@@ -207,7 +207,7 @@ func (m *mail) flushOnce() (more bool) {
 			queue := l.queue
 			l.queue = nil
 			for _, d := range queue {
-				if d.works { // the handler keeps this node from being idle
+				if d.isWork { // the handler keeps this node from being idle
 					m.posted--
 				}
 				m.handle(l.to, d.item, func(r reply) { d.done(l.to, &r) })
@@ -243,17 +243,17 @@ func (m *mail) pack(l *lane) {
 func (m *mail) send(to strategy.Node, p *packet) {
 	p.again = m.core.now.Add(retry << p.tries)
 	p.tries++
-	m.core.at(p.again, &p.over, func() { m.silent(to, p) })
+	m.core.at(p.again, &p.over, func() { m.timedOut(to, p) })
 	m.core.do(Send{To: to, Data: p.data})
 }
 
 // silent repeats a packet that was not acknowledged in time, or fails all items for the node.
-func (m *mail) silent(to strategy.Node, p *packet) {
+func (m *mail) timedOut(to strategy.Node, p *packet) {
 	l := m.lanes[to]
 	switch {
 	case l == nil || p.again.After(m.core.now) || !slices.Contains(l.packets, p):
 	case p.tries >= maxTries:
-		m.core.do(Doubt{Node: to})
+		m.core.do(Suspect{Node: to})
 		m.fail(to)
 	default:
 		m.send(to, p)
@@ -285,7 +285,7 @@ func (m *mail) acknowledged(from strategy.Node, r *varint.Reader) error {
 	for len(r.Rest) > 0 && !r.Bad && len(replies) < maxItems {
 		replies = append(replies, readReply(r))
 	}
-	if !r.Whole() {
+	if !r.Complete() {
 		return errMessage
 	}
 	l := m.lanes[from]
@@ -299,7 +299,7 @@ func (m *mail) acknowledged(from strategy.Node, r *varint.Reader) error {
 		p.over = true
 		l.packets = append(l.packets[:i:i], l.packets[i+1:]...)
 		if len(l.queue) > 0 {
-			m.wake(l)
+			m.markReady(l)
 		} else if len(l.packets) == 0 {
 			delete(m.lanes, from)
 		}
@@ -321,7 +321,7 @@ func (m *mail) received(from strategy.Node, r *varint.Reader) error {
 	for len(r.Rest) > 0 && !r.Bad && len(items) < maxItems {
 		items = append(items, readItem(r))
 	}
-	if !r.Whole() || len(items) == 0 {
+	if !r.Complete() || len(items) == 0 {
 		return errMessage
 	}
 	key := packetKey{from, id}
@@ -333,7 +333,7 @@ func (m *mail) received(from strategy.Node, r *varint.Reader) error {
 	} else if m.core.now.Sub(first) > staleAfter {
 		return nil
 	}
-	works := slices.ContainsFunc(items, func(it item) bool { return it.works() })
+	works := slices.ContainsFunc(items, func(it item) bool { return it.givesWork() })
 	m.begin(key, works)
 	replies, left := make([]reply, len(items)), len(items)
 	for i, it := range items {
@@ -397,14 +397,14 @@ type deferredReply struct {
 // deferReply returns an answer that is replaced by late's after answerTime.
 func deferReply(c *core, answer func(reply), late func() reply) *deferredReply {
 	p := &deferredReply{answer: answer}
-	c.at(c.now.Add(answerTime), &p.over, func() { p.give(late()) })
+	c.at(c.now.Add(answerTime), &p.over, func() { p.send(late()) })
 	return p
 }
 
 func later() reply { return reply{code: replyLater} }
 
-// give gives an answer, unless one was given.
-func (p *deferredReply) give(r reply) {
+// send gives an answer, unless one was given.
+func (p *deferredReply) send(r reply) {
 	if !p.over {
 		p.over = true
 		p.answer(r)

@@ -51,7 +51,7 @@ func TestMailGivesUpASilentNode(t *testing.T) {
 	b.want("packets within the window", len(out[Send](b)), window)
 	b.pass(retry << maxTries)
 	b.want("failed", failed, 3)
-	b.want("doubted", len(out[Doubt](b)), 1)
+	b.want("doubted", len(out[Suspect](b)), 1)
 	b.want("busy", m.busy() || m.posted > 0, false)
 }
 

@@ -18,7 +18,7 @@ type marks struct {
 // mark records done URLs, here and at the other backups. It calls over with their states before.
 func (m *marks) mark(host string, done []Link, over func(before []State)) {
 	m.history.record(host, done, func(r Recorded, _ []Link) {
-		peers, _ := m.place.peers(host)
+		peers, _ := m.place.otherBackups(host)
 		for _, to := range peers {
 			if m.mayLearn(to) {
 				m.mail.post(to, item{kind: itemStore, host: host, links: done}, func(strategy.Node, *reply) {})
@@ -30,7 +30,7 @@ func (m *marks) mark(host string, done []Link, over func(before []State)) {
 
 // receive processes an itemMarks, of the target or an earlier one.
 func (m *marks) receive(from strategy.Node, it item, answer func(reply)) {
-	if _, is := m.place.peers(it.host); !is || len(it.links) == 0 {
+	if _, is := m.place.otherBackups(it.host); !is || len(it.links) == 0 {
 		answer(reply{code: replyNo})
 		return
 	}

@@ -48,9 +48,9 @@ func New(cfg Config) *Machine {
 	c := &core{self: cfg.Self, log: cfg.Log, last: splitmix.Next(cfg.Process) >> 24}
 	m := &Machine{core: c, place: newPlace(c, cfg.Overlay, cfg.Width, cfg.Backups), mail: newMail(c),
 		inbox: newInbox(c), history: newHistory(c)}
-	m.place.alone = solitude{core: c, wait: cfg.Alone, resume: m.resumeAlone}
-	m.lookups = newLookups(c, m.place, cfg.Finds)
-	m.absences = newAbsences(c, m.place, cfg.Absent, cfg.Earlier.Met)
+	m.place.alone = isolation{core: c, wait: cfg.AloneWait, resume: m.resumeAlone}
+	m.lookups = newLookups(c, m.place, cfg.MaxLookups)
+	m.absences = newAbsences(c, m.place, cfg.AbsentWait, cfg.Earlier.MetOthers)
 	m.connectBackup(&cfg)
 	m.connectTarget(&cfg)
 	m.connectStatus(&cfg)
@@ -68,7 +68,7 @@ func (m *Machine) connectBackup(cfg *Config) {
 	hosts := &openHosts{core: c, place: p, mail: m.mail, lookups: m.lookups, history: m.history, timings: newTimings(c),
 		byHost: map[string]*openHost{}}
 	hosts.died = func(n strategy.Node) bool { return m.absences.died.has(n, c.now) }
-	hosts.checks = &checks{core: c, mail: m.mail, every: cfg.Check, judge: hosts.judge,
+	hosts.checks = &checks{core: c, mail: m.mail, every: cfg.CheckEvery, replyHandler: hosts.checkHandler,
 		target: map[strategy.Node]*check{}}
 	hosts.agreements = &agreements{core: c, place: p, mail: m.mail, history: m.history, absences: m.absences,
 		hosts: hosts}
@@ -93,12 +93,12 @@ func (m *Machine) connectTarget(cfg *Config) {
 	handovers.place, handovers.mail, handovers.lookups, handovers.lent = p, m.mail, m.lookups, lent
 	handovers.absences, handovers.timings = m.absences, m.hosts.timings
 	m.holdings = &holdings{core: c, place: p, lookups: m.lookups, reports: reports, handovers: handovers,
-		timings: m.hosts.timings, lent: lent, mayLearn: m.disclosure.mayLearn, pending: cfg.Waits,
-		byHost: map[string]*holding{}, taking: map[uint64]func(Taken){}}
+		timings: m.hosts.timings, lent: lent, mayLearn: m.disclosure.mayLearn, pending: cfg.HasPending,
+		byHost: map[string]*holding{}, enqueuing: map[uint64]func(Enqueued){}}
 	handovers.hosts = m.holdings
-	m.routes = newRoutes(c, p, m.lookups, m.holdings.contact, cfg.Routes)
+	m.routes = newRoutes(c, p, m.lookups, m.holdings.contact, cfg.MaxRoutes)
 	m.balancer = &balancer{core: c, place: p, mail: m.mail, lookups: m.lookups, hosts: m.holdings, lent: lent,
-		pending: cfg.Waits, cfg: cfg.Balance, idle: map[string]int{}}
+		pending: cfg.HasPending, cfg: cfg.Balance, idle: map[string]int{}}
 	m.mail.handlers = map[byte]itemHandler{
 		itemStore: m.claims.store, itemMarks: m.hosts.marks.receive, itemDispatch: m.holdings.dispatched,
 		itemYield: handovers.yield, itemMoved: atOnce(m.hosts.moved), itemOpen: atOnce(m.reviews.count),
@@ -118,7 +118,7 @@ func (m *Machine) connectStatus(cfg *Config) {
 	m.reviews.engine = own.engine
 	m.gatherings = &gatherings{core: c, place: p, own: own.own, report: cfg.Status.Report,
 		all: map[gatherKey]*gathering{}}
-	m.gossip = &gossip{core: c, place: p, read: cfg.Chunk, record: cfg.Earlier.Record}
+	m.gossip = &gossip{core: c, place: p, read: cfg.ReadChunk, record: cfg.Earlier.Record}
 	m.gossip.died = func() []strategy.Node { return m.absences.died.list(c.now) }
 	for _, id := range cfg.Earlier.Chunks {
 		m.gossip.chunks.add(id)
@@ -166,11 +166,11 @@ func (m *Machine) handle(e Event) {
 	switch e := e.(type) {
 	case Message:
 		m.inbox.receive(e.From, e.Data)
-	case Neighbours:
+	case NeighborsChanged:
 		m.updateNeighbors()
 	case Fresh:
 		m.refresh(e.Until)
-	case Gone:
+	case NodeGone:
 		m.gone(e)
 	case Found:
 		m.lookups.found(e)
@@ -181,20 +181,20 @@ func (m *Machine) handle(e Event) {
 		call(m.history.recording, e.ID, e)
 	case Known:
 		call(m.history.reading, e.ID, e)
-	case Taken:
-		call(m.holdings.taking, e.ID, e)
+	case Enqueued:
+		call(m.holdings.enqueuing, e.ID, e)
 	case Swept:
 		m.copies.swept(e)
 	case Opened:
-		m.absences.opened()
+		m.absences.foundOpen()
 		m.hosts.opened(e.Host, e.Open, 0)
 	case Holding:
-		m.holdings.found(e.Host)
+		m.holdings.foundAtStart(e.Host)
 	case Finished:
 		m.holdings.finished(e)
 	case Released:
 		m.holdings.released(e)
-	case Wanted:
+	case Unrouted:
 		m.routes.lookUp(e.Hosts)
 	case Leave:
 		m.leave()
@@ -212,7 +212,7 @@ func (m *Machine) handle(e Event) {
 		m.locate(e)
 	case AtRisk:
 		m.risks.lists.grown(e)
-	case Placed:
+	case Uploaded:
 		m.risks.lists.uploaded(e.Names)
 	case RiskRead:
 		call(m.risks.lists.sender.reading, e.ID, e)
@@ -225,7 +225,7 @@ func (m *Machine) handle(e Event) {
 }
 
 // gone processes that a node does not answer any more. One that has left has passed its hosts on itself.
-func (m *Machine) gone(e Gone) {
+func (m *Machine) gone(e NodeGone) {
 	m.risks.wards.gone(e)
 	if m.place.alone.left = e.Left; e.Left {
 		m.absences.left.add(e.Node, m.core.now)
@@ -247,7 +247,7 @@ func (m *Machine) updateNeighbors() {
 	m.place.publish()
 	m.updateHosts()
 	m.counts.send()
-	m.termination.seek()
+	m.termination.schedule()
 }
 
 func (m *Machine) updateHosts() {
@@ -266,7 +266,7 @@ const replaced = time.Second
 // refresh processes until when the overlay's knowledge holds.
 func (m *Machine) refresh(until time.Time) {
 	stale := !m.place.isFresh()
-	if stale && m.core.now.Sub(m.place.fresh) > replaced {
+	if stale && m.core.now.Sub(m.place.freshUntil) > replaced {
 		m.holdings.releaseAll()
 		m.hosts.resignAll()
 	}
@@ -280,7 +280,7 @@ func (m *Machine) refresh(until time.Time) {
 	if m.place.extend(until); stale {
 		m.updateHosts()
 	}
-	m.termination.seek()
+	m.termination.schedule()
 }
 
 // resumeAlone continues as the only node: see solitude.
@@ -290,7 +290,7 @@ func (m *Machine) resumeAlone() {
 	}
 	m.core.log.Warn("none of the other nodes answers: this one goes on alone until one does")
 	m.updateNeighbors()
-	if m.place.alone.fresh.After(m.place.fresh) {
+	if m.place.alone.fresh.After(m.place.freshUntil) {
 		m.refresh(m.place.alone.fresh)
 	}
 }
@@ -335,34 +335,34 @@ func (m *Machine) Closest(id xor.ID) bool { return m.place.closest(id) }
 
 // Placed reports whether this node knows its place, as of the last Step. Before that, and while its knowledge is stale,
 // no host is its own.
-func (m *Machine) Placed() bool { return m.place.closest(m.place.id) }
+func (m *Machine) KnowsPlace() bool { return m.place.closest(m.place.id) }
 
-// FindsEnd reports whether it is this node that detects the crawl's end.
-func (m *Machine) FindsEnd() bool { return m.termination.isHere() }
+// DetectsEnd reports whether it is this node that detects the crawl's end.
+func (m *Machine) DetectsEnd() bool { return m.termination.isHere() }
 
-// First returns the node to which links to a host are offered, false if it is not known: Wanted has it looked up.
-func (m *Machine) First(host string) (strategy.Node, bool) { return m.routes.to(host) }
+// FirstBackup returns the node to which links to a host are offered, false if it is not known: Wanted has it looked up.
+func (m *Machine) FirstBackup(host string) (strategy.Node, bool) { return m.routes.nodeFor(host) }
 
 // Counts returns how many pages nodes have fetched, this one among them, as far as it is known here.
 func (m *Machine) Counts() map[strategy.Node]int64 { return m.counts.all() }
 
-// Awaited returns until when nodes that have died are waited for, as they may come back; a zero time if none has.
-func (m *Machine) Awaited() time.Time { return m.absences.own }
+// AwaitedUntil returns until when nodes that have died are waited for, as they may come back; a zero time if none has.
+func (m *Machine) AwaitedUntil() time.Time { return m.absences.untilSeen }
 
-// Lost returns since when this node has been alone, because all others have died; a zero time if it is not.
-func (m *Machine) Lost() time.Time { return m.place.alone.since }
+// AloneSince returns since when this node has been alone, because all others have died; a zero time if it is not.
+func (m *Machine) AloneSince() time.Time { return m.place.alone.since }
 
 // Idle reports whether this node has nothing to do for the crawl, and nothing on its way that could give another node
 // something to do. Messages about URLs that are done may be on their way.
-func (m *Machine) Idle() bool { return m.Unrest() == "" }
+func (m *Machine) Idle() bool { return m.BusyReason() == "" }
 
-// Unrest returns why the node is not idle; "" if it is.
-func (m *Machine) Unrest() string {
+// BusyReason returns why the node is not idle; "" if it is.
+func (m *Machine) BusyReason() string {
 	switch {
-	case m.history.entering > 0:
-		return fmt.Sprintf("URLs are being recorded for %d others", m.history.entering)
-	case len(m.holdings.taking) > 0:
-		return fmt.Sprintf("the engine is to take %d batches", len(m.holdings.taking))
+	case m.history.recordingOpen > 0:
+		return fmt.Sprintf("URLs are being recorded for %d others", m.history.recordingOpen)
+	case len(m.holdings.enqueuing) > 0:
+		return fmt.Sprintf("the engine is to take %d batches", len(m.holdings.enqueuing))
 	case m.mail.executing > 0:
 		return fmt.Sprintf("%d messages of others are being done", m.mail.executing)
 	case len(m.claims.offers) > 0:
@@ -370,7 +370,7 @@ func (m *Machine) Unrest() string {
 	case !m.place.leaving && !m.place.isFresh():
 		return "the node does not know its place"
 	case !m.place.leaving && len(m.hosts.byHost) > 0:
-		return m.hosts.unrest()
+		return m.hosts.describeFirst()
 	case m.mail.posted > 0:
 		return fmt.Sprintf("%d items are on their way to others", m.mail.posted)
 	case !m.place.leaving && m.risks.wards.missing() != "":

@@ -113,16 +113,16 @@ type messageHandler func(from strategy.Node, r *varint.Reader) error
 type inbox struct {
 	core       *core
 	handlers   map[byte]messageHandler
-	complaints *bounded.Seldom[strategy.Node]
+	complaints *bounded.Throttle[strategy.Node]
 }
 
 func newInbox(c *core) *inbox {
-	return &inbox{core: c, complaints: bounded.NewSeldom[strategy.Node](complainEvery, maxComplained)}
+	return &inbox{core: c, complaints: bounded.NewThrottle[strategy.Node](complainEvery, maxComplained)}
 }
 
 // receive handles a message, and logs if it cannot be read.
 func (b *inbox) receive(from strategy.Node, data []byte) {
-	if err := b.handle(from, data); err != nil && b.complaints.Due(from, b.core.now) {
+	if err := b.handle(from, data); err != nil && b.complaints.Allow(from, b.core.now) {
 		b.core.log.Warn("a message that cannot be read", "from", from, "err", err)
 	}
 }

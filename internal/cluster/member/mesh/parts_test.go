@@ -37,8 +37,8 @@ func newBench(t *testing.T, others ...strategy.Node) *bench {
 	b := &bench{t: t, core: &core{self: benchSelf, log: slog.New(slog.DiscardHandler), now: time.Unix(1e9, 0)},
 		history: map[Hash]Link{}}
 	b.place = newPlace(b.core, nil, xor.Bits, 3)
-	b.place.alone = solitude{core: b.core}
-	b.place.fresh = b.core.now.Add(1000 * time.Hour)
+	b.place.alone = isolation{core: b.core}
+	b.place.freshUntil = b.core.now.Add(1000 * time.Hour)
 	b.absent = newAbsences(b.core, b.place, time.Minute, false)
 	b.know(others...)
 	return b
@@ -75,7 +75,7 @@ func (b *bench) pass(d time.Duration) {
 	}
 }
 
-// out returns the actions since the last call that are of a type.
+// stopped returns the actions since the last call that are of a type.
 func out[A Action](b *bench) (some []A) {
 	for _, a := range b.core.out {
 		if a, is := a.(A); is {
@@ -90,7 +90,7 @@ func (b *bench) post(to strategy.Node, it item, done func(strategy.Node, *reply)
 	b.posts = append(b.posts, posted{to, it, done})
 }
 
-// answer answers the posted items of a kind, and returns to which nodes they went.
+// replyAll answers the posted items of a kind, and returns to which nodes they went.
 func (b *bench) answer(kind byte, r *reply) (to []strategy.Node) {
 	posts := b.posts
 	b.posts = nil
@@ -177,19 +177,19 @@ func TestCoreCallsTimersInOrder(t *testing.T) {
 func TestSolitudeWaitsAndResumes(t *testing.T) {
 	b := newBench(t)
 	resumed := 0
-	a := &solitude{core: b.core, wait: 15 * time.Second, resume: func() { resumed++ }}
+	a := &isolation{core: b.core, wait: 15 * time.Second, resume: func() { resumed++ }}
 	some, none := xor.ID{1}, xor.ID{}
-	b.want("with others", a.occupants(some, none, false), some)
-	b.want("all have died", a.occupants(none, some, false), some)
+	b.want("with others", a.occupiedBits(some, none, false), some)
+	b.want("all have died", a.occupiedBits(none, some, false), some)
 	b.want("waits", a.waits(), true)
 	b.pass(15 * time.Second)
 	b.want("resumed", resumed, 1)
-	b.want("after the wait", a.occupants(none, some, false), none)
+	b.want("after the wait", a.occupiedBits(none, some, false), none)
 	b.want("alone since", a.since, b.core.now.Add(-15*time.Second))
-	b.want("another node was met", a.occupants(some, none, false), some)
+	b.want("another node was met", a.occupiedBits(some, none, false), some)
 	b.want("alone since", a.since, time.Time{})
 	a.left = true
-	b.want("the last one has left", a.occupants(none, some, false), none)
+	b.want("the last one has left", a.occupiedBits(none, some, false), none)
 	b.want("waits for one that has left", a.waits(), false)
 }
 
@@ -198,7 +198,7 @@ func TestAbsencesWaitForMissingBackups(t *testing.T) {
 	host := "h.test"
 	b.want("none is missing", b.absent.complete(host, []strategy.Node{"a~1"}), true)
 	b.want("a backup lacks it", b.absent.complete(host, nil), false)
-	b.absent.hear(&reply{number: 5000})
+	b.absent.applyWait(&reply{number: 5000})
 	b.want("another backup waits for one", b.absent.complete(host, []strategy.Node{"a~1"}), false)
 	b.want("seen by this node", b.absent.partial(), false)
 	b.pass(5 * time.Second)
@@ -221,7 +221,7 @@ func TestLookupsRunOnceForAnID(t *testing.T) {
 	l.found(Found{ID: xor.ID{9}})
 	l.found(Found{ID: xor.ID{1}, Nodes: []strategy.Node{"a~1"}})
 	b.want("answered", found, 2)
-	b.want("the next look-up", out[Find](b), []Find{{ID: xor.ID{3}, Want: 3}})
+	b.want("the next look-up", out[Find](b), []Find{{ID: xor.ID{3}, Count: 3}})
 	l.lookUp(xor.ID{2}, true, func([]strategy.Node) { found++ })
 	l.found(Found{ID: xor.ID{2}})
 	b.want("answered", found, 4)
@@ -234,17 +234,17 @@ func TestRoutesComeFromContactsAndLookups(t *testing.T) {
 	host := b.host(func(h string) bool { return !b.place.isFirst(h) })
 	known := &contact{host: host, node: "x~1", heard: b.core.now}
 	r := newRoutes(b.core, b.place, b, func(string) *contact { return known }, 10)
-	to, ok := r.to(host)
+	to, ok := r.nodeFor(host)
 	b.want("by contact", fmt.Sprint(to, ok), "x~1true")
 	r.lookUp([]string{host}) // it has refused
 	first, _ := b.place.nearBackups(host)
-	to, ok = r.to(host)
+	to, ok = r.nodeFor(host)
 	b.want("looked up", fmt.Sprint(to, ok), fmt.Sprint(first[0], true))
 	b.want("routed", len(out[Routed](b)), 1)
 	r.lookUp([]string{host})
 	b.want("routed to the same node", len(out[Routed](b)), 0)
 	b.pass(routeFor)
-	_, ok = r.to(host)
+	_, ok = r.nodeFor(host)
 	b.want("expired", ok, false)
 }
 

@@ -14,16 +14,16 @@ import (
 //
 // While the overlay's knowledge is stale, or the node leaves, it is the closest to nothing.
 type place struct {
-	core     *core
-	overlay  Overlay
-	id       xor.ID
-	width    int       // bits of an id that count
-	backups  int       // of a host
-	fresh    time.Time // until when the overlay's knowledge holds
-	occupied xor.ID    // bits whose buckets contain a node
-	leaving  bool
-	alone    solitude
-	view     *View // published last
+	core       *core
+	overlay    Overlay
+	id         xor.ID
+	width      int       // bits of an id that count
+	backups    int       // of a host
+	freshUntil time.Time // until when the overlay's knowledge holds
+	occupied   xor.ID    // bits whose buckets contain a node
+	leaving    bool
+	alone      isolation
+	view       *View // published last
 }
 
 func newPlace(c *core, overlay Overlay, width, backups int) *place {
@@ -43,7 +43,7 @@ func (p *place) targetID(host string) xor.ID { return p.idOf("target", host) }
 func (p *place) backupID(host string) xor.ID { return p.idOf("backup", host) }
 
 // isFresh reports whether the overlay's knowledge holds.
-func (p *place) isFresh() bool { return p.core.now.Before(p.fresh) }
+func (p *place) isFresh() bool { return p.core.now.Before(p.freshUntil) }
 
 // closest reports whether no live node is closer to an id than this one.
 func (p *place) closest(id xor.ID) bool {
@@ -74,9 +74,9 @@ func (p *place) nearBackups(host string) (nodes []strategy.Node, exact bool) {
 	return p.near(p.backupID(host), p.backups)
 }
 
-// peers returns a host's backups without this node, the first one first, and whether this node is a backup. The result
+// otherBackups returns a host's backups without this node, the first one first, and whether this node is a backup. The result
 // is exact if this node is one: it knows all nodes around it.
-func (p *place) peers(host string) (others []strategy.Node, is bool) {
+func (p *place) otherBackups(host string) (others []strategy.Node, is bool) {
 	nodes, _ := p.nearBackups(host)
 	i := slices.Index(nodes, p.core.self)
 	if i < 0 {
@@ -111,8 +111,8 @@ func (p *place) closerThanSelf(n strategy.Node, id xor.ID) bool {
 // lowest returns the index of the last bit that counts.
 func (p *place) lowest() int { return len(p.id)*8 - p.width }
 
-// below calls f for each bucket that has nodes, of the n buckets from the lowest on, with its number from there.
-func (p *place) below(n int, f func(i int, nodes []strategy.Node)) {
+// eachLowBucket calls f for each bucket that has nodes, of the n buckets from the lowest on, with its number from there.
+func (p *place) eachLowBucket(n int, f func(i int, nodes []strategy.Node)) {
 	for i := range n {
 		if nodes := p.overlay.Bucket(p.lowest() + i); len(nodes) > 0 {
 			f(i, nodes)
@@ -122,47 +122,47 @@ func (p *place) below(n int, f func(i int, nodes []strategy.Node)) {
 
 // publish publishes a view of what the overlay knows now.
 func (p *place) publish() {
-	p.occupied = p.alone.occupants(p.overlay.Occupied(), p.occupied, p.leaving)
-	v := &View{until: p.fresh, id: p.id, width: p.width, others: p.occupied}
+	p.occupied = p.alone.occupiedBits(p.overlay.Occupied(), p.occupied, p.leaving)
+	v := &View{until: p.freshUntil, id: p.id, width: p.width, occupied: p.occupied}
 	if p.view != nil {
-		v.in, v.out = p.view.in, p.view.out
+		v.guests, v.stopped = p.view.guests, p.view.stopped
 	}
-	p.show(v)
+	p.setView(v)
 }
 
 // extend publishes that the view holds until another time.
 func (p *place) extend(until time.Time) {
-	p.fresh = until
+	p.freshUntil = until
 	v := *p.view
 	v.until = until
-	p.show(&v)
+	p.setView(&v)
 }
 
 // leave has the node count as the closest to nothing any more, and publishes that.
 func (p *place) leave() {
 	p.leaving = true
 	v := *p.view
-	v.until, v.in = time.Time{}, nil // the nodes that lent it hosts find that it no longer has them
-	p.show(&v)
+	v.until, v.guests = time.Time{}, nil // the nodes that lent it hosts find that it no longer has them
+	p.setView(&v)
 }
 
-func (p *place) show(v *View) {
+func (p *place) setView(v *View) {
 	p.view = v
 	p.core.do(Publish{View: v})
 }
 
 // setGuest publishes whether this node fetches a host for another node.
 func (p *place) setGuest(host string, is bool) {
-	p.change(func(v *View) *map[string]bool { return &v.in }, host, is)
+	p.updateSet(func(v *View) *map[string]bool { return &v.guests }, host, is)
 }
 
 // setStopped publishes whether this node has stopped fetching a host.
 func (p *place) setStopped(host string, is bool) {
-	p.change(func(v *View) *map[string]bool { return &v.out }, host, is)
+	p.updateSet(func(v *View) *map[string]bool { return &v.stopped }, host, is)
 }
 
-// change publishes a view with a host added to one of its sets, or removed.
-func (p *place) change(set func(v *View) *map[string]bool, host string, is bool) {
+// updateSet publishes a view with a host added to one of its sets, or removed.
+func (p *place) updateSet(set func(v *View) *map[string]bool, host string, is bool) {
 	v := *p.view
 	s := set(&v)
 	if (*s)[host] == is {
@@ -176,17 +176,17 @@ func (p *place) change(set func(v *View) *map[string]bool, host string, is bool)
 	} else {
 		delete(*s, host)
 	}
-	p.show(&v)
+	p.setView(&v)
 }
 
 // A View decides which hosts a node fetches, as of one moment. It is immutable, and safe for concurrent use.
 type View struct {
-	until  time.Time // the end of the view's validity
-	id     xor.ID
-	width  int
-	others xor.ID          // bits in which some live nodes differ first from this one
-	in     map[string]bool // hosts of other nodes that this node fetches for them
-	out    map[string]bool // hosts of this node's that it has stopped fetching, or is about to
+	until    time.Time // the end of the view's validity
+	id       xor.ID
+	width    int
+	occupied xor.ID          // bits in which some live nodes differ first from this one
+	guests   map[string]bool // hosts of other nodes that this node fetches for them
+	stopped  map[string]bool // hosts of this node's that it has stopped fetching, or is about to
 }
 
 // Until returns when the view expires. Then no host is this node's.
@@ -194,9 +194,9 @@ func (v *View) Until() time.Time { return v.until }
 
 // Ours reports whether this node is the one to fetch a host, as long as the view is valid.
 func (v *View) Ours(host string) bool {
-	if v.out[host] {
+	if v.stopped[host] {
 		return false
 	}
 	id := xor.Of("target", host).Truncate(v.width)
-	return v.id.Distance(id).And(v.others) == xor.ID{} || v.in[host]
+	return v.id.Distance(id).And(v.occupied) == xor.ID{} || v.guests[host]
 }

@@ -43,7 +43,7 @@ func (e everybody) Occupied() (bits xor.ID) {
 	return bits
 }
 
-func (e everybody) Neighbours() []strategy.Node {
+func (e everybody) Neighbors() []strategy.Node {
 	return slices.DeleteFunc(slices.Clone(e.nodes), func(n strategy.Node) bool { return n == e.self })
 }
 
@@ -60,8 +60,8 @@ func TestEachHostIsOneNodes(t *testing.T) {
 		}
 		machines := map[strategy.Node]*Machine{}
 		for _, n := range nodes {
-			m := New(Config{Self: n, Overlay: everybody{n, nodes}, Waits: func(string) bool { return false }})
-			m.Step(now, []Event{Neighbours{}, Fresh{now.Add(time.Second)}}, nil)
+			m := New(Config{Self: n, Overlay: everybody{n, nodes}, HasPending: func(string) bool { return false }})
+			m.Step(now, []Event{NeighborsChanged{}, Fresh{now.Add(time.Second)}}, nil)
 			machines[n] = m
 		}
 		for range 100 {

@@ -40,7 +40,7 @@ type reviewedHosts interface {
 const (
 	reviewEvery = 30 * time.Second
 	reviewQuiet = 10 * time.Second // while there is no other activity
-	reviewMost  = 256              // hosts
+	maxReviewed = 256              // hosts
 )
 
 // run reviews hosts now and then, and sooner while the engine is idle and there was no activity since the last call:
@@ -61,12 +61,12 @@ func (v *reviews) review() {
 	}
 	asked := 0
 	for _, host := range v.hosts.names() {
-		if !v.hosts.unchanged(host) || asked == reviewMost {
+		if !v.hosts.unchanged(host) || asked == maxReviewed {
 			continue
 		}
 		openURLs, first := v.hosts.review(host)
 		asked++
-		peers, _ := v.place.peers(host)
+		peers, _ := v.place.otherBackups(host)
 		for _, to := range peers {
 			v.mail.post(to, item{kind: itemOpen, host: host}, func(to strategy.Node, r *reply) {
 				if r != nil && r.code == replyYes && r.number != int64(openURLs()) {
@@ -81,7 +81,7 @@ func (v *reviews) review() {
 }
 
 func (v *reviews) count(_ strategy.Node, it item) reply {
-	if _, is := v.place.peers(it.host); !is {
+	if _, is := v.place.otherBackups(it.host); !is {
 		return reply{code: replyNo}
 	}
 	return reply{code: replyYes, number: int64(v.hosts.openURLs(it.host))}

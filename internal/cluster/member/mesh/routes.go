@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Routes know to which nodes links are offered: the first backups of their hosts.
+// MaxRoutes know to which nodes links are offered: the first backups of their hosts.
 //
 // A route is exact near this node. Elsewhere it comes from a look-up, and expires; or from the host's first backup
 // itself, if this node fetches the host.
@@ -38,7 +38,7 @@ func newRoutes(c *core, p *place, f finder, contact func(host string) *contact, 
 }
 
 // to returns the node to which links to a host are offered, false if it is not known: see lookUp.
-func (r *routes) to(host string) (strategy.Node, bool) {
+func (r *routes) nodeFor(host string) (strategy.Node, bool) {
 	id := r.place.backupID(host)
 	if r.place.closest(id) {
 		return r.core.self, true

@@ -46,7 +46,7 @@ func TestGatheringsCountSilentPartsAsMissing(t *testing.T) {
 	var sum *Tally
 	s.gather(false, func(t Tally) { sum = &t })
 	b.pass(gatherTries * gatherEvery)
-	b.want("doubts", out[Doubt](b), []Doubt{{Node: "a~1"}})
+	b.want("doubts", out[Suspect](b), []Suspect{{Node: "a~1"}})
 	b.pass(gatherFor)
 	b.want("missing", sum.Missing, 1)
 }
@@ -57,11 +57,11 @@ func TestTerminationNeedsTwoEqualTallies(t *testing.T) {
 		first, second Tally
 		ended         int
 	}{
-		{"all idle", Tally{Nodes: 2, Idle: 2, Print: 5}, Tally{Nodes: 2, Idle: 2, Print: 5}, 1},
+		{"all idle", Tally{Nodes: 2, Idle: 2, Fingerprint: 5}, Tally{Nodes: 2, Idle: 2, Fingerprint: 5}, 1},
 		{"one is not", Tally{Nodes: 2, Idle: 1}, Tally{Nodes: 2, Idle: 2}, 0},
-		{"one has received something", Tally{Nodes: 2, Idle: 2, Print: 5}, Tally{Nodes: 2, Idle: 2, Print: 6}, 0},
+		{"one has received something", Tally{Nodes: 2, Idle: 2, Fingerprint: 5}, Tally{Nodes: 2, Idle: 2, Fingerprint: 6}, 0},
 		{"one part is missing", Tally{Nodes: 2, Idle: 2, Missing: 1}, Tally{Nodes: 2, Idle: 2}, 0},
-		{"it waits for others", Tally{Nodes: 2, Idle: 2, Bereft: 1}, Tally{Nodes: 2, Idle: 2, Bereft: 1}, 0},
+		{"it waits for others", Tally{Nodes: 2, Idle: 2, AwaitingPeers: 1}, Tally{Nodes: 2, Idle: 2, AwaitingPeers: 1}, 0},
 	} {
 		b := newBench(t)
 		tallies := []Tally{c.first, c.second}
@@ -72,8 +72,8 @@ func TestTerminationNeedsTwoEqualTallies(t *testing.T) {
 				tallies = tallies[1:]
 				f(next)
 			}}
-		e.seek()
-		e.seek()
+		e.schedule()
+		e.schedule()
 		b.pass(endEvery)
 		b.want(c.what, len(out[Ended](b)), c.ended)
 	}
@@ -124,7 +124,7 @@ func TestCountsNeverFall(t *testing.T) {
 	if b.place.closest(b.place.nodeID("gone~1")) {
 		gone = 7
 	}
-	b.want("pages of nodes that have gone, and that this process has not fetched", sum.GonePages, 2+gone)
+	b.want("pages of nodes that have gone, and that this process has not fetched", sum.DepartedPages, 2+gone)
 }
 
 // newLists makes lists whose pieces are as long as asked for.
@@ -178,9 +178,9 @@ func TestWardsAreLostAfterAWhile(t *testing.T) {
 	r.watch()
 	b.pass(riskEvery)
 	b.want("missing at first", s.missing(), "")
-	s.gone(Gone{Node: "left~1", Left: true})
+	s.gone(NodeGone{Node: "left~1", Left: true})
 	b.want("dropped", out[DropRisk](b), []DropRisk{{Node: "left~1"}})
-	s.gone(Gone{Node: "gone~1"})
+	s.gone(NodeGone{Node: "gone~1"})
 	b.want("missing", s.missing(), "gone~1")
 	b.pass(50 * time.Second)
 	b.want("lost too soon", len(out[Lost](b)), 0)

@@ -15,7 +15,7 @@ const DefaultAlone = 15 * time.Second
 // ended the crawl. So for a while it takes nothing that was theirs, as if they still lived, and continues with its own
 // hosts. If what it knew has become stale, it does not even continue with these, since others may have fetched them
 // meanwhile. After that it continues as the only node.
-type solitude struct {
+type isolation struct {
 	core   *core
 	wait   time.Duration
 	resume func() // continues as the only node
@@ -26,10 +26,10 @@ type solitude struct {
 	left  bool      // the node that was gone last has said farewell
 }
 
-func (a *solitude) waits() bool { return a.core.now.Before(a.until) }
+func (a *isolation) waits() bool { return a.core.now.Before(a.until) }
 
-// occupants returns the bits whose buckets count as occupied. now are those that are; before is the last result.
-func (a *solitude) occupants(now, before xor.ID, leaving bool) xor.ID {
+// occupiedBits returns the bits whose buckets count as occupied. now are those that are; before is the last result.
+func (a *isolation) occupiedBits(now, before xor.ID, leaving bool) xor.ID {
 	switch {
 	case now != xor.ID{}:
 		a.since, a.until, a.fresh = time.Time{}, time.Time{}, time.Time{}

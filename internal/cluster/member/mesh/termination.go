@@ -17,7 +17,7 @@ type status struct {
 	addGone func(t *Tally) // adds the pages of nodes that have gone
 }
 
-// own returns this node's tally.
+// untilSeen returns this node's tally.
 func (s *status) own() Tally {
 	t := Tally{Nodes: 1}
 	if s.cfg.Figures != nil {
@@ -29,9 +29,9 @@ func (s *status) own() Tally {
 		t.Idle = 1
 	}
 	if s.partial() {
-		t.Bereft = 1
+		t.AwaitingPeers = 1
 	}
-	t.Print = splitmix.Next(s.process ^ splitmix.Next(activity))
+	t.Fingerprint = splitmix.Next(s.process ^ splitmix.Next(activity))
 	return t
 }
 
@@ -54,9 +54,9 @@ type termination struct {
 	own     func() Tally
 	version func() uint64 // of the crawl's record; 0: no crawl is known
 
-	id      xor.ID
-	seeking bool // a timer is set
-	running bool // gatherings are under way
+	id        xor.ID
+	scheduled bool // a timer is set
+	running   bool // gatherings are under way
 }
 
 // endEvery is how often the node looks for the end.
@@ -65,47 +65,47 @@ const endEvery = 2 * time.Second
 // isHere reports whether it is this node that detects the end.
 func (e *termination) isHere() bool { return e.place.closest(e.id) }
 
-// seek begins to look for the end if that is this node's task.
-func (e *termination) seek() {
-	if !e.seeking && e.isHere() {
-		e.seeking = true
-		e.core.after(endEvery, e.look)
+// schedule begins to look for the end if that is this node's task.
+func (e *termination) schedule() {
+	if !e.scheduled && e.isHere() {
+		e.scheduled = true
+		e.core.after(endEvery, e.gatherTwice)
 	}
 }
 
-// look begins the gatherings, as long as it is this node's task.
-func (e *termination) look() {
-	if e.seeking = e.isHere(); !e.seeking {
+// gatherTwice begins the gatherings, as long as it is this node's task.
+func (e *termination) gatherTwice() {
+	if e.scheduled = e.isHere(); !e.scheduled {
 		return // until the neighbors change, or the knowledge of them is fresh
 	}
-	e.core.after(endEvery, e.look)
+	e.core.after(endEvery, e.gatherTwice)
 	// if this node knows no crawl, others may know one
 	if e.running || e.place.alone.waits() || e.version() == 0 || e.own().Idle == 0 {
 		return
 	}
 	e.running = true
 	e.gather(false, func(first Tally) {
-		if !first.rests() {
+		if !first.allIdle() {
 			e.running = false
 			return
 		}
 		version := e.version()
 		e.gather(false, func(second Tally) {
 			e.running = false
-			same := second.Print == first.Print && second.Nodes == first.Nodes && version == e.version()
-			if second.rests() && same {
+			same := second.Fingerprint == first.Fingerprint && second.Nodes == first.Nodes && version == e.version()
+			if second.allIdle() && same {
 				e.core.do(Ended{Nodes: second.Nodes, Version: version})
 			}
 		})
 	})
 }
 
-// rests reports whether all nodes have answered, and are idle.
-func (t *Tally) rests() bool { return t.Missing == 0 && t.Idle == t.Nodes && !t.isPart() }
+// allIdle reports whether all nodes have answered, and are idle.
+func (t *Tally) allIdle() bool { return t.Missing == 0 && t.Idle == t.Nodes && !t.isPartial() }
 
-// isPart reports whether the nodes of a tally may be only a part of the network, because so many of them wait for
+// isPartial reports whether the nodes of a tally may be only a part of the network, because so many of them wait for
 // others that do not answer: newcomers that know only each other, or one side of a partition. Only nodes near a missing
 // one, or with it in their tables, know that it does not answer. Other nodes know what a single missing one has to do.
-func (t *Tally) isPart() bool { return partOf*t.Bereft > t.Nodes }
+func (t *Tally) isPartial() bool { return partOf*t.AwaitingPeers > t.Nodes }
 
 const partOf = 8

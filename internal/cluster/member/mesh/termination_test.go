@@ -56,7 +56,7 @@ func TestUpkeepIsNoWork(t *testing.T) {
 			t.Fatal("nothing is on its way to who is to have all")
 		}
 		if giver.m.Idle() != (state == Done) {
-			t.Errorf("state %d: who gives is idle: %v, %s", state, giver.m.Idle(), giver.m.Unrest())
+			t.Errorf("state %d: who gives is idle: %v, %s", state, giver.m.Idle(), giver.m.BusyReason())
 		}
 		w.cut = nil
 		w.pass(20 * time.Second)

@@ -9,7 +9,7 @@ import (
 // A Timing is a host's politeness state, whichever node fetches it: the delay that it asks for, and for how long no
 // request may be sent. It goes with a host from one target to the next, by way of the first backup, or directly to the
 // node that asks for the host. It is lost if a target dies, which is noticed only after some seconds.
-type Timing struct{ Asked, Wait time.Duration }
+type Timing struct{ Delay, Wait time.Duration }
 
 // timed is a Timing at a moment.
 type timed struct {
@@ -26,7 +26,7 @@ func (t timed) now(now time.Time) Timing {
 }
 
 // merge combines two nodes' views of a host, keeping the stricter.
-func (t Timing) merge(o Timing) Timing { return Timing{max(t.Asked, o.Asked), max(t.Wait, o.Wait)} }
+func (t Timing) merge(o Timing) Timing { return Timing{max(t.Delay, o.Delay), max(t.Wait, o.Wait)} }
 
 const timingBits = 31
 
@@ -35,7 +35,7 @@ func (t Timing) pack() int64 {
 	ms := func(d time.Duration) int64 {
 		return min(max(int64((d+time.Millisecond-1)/time.Millisecond), 0), 1<<timingBits-1)
 	}
-	return ms(t.Asked)<<timingBits | ms(t.Wait)
+	return ms(t.Delay)<<timingBits | ms(t.Wait)
 }
 
 func unpackTiming(n int64) Timing {
@@ -66,7 +66,7 @@ func (t *timings) get(host string) Timing {
 	got, _ := t.of.Get(host)
 	left := got.now(t.core.now)
 	if left.Wait == 0 && !got.at.IsZero() {
-		t.of.Drop(host)
+		t.of.Delete(host)
 	}
 	return left
 }

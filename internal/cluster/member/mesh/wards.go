@@ -168,7 +168,7 @@ func (s *wards) write(from, of strategy.Node, w *ward, msg risksMessage) {
 	s.core.do(WriteRisk{ID: id, Node: of, Name: name, At: w.sizes[name], Data: msg.data})
 }
 
-// answer acknowledges a message with the sizes of the copies. over: this node need not keep them for now, because their
+// replyAll acknowledges a message with the sizes of the copies. over: this node need not keep them for now, because their
 // pages were offered or are being offered, or their node sends them itself, or there is no room.
 func (s *wards) answer(to, of strategy.Node, msg risksMessage, w *ward, over bool) {
 	have := varint.Writer{messageHaveRisks}
@@ -206,7 +206,7 @@ func (s *wards) share(of strategy.Node, w *ward) {
 	for _, n := range s.sharers(of) {
 		k := w.others[n]
 		if k == nil {
-			k = &keeper{news: true}
+			k = &keeper{changed: true}
 			w.others[n] = k
 		}
 		s.sender.send(n, k, of, w.sizes, w.missed)
@@ -229,7 +229,7 @@ func (s *wards) areShared() bool {
 			continue
 		}
 		for _, n := range s.sharers(of) {
-			if k := w.others[n]; k == nil || !k.over && !k.hasAll(w.sizes) {
+			if k := w.others[n]; k == nil || !k.excused && !k.hasAll(w.sizes) {
 				return false
 			}
 		}
@@ -311,7 +311,7 @@ func (s *wards) missing() strategy.Node {
 }
 
 // gone notes that a node has died or left. One that leaves uploads its files itself.
-func (s *wards) gone(e Gone) {
+func (s *wards) gone(e NodeGone) {
 	w := s.byNode[e.Node]
 	switch {
 	case w == nil:

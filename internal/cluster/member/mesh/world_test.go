@@ -38,10 +38,10 @@ type worldNode struct {
 	knows   []strategy.Node
 	wake    time.Time
 	answers []Answer
-	takes   []Take // by its engine
-	fetched []Hash // and what that has fetched
-	gave    int    // how often that has given a host up
-	busy    bool   // that has something of the host under way: it says later that it has given it up
+	takes   []Enqueue // by its engine
+	fetched []Hash    // and what that has fetched
+	gave    int       // how often that has given a host up
+	busy    bool      // that has something of the host under way: it says later that it has given it up
 	routed  int
 	pages   int64
 	kept    map[strategy.Node]int64 // Counts of its last life
@@ -62,7 +62,7 @@ func (n *worldNode) Closest(id xor.ID, most int) ([]strategy.Node, bool) {
 }
 func (n *worldNode) Bucket(i int) []strategy.Node { return everybody{n.name, n.knows}.Bucket(i) }
 func (n *worldNode) Occupied() xor.ID             { return everybody{n.name, n.knows}.Occupied() }
-func (n *worldNode) Neighbours() []strategy.Node  { return everybody{n.name, n.knows}.Neighbours() }
+func (n *worldNode) Neighbors() []strategy.Node   { return everybody{n.name, n.knows}.Neighbors() }
 
 const (
 	worldHost  = "h.test"
@@ -93,9 +93,9 @@ func (w *world) start(name strategy.Node) {
 	n := w.nodes[name]
 	w.lives++
 	n.knows = slices.Clone(w.live)
-	n.m = New(Config{Absent: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, LostAfter: time.Minute,
-		Waits:   func(string) bool { return true },
-		Earlier: Earlier{Met: len(n.history) > 0, Counts: n.kept, Risks: n.risks},
+	n.m = New(Config{AbsentWait: 2 * time.Minute, Self: name, Overlay: n, Process: w.lives, LostAfter: time.Minute,
+		HasPending: func(string) bool { return true },
+		Earlier:    Earlier{MetOthers: len(n.history) > 0, Counts: n.kept, Risks: n.risks},
 		Status: StatusConfig{Pages: func() int64 { return n.pages },
 			Figures: func() ([]int64, []uint64) { return []int64{n.pages}, nil }}})
 	w.carry(n, n.m.Start(w.now, nil))
@@ -109,14 +109,14 @@ func (w *world) start(name strategy.Node) {
 		}
 		w.tell(n, Opened{Host: host, Open: open})
 	}
-	w.tell(n, Neighbours{}, Fresh{w.now.Add(1000 * time.Hour)})
+	w.tell(n, NeighborsChanged{}, Fresh{w.now.Add(1000 * time.Hour)})
 }
 
 // gone lets others know that a node is none any more.
 func (w *world) gone(name strategy.Node, left bool) {
 	w.nodes[name].m = nil
 	w.live = slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == name })
-	w.meet(Gone{Node: name, Left: left, Near: true})
+	w.meet(NodeGone{Node: name, Left: left, Near: true})
 }
 
 // come lets a node begin, and the others know.
@@ -134,7 +134,7 @@ func (w *world) meet(e ...Event) {
 	for _, name := range w.live {
 		n := w.nodes[name]
 		n.knows = slices.Clone(w.live)
-		w.tell(n, append(e, Neighbours{})...)
+		w.tell(n, append(e, NeighborsChanged{})...)
 	}
 }
 
@@ -177,7 +177,7 @@ func (w *world) carry(n *worldNode, actions []Action) {
 		case Wake:
 			n.wake = a.At
 		case Find:
-			nodes, _ := n.Closest(a.ID, a.Want)
+			nodes, _ := n.Closest(a.ID, a.Count)
 			w.tell(n, Found{ID: a.ID, Nodes: nodes})
 		case Record:
 			w.tell(n, n.record(a))
@@ -189,13 +189,13 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			w.tell(n, s)
 		case Drop:
 			delete(n.history, a.Host)
-		case Take:
+		case Enqueue:
 			n.takes = append(n.takes, a)
 			done := make([]bool, len(a.Links))
 			for i, k := range a.Links {
 				done[i] = slices.Contains(n.fetched, k.Hash)
 			}
-			w.tell(n, Taken{ID: a.ID, Done: done})
+			w.tell(n, Enqueued{ID: a.ID, Done: done})
 		case Release:
 			n.gave++
 			if !n.busy {
@@ -227,7 +227,7 @@ func (w *world) carry(n *worldNode, actions []Action) {
 			n.left = true
 		case Ended:
 			n.ended++
-		case Doubt:
+		case Suspect:
 			n.doubted = append(n.doubted, a.Node)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 
 // The first byte of a message says whose the rest is.
 const (
-	ofOverlay = 'o'
-	ofMesh    = 'm'
+	kindOverlay = 'o'
+	kindMesh    = 'm'
 )
 
 // maxKnown is how many nodes' addresses are kept that are not in the overlay's table.
@@ -73,23 +73,23 @@ type Peer struct {
 	finds   map[uint64]xor.ID
 	tag     uint64
 
-	near, last []overlay.Contact // neighbours when the machine was told of some, and scratch
-	occupied   xor.ID
-	timer      time.Time // the overlay's
-	wake       time.Time // the machine's
-	armed      time.Time
+	neighbors, scratch []overlay.Contact // neighbours when the machine was told of some, and scratch
+	occupied           xor.ID
+	timer              time.Time // the overlay's
+	wake               time.Time // the machine's
+	armed              time.Time
 
-	toOverlay []overlay.Event // scratch
-	did       []overlay.Action
-	toMesh    []mesh.Event
-	wants     []mesh.Action
+	toOverlay      []overlay.Event // scratch
+	overlayActions []overlay.Action
+	toMesh         []mesh.Event
+	meshActions    []mesh.Action
 }
 
 // New makes a peer that knows nobody yet.
 func New(cfg Config) *Peer {
 	p := &Peer{overlay: overlay.New(cfg.Overlay), finds: map[uint64]xor.ID{}, width: cfg.Overlay.Width,
 		known: bounded.NewRecent[strategy.Node, overlay.Contact](maxKnown)}
-	cfg.Mesh.Self, cfg.Mesh.Overlay, cfg.Mesh.Width = strategy.Node(cfg.Overlay.Self.Node), &around{Overlay: p.overlay},
+	cfg.Mesh.Self, cfg.Mesh.Overlay, cfg.Mesh.Width = strategy.Node(cfg.Overlay.Self.Node), &overlayView{Overlay: p.overlay},
 		p.width
 	p.machine = mesh.New(cfg.Mesh)
 	return p
@@ -103,7 +103,7 @@ func (p *Peer) Overlay() *overlay.Overlay { return p.overlay }
 
 // Start appends what is to be done first.
 func (p *Peer) Start(now time.Time, out []Action) []Action {
-	p.wants = p.machine.Start(now, p.wants[:0])
+	p.meshActions = p.machine.Start(now, p.meshActions[:0])
 	return p.run(now, out)
 }
 
@@ -140,9 +140,9 @@ func (p *Peer) message(e Message) {
 		return
 	}
 	switch data := e.Data[1:]; e.Data[0] {
-	case ofOverlay:
+	case kindOverlay:
 		p.toOverlay = append(p.toOverlay, overlay.Message{From: e.From, Data: data})
-	case ofMesh:
+	case kindMesh:
 		p.toMesh = append(p.toMesh, mesh.Message{From: strategy.Node(e.From.Node), Data: data})
 		if len(e.From.Addrs) > 0 {
 			p.known.Put(strategy.Node(e.From.Node), e.From)
@@ -152,15 +152,15 @@ func (p *Peer) message(e Message) {
 
 // run lets both go on until neither has anything to say to the other.
 func (p *Peer) run(now time.Time, out []Action) []Action {
-	for first := true; first || len(p.toOverlay)+len(p.toMesh)+len(p.wants) > 0; first = false {
+	for first := true; first || len(p.toOverlay)+len(p.toMesh)+len(p.meshActions) > 0; first = false {
 		if first || len(p.toOverlay) > 0 {
-			p.did = p.overlay.Step(now, p.toOverlay, p.did[:0])
+			p.overlayActions = p.overlay.Step(now, p.toOverlay, p.overlayActions[:0])
 			clear(p.toOverlay)
 			p.toOverlay = p.toOverlay[:0]
 			out = p.fromOverlay(out)
 		}
 		if len(p.toMesh) > 0 {
-			p.wants = p.machine.Step(now, p.toMesh, p.wants)
+			p.meshActions = p.machine.Step(now, p.toMesh, p.meshActions)
 			clear(p.toMesh)
 			p.toMesh = p.toMesh[:0]
 		}
@@ -179,10 +179,10 @@ func (p *Peer) run(now time.Time, out []Action) []Action {
 
 func (p *Peer) fromOverlay(out []Action) []Action {
 	changed := false
-	for _, a := range p.did {
+	for _, a := range p.overlayActions {
 		switch a := a.(type) {
 		case overlay.Send:
-			out = append(out, Send{a.To, frame(ofOverlay, a.Data)})
+			out = append(out, Send{a.To, frame(kindOverlay, a.Data)})
 		case overlay.Timer:
 			p.timer = a.At
 		case overlay.Found:
@@ -198,53 +198,53 @@ func (p *Peer) fromOverlay(out []Action) []Action {
 			p.toMesh = append(p.toMesh, mesh.Found{ID: id, Nodes: nodes})
 		case overlay.Joined:
 			changed = true
-		case overlay.Gone:
+		case overlay.Removed:
 			changed = true
 			if a.Dead {
-				p.toMesh = append(p.toMesh, mesh.Gone{Node: strategy.Node(a.Node), Left: a.Left, Near: a.Near})
+				p.toMesh = append(p.toMesh, mesh.NodeGone{Node: strategy.Node(a.Node), Left: a.Left, Near: a.Near})
 			}
 		case overlay.Fresh:
 			p.toMesh = append(p.toMesh, mesh.Fresh{Until: a.Until})
 		}
 	}
-	clear(p.did)
-	if changed && p.moved() {
-		p.toMesh = append(p.toMesh, mesh.Neighbours{})
+	clear(p.overlayActions)
+	if changed && p.neighborsChanged() {
+		p.toMesh = append(p.toMesh, mesh.NeighborsChanged{})
 	}
 	return out
 }
 
-// moved reports whether this node has other neighbours than it had, or others may be closer to what it was closest to.
-func (p *Peer) moved() bool {
-	p.last = p.overlay.Neighbours(p.last[:0])
+// neighborsChanged reports whether this node has other neighbours than it had, or others may be closer to what it was closest to.
+func (p *Peer) neighborsChanged() bool {
+	p.scratch = p.overlay.Neighbors(p.scratch[:0])
 	occupied := p.overlay.Occupied()
 	same := func(a, b overlay.Contact) bool { return a.ID == b.ID }
-	if occupied == p.occupied && slices.EqualFunc(p.last, p.near, same) {
+	if occupied == p.occupied && slices.EqualFunc(p.scratch, p.neighbors, same) {
 		return false
 	}
-	p.occupied, p.near, p.last = occupied, p.last, p.near
+	p.occupied, p.neighbors, p.scratch = occupied, p.scratch, p.neighbors
 	return true
 }
 
 func (p *Peer) fromMesh(out []Action) []Action {
-	for _, a := range p.wants {
+	for _, a := range p.meshActions {
 		switch a := a.(type) {
 		case mesh.Send:
-			out = append(out, Send{p.contact(a.To), frame(ofMesh, a.Data)})
+			out = append(out, Send{p.contact(a.To), frame(kindMesh, a.Data)})
 		case mesh.Find:
 			p.tag++
 			p.finds[p.tag] = a.ID
-			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Want, Told: true, Anew: a.Anew})
-		case mesh.Doubt:
-			p.toOverlay = append(p.toOverlay, overlay.Doubt{Node: string(a.Node)})
+			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Count, AcceptReported: true, SkipCache: a.Again})
+		case mesh.Suspect:
+			p.toOverlay = append(p.toOverlay, overlay.Suspect{Node: string(a.Node)})
 		case mesh.Wake:
 			p.wake = a.At
 		default:
 			out = append(out, a)
 		}
 	}
-	clear(p.wants)
-	p.wants = p.wants[:0]
+	clear(p.meshActions)
+	p.meshActions = p.meshActions[:0]
 	return out
 }
 
@@ -263,29 +263,29 @@ func frame(whose byte, data []byte) []byte {
 	return append(append(make([]byte, 0, 1+len(data)), whose), data...)
 }
 
-// around is the overlay as the machine asks it.
-type around struct {
+// overlayView is the overlay as the machine asks it.
+type overlayView struct {
 	*overlay.Overlay
 	contacts []overlay.Contact // scratch
 }
 
-func (a *around) Closest(id xor.ID, n int) ([]strategy.Node, bool) {
+func (a *overlayView) Closest(id xor.ID, n int) ([]strategy.Node, bool) {
 	var exact bool
 	a.contacts, exact = a.Overlay.Closest(id, n, a.contacts[:0])
 	return a.nodes(), exact
 }
 
-func (a *around) Bucket(index int) []strategy.Node {
+func (a *overlayView) Bucket(index int) []strategy.Node {
 	a.contacts = a.Overlay.Bucket(index, a.contacts[:0])
 	return a.nodes()
 }
 
-func (a *around) Neighbours() []strategy.Node {
-	a.contacts = a.Overlay.Neighbours(a.contacts[:0])
+func (a *overlayView) Neighbors() []strategy.Node {
+	a.contacts = a.Overlay.Neighbors(a.contacts[:0])
 	return a.nodes()
 }
 
-func (a *around) nodes() []strategy.Node {
+func (a *overlayView) nodes() []strategy.Node {
 	nodes := make([]strategy.Node, len(a.contacts))
 	for i, c := range a.contacts {
 		nodes[i] = strategy.Node(c.Node)

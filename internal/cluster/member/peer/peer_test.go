@@ -36,7 +36,7 @@ func TestTwoPeersMeet(t *testing.T) {
 	tell = func(name string, events ...Event) { carry(name, peers[name].Step(now, events, nil)) }
 	for _, name := range []string{"one", "two"} {
 		peers[name] = New(Config{Overlay: overlay.Config{Self: overlay.Contact{Node: name}},
-			Mesh: mesh.Config{Waits: func(string) bool { return false }}})
+			Mesh: mesh.Config{HasPending: func(string) bool { return false }}})
 		carry(name, peers[name].Start(now, nil))
 	}
 	tell("one", Join{})

@@ -18,12 +18,12 @@ const maxEarly = 16 << 20
 // journalled it. A transfer that ends incomplete is undone; no other from its sender begins before. A complete transfer
 // is remembered until its epoch is settled; each further chunk of it is answered as complete.
 type arrivals struct {
-	env     *env
-	process uint64      // in acknowledgements: greater with each process of this node
-	closed  func() bool // this node still has to forget hosts that these transfers may bring back
+	env            *env
+	process        uint64      // in acknowledgements: greater with each process of this node
+	forgetsPending func() bool // this node still has to forget hosts that these transfers may bring back
 
 	expected map[strategy.Node]bool     // nodes whose transfers under the epoch are not complete
-	coming   map[strategy.Node]*arrival // of the epoch
+	incoming map[strategy.Node]*arrival // of the epoch
 	early    int                        // bytes buffered, of all arrivals
 	undone   []*arrival                 // that are being undone, or may still become complete
 	received []member.Transfer          // complete, since the last settled epoch
@@ -31,13 +31,13 @@ type arrivals struct {
 
 // An arrival is an incomplete transfer to this node.
 type arrival struct {
-	t      member.Transfer
-	sender strategy.Node
-	issued uint64              // chunks passed to the holder
-	taken  uint64              // of these, journalled
-	ending bool                // the last chunk was passed to it
-	drops  bool                // the holder was told to undo it
-	early  map[uint64]chunkMsg // buffered, by number
+	t        member.Transfer
+	sender   strategy.Node
+	issued   uint64              // chunks passed to the holder
+	taken    uint64              // of these, journalled
+	ending   bool                // the last chunk was passed to it
+	dropping bool                // the holder was told to undo it
+	early    map[uint64]chunkMsg // buffered, by number
 }
 
 // start undoes transfers that an earlier process has received in part.
@@ -56,24 +56,24 @@ func (a *arrivals) chunk(from strategy.Node, c chunkMsg) {
 		return
 	}
 	if !a.expected[t.From] { // it is complete, perhaps for long: the epoch may be settled, and this chunk late
-		a.env.do(member.Send{To: from, Data: ackMsg{t: t, whole: true}.encode()})
+		a.env.do(member.Send{To: from, Data: ackMsg{t: t, complete: true}.encode()})
 		return
 	}
-	if a.closed() || slices.ContainsFunc(a.undone, func(u *arrival) bool { return u.t.From == t.From }) {
+	if a.forgetsPending() || slices.ContainsFunc(a.undone, func(u *arrival) bool { return u.t.From == t.From }) {
 		return
 	}
 	c.data = slices.Clone(c.data)
-	in := a.coming[t.From]
+	in := a.incoming[t.From]
 	if in == nil || in.t.Attempt < t.Attempt {
 		if in != nil {
 			if a.discard(in); in.issued > 0 {
 				a.retire(in)
-				delete(a.coming, t.From)
+				delete(a.incoming, t.From)
 				return // the new attempt begins when the old one is undone
 			}
 		}
 		in = &arrival{t: t}
-		a.coming[t.From] = in
+		a.incoming[t.From] = in
 	}
 	switch {
 	case in.t.Attempt != t.Attempt:
@@ -115,7 +115,7 @@ func (a *arrivals) discard(in *arrival) {
 func (a *arrivals) issue(in *arrival, c chunkMsg) {
 	in.issued++
 	in.ending = c.last
-	a.env.do(member.Take{Transfer: c.t, Seq: c.seq, Last: c.last, Data: c.data})
+	a.env.do(member.Import{Transfer: c.t, Seq: c.seq, Last: c.last, Data: c.data})
 }
 
 func (a *arrivals) ack(to strategy.Node, in *arrival) {
@@ -124,7 +124,7 @@ func (a *arrivals) ack(to strategy.Node, in *arrival) {
 
 // taken applies that the holder has journalled a chunk.
 func (a *arrivals) taken(t member.Transfer) {
-	in, i := a.coming[t.From], -1
+	in, i := a.incoming[t.From], -1
 	if in == nil || in.t != t {
 		if i = a.findUndone(t); i < 0 {
 			return
@@ -138,8 +138,8 @@ func (a *arrivals) taken(t member.Transfer) {
 		a.undone = slices.Delete(a.undone, i, i+1)
 	case whole:
 		a.finish(t)
-		delete(a.coming, t.From)
-		a.env.do(member.Send{To: in.sender, Data: ackMsg{t: t, whole: true}.encode()})
+		delete(a.incoming, t.From)
+		a.env.do(member.Send{To: in.sender, Data: ackMsg{t: t, complete: true}.encode()})
 	case i >= 0:
 		a.undo(in)
 	default:
@@ -173,13 +173,13 @@ func (a *arrivals) complete() bool { return len(a.expected) == 0 }
 
 // abort ends the transfers of earlier epochs: it undoes those that are incomplete.
 func (a *arrivals) abort() {
-	for _, n := range sortedNodes(a.coming) {
-		in := a.coming[n]
+	for _, n := range sortedNodes(a.incoming) {
+		in := a.incoming[n]
 		if a.discard(in); in.issued > 0 {
 			a.retire(in)
 		}
 	}
-	a.coming = map[strategy.Node]*arrival{}
+	a.incoming = map[strategy.Node]*arrival{}
 }
 
 // retire undoes a transfer as soon as the holder has journalled all chunks that were passed to it.
@@ -189,8 +189,8 @@ func (a *arrivals) retire(in *arrival) {
 }
 
 func (a *arrivals) undo(in *arrival) {
-	if in.taken == in.issued && !in.drops {
-		in.drops = true
+	if in.taken == in.issued && !in.dropping {
+		in.dropping = true
 		a.env.do(member.Drop{Transfer: in.t})
 	}
 }
@@ -214,6 +214,6 @@ func (a *arrivals) receivedFrom(from strategy.Node) (all []member.Transfer, know
 }
 
 // settled forgets the transfers of epochs that are settled.
-func (a *arrivals) settled() {
-	a.received = slices.DeleteFunc(a.received, func(t member.Transfer) bool { return t.Epoch <= a.env.table.Settled })
+func (a *arrivals) epochFinalized() {
+	a.received = slices.DeleteFunc(a.received, func(t member.Transfer) bool { return t.Epoch <= a.env.table.Finalized })
 }

@@ -10,9 +10,9 @@ import (
 
 // newReceiver returns the arrivals of b~1, which expects a transfer from a~1 under epoch 2.
 func newReceiver() (*env, *arrivals) {
-	env := &env{self: "b~1", timing: member.LAN(), table: &Table{Epoch: 2, Settled: 1,
+	env := &env{self: "b~1", timing: member.LAN(), table: &Table{Epoch: 2, Finalized: 1,
 		Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}}
-	a := &arrivals{env: env, closed: func() bool { return false }}
+	a := &arrivals{env: env, forgetsPending: func() bool { return false }}
 	a.abort()
 	a.expect(shiftsAny)
 	return env, a
@@ -37,7 +37,7 @@ func TestEarlyChunksAreBuffered(t *testing.T) {
 	var took []uint64
 	for _, seq := range []uint64{3, 1, 1, 0, 99, 2, 4} {
 		a.chunk("a~1", chunkMsg{t: tr, seq: seq, data: []byte{byte(seq)}})
-		for _, take := range actions[member.Take](env) {
+		for _, take := range actions[member.Import](env) {
 			took = append(took, take.Seq)
 			if len(take.Data) != 1 || uint64(take.Data[0]) != take.Seq {
 				t.Errorf("chunk %d has %v", take.Seq, take.Data)
@@ -50,7 +50,7 @@ func TestEarlyChunksAreBuffered(t *testing.T) {
 	for seq := range uint64(100) {
 		a.chunk("a~1", chunkMsg{t: tr, seq: 100 + seq, data: make([]byte, 1<<20)})
 	}
-	if in := a.coming["a~1"]; len(in.early) > member.LAN().Window || a.early > maxEarly {
+	if in := a.incoming["a~1"]; len(in.early) > member.LAN().Window || a.early > maxEarly {
 		t.Errorf("%d chunks are buffered, %d bytes", len(in.early), a.early)
 	}
 	if a.abort(); a.early != 0 {
@@ -66,7 +66,7 @@ func TestIncompleteTransfersAreUndone(t *testing.T) {
 		env, a := newReceiver()
 		a.chunk("a~1", chunkMsg{t: tr, last: last})
 		a.abort()
-		env.table = &Table{Epoch: 3, Settled: 1, Members: env.table.Members}
+		env.table = &Table{Epoch: 3, Finalized: 1, Members: env.table.Members}
 		a.expect(shiftsAny)
 		if _, known := a.receivedFrom("a~1"); known || !a.undoing() || len(actions[member.Drop](env)) > 0 {
 			t.Errorf("last %v: the transfer is undone while the holder journals a chunk", last)
@@ -83,7 +83,7 @@ func TestIncompleteTransfersAreUndone(t *testing.T) {
 		if all, known := a.receivedFrom("a~1"); !known || slices.Contains(all, tr) != last {
 			t.Errorf("last %v: complete are %v", last, all)
 		}
-		if a.chunk("a~1", next); len(actions[member.Take](env)) != 1 {
+		if a.chunk("a~1", next); len(actions[member.Import](env)) != 1 {
 			t.Errorf("last %v: the next transfer does not begin", last)
 		}
 	}

@@ -30,7 +30,7 @@ func TestManyMoveUnderOneEpoch(t *testing.T) {
 		return all
 	}
 	before := table()
-	if !before.settled() || len(before.Members) != nodes {
+	if !before.isFinalized() || len(before.Members) != nodes {
 		t.Fatalf("the cluster is not formed: %+v", before)
 	}
 	want := map[string]strategy.Node{}
@@ -53,8 +53,8 @@ func TestManyMoveUnderOneEpoch(t *testing.T) {
 			}
 		}
 	}
-	if after := table(); !after.settled() || after.Epoch > before.Epoch+2 {
-		t.Errorf("it has taken %d epochs, and all is settled: %v", after.Epoch-before.Epoch, after.settled())
+	if after := table(); !after.isFinalized() || after.Epoch > before.Epoch+2 {
+		t.Errorf("it has taken %d epochs, and all is settled: %v", after.Epoch-before.Epoch, after.isFinalized())
 	}
 	back := "h0-1.example" // comes back; then another node makes an epoch that moves nothing
 	delete(w.shared[node(1)], back)
@@ -78,7 +78,7 @@ func TestABatchOutlivesItsProcess(t *testing.T) {
 		now   func(w *world, table *Table, lease Lease) bool // it ends
 		again bool
 	}{
-		"named":                    {func(_ *world, t *Table, l Lease) bool { return l.waits() && t.settled() }, true},
+		"named":                    {func(_ *world, t *Table, l Lease) bool { return l.waits() && t.isFinalized() }, true},
 		"taken":                    {func(_ *world, t *Table, _ Lease) bool { return len(t.Moves) > 0 }, true},
 		"taken, and it stays away": {func(_ *world, t *Table, _ Lease) bool { return len(t.Moves) > 0 }, false},
 	} {
@@ -112,7 +112,7 @@ func TestABatchOutlivesItsProcess(t *testing.T) {
 			}
 			w.run(time.Minute)
 			table, err := ParseTable(w.keys[TableKey].Value)
-			if err != nil || !killed || !table.settled() {
+			if err != nil || !killed || !table.isFinalized() {
 				t.Fatalf("%s, seed %d: killed %v, %+v, %v", name, seed, killed, table, err)
 			}
 			if !w.shared[node(to)][first] || w.shared[node(from)][first] && c.again || c.again && !w.shared[node(to)]["second"] {

@@ -12,7 +12,7 @@ import (
 // TestAnEpochTakesTheOldestFirst has more batches than an epoch takes, one of a member that may not have finished the
 // epoch before, and one of a node that is no member.
 func TestAnEpochTakesTheOldestFirst(t *testing.T) {
-	env := &env{self: "a~1", timing: member.LAN(), table: &Table{Epoch: 7, Settled: 7}}
+	env := &env{self: "a~1", timing: member.LAN(), table: &Table{Epoch: 7, Finalized: 7}}
 	done := map[strategy.Node]uint64{}
 	b := batches{env: env, waiting: map[strategy.Node]Proposal{}, rank: func() time.Duration { return 0 },
 		done: func(n strategy.Node) uint64 { return done[n] }}

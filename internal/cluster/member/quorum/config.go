@@ -7,13 +7,13 @@ import (
 
 // Config configures a Member.
 type Config struct {
-	Self     strategy.Node
-	Instance uint64            // tells processes with the same identity apart; never 0
-	Joined   bool              // an earlier process of this identity was a member: Enter has recorded it
-	Arrived  []member.Transfer // complete transfers since the last settled epoch that the holder knows of
-	Forgot   []member.Transfer // Whole of all Forgets since then
-	Partial  []member.Transfer // incomplete transfers of which an earlier process has received chunks
-	Place    strategy.Placer   // nil: the strategy is no Placer, and Route reports the owners of hosts
+	Self      strategy.Node
+	Instance  uint64            // tells processes with the same identity apart; never 0
+	Joined    bool              // an earlier process of this identity was a member: Enter has recorded it
+	Received  []member.Transfer // complete transfers since the last settled epoch that the holder knows of
+	Forgotten []member.Transfer // Whole of all Forgets since then
+	Partial   []member.Transfer // incomplete transfers of which an earlier process has received chunks
+	Place     strategy.Placer   // nil: the strategy is no Placer, and Route reports the owners of hosts
 	// Slot returns a node's slot in the table of logical nodes; -1 if no slot is free. Nil: nodes have no slots.
 	Slot func(members []strategy.Member, node strategy.Node) int
 	// Layout describes in words what all nodes of a cluster must agree on: the strategy, its settings and the versions

@@ -35,7 +35,7 @@ type export struct {
 // exports guards the hosts that this node holds and others own, and those of dead nodes that it has taken over: it
 // transfers each host under one epoch at a time, and forgets it once its owner has it.
 //
-// Its messages are askMsg and answerMsg; a sender sends the chunks. Invariants: an export reads hosts only after their
+// Its messages are queryMsg and answerMsg; a sender sends the chunks. Invariants: an export reads hosts only after their
 // requests have ended and after it knows which transfers of earlier epochs are complete; so no host is sent to two
 // owners. The holder forgets a host only when a complete transfer contains it.
 type exports struct {
@@ -107,7 +107,7 @@ func (e *export) inherit(last *export) {
 	}
 	for _, n := range sortedNodes(last.flows) {
 		switch f := last.flows[n]; {
-		case f.whole:
+		case f.complete:
 			e.completed = append(e.completed, member.Transfer{From: e.from, To: n, Epoch: last.epoch})
 		case last.ended:
 			e.queries[n] = true // the last chunk was sent
@@ -129,14 +129,14 @@ func (x *exports) drive(e *export) {
 		e.completed = slices.DeleteFunc(e.completed, func(t member.Transfer) bool { return slices.Contains(done, t) })
 		if len(e.completed) > 0 {
 			e.stage = clearing
-			x.env.do(member.Forget{From: e.from, Epoch: e.epoch, Gone: x.movedBy(e.completed),
-				Whole: slices.Clone(e.completed)})
+			x.env.do(member.Forget{From: e.from, Epoch: e.epoch, Moved: x.movedBy(e.completed),
+				Completed: slices.Clone(e.completed)})
 		}
 	}
 	if e.stage == reading {
 		x.read(e)
 	}
-	if e.stage == reading && e.whole() {
+	if e.stage == reading && e.isComplete() {
 		e.stage = releasing
 		if len(e.flows) > 0 {
 			e.stage = forgetting
@@ -150,7 +150,7 @@ func (x *exports) drive(e *export) {
 
 // prepared reports whether the hosts to transfer are known and do not change any more.
 func (x *exports) prepared(e *export) bool {
-	if x.ask(e); len(e.queries) > 0 || !x.movesKnown(e.from) {
+	if x.sendQueries(e); len(e.queries) > 0 || !x.movesKnown(e.from) {
 		return false
 	}
 	if e.from != x.env.self {
@@ -160,13 +160,13 @@ func (x *exports) prepared(e *export) bool {
 }
 
 // ask queries, again and again, which earlier transfers are complete. The takeover node answers for a dead one.
-func (x *exports) ask(e *export) {
+func (x *exports) sendQueries(e *export) {
 	again := !e.queryAt.After(x.env.now)
 	if again {
 		e.queryAt = x.env.now.Add(x.env.timing.Retry)
 	}
 	for _, n := range sortedNodes(e.queries) {
-		q := askMsg{from: e.from, to: n, epoch: e.epoch}
+		q := queryMsg{from: e.from, to: n, epoch: e.epoch}
 		target := n
 		if !x.env.table.participates(n) {
 			target = x.env.table.takeoverNode(n)
@@ -176,14 +176,14 @@ func (x *exports) ask(e *export) {
 				x.env.do(member.Send{To: target, Data: q.encode()})
 			}
 		} else if epochs, known := x.completeUnder(q); known {
-			x.answer(answerMsg{q, epochs})
+			x.applyAnswer(answerMsg{q, epochs})
 		}
 	}
 }
 
 // completeUnder returns the epochs of complete transfers from one node to this one, or to one that it has taken over;
 // not known while that may change.
-func (x *exports) completeUnder(q askMsg) (epochs []uint64, known bool) {
+func (x *exports) completeUnder(q queryMsg) (epochs []uint64, known bool) {
 	var received []member.Transfer
 	if q.to == x.env.self {
 		received, known = x.arrivals.receivedFrom(q.from)
@@ -194,15 +194,15 @@ func (x *exports) completeUnder(q askMsg) (epochs []uint64, known bool) {
 		return nil, false
 	}
 	for _, t := range received {
-		if t.From == q.from && t.To == q.to && t.Epoch > x.env.table.Settled {
+		if t.From == q.from && t.To == q.to && t.Epoch > x.env.table.Finalized {
 			epochs = append(epochs, t.Epoch)
 		}
 	}
 	return epochs, true
 }
 
-// query answers another node's query, if the answer is final: this node has left the epochs before it behind.
-func (x *exports) query(from strategy.Node, q askMsg) {
+// answerQuery answers another node's query, if the answer is final: this node has left the epochs before it behind.
+func (x *exports) answerQuery(from strategy.Node, q queryMsg) {
 	if x.env.table.Epoch < q.epoch {
 		return
 	}
@@ -211,7 +211,7 @@ func (x *exports) query(from strategy.Node, q askMsg) {
 	}
 }
 
-func (x *exports) answer(a answerMsg) {
+func (x *exports) applyAnswer(a answerMsg) {
 	e := x.nodes[a.from]
 	if e == nil || e.epoch != a.epoch || !e.queries[a.to] {
 		return
@@ -254,7 +254,7 @@ func (x *exports) ack(from strategy.Node, a ackMsg) {
 }
 
 // movedBy returns a function that reports whether a host moved with one of the given transfers.
-func (x *exports) movedBy(completed []member.Transfer) member.Gone {
+func (x *exports) movedBy(completed []member.Transfer) member.Moved {
 	completed = slices.Clone(completed)
 	to := make([]destination, len(completed))
 	for i, t := range completed {
@@ -274,10 +274,10 @@ func (x *exports) movedBy(completed []member.Transfer) member.Gone {
 func (x *exports) forget(e *export) member.Forget {
 	f := member.Forget{From: e.from, Epoch: e.epoch}
 	for _, to := range sortedNodes(e.flows) {
-		f.Whole = append(f.Whole, member.Transfer{From: e.from, To: to, Epoch: e.epoch})
+		f.Completed = append(f.Completed, member.Transfer{From: e.from, To: to, Epoch: e.epoch})
 	}
 	if owner := x.destination(e); e.sent {
-		f.Gone = func(host string, came uint64) bool { return came < f.Epoch && owner(host) != "" }
+		f.Moved = func(host string, came uint64) bool { return came < f.Epoch && owner(host) != "" }
 	}
 	return f
 }
@@ -295,7 +295,7 @@ func (x *exports) forgot(f member.Forgotten) {
 		*done = append(*done, e.completed...)
 		e.completed, e.stage = nil, reading
 	case forgetting:
-		*done = append(*done, x.forget(e).Whole...)
+		*done = append(*done, x.forget(e).Completed...)
 		e.stage = releasing
 	}
 }
@@ -313,7 +313,7 @@ func (x *exports) release(e *export) {
 	switch {
 	case t != nil && !t.released:
 		e.stage = awaiting
-		x.env.do(member.Release{Node: e.from})
+		x.env.do(member.AdoptOutbox{Node: e.from})
 	case t == nil && x.env.table.leaves(e.from):
 		e.stage = awaiting
 		x.env.do(member.Flush{Epoch: e.epoch})
@@ -343,7 +343,7 @@ func (x *exports) drain() {
 	d := member.Drain{Epoch: x.env.table.Epoch}
 	if x.shift == shiftsNone && x.env.table.has(x.env.self) && x.movesKnown(x.env.self) {
 		to := x.placements.destination(d.Epoch, x.env.self)
-		d.Of = func(host string) bool { return to(host) != "" }
+		d.Hosts = func(host string) bool { return to(host) != "" }
 	}
 	x.env.do(d)
 }
@@ -353,10 +353,10 @@ func (x *exports) applyDrained(epoch uint64) {
 }
 
 // settled drops all exports: nobody queries transfers of settled epochs.
-func (x *exports) settled() {
+func (x *exports) epochFinalized() {
 	clear(x.nodes)
-	x.takeovers.settled()
-	x.forgotten = slices.DeleteFunc(x.forgotten, func(t member.Transfer) bool { return t.Epoch <= x.env.table.Settled })
+	x.takeovers.epochFinalized()
+	x.forgotten = slices.DeleteFunc(x.forgotten, func(t member.Transfer) bool { return t.Epoch <= x.env.table.Finalized })
 }
 
 // unfinished reports whether this node still holds hosts of others, or may.
@@ -365,9 +365,9 @@ func (x *exports) unfinished() bool {
 	return e != nil && e.stage != finished
 }
 
-// closed reports whether this node still has to forget hosts of transfers under earlier epochs: they may come back with
+// forgetsPending reports whether this node still has to forget hosts of transfers under earlier epochs: they may come back with
 // transfers under this one.
-func (x *exports) closed() bool {
+func (x *exports) forgetsPending() bool {
 	e := x.nodes[x.env.self]
 	return e != nil && e.stage < reading
 }

@@ -30,7 +30,7 @@ func (p movingPlaces) destination(epoch uint64, from strategy.Node) destination 
 // newTestExports returns the exports of b~1, of which a host moves to c~1 under epochs 3 to 5.
 func newTestExports() *exports {
 	goes := map[string]bool{"goes": true}
-	env := &env{self: "b~1", timing: member.LAN(), table: &Table{Epoch: 5, Settled: 2,
+	env := &env{self: "b~1", timing: member.LAN(), table: &Table{Epoch: 5, Finalized: 2,
 		Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}, {Node: "c~1"}},
 		Moves:   []Moves{{From: "b~1", Batch: 7, To: []strategy.Node{"c~1"}}}}}
 	return &exports{env: env, shift: shiftsNone, arrivals: noArrivals{},
@@ -48,9 +48,9 @@ func TestADrainIsOfMovingHosts(t *testing.T) {
 		x.drain()
 		d := actions[member.Drain](x.env)
 		switch {
-		case len(d) != 1 || d[0].Epoch != 5 || (d[0].Of != nil) != known:
+		case len(d) != 1 || d[0].Epoch != 5 || (d[0].Hosts != nil) != known:
 			t.Errorf("known %v: %+v", known, d)
-		case known && (!d[0].Of("goes") || d[0].Of("stays")):
+		case known && (!d[0].Hosts("goes") || d[0].Hosts("stays")):
 			t.Error("it does not wait for the hosts that move, or for others")
 		}
 	}
@@ -63,11 +63,11 @@ func TestAnExportEnds(t *testing.T) {
 	x.unsure = true
 	x.newEpoch(1 << 16)
 	x.advance()
-	if q := actions[member.Send](x.env); len(q) != 2 || !x.closed() {
+	if q := actions[member.Send](x.env); len(q) != 2 || !x.forgetsPending() {
 		t.Fatalf("%d queries are sent", len(q))
 	}
-	x.answer(answerMsg{askMsg{"b~1", "a~1", 5}, nil})
-	x.answer(answerMsg{askMsg{"b~1", "c~1", 5}, []uint64{3, 1}})
+	x.applyAnswer(answerMsg{queryMsg{"b~1", "a~1", 5}, nil})
+	x.applyAnswer(answerMsg{queryMsg{"b~1", "c~1", 5}, []uint64{3, 1}})
 	if x.advance(); len(x.env.actions) > 0 {
 		t.Fatalf("%+v before the requests have ended", x.env.actions)
 	}
@@ -75,7 +75,7 @@ func TestAnExportEnds(t *testing.T) {
 	x.advance()
 	old := member.Transfer{From: "b~1", To: "c~1", Epoch: 3}
 	forgets := actions[member.Forget](x.env)
-	if len(forgets) != 1 || len(forgets[0].Whole) != 1 || forgets[0].Whole[0] != old || !forgets[0].Gone("goes", 0) {
+	if len(forgets) != 1 || len(forgets[0].Completed) != 1 || forgets[0].Completed[0] != old || !forgets[0].Moved("goes", 0) {
 		t.Fatalf("%+v is forgotten of the transfer under epoch 3", forgets)
 	}
 	x.forgot(member.Forgotten{From: "b~1", Epoch: 5})
@@ -89,7 +89,7 @@ func TestAnExportEnds(t *testing.T) {
 	if sent := actions[member.Send](x.env); len(sent) != 2 || x.finished() {
 		t.Fatalf("%d chunks are sent", len(sent))
 	}
-	x.ack("c~1", ackMsg{t: member.Transfer{From: "b~1", To: "c~1", Epoch: 5, Attempt: 1 << 16}, whole: true})
+	x.ack("c~1", ackMsg{t: member.Transfer{From: "b~1", To: "c~1", Epoch: 5, Attempt: 1 << 16}, complete: true})
 	if x.advance(); len(actions[member.Forget](x.env)) != 1 || x.finished() {
 		t.Fatal("what was transferred is not forgotten")
 	}
@@ -104,7 +104,7 @@ func TestAnExportEnds(t *testing.T) {
 func TestForgetSparesHostsThatCameBack(t *testing.T) {
 	x := newTestExports()
 	e := &export{sender: &sender{from: "b~1", epoch: 5, sent: true,
-		flows: map[strategy.Node]*flow{"c~1": {whole: true}}}}
+		flows: map[strategy.Node]*flow{"c~1": {complete: true}}}}
 	of := func(epochs ...uint64) (all []member.Transfer) {
 		for _, e := range epochs {
 			all = append(all, member.Transfer{From: "b~1", To: "c~1", Epoch: e})
@@ -112,10 +112,10 @@ func TestForgetSparesHostsThatCameBack(t *testing.T) {
 		return all
 	}
 	for name, c := range map[string]struct {
-		gone  member.Gone
+		gone  member.Moved
 		under uint64 // the last epoch under which it moved
 	}{
-		"at the end":             {x.forget(e).Gone, 5},
+		"at the end":             {x.forget(e).Moved, 5},
 		"of an earlier one":      {x.movedBy(of(3)), 3},
 		"of two earlier ones":    {x.movedBy(of(4, 3)), 4},
 		"of one that is settled": {x.movedBy(of(2)), 0},

@@ -17,7 +17,7 @@ func TestManyJoinAtOnce(t *testing.T) {
 		took := time.Duration(0)
 		for ; took < time.Minute; took += 250 * time.Millisecond {
 			w.run(250 * time.Millisecond)
-			if table, err := ParseTable(w.keys[TableKey].Value); err == nil && len(table.Members) == nodes && table.settled() {
+			if table, err := ParseTable(w.keys[TableKey].Value); err == nil && len(table.Members) == nodes && table.isFinalized() {
 				break
 			}
 		}

@@ -15,12 +15,12 @@ import (
 type phase uint8
 
 const (
-	starting  phase = iota // the registry has not been read
-	acquiring              // the lease has been requested
-	entering               // the holder records durably that the node will be a member
-	joining                // the table is to contain the node
-	in
-	over
+	starting      phase = iota // the registry has not been read
+	acquiring                  // the lease has been requested
+	recordingJoin              // the holder records durably that the node will be a member
+	joining                    // the table is to contain the node
+	active
+	stopped
 )
 
 var _ member.Member = (*Member)(nil)
@@ -84,9 +84,9 @@ func New(cfg Config) *Member {
 	m.ownership = ownership{env: env, placer: cfg.Place, moves: m.records.under, places: map[uint64]placement{},
 		view: &View{self: cfg.Self}}
 	m.takeovers = takeovers{env: env, nodes: map[strategy.Node]*takeover{}}
-	m.arrivals = arrivals{env: env, received: slices.Clone(cfg.Arrived), closed: m.exports.closed}
+	m.arrivals = arrivals{env: env, received: slices.Clone(cfg.Received), forgetsPending: m.exports.forgetsPending}
 	m.exports = exports{env: env, shift: cfg.shift(), takeovers: &m.takeovers, movesKnown: m.records.known,
-		placements: &m.ownership, arrivals: &m.arrivals, forgotten: slices.Clone(cfg.Forgot)}
+		placements: &m.ownership, arrivals: &m.arrivals, forgotten: slices.Clone(cfg.Forgotten)}
 	return m
 }
 
@@ -104,13 +104,13 @@ func (m *Member) Members() strategy.Members {
 	if t == nil {
 		return strategy.Members{}
 	}
-	return strategy.Members{Epoch: t.Epoch, Settled: t.Settled, Members: t.Members}
+	return strategy.Members{Epoch: t.Epoch, Settled: t.Finalized, Members: t.Members}
 }
 
-// News returns the members and moves for a strategy that is no Placer; false if it has returned them before.
-func (m *Member) News() (strategy.Members, bool) {
+// NewMembers returns the members and moves for a strategy that is no Placer; false if it has returned them before.
+func (m *Member) NewMembers() (strategy.Members, bool) {
 	t, was := m.env.table, m.reported
-	if m.reported = t; t == nil || was != nil && t.Epoch == was.Epoch && t.Settled == was.Settled {
+	if m.reported = t; t == nil || was != nil && t.Epoch == was.Epoch && t.Finalized == was.Finalized {
 		return strategy.Members{}, false
 	}
 	e := m.Members()
@@ -124,19 +124,19 @@ func (m *Member) News() (strategy.Members, bool) {
 }
 
 // Exporting reports whether it is undecided what this node holds: it is about to transfer hosts, and to forget them.
-func (m *Member) Exporting() bool { return m.phase != in || m.exports.unfinished() }
+func (m *Member) Exporting() bool { return m.phase != active || m.exports.unfinished() }
 
 // Step applies the events since the last call, in order, and appends its actions, in order, to out. It keeps neither
 // slice.
 func (m *Member) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
 	m.env.now, m.env.actions = now, out
 	for _, e := range events {
-		if m.phase == over {
+		if m.phase == stopped {
 			break
 		}
 		m.apply(e)
 	}
-	if m.phase != over {
+	if m.phase != stopped {
 		m.advance()
 	}
 	out, m.env.actions = m.env.actions, nil
@@ -151,7 +151,7 @@ func (m *Member) apply(e member.Event) {
 		m.synced()
 	case member.Wrote:
 		m.wrote(e)
-	case member.Entered:
+	case member.JoinRecorded:
 		m.phase = joining
 		m.assignLeases()
 	case member.Message:
@@ -160,18 +160,18 @@ func (m *Member) apply(e member.Event) {
 		m.exports.applyDrained(e.Epoch)
 	case member.Chunk:
 		m.exports.chunk(e)
-	case member.Taken:
+	case member.Imported:
 		m.arrivals.taken(e.Transfer)
 		m.received()
 	case member.Dropped:
 		m.arrivals.dropped(e.Transfer)
 	case member.Forgotten:
 		m.exports.forgot(e)
-	case member.Folded:
-		m.takeovers.folded(e)
+	case member.Recovered:
+		m.takeovers.recovered(e)
 	case member.Flushed:
 		m.exports.flushed(e.Epoch)
-	case member.Released:
+	case member.OutboxAdopted:
 		m.takeovers.released(e.Node)
 		m.exports.released(e.Node)
 	case member.Leave:
@@ -217,7 +217,7 @@ func (m *Member) wrote(w member.Wrote) {
 }
 
 func (m *Member) message(e member.Message) {
-	if m.phase != in {
+	if m.phase != active {
 		return
 	}
 	msg, err := decode(e.Data)
@@ -229,10 +229,10 @@ func (m *Member) message(e member.Message) {
 		m.arrivals.chunk(e.From, msg)
 	case ackMsg:
 		m.exports.ack(e.From, msg)
-	case askMsg:
-		m.exports.query(e.From, msg)
+	case queryMsg:
+		m.exports.answerQuery(e.From, msg)
 	case answerMsg:
-		m.exports.answer(msg)
+		m.exports.applyAnswer(msg)
 	}
 }
 
@@ -241,7 +241,7 @@ func (m *Member) advance() {
 	if m.phase != starting {
 		m.lease.renew(m.moves.offer)
 	}
-	if m.phase == in || m.phase == joining {
+	if m.phase == active || m.phase == joining {
 		if m.lease.valid() { // a node whose own lease is over neither revokes leases nor changes the table
 			m.peers.revokeExpired()
 			if err := m.proposals.propose(m.phase); err != nil {
@@ -249,7 +249,7 @@ func (m *Member) advance() {
 			}
 		}
 	}
-	if m.phase == in {
+	if m.phase == active {
 		m.exports.advance()
 		m.complete()
 		if m.cfg.Place == nil && m.lease.valid() {
@@ -257,7 +257,7 @@ func (m *Member) advance() {
 		}
 		m.finish()
 	}
-	if m.phase != over {
+	if m.phase != stopped {
 		m.plan()
 	}
 }
@@ -265,7 +265,7 @@ func (m *Member) advance() {
 // plan requests a Tick for the time when the next action is due.
 func (m *Member) plan() {
 	at := m.lease.due()
-	if m.phase == in || m.phase == joining {
+	if m.phase == active || m.phase == joining {
 		if m.lease.valid() {
 			at = earlier(at, m.peers.scanAt)
 		}
@@ -285,7 +285,7 @@ func (m *Member) plan() {
 
 // end publishes a view without hosts, then appends the member's last action.
 func (m *Member) end(last member.Action) {
-	m.phase = over
+	m.phase = stopped
 	m.ownership.end()
 	m.env.do(last)
 }
@@ -311,7 +311,7 @@ func (m *Member) synced() {
 		return
 	}
 	m.phase = acquiring
-	m.peers.stable = m.env.now
+	m.peers.reachableSince = m.env.now
 	m.lease.next = m.env.now
 }
 
@@ -330,11 +330,11 @@ func (m *Member) wroteLease(w member.Wrote) {
 	switch {
 	case m.phase != acquiring:
 	case m.participates():
-		m.exports.unsure = !m.env.table.settled()
+		m.exports.unsure = !m.env.table.isFinalized()
 		m.enter()
 	default:
-		m.phase = entering
-		m.env.do(member.Enter{})
+		m.phase = recordingJoin
+		m.env.do(member.RecordJoin{})
 	}
 }
 
@@ -363,7 +363,7 @@ func (m *Member) peerEntry(n strategy.Node, e member.Entry) {
 		m.batches.offered(n, &p.lease.Proposal)
 	}
 	if t := m.env.table; p.lease.Revoked ||
-		t != nil && p.lease.Done >= t.Epoch && m.peers.noneBehind() && !t.settled() {
+		t != nil && p.lease.Done >= t.Epoch && m.peers.noneBehind() && !t.isFinalized() {
 		m.proposals.stagger(m.phase == joining)
 	}
 }
@@ -411,11 +411,11 @@ func (m *Member) setTable(t *Table) {
 	if m.phase == joining {
 		m.assignLeases()
 	}
-	if old == nil || m.phase != in {
+	if old == nil || m.phase != active {
 		return
 	}
 	switch was := old.participates(m.cfg.Self); {
-	case was && !m.participates() && old.leaves(m.cfg.Self) && !t.isEstate(m.cfg.Self):
+	case was && !m.participates() && old.leaves(m.cfg.Self) && !t.isFailed(m.cfg.Self):
 		m.lease.delete()
 		m.moves.delete()
 		m.end(member.Left{})
@@ -424,8 +424,8 @@ func (m *Member) setTable(t *Table) {
 		m.end(member.Lost{Why: "the others have given it up for dead"})
 		return
 	}
-	if t.Settled != old.Settled {
-		m.settled() // first: one read may bring the end of an epoch and the start of the next
+	if t.Finalized != old.Finalized {
+		m.epochFinalized() // first: one read may bring the end of an epoch and the start of the next
 	}
 	if t.Epoch != old.Epoch {
 		m.newEpoch()
@@ -435,7 +435,7 @@ func (m *Member) setTable(t *Table) {
 
 // enter starts a member's work: the node has joined, or a new process of the same identity continues.
 func (m *Member) enter() {
-	m.phase = in
+	m.phase = active
 	m.arrivals.start(m.lease.process, m.cfg.Partial)
 	m.cfg.Partial = nil
 	m.ownership.start()
@@ -444,13 +444,13 @@ func (m *Member) enter() {
 }
 
 // settled drops the state that the parts needed only until the end of the epoch.
-func (m *Member) settled() {
-	m.arrivals.settled()
-	m.exports.settled()
-	m.ownership.settled()
-	m.records.settled()
+func (m *Member) epochFinalized() {
+	m.arrivals.epochFinalized()
+	m.exports.epochFinalized()
+	m.ownership.epochFinalized()
+	m.records.epochFinalized()
 	m.batches.postpone()
-	m.env.do(member.Settled{Epoch: m.env.table.Settled})
+	m.env.do(member.Finalized{Epoch: m.env.table.Finalized})
 	m.peers.sweep()
 }
 
@@ -497,7 +497,7 @@ func (m *Member) complete() {
 	}
 	m.lease.done = t.Epoch
 	m.lease.renew(m.moves.offer)
-	if m.peers.noneBehind() && !t.settled() {
+	if m.peers.noneBehind() && !t.isFinalized() {
 		m.proposals.stagger(false)
 	}
 }
@@ -505,14 +505,14 @@ func (m *Member) complete() {
 // finish leaves a cluster without other members: the node stays in the table, and its state on its disk.
 func (m *Member) finish() {
 	t := m.env.table
-	if m.proposals.leaving && len(t.Members) == 1 && t.has(m.cfg.Self) && t.settled() && len(m.exports.nodes) == 0 {
+	if m.proposals.leaving && len(t.Members) == 1 && t.has(m.cfg.Self) && t.isFinalized() && len(m.exports.nodes) == 0 {
 		m.end(member.Left{})
 	}
 }
 
 // allDone reports whether all participants have finished the epoch, as far as a guard knows.
 func (m *Member) allDone() bool {
-	return m.phase == in && m.lease.done >= m.env.table.Epoch && m.peers.noneBehind()
+	return m.phase == active && m.lease.done >= m.env.table.Epoch && m.peers.noneBehind()
 }
 
 // doneBy returns the last epoch that a member has finished, as a guard knows.

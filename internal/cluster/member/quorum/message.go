@@ -13,7 +13,7 @@ import (
 const (
 	msgChunk  = 'c' // a chunk of a transfer
 	msgAck    = 'a' // chunks of it that are journalled
-	msgAsk    = 'q' // query of the complete transfers from a node
+	msgQuery  = 'q' // query of the complete transfers from a node
 	msgAnswer = 'r'
 )
 
@@ -28,21 +28,21 @@ type chunkMsg struct {
 
 // An ackMsg acknowledges the chunks before next; whole, all chunks of the transfer.
 type ackMsg struct {
-	t       member.Transfer
-	next    uint64
-	whole   bool
-	process uint64 // the receiver's, greater with each: a new one needs the first chunk again
+	t        member.Transfer
+	next     uint64
+	complete bool
+	process  uint64 // the receiver's, greater with each: a new one needs the first chunk again
 }
 
-// An askMsg queries, under an epoch, the complete transfers from a node to another since the last settled epoch. Its
+// An queryMsg queries, under an epoch, the complete transfers from a node to another since the last settled epoch. Its
 // receiver is the other node or its takeover node.
-type askMsg struct {
+type queryMsg struct {
 	from, to strategy.Node
 	epoch    uint64
 }
 
 type answerMsg struct {
-	askMsg
+	queryMsg
 	epochs []uint64 // of complete transfers
 }
 
@@ -81,18 +81,18 @@ func (m ackMsg) encode() []byte {
 	w := writer{varint.Writer{msgAck}}
 	w.transfer(m.t)
 	w.Uint(m.next)
-	w.Bool(m.whole)
+	w.Bool(m.complete)
 	w.Uint(m.process)
 	return w.Writer
 }
 
-func (m askMsg) encode() []byte {
-	w := writer{varint.Writer{msgAsk}}
+func (m queryMsg) encode() []byte {
+	w := writer{varint.Writer{msgQuery}}
 	m.fields(&w)
 	return w.Writer
 }
 
-func (m askMsg) fields(w *writer) {
+func (m queryMsg) fields(w *writer) {
 	w.node(m.from)
 	w.node(m.to)
 	w.Uint(m.epoch)
@@ -119,24 +119,24 @@ func decode(data []byte) (any, error) {
 	case msgChunk:
 		msg = chunkMsg{t: r.transfer(), seq: r.Uint(), last: r.Bool(), data: r.Bytes()}
 	case msgAck:
-		msg = ackMsg{t: r.transfer(), next: r.Uint(), whole: r.Bool(), process: r.Uint()}
-	case msgAsk:
-		msg = r.ask()
+		msg = ackMsg{t: r.transfer(), next: r.Uint(), complete: r.Bool(), process: r.Uint()}
+	case msgQuery:
+		msg = r.query()
 	case msgAnswer:
 		msg = r.answer()
 	default:
 		return nil, errMessage
 	}
-	if !r.Whole() {
+	if !r.Complete() {
 		return nil, errMessage
 	}
 	return msg, nil
 }
 
-func (r *reader) ask() askMsg { return askMsg{from: r.node(), to: r.node(), epoch: r.Uint()} }
+func (r *reader) query() queryMsg { return queryMsg{from: r.node(), to: r.node(), epoch: r.Uint()} }
 
 func (r *reader) answer() answerMsg {
-	m := answerMsg{askMsg: r.ask()}
+	m := answerMsg{queryMsg: r.query()}
 	for range r.Count() {
 		m.epochs = append(m.epochs, r.Uint())
 	}
@@ -185,7 +185,7 @@ func ParseLease(value []byte) (Lease, error) {
 		l.To = append(l.To, r.node())
 	}
 	l.Report = r.Bytes()
-	if !r.Whole() {
+	if !r.Complete() {
 		return Lease{}, errMessage
 	}
 	return l, nil

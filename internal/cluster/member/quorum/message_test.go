@@ -13,10 +13,10 @@ var messages = []interface{ encode() []byte }{
 	chunkMsg{t: member.Transfer{From: "a~1", To: "b~2", Epoch: 3, Attempt: 1 << 40}, seq: 7, last: true,
 		data: []byte("hosts")},
 	chunkMsg{data: []byte{}},
-	ackMsg{t: member.Transfer{From: "a~1", To: "b~2", Epoch: 3, Attempt: 4}, next: 5, whole: true, process: 6},
-	askMsg{from: "a~1", to: "b~2", epoch: 3},
-	answerMsg{askMsg{"a~1", "b~2", 3}, []uint64{1, 2}},
-	answerMsg{askMsg{"a~1", "b~2", 3}, nil},
+	ackMsg{t: member.Transfer{From: "a~1", To: "b~2", Epoch: 3, Attempt: 4}, next: 5, complete: true, process: 6},
+	queryMsg{from: "a~1", to: "b~2", epoch: 3},
+	answerMsg{queryMsg{"a~1", "b~2", 3}, []uint64{1, 2}},
+	answerMsg{queryMsg{"a~1", "b~2", 3}, nil},
 }
 
 func TestMessages(t *testing.T) {
@@ -71,7 +71,7 @@ func TestTableRemembersMembers(t *testing.T) {
 		}
 		return all
 	}
-	tab := &Table{Epoch: 1, Settled: 1, Members: members("a~1", "c~1")}
+	tab := &Table{Epoch: 1, Finalized: 1, Members: members("a~1", "c~1")}
 	tab = tab.with(members("b~1")[0])
 	tab.remove("a~1", "x~1")
 	tab = tab.with(members("a~1")[0])

@@ -46,7 +46,7 @@ func (r *moveRecords) own() map[string]strategy.Node { return r.read[r.env.self]
 func (r *moveRecords) under(epoch uint64, from strategy.Node) map[string]strategy.Node {
 	t := r.env.table
 	b, read := t.moves(from), r.read[from]
-	if b == nil || epoch <= t.Settled || b.Batch != read.revision {
+	if b == nil || epoch <= t.Finalized || b.Batch != read.revision {
 		return nil
 	}
 	return read.moves
@@ -59,7 +59,7 @@ func (r *moveRecords) known(from strategy.Node) bool {
 }
 
 // settled drops the records of other nodes.
-func (r *moveRecords) settled() {
+func (r *moveRecords) epochFinalized() {
 	maps.DeleteFunc(r.read, func(n strategy.Node, _ record) bool { return n != r.env.self })
 }
 

@@ -41,7 +41,7 @@ func FuzzMoves(f *testing.F) {
 
 // TestARecordCountsUnderItsEpoch reads a batch that the table names, then another revision.
 func TestARecordCountsUnderItsEpoch(t *testing.T) {
-	env := &env{self: "a~1", table: &Table{Epoch: 3, Settled: 2, Moves: []Moves{{From: "b~1", Batch: 7}}}}
+	env := &env{self: "a~1", table: &Table{Epoch: 3, Finalized: 2, Moves: []Moves{{From: "b~1", Batch: 7}}}}
 	r := moveRecords{env: env, read: map[strategy.Node]record{}}
 	moves := map[string]strategy.Node{"h": "c~1"}
 	if !r.known("c~1") || r.known("b~1") || r.under(3, "b~1") != nil {
@@ -57,7 +57,7 @@ func TestARecordCountsUnderItsEpoch(t *testing.T) {
 		r.read = map[strategy.Node]record{"a~1": {5, moves}}
 	}
 	r.read["b~1"] = record{7, moves}
-	if r.settled(); len(r.read) != 1 || r.own()["h"] != "c~1" {
+	if r.epochFinalized(); len(r.read) != 1 || r.own()["h"] != "c~1" {
 		t.Errorf("after the end of the epoch %v are retained", r.read)
 	}
 }

@@ -71,7 +71,7 @@ func (w *world) move(n *testNode, nodes int) {
 func (w *world) checkKept(hosts []string) error {
 	var all []error
 	table, err := ParseTable(w.keys[TableKey].Value)
-	if err != nil || !table.settled() {
+	if err != nil || !table.isFinalized() {
 		return fmt.Errorf("the table is %+v: %w", table, err)
 	}
 	for _, h := range hosts {
@@ -87,7 +87,7 @@ func (w *world) checkKept(hosts []string) error {
 	}
 	for _, id := range sortedNodes(w.nodes) {
 		if n := w.nodes[id]; !n.dead && !n.m.moves.idle() {
-			all = append(all, fmt.Errorf("%s has yet to hand over %v", id, n.m.moves.wants))
+			all = append(all, fmt.Errorf("%s has yet to hand over %v", id, n.m.moves.requested))
 		}
 	}
 	return errors.Join(all...)

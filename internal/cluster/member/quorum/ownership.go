@@ -31,21 +31,21 @@ type ownership struct {
 // start begins with the hosts of the last settled epoch.
 func (o *ownership) start() {
 	o.started = true
-	o.received, o.acknowledged = o.env.table.Settled, o.env.table.Settled
+	o.received, o.acknowledged = o.env.table.Finalized, o.env.table.Finalized
 }
 
 func (o *ownership) newEpoch() {
 	t := o.env.table
-	for e := t.Settled; e <= t.Epoch; e++ {
+	for e := t.Finalized; e <= t.Epoch; e++ {
 		if o.places[e] == nil {
 			o.places[e] = o.place(e)
 		}
 	}
-	o.received = max(o.received, t.Settled)
+	o.received = max(o.received, t.Finalized)
 }
 
-func (o *ownership) settled() {
-	s := o.env.table.Settled
+func (o *ownership) epochFinalized() {
+	s := o.env.table.Finalized
 	maps.DeleteFunc(o.places, func(e uint64, _ placement) bool { return e < s })
 	o.received, o.acknowledged = max(o.received, s), max(o.acknowledged, s)
 }
@@ -53,9 +53,9 @@ func (o *ownership) settled() {
 func (o *ownership) place(epoch uint64) placement {
 	members := o.env.table.membersAt(epoch)
 	if o.placer != nil {
-		return placed{o.placer.Place(members)}
+		return placerPlacement{o.placer.Place(members)}
 	}
-	return kept{members, func(from strategy.Node) map[string]strategy.Node { return o.moves(epoch, from) }}
+	return stickyPlacement{members, func(from strategy.Node) map[string]strategy.Node { return o.moves(epoch, from) }}
 }
 
 // destination returns where a node's hosts go under an epoch.
@@ -63,7 +63,7 @@ func (o *ownership) destination(epoch uint64, from strategy.Node) destination {
 	return o.places[epoch].of(from)
 }
 
-// placed reports whether an epoch's placement is still known: it is no earlier than the last settled epoch.
+// placerPlacement reports whether an epoch's placement is still known: it is no earlier than the last settled epoch.
 func (o *ownership) placed(epoch uint64) bool { return o.places[epoch] != nil }
 
 // complete applies that all expected transfers of the epoch are here.
@@ -72,7 +72,7 @@ func (o *ownership) complete() {
 		o.received = epoch
 		o.publish()
 		if o.placer == nil {
-			o.env.do(member.Whole{Epoch: epoch})
+			o.env.do(member.AllReceived{Epoch: epoch})
 		}
 	}
 }
@@ -104,9 +104,9 @@ func (o *ownership) publish() {
 	t := o.env.table
 	o.view = &View{self: o.env.self, epoch: t.Epoch, until: o.until, owner: o.route, in: t.has(o.env.self)}
 	if o.placer != nil {
-		o.view.owner = o.places[t.Epoch].(placed).view
+		o.view.owner = o.places[t.Epoch].(placerPlacement).view
 		for e := o.received; e < t.Epoch; e++ {
-			o.view.past = append(o.view.past, o.places[e].(placed).view)
+			o.view.past = append(o.view.past, o.places[e].(placerPlacement).view)
 		}
 	}
 	o.env.do(member.Publish{View: o.view})
@@ -126,10 +126,10 @@ type placement interface {
 // A destination returns the node to which one node transfers a host; "" if the host stays. Any goroutine may call it.
 type destination func(host string) strategy.Node
 
-// placed is the placement of a Placer: hosts go to their owners.
-type placed struct{ view strategy.View }
+// placerPlacement is the placement of a Placer: hosts go to their owners.
+type placerPlacement struct{ view strategy.View }
 
-func (p placed) of(from strategy.Node) destination {
+func (p placerPlacement) of(from strategy.Node) destination {
 	return func(host string) strategy.Node {
 		if owner, state := p.view.Owner(host); state == strategy.Owned && owner != from {
 			return owner
@@ -138,14 +138,14 @@ func (p placed) of(from strategy.Node) destination {
 	}
 }
 
-// kept is the placement under strategies that are no Placers: members keep their hosts, except single hosts that move
+// stickyPlacement is the placement under strategies that are no Placers: members keep their hosts, except single hosts that move
 // to other members. Hosts of departed nodes go to fallback owners, unless they were about to move.
-type kept struct {
+type stickyPlacement struct {
 	members []strategy.Member
 	moves   func(from strategy.Node) map[string]strategy.Node
 }
 
-func (k kept) of(from strategy.Node) destination {
+func (k stickyPlacement) of(from strategy.Node) destination {
 	_, stays := find(k.members, from)
 	moves := k.moves(from)
 	return func(host string) strategy.Node {

@@ -25,7 +25,7 @@ func (v lastMember) Owner(string) (strategy.Node, strategy.State) {
 // here, and only while its lease is valid.
 func TestANodeUsesHostsOnceItHasThem(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	env := &env{self: "b~1", now: now, table: (&Table{Epoch: 1, Settled: 1, Members: []strategy.Member{{Node: "a~1"}}}).
+	env := &env{self: "b~1", now: now, table: (&Table{Epoch: 1, Finalized: 1, Members: []strategy.Member{{Node: "a~1"}}}).
 		with(strategy.Member{Node: "b~1"})}
 	o := &ownership{env: env, placer: byCount{}, places: map[uint64]placement{}, view: &View{self: "b~1"}}
 	if o.extend(now.Add(time.Second)); len(env.actions) > 0 {
@@ -34,8 +34,8 @@ func TestANodeUsesHostsOnceItHasThem(t *testing.T) {
 	o.start()
 	o.newEpoch()
 	o.publish()
-	if owner, _ := o.view.Owner("h"); owner != "b~1" || o.view.May("h", now) || o.known() {
-		t.Errorf("%s owns the host; b~1 may use it before the transfers are here: %v", owner, o.view.May("h", now))
+	if owner, _ := o.view.Owner("h"); owner != "b~1" || o.view.MayFetch("h", now) || o.known() {
+		t.Errorf("%s owns the host; b~1 may use it before the transfers are here: %v", owner, o.view.MayFetch("h", now))
 	}
 	if to := o.destination(2, "a~1")("h"); to != "b~1" || o.destination(1, "a~1")("h") != "" {
 		t.Errorf("a~1 transfers the host to %q", to)
@@ -43,27 +43,27 @@ func TestANodeUsesHostsOnceItHasThem(t *testing.T) {
 	for range 2 {
 		o.complete()
 	}
-	if len(actions[member.Publish](env)) != 2 || !o.view.May("h", now) || o.view.May("h", now.Add(time.Second)) ||
+	if len(actions[member.Publish](env)) != 2 || !o.view.MayFetch("h", now) || o.view.MayFetch("h", now.Add(time.Second)) ||
 		!o.known() {
 		t.Error("it may not use the host, or may without a lease")
 	}
 	env.table = env.table.end()
-	if o.settled(); o.placed(1) || !o.placed(2) {
+	if o.epochFinalized(); o.placed(1) || !o.placed(2) {
 		t.Error("placements of earlier epochs are retained")
 	}
-	if o.end(); o.view.May("h", now) || o.view.Epoch() != 2 {
+	if o.end(); o.view.MayFetch("h", now) || o.view.Epoch() != 2 {
 		t.Error("it may use hosts after its end")
 	}
 }
 
 // TestAStrategyAcknowledgesTransfers: where the strategy is no Placer, the epoch is not finished before that.
 func TestAStrategyAcknowledgesTransfers(t *testing.T) {
-	env := &env{self: "a~1", table: &Table{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}}}}
+	env := &env{self: "a~1", table: &Table{Epoch: 2, Finalized: 1, Members: []strategy.Member{{Node: "a~1"}}}}
 	o := &ownership{env: env, places: map[uint64]placement{}, view: &View{}}
 	o.start()
 	o.newEpoch()
 	o.complete()
-	if whole := actions[member.Whole](env); len(whole) != 1 || o.known() {
+	if whole := actions[member.AllReceived](env); len(whole) != 1 || o.known() {
 		t.Errorf("%v is reported; known %v", whole, o.known())
 	}
 	if o.acknowledge(2); !o.known() {
@@ -73,21 +73,21 @@ func TestAStrategyAcknowledgesTransfers(t *testing.T) {
 
 // TestTakeoversFollowTheTable recovers a dead node, and abandons it when another node becomes its takeover node.
 func TestTakeoversFollowTheTable(t *testing.T) {
-	table := &Table{Epoch: 2, Settled: 1, Members: []strategy.Member{{Node: "a~1"}}, Estates: []strategy.Node{"dead~1"}}
+	table := &Table{Epoch: 2, Finalized: 1, Members: []strategy.Member{{Node: "a~1"}}, Failed: []strategy.Node{"dead~1"}}
 	env := &env{self: "a~1", table: table}
 	o := takeovers{env: env, nodes: map[strategy.Node]*takeover{}}
 	o.newEpoch()
-	o.folded(member.Folded{Node: "dead~1", Arrived: []member.Transfer{{Epoch: 1}}})
-	if folds := actions[member.Fold](env); len(folds) != 1 || !o.nodes["dead~1"].ready {
+	o.recovered(member.Recovered{Node: "dead~1", Received: []member.Transfer{{Epoch: 1}}})
+	if folds := actions[member.Recover](env); len(folds) != 1 || !o.nodes["dead~1"].ready {
 		t.Fatalf("%v are recovered", folds)
 	}
 	for i := 0; env.table.takeoverNode("dead~1") == "a~1"; i++ {
 		env.table = env.table.with(strategy.Member{Node: node(i)})
 	}
 	o.newEpoch()
-	if unfolds := actions[member.Unfold](env); len(unfolds) != 1 || len(o.nodes) > 0 {
+	if unfolds := actions[member.CancelRecovery](env); len(unfolds) != 1 || len(o.nodes) > 0 {
 		t.Errorf("%v are abandoned", unfolds)
 	}
-	o.folded(member.Folded{Node: "dead~1"})
+	o.recovered(member.Recovered{Node: "dead~1"})
 	o.released("dead~1")
 }

@@ -17,18 +17,18 @@ type ownLease struct {
 	instance uint64
 	joined   bool // Config.Joined
 
-	revision uint64
-	busy     bool      // a renewal is under way
-	asked    time.Time // when it was requested
-	until    time.Time // end of the lease
-	next     time.Time // time of the next renewal
-	beat     uint64
-	ours     bool   // this process has acquired the lease
-	process  uint64 // revision with which this process acquired it: each later process has a greater one
-	done     uint64 // last epoch that this node has finished
-	report   []byte
-	wanted   Lease // content of the last renewal that was requested
-	written  Lease // content of the last one that was acknowledged
+	revision    uint64
+	busy        bool      // a renewal is under way
+	requestedAt time.Time // when it was requested
+	until       time.Time // end of the lease
+	next        time.Time // time of the next renewal
+	beat        uint64
+	acquired    bool   // this process has acquired the lease
+	process     uint64 // revision with which this process acquired it: each later process has a greater one
+	done        uint64 // last epoch that this node has finished
+	report      []byte
+	requested   Lease // content of the last renewal that was requested
+	written     Lease // content of the last one that was acknowledged
 }
 
 // valid reports whether this node may act as a member now.
@@ -37,13 +37,13 @@ func (l *ownLease) valid() bool { return l.until.After(l.env.now) }
 // renew requests a renewal if it is time, or if other nodes wait for the news in it.
 func (l *ownLease) renew(offer Proposal) {
 	now := l.env.now
-	if l.busy || l.next.After(now) && l.wanted.Done >= l.done && l.wanted.Batch == offer.Batch {
+	if l.busy || l.next.After(now) && l.requested.Done >= l.done && l.requested.Batch == offer.Batch {
 		return
 	}
 	l.beat++
-	l.wanted = Lease{Instance: l.instance, Beat: l.beat, Done: l.done, Proposal: offer, Report: l.report}
-	l.busy, l.asked, l.next = true, now, now.Add(l.env.timing.Beat)
-	l.env.do(member.Write{Key: leaseKey(l.env.self), Value: l.wanted.Encode(), Revision: l.revision})
+	l.requested = Lease{Instance: l.instance, Beat: l.beat, Done: l.done, Proposal: offer, Report: l.report}
+	l.busy, l.requestedAt, l.next = true, now, now.Add(l.env.timing.Beat)
+	l.env.do(member.Write{Key: leaseKey(l.env.self), Value: l.requested.Encode(), Revision: l.revision})
 }
 
 // wrote applies the result of a renewal. A gap means that the registry was out of reach for some beats.
@@ -57,12 +57,12 @@ func (l *ownLease) wrote(w member.Wrote) (renewed, gap bool) {
 		}
 		return false, false
 	}
-	l.revision, l.written = max(l.revision, w.Revision), l.wanted
+	l.revision, l.written = max(l.revision, w.Revision), l.requested
 	gap = l.until.Before(now) || now.Sub(l.until.Add(-t.TTL)) > 3*t.Beat
-	if !l.ours {
+	if !l.acquired {
 		l.process = l.revision
 	}
-	l.ours, l.until = true, l.asked.Add(t.TTL)
+	l.acquired, l.until = true, l.requestedAt.Add(t.TTL)
 	return true, gap
 }
 
@@ -74,7 +74,7 @@ func (l *ownLease) entry(e member.Entry) (offer *Proposal, end member.Action) {
 	}
 	lease, err := ParseLease(e.Value)
 	switch {
-	case e.Value == nil && (l.ours || l.joined):
+	case e.Value == nil && (l.acquired || l.joined):
 		return nil, member.Lost{Why: "its lease is gone"}
 	case e.Value == nil:
 		l.revision = 0
@@ -83,14 +83,14 @@ func (l *ownLease) entry(e member.Entry) (offer *Proposal, end member.Action) {
 		return nil, failed("the lease of %s is not one that this version of kumo reads", l.env.self.Name())
 	case lease.Revoked:
 		return nil, member.Lost{Why: "its lease had ended, and others have taken over"}
-	case lease.Instance != l.instance && l.ours:
+	case lease.Instance != l.instance && l.acquired:
 		return nil, failed("another process runs as %s, with a copy of its folder", l.env.self.Name())
 	}
 	l.revision = e.Revision
 	if lease.Instance == l.instance && !l.busy && lease.Beat == l.beat {
 		l.next = l.env.now // the registry has stored an earlier try after all
 	}
-	if l.ours {
+	if l.acquired {
 		return nil, nil
 	}
 	earlier := lease.Proposal // not &lease.Proposal: that would allocate each lease

@@ -76,7 +76,7 @@ func TestEntriesThatEndAMember(t *testing.T) {
 		"this process's renewal": {lease: &Lease{Instance: 1, Proposal: Proposal{Batch: 9}}, ours: true},
 	} {
 		l := newOwnLease()
-		l.joined, l.ours = c.joined, c.ours
+		l.joined, l.acquired = c.joined, c.ours
 		e := member.Entry{Revision: 3}
 		if c.lease != nil {
 			e.Value = c.lease.Encode()

@@ -55,40 +55,40 @@ type ownMoves struct {
 		setOwn(record)
 	}
 
-	wants    map[string]strategy.Node // requested hosts that are in no batch yet
-	order    []string                 // the same in the order of the requests, and some that are not wanted any more
-	since    time.Time                // the oldest request since wants was empty
-	offer    Proposal                 // the batch of the record, as the lease names it
-	writes   map[string]strategy.Node // the batch that is being written; nil: none is
-	busy     bool                     // the record is being written or deleted
-	revision uint64                   // of the record; 0: there is none
-	seen     uint64                   // last revision of the record, or of its deletion, that was reported
-	tryAt    time.Time
+	requested        map[string]strategy.Node // requested hosts that are in no batch yet
+	order            []string                 // the same in the order of the requests, and some that are not wanted any more
+	since            time.Time                // the oldest request since wants was empty
+	offer            Proposal                 // the batch of the record, as the lease names it
+	writing          map[string]strategy.Node // the batch that is being written; nil: none is
+	busy             bool                     // the record is being written or deleted
+	revision         uint64                   // of the record; 0: there is none
+	reportedRevision uint64                   // last revision of the record, or of its deletion, that was reported
+	tryAt            time.Time
 }
 
 // request queues moves of hosts to another node. A host that already moves there may have come back since it was read:
 // it moves once more.
 func (o *ownMoves) request(hosts []string, to strategy.Node) {
-	if len(o.wants) == 0 {
-		o.wants, o.order, o.since = map[string]strategy.Node{}, nil, o.env.now
+	if len(o.requested) == 0 {
+		o.requested, o.order, o.since = map[string]strategy.Node{}, nil, o.env.now
 	}
 	for _, h := range hosts {
-		if o.writes[h] == to || o.offer.waits() && o.records.own()[h] == to {
+		if o.writing[h] == to || o.offer.waits() && o.records.own()[h] == to {
 			continue // a batch that is not taken yet contains this move
 		}
-		if _, wanted := o.wants[h]; !wanted {
+		if _, wanted := o.requested[h]; !wanted {
 			o.order = append(o.order, h)
 		}
-		o.wants[h] = to
+		o.requested[h] = to
 	}
 }
 
 // newEpoch drops moves to nodes that are no members any more, and applies that the epoch takes this node's batch.
 func (o *ownMoves) newEpoch() {
 	t := o.env.table
-	maps.DeleteFunc(o.wants, func(_ string, to strategy.Node) bool { return !t.has(to) })
+	maps.DeleteFunc(o.requested, func(_ string, to strategy.Node) bool { return !t.has(to) })
 	if b := t.moves(o.env.self); b != nil && b.Batch == o.offer.Batch {
-		o.offer.Taken, o.offer.To = t.Settled+1, nil
+		o.offer.Taken, o.offer.To = t.Finalized+1, nil
 	}
 }
 
@@ -101,10 +101,10 @@ func (o *ownMoves) write() {
 	}
 	var value []byte
 	switch {
-	case len(o.wants) > 0 && t.settled() && !o.writeAt().After(now):
-		o.writes = o.choose()
-		value = encodeMoves(o.writes)
-	case len(o.wants) == 0 && o.revision != 0 && now.Sub(o.since) > o.env.timing.TTL:
+	case len(o.requested) > 0 && t.isFinalized() && !o.writeAt().After(now):
+		o.writing = o.choose()
+		value = encodeMoves(o.writing)
+	case len(o.requested) == 0 && o.revision != 0 && now.Sub(o.since) > o.env.timing.TTL:
 	default:
 		return
 	}
@@ -116,13 +116,13 @@ func (o *ownMoves) write() {
 func (o *ownMoves) writeAt() time.Time { return o.since.Add(o.env.timing.Beat / 32) }
 
 // due returns when delayed requests may be written; zero if there are none.
-func (o *ownMoves) due() time.Time { return o.env.later(o.writeAt(), len(o.wants) > 0) }
+func (o *ownMoves) due() time.Time { return o.env.later(o.writeAt(), len(o.requested) > 0) }
 
 // choose takes the oldest requests for a batch.
 func (o *ownMoves) choose() map[string]strategy.Node {
 	batch, targets, size := map[string]strategy.Node{}, map[strategy.Node]bool{}, 0
 	o.order = slices.DeleteFunc(o.order, func(h string) bool {
-		to, wanted := o.wants[h]
+		to, wanted := o.requested[h]
 		if !wanted {
 			return true
 		}
@@ -131,7 +131,7 @@ func (o *ownMoves) choose() map[string]strategy.Node {
 		}
 		batch[h], targets[to] = to, true
 		size += len(h) + 2
-		delete(o.wants, h)
+		delete(o.requested, h)
 		return true
 	})
 	return batch
@@ -139,20 +139,20 @@ func (o *ownMoves) choose() map[string]strategy.Node {
 
 // wrote applies the result of a write: it offers a batch that is stored, and requests the moves of a failed one again.
 func (o *ownMoves) wrote(w member.Wrote) {
-	writes := o.writes
-	o.busy, o.writes = false, nil
+	writes := o.writing
+	o.busy, o.writing = false, nil
 	switch {
 	case w.Err != nil: // the watch reports the record that there is
 		o.tryAt = o.env.now.Add(o.env.timing.Beat / 4)
 		for h, to := range writes {
-			if _, wanted := o.wants[h]; !wanted {
+			if _, wanted := o.requested[h]; !wanted {
 				o.request([]string{h}, to)
 			}
 		}
 	case writes == nil:
-		o.seen, o.revision, o.offer = max(o.seen, o.revision), 0, Proposal{}
+		o.reportedRevision, o.revision, o.offer = max(o.reportedRevision, o.revision), 0, Proposal{}
 	default:
-		o.seen, o.revision = w.Revision, w.Revision
+		o.reportedRevision, o.revision = w.Revision, w.Revision
 		o.offer = Proposal{Batch: w.Revision, To: targets(writes)}
 		o.records.setOwn(record{w.Revision, writes})
 	}
@@ -164,10 +164,10 @@ func targets(moves map[string]strategy.Node) []strategy.Node {
 
 // entry applies the revision of this node's record, as the watch has read it.
 func (o *ownMoves) entry(e member.Entry) {
-	if e.Revision <= o.seen {
+	if e.Revision <= o.reportedRevision {
 		return
 	}
-	o.seen, o.revision = e.Revision, e.Revision
+	o.reportedRevision, o.revision = e.Revision, e.Revision
 	if e.Value == nil {
 		o.revision = 0
 	}
@@ -182,8 +182,8 @@ func (o *ownMoves) delete() {
 
 // changeable reports whether this node may change its record: the epoch that took the last batch has ended.
 func (o *ownMoves) changeable() bool {
-	return o.offer.Batch == 0 || o.offer.Taken != 0 && o.offer.Taken <= o.env.table.Settled
+	return o.offer.Batch == 0 || o.offer.Taken != 0 && o.offer.Taken <= o.env.table.Finalized
 }
 
 // idle reports whether no host of this node moves or is to move.
-func (o *ownMoves) idle() bool { return len(o.wants) == 0 && !o.busy && o.changeable() }
+func (o *ownMoves) idle() bool { return len(o.requested) == 0 && !o.busy && o.changeable() }

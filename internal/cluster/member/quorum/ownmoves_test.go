@@ -23,7 +23,7 @@ func TestABatchIsBounded(t *testing.T) {
 		all = append(all, fmt.Sprintf("h%d.example", (i*7919)%(1<<20)))
 	}
 	o.request(all, "b~1")
-	for len(o.wants) > 0 {
+	for len(o.requested) > 0 {
 		batch := o.choose()
 		for h := range batch {
 			if !slices.Contains(all[:len(batch)], h) {
@@ -38,26 +38,26 @@ func TestABatchIsBounded(t *testing.T) {
 	for i := range maxTargets + 1 {
 		o.request([]string{fmt.Sprintf("h%d.example", i)}, node(i))
 	}
-	if batch := o.choose(); len(batch) != maxTargets || len(o.wants) != 1 {
-		t.Errorf("a batch goes to %d nodes, and %d are left", len(batch), len(o.wants))
+	if batch := o.choose(); len(batch) != maxTargets || len(o.requested) != 1 {
+		t.Errorf("a batch goes to %d nodes, and %d are left", len(batch), len(o.requested))
 	}
 }
 
 // TestAHostMayMoveTwice requests a move again: while it waits in a batch, that adds nothing; once an epoch has taken
 // the batch, the host may have come back, so it moves once more.
 func TestAHostMayMoveTwice(t *testing.T) {
-	env := &env{self: "b~1", timing: member.LAN(), table: &Table{Epoch: 2, Settled: 2}}
+	env := &env{self: "b~1", timing: member.LAN(), table: &Table{Epoch: 2, Finalized: 2}}
 	o := newOwnMoves(env)
 	wants := func() bool {
 		o.request([]string{"h"}, "c~1")
-		return o.wants["h"] == "c~1"
+		return o.requested["h"] == "c~1"
 	}
 	o.records.setOwn(record{7, map[string]strategy.Node{"h": "c~1"}})
 	o.offer = Proposal{Batch: 7, To: []strategy.Node{"c~1"}}
 	if wants() {
 		t.Error("it is in two batches that wait")
 	}
-	env.table = &Table{Epoch: 3, Settled: 2, Moves: []Moves{{From: "b~1", Batch: 7, To: []strategy.Node{"c~1"}}}}
+	env.table = &Table{Epoch: 3, Finalized: 2, Moves: []Moves{{From: "b~1", Batch: 7, To: []strategy.Node{"c~1"}}}}
 	o.newEpoch()
 	if !wants() {
 		t.Error("it is not wanted again while it moves")
@@ -67,7 +67,7 @@ func TestAHostMayMoveTwice(t *testing.T) {
 // TestARecordIsNotChangedBeforeItsEpochEnds writes a batch, and another one only after the epoch that took the first.
 func TestARecordIsNotChangedBeforeItsEpochEnds(t *testing.T) {
 	members := []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}
-	env := &env{self: "a~1", timing: member.LAN(), table: &Table{Epoch: 2, Settled: 2, Members: members}}
+	env := &env{self: "a~1", timing: member.LAN(), table: &Table{Epoch: 2, Finalized: 2, Members: members}}
 	o := newOwnMoves(env)
 	writes := func() bool {
 		env.actions, env.now = nil, env.now.Add(env.timing.Beat)
@@ -86,12 +86,12 @@ func TestARecordIsNotChangedBeforeItsEpochEnds(t *testing.T) {
 	if writes() || !o.offer.waits() {
 		t.Error("the record changes while its batch waits")
 	}
-	env.table = &Table{Epoch: 3, Settled: 2, Members: members, Moves: []Moves{{From: "a~1", Batch: 7}}}
+	env.table = &Table{Epoch: 3, Finalized: 2, Members: members, Moves: []Moves{{From: "a~1", Batch: 7}}}
 	if o.newEpoch(); writes() || o.offer.waits() {
 		t.Error("the record changes under the epoch that takes its batch")
 	}
 	env.table = env.table.end()
-	if !writes() || len(o.writes) != 1 {
-		t.Errorf("after the epoch %v are written", o.writes)
+	if !writes() || len(o.writing) != 1 {
+		t.Errorf("after the epoch %v are written", o.writing)
 	}
 }

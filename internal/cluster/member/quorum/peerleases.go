@@ -17,14 +17,14 @@ import (
 // this node's clock. Time in which the registry may have been out of reach does not count. dead and behind name
 // participants of the current table only; behind is known to guards only.
 type peerLeases struct {
-	env    *env
-	jitter float64 // this node's share of delays that are spread by chance
-	leases map[strategy.Node]*peer
-	guard  bool                   // this node watches all leases
-	scanAt time.Time              // earliest time when a lease may have expired
-	stable time.Time              // since then, the registry has answered in time
-	dead   map[strategy.Node]bool // participants with revoked leases
-	behind map[strategy.Node]bool // participants that have not finished the epoch
+	env            *env
+	jitter         float64 // this node's share of delays that are spread by chance
+	leases         map[strategy.Node]*peer
+	guard          bool                   // this node watches all leases
+	scanAt         time.Time              // earliest time when a lease may have expired
+	reachableSince time.Time              // since then, the registry has answered in time
+	dead           map[strategy.Node]bool // participants with revoked leases
+	behind         map[strategy.Node]bool // participants that have not finished the epoch
 }
 
 // A peer is another node whose lease is watched.
@@ -74,7 +74,7 @@ func (l *peerLeases) assign(joining bool) (keys []string) {
 		return keys
 	}
 	t.each(func(n strategy.Node) {
-		if p := l.leases[n]; n != self && !t.isEstate(n) && (p == nil || p.lease.Done < t.Epoch) {
+		if p := l.leases[n]; n != self && !t.isFailed(n) && (p == nil || p.lease.Done < t.Epoch) {
 			l.behind[n] = true
 		}
 	})
@@ -145,13 +145,13 @@ func (l *peerLeases) revokeExpired() {
 }
 
 // restartTimeouts counts all leases anew: while the registry was out of reach, other nodes could not renew theirs.
-func (l *peerLeases) restartTimeouts() { l.stable, l.scanAt = l.env.now, time.Time{} }
+func (l *peerLeases) restartTimeouts() { l.reachableSince, l.scanAt = l.env.now, time.Time{} }
 
 // expiry returns when this node would revoke a lease.
 func (l *peerLeases) expiry(p *peer) time.Time {
 	t, since := l.env.timing, p.since
-	if l.stable.After(since) {
-		since = l.stable
+	if l.reachableSince.After(since) {
+		since = l.reachableSince
 	}
 	return since.Add(t.TTL + t.Margin + l.rank())
 }

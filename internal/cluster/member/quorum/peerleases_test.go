@@ -11,7 +11,7 @@ import (
 
 // newPeerLeases returns the leases that a node watches in a cluster of five.
 func newPeerLeases(self strategy.Node) *peerLeases {
-	env := &env{self: self, timing: member.LAN(), now: time.Unix(1e9, 0), table: &Table{Epoch: 2, Settled: 1}}
+	env := &env{self: self, timing: member.LAN(), now: time.Unix(1e9, 0), table: &Table{Epoch: 2, Finalized: 1}}
 	for i := range 5 {
 		env.table.Members = append(env.table.Members, strategy.Member{Node: node(i)})
 	}

@@ -76,12 +76,12 @@ func (p *proposals) due() time.Time { return p.env.later(p.notBefore, !p.busy) }
 func (p *proposals) next(ph phase) (*Table, error) {
 	t, self := p.env.table, p.env.self
 	if t == nil {
-		return &Table{Epoch: 1, Settled: 1, Layout: p.layout, Members: []strategy.Member{p.member(nil)}}, nil
+		return &Table{Epoch: 1, Finalized: 1, Layout: p.layout, Members: []strategy.Member{p.member(nil)}}, nil
 	}
 	switch dead := p.dead(); {
 	case len(dead) > 0:
-		return t.bury(dead), nil
-	case ph == joining && (t.settled() || len(t.Members) == 0):
+		return t.removeDead(dead), nil
+	case ph == joining && (t.isFinalized() || len(t.Members) == 0):
 		if t.namesake(self) != "" {
 			return nil, nil
 		}
@@ -90,15 +90,15 @@ func (p *proposals) next(ph phase) (*Table, error) {
 				len(t.Members))
 		}
 		return t.with(p.member(t.Members)), nil
-	case ph == in && len(t.Members) == 0: // all nodes that were to receive this node's hosts have died
+	case ph == active && len(t.Members) == 0: // all nodes that were to receive this node's hosts have died
 		return t.with(p.member(t.Members)), nil
-	case !t.settled():
+	case !t.isFinalized():
 		if p.allDone() {
 			return t.end(), nil
 		}
-	case ph == in && p.leaving && t.has(self) && len(t.Members) > 1 && p.movesIdle():
+	case ph == active && p.leaving && t.has(self) && len(t.Members) > 1 && p.movesIdle():
 		return t.without(self), nil
-	case ph == in:
+	case ph == active:
 		if batches := p.batches(); len(batches) > 0 {
 			return t.move(batches), nil
 		}

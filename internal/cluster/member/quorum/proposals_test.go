@@ -17,13 +17,13 @@ func TestTheNextTable(t *testing.T) {
 		return all
 	}
 	table := func(epoch, settled uint64, nodes ...strategy.Node) *Table {
-		return &Table{Epoch: epoch, Settled: settled, Members: members(nodes...)}
+		return &Table{Epoch: epoch, Finalized: settled, Members: members(nodes...)}
 	}
 	busy, settled := table(3, 2, "a~1", "b~1"), table(3, 3, "a~1", "b~1")
 	three := table(4, 3, "a~1", "b~1", "c~1")
 	leaver, dead, left, moved := table(4, 3), table(4, 2, "a~1"), table(4, 3, "b~1"), table(4, 3, "a~1", "b~1")
 	leaver.Leaving, left.Leaving = []strategy.Node{"a~1"}, []strategy.Node{"a~1"}
-	dead.Estates, moved.Moves = []strategy.Node{"b~1"}, []Moves{{From: "b~1", Batch: 7}}
+	dead.Failed, moved.Moves = []strategy.Node{"b~1"}, []Moves{{From: "b~1", Batch: 7}}
 	for name, c := range map[string]struct {
 		self                    strategy.Node
 		ph                      phase
@@ -38,13 +38,13 @@ func TestTheNextTable(t *testing.T) {
 		"it joins a full cluster":    {"d~1", joining, settled, nil, false, false, false, nil, true},
 		"its namesake is a member":   {"b~2", joining, settled, nil, false, false, false, nil, false},
 		"it joins in an epoch":       {"c~1", joining, busy, nil, false, false, false, nil, false},
-		"a node is dead":             {"a~1", in, busy, []strategy.Node{"b~1"}, true, true, true, dead, false},
-		"the epoch is complete":      {"a~1", in, busy, nil, true, true, true, table(3, 3, "a~1", "b~1"), false},
-		"the epoch is not complete":  {"a~1", in, busy, nil, false, true, true, nil, false},
-		"it leaves":                  {"a~1", in, settled, nil, true, true, false, left, false},
-		"hosts move before it does":  {"a~1", in, settled, nil, true, true, true, moved, false},
-		"all others died, it leaves": {"a~1", in, leaver, nil, false, true, false, table(5, 3, "a~1"), false},
-		"there is nothing to do":     {"a~1", in, settled, nil, true, false, false, nil, false},
+		"a node is dead":             {"a~1", active, busy, []strategy.Node{"b~1"}, true, true, true, dead, false},
+		"the epoch is complete":      {"a~1", active, busy, nil, true, true, true, table(3, 3, "a~1", "b~1"), false},
+		"the epoch is not complete":  {"a~1", active, busy, nil, false, true, true, nil, false},
+		"it leaves":                  {"a~1", active, settled, nil, true, true, false, left, false},
+		"hosts move before it does":  {"a~1", active, settled, nil, true, true, true, moved, false},
+		"all others died, it leaves": {"a~1", active, leaver, nil, false, true, false, table(5, 3, "a~1"), false},
+		"there is nothing to do":     {"a~1", active, settled, nil, true, false, false, nil, false},
 	} {
 		p := &proposals{env: &env{self: c.self, timing: member.LAN(), table: c.table}, leaving: c.leaving, revision: 9,
 			rank: func() time.Duration { return time.Second }, dead: func() []strategy.Node { return c.dead },

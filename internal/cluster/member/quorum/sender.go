@@ -26,13 +26,13 @@ type sender struct {
 
 // A flow is the chunks to one receiver.
 type flow struct {
-	queue   []chunkMsg // not acknowledged
-	next    uint64     // number of the next chunk
-	taken   uint64     // the receiver's process has journalled the chunks before this one
-	process uint64
-	whole   bool      // the receiver has acknowledged the last chunk
-	at      time.Time // when the queue is sent again
-	wait    time.Duration
+	queue    []chunkMsg // not acknowledged
+	next     uint64     // number of the next chunk
+	taken    uint64     // the receiver's process has journalled the chunks before this one
+	process  uint64
+	complete bool      // the receiver has acknowledged the last chunk
+	at       time.Time // when the queue is sent again
+	wait     time.Duration
 }
 
 // resend sends chunks again that were not acknowledged in time.
@@ -88,7 +88,7 @@ func (s *sender) end() {
 
 func (s *sender) post(to strategy.Node, data []byte, last bool) {
 	f := s.flows[to]
-	if f.whole {
+	if f.complete {
 		return // with an earlier attempt
 	}
 	c := chunkMsg{t: member.Transfer{From: s.from, To: to, Epoch: s.epoch, Attempt: s.attempt}, seq: f.next, last: last,
@@ -111,8 +111,8 @@ func (s *sender) ack(from strategy.Node, a ackMsg) {
 	f := s.flows[from]
 	switch {
 	case f == nil:
-	case a.whole: // perhaps of an earlier attempt: then the chunks of this one are duplicates
-		f.whole, f.queue = true, nil
+	case a.complete: // perhaps of an earlier attempt: then the chunks of this one are duplicates
+		f.complete, f.queue = true, nil
 	case a.t.Attempt != s.attempt || a.process < f.process:
 	case a.process > f.process && a.next < f.taken:
 		s.again()
@@ -130,14 +130,14 @@ func (s *sender) again() {
 	s.attempt++
 	s.reads, s.ended = 0, false
 	for n, f := range s.flows {
-		s.flows[n] = &flow{whole: f.whole}
+		s.flows[n] = &flow{complete: f.complete}
 	}
 }
 
 // whole reports whether all receivers have acknowledged their last chunks.
-func (s *sender) whole() bool {
+func (s *sender) isComplete() bool {
 	for _, f := range s.flows {
-		if !f.whole {
+		if !f.complete {
 			return false
 		}
 	}

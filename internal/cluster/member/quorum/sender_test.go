@@ -25,7 +25,7 @@ func TestChunksArriveOnceAndInOrder(t *testing.T) {
 		left, attempt := want, s.attempt
 		var net [][]byte
 		restart := 1 + rng.IntN(200)
-		for round := 0; !s.whole(); round++ {
+		for round := 0; !s.isComplete(); round++ {
 			if round > 10_000 {
 				t.Fatalf("seed %d: the transfer does not end", seed)
 			}
@@ -77,7 +77,7 @@ func TestChunksArriveOnceAndInOrder(t *testing.T) {
 				case member.Drop:
 					got = nil
 					to.dropped(a.Transfer)
-				case member.Take:
+				case member.Import:
 					if !a.Last {
 						got = append(got, string(a.Data))
 					}

@@ -21,14 +21,14 @@ func leaseKey(n strategy.Node) string { return LeasePrefix + string(n) }
 
 // A Table lists the nodes of a crawl. It is not changed once it has been read or written.
 type Table struct {
-	Epoch   uint64            `json:"epoch"`
-	Settled uint64            `json:"settled"` // last epoch that all nodes have finished
-	Layout  string            `json:"layout"`
-	Members []strategy.Member `json:"members"`           // sorted by node
-	Leaving []strategy.Node   `json:"leaving,omitempty"` // alive, and transferring all their hosts
-	Estates []strategy.Node   `json:"estates,omitempty"` // dead: takeover nodes transfer their hosts
-	Changes []Change          `json:"changes,omitempty"` // since Settled, in order
-	Moves   []Moves           `json:"moves,omitempty"`   // of single hosts, under the epoch after Settled
+	Epoch     uint64            `json:"epoch"`
+	Finalized uint64            `json:"settled"` // last epoch that all nodes have finished
+	Layout    string            `json:"layout"`
+	Members   []strategy.Member `json:"members"`           // sorted by node
+	Leaving   []strategy.Node   `json:"leaving,omitempty"` // alive, and transferring all their hosts
+	Failed    []strategy.Node   `json:"estates,omitempty"` // dead: takeover nodes transfer their hosts
+	Changes   []Change          `json:"changes,omitempty"` // since Settled, in order
+	Moves     []Moves           `json:"moves,omitempty"`   // of single hosts, under the epoch after Settled
 }
 
 // Moves are single hosts that move from one member to others. The table does not name the hosts: they are in a record
@@ -67,11 +67,11 @@ func (t *Table) Encode() []byte {
 func (t *Table) clone() *Table {
 	c := *t
 	c.Members, c.Leaving = slices.Clone(t.Members), slices.Clone(t.Leaving)
-	c.Estates, c.Changes, c.Moves = slices.Clone(t.Estates), slices.Clone(t.Changes), slices.Clone(t.Moves)
+	c.Failed, c.Changes, c.Moves = slices.Clone(t.Failed), slices.Clone(t.Changes), slices.Clone(t.Moves)
 	return &c
 }
 
-func (t *Table) settled() bool { return t.Settled == t.Epoch }
+func (t *Table) isFinalized() bool { return t.Finalized == t.Epoch }
 
 func find(members []strategy.Member, n strategy.Node) (int, bool) {
 	return slices.BinarySearchFunc(members, n, func(m strategy.Member, n strategy.Node) int {
@@ -114,12 +114,12 @@ func (t *Table) without(n strategy.Node) *Table {
 	return t
 }
 
-// bury returns the table without dead nodes, whose hosts takeover nodes transfer from now on.
-func (t *Table) bury(dead []strategy.Node) *Table {
+// removeDead returns the table without dead nodes, whose hosts takeover nodes transfer from now on.
+func (t *Table) removeDead(dead []strategy.Node) *Table {
 	t = t.clone()
 	t.remove(dead...)
 	t.Leaving = slices.DeleteFunc(t.Leaving, func(n strategy.Node) bool { return slices.Contains(dead, n) })
-	t.Estates = append(t.Estates, dead...)
+	t.Failed = append(t.Failed, dead...)
 	return t
 }
 
@@ -134,7 +134,7 @@ func (t *Table) move(batches []Moves) *Table {
 // end returns the table at the end of its epoch: without earlier epochs, and without nodes that have transferred all.
 func (t *Table) end() *Table {
 	c := *t
-	c.Settled, c.Leaving, c.Estates, c.Changes, c.Moves = t.Epoch, nil, nil, nil, nil
+	c.Finalized, c.Leaving, c.Failed, c.Changes, c.Moves = t.Epoch, nil, nil, nil, nil
 	return &c
 }
 
@@ -165,9 +165,9 @@ func (t *Table) isNew(n strategy.Node) bool {
 
 func (t *Table) leaves(n strategy.Node) bool { return slices.Contains(t.Leaving, n) }
 
-func (t *Table) isEstate(n strategy.Node) bool { return slices.Contains(t.Estates, n) }
+func (t *Table) isFailed(n strategy.Node) bool { return slices.Contains(t.Failed, n) }
 
-func (t *Table) departed(n strategy.Node) bool { return t.leaves(n) || t.isEstate(n) }
+func (t *Table) departed(n strategy.Node) bool { return t.leaves(n) || t.isFailed(n) }
 
 // participates reports whether a node is a member or a leaving one.
 func (t *Table) participates(n strategy.Node) bool { return t.has(n) || t.leaves(n) }
@@ -186,7 +186,7 @@ func (t *Table) namesake(self strategy.Node) strategy.Node {
 // expects reports whether from may hold hosts that to owns under the table's epoch. Where a change of members moves
 // their own hosts only, just the members that are new can lack hosts that another member holds.
 func (t *Table) expects(to, from strategy.Node, s shift) bool {
-	if to == from || t.settled() || !t.has(to) {
+	if to == from || t.isFinalized() || !t.has(to) {
 		return false
 	}
 	if t.departed(from) {
@@ -235,7 +235,7 @@ func (t *Table) senders(to strategy.Node, s shift) (from []strategy.Node) {
 		t.each(add)
 		return from
 	}
-	for _, n := range slices.Concat(t.Leaving, t.Estates) {
+	for _, n := range slices.Concat(t.Leaving, t.Failed) {
 		add(n)
 	}
 	if s != shiftsNone || !t.has(to) {
@@ -263,7 +263,7 @@ func (t *Table) each(f func(strategy.Node)) {
 	for _, m := range t.Members {
 		f(m.Node)
 	}
-	for _, n := range slices.Concat(t.Leaving, t.Estates) {
+	for _, n := range slices.Concat(t.Leaving, t.Failed) {
 		f(n)
 	}
 }

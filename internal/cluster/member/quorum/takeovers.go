@@ -25,29 +25,29 @@ type takeover struct {
 // newEpoch recovers the dead nodes whose takeover node this one becomes, and abandons the others.
 func (t *takeovers) newEpoch() {
 	mine := map[strategy.Node]bool{}
-	for _, dead := range t.env.table.Estates {
+	for _, dead := range t.env.table.Failed {
 		if t.env.table.takeoverNode(dead) != t.env.self {
 			continue
 		}
 		mine[dead] = true
 		if t.nodes[dead] == nil {
 			t.nodes[dead] = &takeover{}
-			t.env.do(member.Fold{Node: dead})
+			t.env.do(member.Recover{Node: dead})
 		}
 	}
 	for _, dead := range sortedNodes(t.nodes) {
 		if !mine[dead] {
-			t.env.do(member.Unfold{Node: dead})
+			t.env.do(member.CancelRecovery{Node: dead})
 			delete(t.nodes, dead)
 		}
 	}
 }
 
-func (t *takeovers) settled() { clear(t.nodes) }
+func (t *takeovers) epochFinalized() { clear(t.nodes) }
 
-func (t *takeovers) folded(f member.Folded) {
+func (t *takeovers) recovered(f member.Recovered) {
 	if o := t.nodes[f.Node]; o != nil {
-		o.ready, o.received, o.forgotten = true, f.Arrived, f.Forgot
+		o.ready, o.received, o.forgotten = true, f.Received, f.Forgotten
 	}
 }
 

@@ -23,8 +23,8 @@ type View struct {
 // Epoch returns the last epoch that the node knows of; 0 before it knows one.
 func (v *View) Epoch() uint64 { return v.epoch }
 
-// Member reports whether the node is a member, as far as it knows.
-func (v *View) Member() bool { return v.in }
+// IsMember reports whether the node is a member, as far as it knows.
+func (v *View) IsMember() bool { return v.in }
 
 // Until returns the end of the node's lease, unless it is renewed.
 func (v *View) Until() time.Time { return v.until }
@@ -48,8 +48,8 @@ func (v *View) owns(view strategy.View, host string) bool {
 	return state != strategy.Unknown && owner == v.self
 }
 
-// May reports whether this node may send a request to a host now.
-func (v *View) May(host string, now time.Time) bool {
+// MayFetch reports whether this node may send a request to a host now.
+func (v *View) MayFetch(host string, now time.Time) bool {
 	if !now.Before(v.until) || !v.Ours(host) {
 		return false
 	}

@@ -95,7 +95,7 @@ func (w *world) add(id strategy.Node, joined bool) *testNode {
 	if w.keeps {
 		place = nil
 	}
-	n.m = New(Config{Self: id, Instance: w.rng.Uint64() | 1, Joined: joined, Arrived: w.came[id], Forgot: w.forgot[id],
+	n.m = New(Config{Self: id, Instance: w.rng.Uint64() | 1, Joined: joined, Received: w.came[id], Forgotten: w.forgot[id],
 		Place: place, Slot: w.slot, Layout: "test", Timing: member.LAN(), Seed: w.rng.Uint64()})
 	w.nodes[id] = n
 	w.tell("%s begins", id)
@@ -168,14 +168,14 @@ func (n *testNode) carryOut(a member.Action) {
 		n.view = a.View.(*View)
 	case member.Wake:
 		n.wake = a.At
-	case member.Enter:
+	case member.RecordJoin:
 		n.joined = true
-		n.later(member.Entered{})
+		n.later(member.JoinRecorded{})
 	case member.Drain:
 		n.later(member.Drained{Epoch: a.Epoch})
 	case member.Read:
 		n.hold(func() { n.read(a) })
-	case member.Take:
+	case member.Import:
 		n.hold(func() { n.take(a) })
 	case member.Drop:
 		n.hold(func() {
@@ -189,29 +189,29 @@ func (n *testNode) carryOut(a member.Action) {
 	case member.Forget:
 		n.hold(func() {
 			maps.DeleteFunc(w.shared[a.From], func(h string, _ bool) bool {
-				gone := a.Gone != nil && a.Gone(h, 0) // a host is held by one node: none comes to who gives it away
+				gone := a.Moved != nil && a.Moved(h, 0) // a host is held by one node: none comes to who gives it away
 				if gone {
-					w.tell("%s forgets %s of %s, epoch %d, %v", n.id, h, a.From, a.Epoch, a.Whole)
+					w.tell("%s forgets %s of %s, epoch %d, %v", n.id, h, a.From, a.Epoch, a.Completed)
 				}
 				return gone
 			})
 			if a.From == n.id {
-				w.forgot[n.id] = append(w.forgot[n.id], a.Whole...)
+				w.forgot[n.id] = append(w.forgot[n.id], a.Completed...)
 			}
 			n.inbox = append(n.inbox, member.Forgotten{From: a.From, Epoch: a.Epoch})
 		})
-	case member.Fold:
+	case member.Recover:
 		w.tell("%s folds %s", n.id, a.Node)
 		n.hold(func() {
-			n.inbox = append(n.inbox, member.Folded{Node: a.Node, Arrived: slices.Clone(w.came[a.Node]),
-				Forgot: slices.Clone(w.forgot[a.Node])})
+			n.inbox = append(n.inbox, member.Recovered{Node: a.Node, Received: slices.Clone(w.came[a.Node]),
+				Forgotten: slices.Clone(w.forgot[a.Node])})
 		})
 	case member.Flush:
 		n.later(member.Flushed(a))
-	case member.Whole:
+	case member.AllReceived:
 		n.later(member.Acknowledged(a))
-	case member.Release:
-		n.later(member.Released(a))
+	case member.AdoptOutbox:
+		n.later(member.OutboxAdopted(a))
 	case member.Lost, member.Left, member.Failed:
 		w.tell("%s ends: %T %+v", n.id, a, a)
 		n.ends = append(n.ends, a)
@@ -268,7 +268,7 @@ func (n *testNode) read(a member.Read) {
 	n.inbox = append(n.inbox, c)
 }
 
-func (n *testNode) take(a member.Take) {
+func (n *testNode) take(a member.Import) {
 	if n.part[a.Transfer] == nil {
 		n.part[a.Transfer] = map[string]bool{}
 	}
@@ -282,7 +282,7 @@ func (n *testNode) take(a member.Take) {
 		delete(n.part, a.Transfer)
 		n.w.came[n.id] = append(n.w.came[n.id], a.Transfer)
 	}
-	n.inbox = append(n.inbox, member.Taken{Transfer: a.Transfer, Seq: a.Seq})
+	n.inbox = append(n.inbox, member.Imported{Transfer: a.Transfer, Seq: a.Seq})
 }
 
 // kill ends a node; what its log says of transfers that did not come whole is dropped when it is folded, or when it
@@ -355,7 +355,7 @@ func (w *world) check(hosts []string) error {
 	var table *Table
 	for _, id := range sortedNodes(w.nodes) {
 		if n := w.nodes[id]; !n.dead {
-			if !n.m.env.table.settled() || !n.m.env.table.has(id) {
+			if !n.m.env.table.isFinalized() || !n.m.env.table.has(id) {
 				all = append(all, fmt.Errorf("%s: the table is not settled: %+v", id, n.m.env.table))
 			}
 			table = n.m.env.table

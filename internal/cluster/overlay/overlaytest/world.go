@@ -16,19 +16,19 @@ import (
 
 // A World is nodes and a network between them. The same seed gives the same run.
 type World struct {
-	Config overlay.Config                      // of the nodes that Start makes: all but Self and Seed
-	Least  time.Duration                       // that a message takes; 10ms
-	Most   time.Duration                       // 300ms
-	Delay  func(from, to string) time.Duration // instead of both; may be nil
-	Loss   float64                             // share of messages that are lost
+	Config   overlay.Config                      // of the nodes that Start makes: all but Self and Seed
+	MinDelay time.Duration                       // that a message takes; 10ms
+	MaxDelay time.Duration                       // 300ms
+	Delay    func(from, to string) time.Duration // instead of both; may be nil
+	Loss     float64                             // share of messages that are lost
 	// whether a node can be reached at the addresses that the sender knows of it; nil: always
-	Reaches  func(from string, to overlay.Contact) bool
-	Messages int // sent since Reset
-	Bytes    int // of these
-	Largest  int // bytes of the largest of them
-	Refused  int // messages that an overlay refused
-	Mistaken int // times that a node was taken for dead and lived
-	Steps    int
+	Reaches     func(from string, to overlay.Contact) bool
+	Messages    int // sent since Reset
+	Bytes       int // of these
+	Largest     int // bytes of the largest of them
+	Refused     int // messages that an overlay refused
+	FalseDeaths int // times that a node was taken for dead and lived
+	Steps       int
 
 	rng    *rand.Rand
 	now    time.Duration
@@ -64,7 +64,7 @@ var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // New makes a world without nodes.
 func New(seed uint64) *World {
-	return &World{Least: 10 * time.Millisecond, Most: 300 * time.Millisecond,
+	return &World{MinDelay: 10 * time.Millisecond, MaxDelay: 300 * time.Millisecond,
 		rng: rand.New(rand.NewPCG(seed, 0x776f726c64)), nodes: map[string]*Node{}, named: map[xor.ID]bool{}}
 }
 
@@ -113,7 +113,7 @@ func (w *World) Start(name string, by ...string) *Node {
 	for i, b := range by {
 		contacts[i].Node = b
 	}
-	n.Tell(overlay.Join{Contacts: contacts})
+	n.Handle(overlay.Join{Contacts: contacts})
 	return n
 }
 
@@ -140,18 +140,18 @@ func (w *World) Crash(n *Node) {
 
 // Leave lets a node say farewell and go.
 func (w *World) Leave(n *Node) {
-	n.Tell(overlay.Leave{})
+	n.Handle(overlay.Leave{})
 	w.Crash(n)
 }
 
 // Live are the nodes that live, sorted by id.
 func (w *World) Live() []*Node { return w.live }
 
-// Any is one of them.
-func (w *World) Any() *Node { return w.live[w.rng.IntN(len(w.live))] }
+// RandomNode is one of them.
+func (w *World) RandomNode() *Node { return w.live[w.rng.IntN(len(w.live))] }
 
-// Cut lets messages be lost between nodes for which f is true; nil: between none.
-func (w *World) Cut(f func(a, b string) bool) { w.cut = f }
+// Partition lets messages be lost between nodes for which f is true; nil: between none.
+func (w *World) Partition(f func(a, b string) bool) { w.cut = f }
 
 // ByID is the live node with an id, if there is one.
 func (w *World) ByID(id xor.ID) *Node {
@@ -211,8 +211,8 @@ func (w *World) part(id xor.ID, bits int) (lo, hi int) {
 	return lo, hi
 }
 
-// Tell gives events to a node's overlay, and does what it wants done.
-func (n *Node) Tell(in ...overlay.Event) {
+// Handle gives events to a node's overlay, and does what it wants done.
+func (n *Node) Handle(in ...overlay.Event) {
 	w := n.world
 	w.Steps++
 	n.out = n.Step(began.Add(w.now), in, n.out[:0])
@@ -233,10 +233,10 @@ func (n *Node) Tell(in ...overlay.Event) {
 			n.Found[a.Tag] = a
 		case overlay.Joined:
 			n.Table[a.Contact.Node] = true
-		case overlay.Gone:
+		case overlay.Removed:
 			delete(n.Table, a.Node)
 			if a.Dead && w.nodes[a.Node] != nil {
-				w.Mistaken++
+				w.FalseDeaths++
 			}
 		case overlay.Fresh:
 			n.Fresh = a.Until.Sub(began)
@@ -257,17 +257,17 @@ func (w *World) send(from, to string, data []byte) {
 	if w.Loss > 0 && w.rng.Float64() < w.Loss || w.cut != nil && w.cut(from, to) {
 		return
 	}
-	d := w.Least
+	d := w.MinDelay
 	if w.Delay != nil {
 		d = w.Delay(from, to)
-	} else if w.Most > w.Least {
-		d += time.Duration(w.rng.Int64N(int64(w.Most - w.Least)))
+	} else if w.MaxDelay > w.MinDelay {
+		d += time.Duration(w.rng.Int64N(int64(w.MaxDelay - w.MinDelay)))
 	}
 	w.push(event{at: w.now + d, from: from, to: to, data: data})
 }
 
 // Reset begins to count messages anew.
-func (w *World) Reset() { w.Messages, w.Bytes, w.Largest, w.Steps, w.Mistaken = 0, 0, 0, 0, 0 }
+func (w *World) Reset() { w.Messages, w.Bytes, w.Largest, w.Steps, w.FalseDeaths = 0, 0, 0, 0, 0 }
 
 // After calls f when a time has passed.
 func (w *World) After(d time.Duration, f func()) { w.push(event{at: w.now + d, f: f}) }
@@ -286,7 +286,7 @@ func (w *World) Run(d time.Duration) {
 			e.f()
 		case e.node != nil:
 			if e.node.Alive && e.node.timer == e.at {
-				e.node.Tell(overlay.Fired{})
+				e.node.Handle(overlay.Fired{})
 			}
 		default:
 			w.deliver(e)
@@ -307,7 +307,7 @@ func (w *World) deliver(e event) {
 		if f := w.nodes[e.from]; f != nil {
 			from.Addrs = f.Addrs
 		}
-		n.Tell(overlay.Message{From: from, Data: e.data})
+		n.Handle(overlay.Message{From: from, Data: e.data})
 	}
 }
 

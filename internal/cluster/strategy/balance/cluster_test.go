@@ -118,7 +118,7 @@ func TestNothingToFetch(t *testing.T) {
 		t.Errorf("it is %q's", got)
 	}
 	for _, n := range w.living() {
-		if q := w.Nodes[n].Facts().Quota; q != nil && q.Left > 0 {
+		if q := w.Nodes[n].Status().Quota; q != nil && q.Left > 0 {
 			t.Errorf("%s has %d URLs to fetch", n, q.Left)
 		}
 	}
@@ -201,7 +201,7 @@ func TestANewMasterHasLearnt(t *testing.T) {
 		t.Fatalf("%q leads, with %d samples; there were %d", w.Leader(), len(w.samples()), len(learnt))
 	}
 	for _, n := range w.living() {
-		q := w.Nodes[n].Facts().Quota
+		q := w.Nodes[n].Status().Quota
 		if q == nil || q.Basis == model.Nothing.String() || q.Left+q.Done == 0 {
 			t.Errorf("%s knows of %+v", n, q)
 		}
@@ -210,7 +210,7 @@ func TestANewMasterHasLearnt(t *testing.T) {
 }
 
 func (w *world) samples() []model.Sample {
-	all, err := Look(hosttable.Key{}, w.Read, func(central.Host) bool { return true })
+	all, err := ReadLog(hosttable.Key{}, w.Read, func(central.Host) bool { return true })
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestQuota(t *testing.T) {
 	w.find("n1~1", 500, cut)
 	w.pass(90 * time.Second)
 	for _, n := range w.living() {
-		f, q := w.nodes[n], w.Nodes[n].Facts().Quota
+		f, q := w.nodes[n], w.Nodes[n].Status().Quota
 		if q == nil {
 			t.Fatalf("%s knows of no quota", n)
 		}
@@ -272,11 +272,11 @@ func TestThePoolIsBounded(t *testing.T) {
 	for i := range 22_000 {
 		hosts = append(hosts, fmt.Sprintf("h%d.example", i))
 	}
-	w.Want("n1~1", hosts...)
+	w.RequestOwners("n1~1", hosts...)
 	w.Run(80 * time.Millisecond) // before it is split
 	owned := 0
 	for _, n := range w.living() {
-		owned += w.Nodes[n].Facts().Owned
+		owned += w.Nodes[n].Status().Owned
 	}
 	if owned < 2000 || owned > 5000 {
 		t.Errorf("%d of 22000 hosts are owned at once", owned)

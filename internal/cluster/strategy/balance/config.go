@@ -15,13 +15,13 @@ type Config struct {
 	central.Config
 	Splitter Splitter
 
-	Lead   time.Duration // a node gets more when it has less than that to do; 2s
-	Pool   int           // hosts that are pooled at most; 20,000
-	Links  int           // that wait for them at most; 50,000
-	Move   time.Duration // what a move of hosts takes, until one was measured; 2s
-	Stay   time.Duration // for so long a host that has moved does not move again; 15s
-	Seed   uint64        // of the model and the swarm
-	Hidden int           // units of the model's hidden layer; 13
+	MinWork  time.Duration // a node gets more when it has less than that to do; 2s
+	MaxPool  int           // hosts that are pooled at most; 20,000
+	MaxLinks int           // that wait for them at most; 50,000
+	MoveTime time.Duration // what a move of hosts takes, until one was measured; 2s
+	MinStay  time.Duration // for so long a host that has moved does not move again; 15s
+	Seed     uint64        // of the model and the swarm
+	Hidden   int           // units of the model's hidden layer; 13
 }
 
 // LAN is for nodes that are in one place.
@@ -30,15 +30,15 @@ func LAN() Config { return Config{}.withDefaults() }
 // WAN is for nodes that are far from each other.
 func WAN() Config {
 	return Config{Config: central.Config{Retry: 2 * time.Second, Beat: 2 * time.Second, Silence: 7 * time.Second,
-		Wait: 5 * time.Second, Gather: 4 * time.Second, Await: time.Minute}, Lead: 5 * time.Second, Move: 5 * time.Second,
-		Stay: time.Minute}.withDefaults()
+		DecisionWait: 5 * time.Second, GatherTime: 4 * time.Second, JoinTimeout: time.Minute}, MinWork: 5 * time.Second, MoveTime: 5 * time.Second,
+		MinStay: time.Minute}.withDefaults()
 }
 
 func (c Config) withDefaults() Config {
-	c.Lead, c.Move, c.Stay = cmp.Or(c.Lead, 2*time.Second), cmp.Or(c.Move, 2*time.Second), cmp.Or(c.Stay, 15*time.Second)
-	c.Keep = cmp.Or(c.Keep, c.Stay)
+	c.MinWork, c.MoveTime, c.MinStay = cmp.Or(c.MinWork, 2*time.Second), cmp.Or(c.MoveTime, 2*time.Second), cmp.Or(c.MinStay, 15*time.Second)
+	c.OfferCooldown = cmp.Or(c.OfferCooldown, c.MinStay)
 	c.Config = c.Config.WithDefaults()
-	c.Pool, c.Links = cmp.Or(c.Pool, 20_000), cmp.Or(c.Links, 50_000)
+	c.MaxPool, c.MaxLinks = cmp.Or(c.MaxPool, 20_000), cmp.Or(c.MaxLinks, 50_000)
 	return c
 }
 

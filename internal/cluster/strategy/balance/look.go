@@ -8,20 +8,20 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// Look reads a leader's log, as it is now: it calls f with the hosts of its table, in no order, until f returns false,
+// ReadLog reads a leader's log, as it is now: it calls f with the hosts of its table, in no order, until f returns false,
 // and returns the samples that the log has, the oldest first. read calls its argument with all entries of the log.
-func Look(key hosttable.Key, read func(func(number uint64, data []byte) error) error,
+func ReadLog(key hosttable.Key, read func(func(number uint64, data []byte) error) error,
 	f func(central.Host) bool) ([]model.Sample, error) {
 	var s samples
-	if err := central.Look(key, &s, read, f); err != nil {
+	if err := central.ReadTable(key, &s, read, f); err != nil {
 		return nil, err
 	}
 	return s.all(), nil
 }
 
-// Learn makes the model that a new leader has of such samples, whose Config this is, trained.
-func Learn(c Config, all []model.Sample) *model.Model {
-	m := model.New(model.Config{Hidden: c.Hidden, Seed: c.Seed, Samples: maxSamples})
+// TrainModel makes the model that a new leader has of such samples, whose Config this is, trained.
+func TrainModel(c Config, all []model.Sample) *model.Model {
+	m := model.New(model.Config{Hidden: c.Hidden, Seed: c.Seed, MaxSamples: maxSamples})
 	for _, s := range all {
 		_ = m.Add(s) // who has written or read it has checked it
 	}

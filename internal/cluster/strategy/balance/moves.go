@@ -13,13 +13,13 @@ import (
 
 // moves are hosts that go from nodes that have too much to others.
 type moves struct {
-	at    time.Time       // when it is looked again whether some should
-	asked time.Time       // when nodes were asked to give the last time; zero: that is over
-	asks  map[pair]int    // URLs that nodes were asked to give, and have not offered
-	going map[string]move // hosts that were promised and have not come
-	last  time.Time       // when the last of them was promised, or came
-	vain  int             // times in a row that nobody has given anything
-	took  time.Duration   // the last times, the mean; 0: none has been measured
+	checkAt     time.Time       // when it is looked again whether some should
+	requestedAt time.Time       // when nodes were asked to give the last time; zero: that is over
+	requested   map[pair]int    // URLs that nodes were asked to give, and have not offered
+	inTransit   map[string]move // hosts that were promised and have not come
+	lastMove    time.Time       // when the last of them was promised, or came
+	fruitless   int             // times in a row that nobody has given anything
+	moveTime    time.Duration   // the last times, the mean; 0: none has been measured
 }
 
 // A pair is who gives and who takes.
@@ -31,33 +31,35 @@ type move struct {
 	urls int
 }
 
-func newMoves() moves { return moves{asks: map[pair]int{}, going: map[string]move{}} }
+func newMoves() moves { return moves{requested: map[pair]int{}, inTransit: map[string]move{}} }
 
-// Came is told that a host has come.
-func (p *policy) Came(host string, _ hosttable.Row) {
+// MoveCompleted is told that a host has come.
+func (p *policy) MoveCompleted(host string, _ hosttable.Row) {
 	m := &p.moves
-	if h, going := m.going[host]; going {
-		delete(m.going, host)
-		p.shift(h.pair, -h.urls)
-		m.last = p.Now()
-		if !m.asked.IsZero() { // those to which a request is under way come later
-			m.end(p.Now().Sub(m.asked))
+	if h, going := m.inTransit[host]; going {
+		delete(m.inTransit, host)
+		p.addRequested(h.pair, -h.urls)
+		m.lastMove = p.Now()
+		if !m.requestedAt.IsZero() { // those to which a request is under way come later
+			m.endMove(p.Now().Sub(m.requestedAt))
 		}
 	}
 }
 
 // settled reports whether all that has moved stands in what nodes tell.
-func (m *moves) settled(now time.Time) bool { return len(m.going) == 0 && now.Sub(m.last) > settling }
+func (m *moves) settled(now time.Time) bool {
+	return len(m.inTransit) == 0 && now.Sub(m.lastMove) > settling
+}
 
-// end ends a move that has taken so long.
-func (m *moves) end(took time.Duration) {
-	if m.took == 0 {
-		m.took = took
+// endMove ends a move that has taken so long.
+func (m *moves) endMove(took time.Duration) {
+	if m.moveTime == 0 {
+		m.moveTime = took
 	} else {
-		m.took += (took - m.took) / 4
+		m.moveTime += (took - m.moveTime) / 4
 	}
-	m.took = max(m.took, leastMove)
-	m.asked, m.vain = time.Time{}, 0
+	m.moveTime = max(m.moveTime, leastMove)
+	m.requestedAt, m.fruitless = time.Time{}, 0
 }
 
 const (
@@ -66,36 +68,36 @@ const (
 	settling  = time.Second // until what has moved stands in what nodes tell
 	// for so long hosts are waited for that are to be offered, and that are to come
 	offerPatience = 5 * time.Second
-	maxVain       = 6 // doublings of the time until nodes are asked again that had nothing to give
+	maxFruitless  = 6 // doublings of the time until nodes are asked again that had nothing to give
 )
 
 // Offered grants a host that a node offers, if it may move.
 func (p *policy) Offered(o central.Offer) {
-	if !p.cfg.Splitter.predicts() || !p.Alive(o.To) || o.To == o.From || p.Stays(o.Row, o.To, p.cfg.Stay) {
-		p.Yours(o.From, o.Host)
+	if !p.cfg.Splitter.predicts() || !p.Alive(o.To) || o.To == o.From || p.MovedRecently(o.Row, o.To, p.cfg.MinStay) {
+		p.ReplyOwned(o.From, o.Host)
 		return
 	}
 	p.Promise(o)
-	p.moves.last = p.Now()
+	p.moves.lastMove = p.Now()
 	by := pair{o.From, o.To}
-	asked := min(p.moves.asks[by], o.Waiting)
-	p.moves.asks[by] -= asked
-	p.shift(by, o.Waiting-asked)
-	p.moves.going[o.Host] = move{by, o.Waiting}
+	asked := min(p.moves.requested[by], o.Pending)
+	p.moves.requested[by] -= asked
+	p.addRequested(by, o.Pending-asked)
+	p.moves.inTransit[o.Host] = move{by, o.Pending}
 }
 
-// shift notes that so many URLs are to go from one node to another; fewer, if that is negative.
-func (p *policy) shift(by pair, urls int) {
+// addRequested notes that so many URLs are to go from one node to another; fewer, if that is negative.
+func (p *policy) addRequested(by pair, urls int) {
 	from, to := p.worker(by.from), p.worker(by.to)
-	from.leaves, to.comes = max(0, from.leaves+urls), max(0, to.comes+urls)
+	from.outgoing, to.incoming = max(0, from.outgoing+urls), max(0, to.incoming+urls)
 }
 
-// offered notes that no more is offered of what was asked for.
-func (p *policy) offered() {
-	for by, urls := range p.moves.asks {
-		p.shift(by, -urls)
+// endOffers notes that no more is offered of what was asked for.
+func (p *policy) endOffers() {
+	for by, urls := range p.moves.requested {
+		p.addRequested(by, -urls)
 	}
-	clear(p.moves.asks)
+	clear(p.moves.requested)
 }
 
 // Withdrawn has nothing to forget: an offer is decided at once.
@@ -104,51 +106,51 @@ func (p *policy) Withdrawn(string) {}
 // moving reports whether hosts are on their way, or may be soon.
 func (p *policy) moving() bool {
 	m := &p.moves
-	if m.asked.IsZero() || p.Now().Sub(m.asked) >= offerPatience {
-		p.offered()
+	if m.requestedAt.IsZero() || p.Now().Sub(m.requestedAt) >= offerPatience {
+		p.endOffers()
 	}
 	switch {
-	case len(m.going) > 0:
-		if p.Now().Sub(m.last) < central.MovePatience {
+	case len(m.inTransit) > 0:
+		if p.Now().Sub(m.lastMove) < central.MoveTimeout {
 			return true
 		}
-		clear(m.going) // they came to nobody, or this was not told
-		m.end(central.MovePatience)
-	case m.asked.IsZero():
-	case p.Now().Sub(m.asked) < offerPatience:
+		clear(m.inTransit) // they came to nobody, or this was not told
+		m.endMove(central.MoveTimeout)
+	case m.requestedAt.IsZero():
+	case p.Now().Sub(m.requestedAt) < offerPatience:
 		return true
 	default: // nobody has offered anything
-		m.asked = time.Time{}
-		p.offered()
-		m.vain = min(m.vain+1, maxVain)
-		m.at = p.Now().Add(p.cfg.Move << m.vain)
+		m.requestedAt = time.Time{}
+		p.endOffers()
+		m.fruitless = min(m.fruitless+1, maxFruitless)
+		m.checkAt = p.Now().Add(p.cfg.MoveTime << m.fruitless)
 	}
 	return false
 }
 
-// takeBack has nodes that will be done late give hosts to others, if all are done sooner by more than twice what that
+// rebalance has nodes that will be done late give hosts to others, if all are done sooner by more than twice what that
 // takes.
-func (p *policy) takeBack() {
+func (p *policy) rebalance() {
 	m := &p.moves
-	if m.at.After(p.Now()) {
+	if m.checkAt.After(p.Now()) {
 		return
 	}
-	m.at = p.Now().Add(p.cfg.Beat / 2)
-	if !p.Calm(p.cfg.Beat) || p.moving() || m.at.Sub(p.Now()) > p.cfg.Beat || p.Gathering() {
+	m.checkAt = p.Now().Add(p.cfg.Beat / 2)
+	if !p.IsSettledFor(p.cfg.Beat) || p.moving() || m.checkAt.Sub(p.Now()) > p.cfg.Beat || p.Gathering() {
 		return
 	}
-	all := p.fresh()
+	all := p.reportingWorkers()
 	if len(all) < 2 {
 		return
 	}
-	move := cmp.Or(m.took, p.cfg.Move)
+	move := cmp.Or(m.moveTime, p.cfg.MoveTime)
 	late, last, sum := 0.0, 0.0, 0
 	keeps := make([]int, len(all)) // what is fetched while hosts move, or under way
 	for i, n := range all {
 		left := n.left()
 		keeps[i] = left
-		if late = max(late, n.ends); n.ends > move.Seconds() {
-			keeps[i] = min(left, max(left-n.queued(), int(math.Ceil(float64(left)*move.Seconds()/n.ends))))
+		if late = max(late, n.endsIn); n.endsIn > move.Seconds() {
+			keeps[i] = min(left, max(left-n.queued(), int(math.Ceil(float64(left)*move.Seconds()/n.endsIn))))
 		}
 		sum += left - keeps[i]
 		f, keep := n.worker.time(), keeps[i]
@@ -158,41 +160,41 @@ func (p *policy) takeBack() {
 		return
 	}
 	nodes := times(all)
-	counts := p.counts(nodes, sum+p.pool.links)
+	counts := p.splitURLs(nodes, sum+p.pool.links)
 	for i := range all {
 		if counts[i] > 0 || keeps[i] > 0 {
 			last = max(last, nodes[i](counts[i]))
 		}
 	}
 	least := max(move.Seconds()/2, leastGain)
-	if p.pool.links > 0 && last > p.cfg.Lead.Seconds()+2*move.Seconds()+longest(all, last) {
+	if p.pool.links > 0 && last > p.cfg.MinWork.Seconds()+2*move.Seconds()+longestInFlight(all, last) {
 		least = 2*move.Seconds() + last // there is time: what is pooled may make it good
 	}
 	if late-last <= least {
 		return
 	}
-	if p.ask(all, keeps, counts) {
-		m.asked = p.Now()
+	if p.requestMoves(all, keeps, counts) {
+		m.requestedAt = p.Now()
 	}
 }
 
-// longest is how long nodes that end after a time, in seconds, take for what is under way there: what is to be taken
+// longestInFlight is how long nodes that end after a time, in seconds, take for what is under way there: what is to be taken
 // back must be before it is under way, too.
-func longest(all []*need, end float64) (under float64) {
+func longestInFlight(all []*need, end float64) (under float64) {
 	for _, n := range all {
-		if n.ends > end {
+		if n.endsIn > end {
 			under = max(under, float64(n.load.Fetching)*n.page())
 		}
 	}
 	return under
 }
 
-// fresh are nodes that say what they do; none while one of them has not since hosts have moved.
-func (p *policy) fresh() (all []*need) {
+// reportingWorkers are nodes that say what they do; none while one of them has not since hosts have moved.
+func (p *policy) reportingWorkers() (all []*need) {
 	for _, n := range p.needs() {
-		switch silent := p.Now().Sub(n.heard); {
+		switch silent := p.Now().Sub(n.reportedAt); {
 		case silent >= 3*p.cfg.Beat:
-		case !p.moves.settled(n.heard):
+		case !p.moves.settled(n.reportedAt):
 			return nil
 		default:
 			all = append(all, n)
@@ -201,8 +203,8 @@ func (p *policy) fresh() (all []*need) {
 	return all
 }
 
-// ask has nodes that have more than they should give it to those that have less; it reports whether any has.
-func (p *policy) ask(all []*need, keeps, counts []int) (asked bool) {
+// requestMoves has nodes that have more than they should give it to those that have less; it reports whether any has.
+func (p *policy) requestMoves(all []*need, keeps, counts []int) (asked bool) {
 	type lack struct {
 		node strategy.Node
 		urls int
@@ -212,7 +214,7 @@ func (p *policy) ask(all []*need, keeps, counts []int) (asked bool) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(all[i].ends, all[j].ends) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(all[i].endsIn, all[j].endsIn) })
 	for _, i := range order {
 		n := all[i]
 		if urls := keeps[i] + counts[i] - n.left(); urls > 0 {
@@ -223,9 +225,9 @@ func (p *policy) ask(all []*need, keeps, counts []int) (asked bool) {
 		for over := n.left() - keeps[i] - counts[i]; over > 0 && len(lacks) > 0; {
 			l := &lacks[0]
 			urls := min(over, l.urls)
-			p.GiveURLs(n.node, l.node, urls)
-			p.moves.asks[pair{n.node, l.node}] += urls
-			p.shift(pair{n.node, l.node}, urls)
+			p.RequestOfferURLs(n.node, l.node, urls)
+			p.moves.requested[pair{n.node, l.node}] += urls
+			p.addRequested(pair{n.node, l.node}, urls)
 			asked = true
 			over -= urls
 			if l.urls -= urls; l.urls == 0 {

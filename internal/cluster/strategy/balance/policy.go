@@ -16,18 +16,18 @@ import (
 // New returns the strategy of a node that knows nothing yet.
 func New(cfg Config) *central.Strategy {
 	cfg = cfg.withDefaults()
-	return central.New(cfg.Config, func(l *central.Leader) central.Policy { return newPolicy(cfg, l) }, addQuota)
+	return central.New(cfg.Config, func(l *central.Leader) central.Policy { return newPolicy(cfg, l) }, decodeQuota)
 }
 
 // A policy is what the master decides by, beside the table. The log has its samples; the rest nodes tell anew.
 type policy struct {
 	*central.Leader
-	cfg     Config
-	samples samples
-	model   *model.Model // nil while another node leads
-	learnt  bool         // there was something new since it was trained
-	trainAt time.Time
-	begins  bool // samples that were given are taken, or need not be
+	cfg           Config
+	samples       samples
+	model         *model.Model // nil while another node leads
+	hasNewSamples bool         // there was something new since it was trained
+	trainAt       time.Time
+	initialized   bool // samples that were given are taken, or need not be
 
 	workers map[strategy.Node]*worker
 	pool    pool
@@ -46,7 +46,7 @@ const (
 	splitEvery  = 200 * time.Millisecond
 	gatherPool  = 100 * time.Millisecond // hosts come one after the other: they are split together
 	poolWait    = 30 * time.Second       // until a node asks again about a host that is pooled, if it is not told
-	tellEvery   = 2 * time.Second
+	quotaEvery  = 2 * time.Second
 )
 
 func newPolicy(cfg Config, l *central.Leader) *policy {
@@ -61,10 +61,10 @@ func (p *policy) Records() leader.State { return &p.samples }
 // Elected begins a term.
 func (p *policy) Elected() {
 	p.forget()
-	p.model = Learn(p.cfg, p.samples.all())
+	p.model = TrainModel(p.cfg, p.samples.all())
 	p.samples.added = func(s model.Sample) {
 		if p.model.Add(s) == nil {
-			p.learnt = true
+			p.hasNewSamples = true
 		}
 	}
 }
@@ -74,49 +74,49 @@ func (p *policy) Deposed() { p.forget() }
 
 func (p *policy) forget() {
 	p.workers, p.pool = map[strategy.Node]*worker{}, newPool()
-	p.model, p.samples.added, p.begins = nil, nil, false
-	p.learnt, p.trainAt, p.splitAt, p.sweepAt = false, time.Time{}, time.Time{}, time.Time{}
+	p.model, p.samples.added, p.initialized = nil, nil, false
+	p.hasNewSamples, p.trainAt, p.splitAt, p.sweepAt = false, time.Time{}, time.Time{}, time.Time{}
 	p.moves = newMoves()
 }
 
-// Wanted pools a host, or gives it away at once.
-func (p *policy) Wanted(from strategy.Node, host string, links int) {
+// OwnerRequested pools a host, or gives it away at once.
+func (p *policy) OwnerRequested(from strategy.Node, host string, links int) {
 	if links == 0 && p.pool.hosts[host] == nil && p.cfg.Splitter.predicts() { // nothing to fetch, as far as is known
 		p.Grant(host, from)
 		return
 	}
-	full := len(p.pool.hosts) >= p.cfg.Pool || p.pool.links+links > p.cfg.Links
+	full := len(p.pool.hosts) >= p.cfg.MaxPool || p.pool.links+links > p.cfg.MaxLinks
 	if p.pool.hosts[host] == nil && (full || !p.cfg.Splitter.predicts()) {
-		p.pool.put(p.Now(), host, from, links)
-		p.give(p.pool.hosts[host], p.worker(p.atOnce(host, max(1, links))))
+		p.pool.add(p.Now(), host, from, links)
+		p.assign(p.pool.hosts[host], p.worker(p.earliestNode(host, max(1, links))))
 		return
 	}
-	p.pool.put(p.Now(), host, from, links)
-	p.Wait(from, host, poolWait)
+	p.pool.add(p.Now(), host, from, links)
+	p.ReplyWait(from, host, poolWait)
 	if soon := p.Now().Add(gatherPool); p.splitAt.IsZero() {
 		p.splitAt = soon
 	}
 }
 
-// give gives a pooled host to a node.
-func (p *policy) give(h *pooled, w *worker) {
+// assign gives a pooled host to a node.
+func (p *policy) assign(h *pooled, w *worker) {
 	p.pool.take(h.host)
 	p.Grant(h.host, w.node)
 	w.delivery.sent = append(w.delivery.sent, grant{p.Now(), h.links})
-	w.given += int64(h.links)
+	w.assigned += int64(h.links)
 	p.tellFinders(h, w.node)
 }
 
 func (p *policy) tellFinders(h *pooled, owner strategy.Node) {
 	for _, f := range h.finders {
 		if f.node != owner {
-			p.Theirs(f.node, h.host, owner)
+			p.ReplyOwner(f.node, h.host, owner)
 		}
 	}
 }
 
-// Found gives a host to who holds it.
-func (p *policy) Found(from strategy.Node, host string) {
+// HolderFound gives a host to who holds it.
+func (p *policy) HolderFound(from strategy.Node, host string) {
 	p.Grant(host, from)
 	if h := p.pool.take(host); h != nil {
 		p.tellFinders(h, from)
@@ -124,25 +124,25 @@ func (p *policy) Found(from strategy.Node, host string) {
 }
 
 // Probed tells who has probed a host, which this master asks nobody for, whose it is.
-func (p *policy) Probed(b central.Probed) {
+func (p *policy) Probed(b central.ProbeReport) {
 	r := p.Row(b.Host)
 	switch owner, free := p.Owner(r); {
 	case owner != "":
-		p.TellOwner(b.From, b.Host, owner, r)
+		p.ReplyByRow(b.From, b.Host, owner, r)
 	case free && b.Holds:
-		p.Found(b.From, b.Host)
+		p.HolderFound(b.From, b.Host)
 	default:
-		p.Wait(b.From, b.Host, p.cfg.Wait)
+		p.ReplyWait(b.From, b.Host, p.cfg.DecisionWait)
 	}
 }
 
-// Load takes in what a node tells.
-func (p *policy) Load(e strategy.Load) {
+// LoadReported takes in what a node tells.
+func (p *policy) LoadReported(e strategy.Load) {
 	w := p.worker(e.Node)
-	if len(p.moves.asks) == 0 && p.moves.settled(p.Now()) {
-		w.comes, w.leaves = 0, 0
+	if len(p.moves.requested) == 0 && p.moves.settled(p.Now()) {
+		w.incoming, w.outgoing = 0, 0
 	}
-	if s, ok := w.hear(p.Now(), e); ok && s.Check() == nil {
+	if s, ok := w.update(p.Now(), e); ok && s.Check() == nil {
 		p.record(s)
 	}
 	if p.splitAt.IsZero() && len(p.pool.hosts) > 0 {
@@ -154,7 +154,7 @@ func (p *policy) Load(e strategy.Load) {
 func (p *policy) record(all ...model.Sample) {
 	var w varint.Writer
 	for _, s := range all {
-		k := numbered{max(p.samples.next, 1), s}
+		k := numberedSample{max(p.samples.next, 1), s}
 		w = w[:0]
 		k.append(&w)
 		p.samples.next = k.number + 1
@@ -169,16 +169,16 @@ func (p *policy) worker(n strategy.Node) *worker {
 		w = &worker{node: n}
 		p.workers[n] = w
 	}
-	w.learns(p.model)
+	w.setModel(p.model)
 	return w
 }
 
-// present are the nodes that say what they do, or may yet; all, if none does.
-func (p *policy) present() (present []*worker) {
+// activeWorkers are the nodes that say what they do, or may yet; all, if none does.
+func (p *policy) activeWorkers() (present []*worker) {
 	patience := 10 * p.cfg.Beat
-	fresh := p.Now().Sub(p.Since()) < patience
+	fresh := p.Now().Sub(p.ElectedAt()) < patience
 	for _, n := range p.Members() {
-		if w := p.worker(n); p.Now().Sub(w.heard) < patience || w.heard.IsZero() && fresh {
+		if w := p.worker(n); p.Now().Sub(w.reportedAt) < patience || w.reportedAt.IsZero() && fresh {
 			present = append(present, w)
 		}
 	}
@@ -212,56 +212,56 @@ func (p *policy) Advance() {
 	}
 	for _, n := range p.Members() {
 		if w := p.workers[n]; w != nil {
-			w.learns(p.model)
-			w.begin(p.Now())
-			p.tell(w)
+			w.setModel(p.model)
+			w.startPiece(p.Now())
+			p.sendQuota(w)
 		}
 	}
 	if p.cfg.Splitter.predicts() {
-		p.takeBack()
+		p.rebalance()
 	}
 }
 
 // learn takes samples over that were given, and trains the model when there is something new.
 func (p *policy) learn() {
-	if given := p.Given(); !p.begins && len(given) > 0 {
-		if p.begins = true; p.samples.next == 0 {
+	if given := p.UserData(); !p.initialized && len(given) > 0 {
+		if p.initialized = true; p.samples.next == 0 {
 			p.record(decodeSamples(given)...)
 		}
 	}
-	if p.learnt && !p.trainAt.After(p.Now()) {
-		p.learnt, p.trainAt = false, p.Now().Add(trainEvery)
+	if p.hasNewSamples && !p.trainAt.After(p.Now()) {
+		p.hasNewSamples, p.trainAt = false, p.Now().Add(trainEvery)
 		epochs := moreEpochs
 		if p.model.Report().Trained == 0 {
 			epochs = firstEpochs
 		}
 		p.model.Train(epochs)
 		for _, w := range p.workers {
-			w.prediction.of = nil
+			w.prediction.model = nil
 		}
 	}
 }
 
-// tell tells a node its quota, when that has changed.
-func (p *policy) tell(w *worker) {
-	if w.heard.IsZero() || p.Now().Sub(w.toldAt) < tellEvery {
+// sendQuota tells a node its quota, when that has changed.
+func (p *policy) sendQuota(w *worker) {
+	if w.reportedAt.IsZero() || p.Now().Sub(w.quotaSentAt) < quotaEvery {
 		return
 	}
-	q := strategy.Quota{Given: w.given, Done: w.done(&w.load), Left: int64(w.left()), Error: -1}
+	q := strategy.Quota{Given: w.assigned, Done: w.done(&w.load), Left: int64(w.left()), Error: -1}
 	if w.accuracy.finished > 0 {
-		q.Error = w.accuracy.failure
+		q.Error = w.accuracy.meanError
 	}
 	q.Predicted = time.Duration(min(w.time()(w.left()), maxSeconds) * float64(time.Second))
-	if told := appendQuota(&q, w.prediction.basis); !bytes.Equal(told, w.told) {
-		w.told, w.toldAt = told, p.Now()
-		p.Tell(w.node, told)
+	if told := appendQuota(&q, w.prediction.basis); !bytes.Equal(told, w.sentQuota) {
+		w.sentQuota, w.quotaSentAt = told, p.Now()
+		p.SendStatus(w.node, told)
 	}
 }
 
-// Due is when something is; zero: nothing is.
-func (p *policy) Due() (at time.Time) {
-	at = central.Earliest(p.splitAt, p.moves.at)
-	if p.learnt {
+// NextDue is when something is; zero: nothing is.
+func (p *policy) NextDue() (at time.Time) {
+	at = central.Earliest(p.splitAt, p.moves.checkAt)
+	if p.hasNewSamples {
 		at = central.Earliest(at, p.trainAt)
 	}
 	if len(p.pool.hosts) > 0 {
@@ -278,6 +278,6 @@ func (p *policy) String() string {
 			w.time()(w.left()), w.prediction.basis))
 	}
 	slices.Sort(nodes)
-	return fmt.Sprintf("pooled %d hosts, %d links; moving %d; %q", len(p.pool.hosts), p.pool.links, len(p.moves.going),
+	return fmt.Sprintf("pooled %d hosts, %d links; moving %d; %q", len(p.pool.hosts), p.pool.links, len(p.moves.inTransit),
 		nodes)
 }

@@ -19,11 +19,11 @@ type pool struct {
 
 // A pooled is a host that waits to be given away.
 type pooled struct {
-	host    string
-	finders []finder
-	links   int // of the one that has most, as others may have the same; 1 at least
-	told    time.Time
-	gone    bool // it is not in the pool any more
+	host       string
+	finders    []finder
+	links      int // of the one that has most, as others may have the same; 1 at least
+	reportedAt time.Time
+	removed    bool // it is not in the pool any more
 }
 
 // whole reports whether it is no slice of a host: such are named as no host can be.
@@ -40,14 +40,14 @@ const maxFinders = 32
 
 func newPool() pool { return pool{hosts: map[string]*pooled{}} }
 
-// put notes that a node has so many links for a host.
-func (l *pool) put(now time.Time, host string, from strategy.Node, links int) {
+// add notes that a node has so many links for a host.
+func (l *pool) add(now time.Time, host string, from strategy.Node, links int) {
 	h := l.hosts[host]
 	if h == nil {
 		h = &pooled{host: host}
 		l.hosts[host] = h
 	}
-	h.told = now
+	h.reportedAt = now
 	at := slices.IndexFunc(h.finders, func(f finder) bool { return f.node == from })
 	switch {
 	case at >= 0 && h.finders[at].links == links:
@@ -78,7 +78,7 @@ func (l *pool) take(host string) *pooled {
 func (l *pool) remove(h *pooled) {
 	delete(l.hosts, h.host)
 	l.links -= h.links
-	h.gone = true
+	h.removed = true
 }
 
 // bySize are all hosts, the largest first.
@@ -88,7 +88,7 @@ func (l *pool) bySize() []*pooled {
 			return cmp.Or(cmp.Compare(b.links, a.links), strings.Compare(a.host, b.host))
 		})
 	}
-	l.sorted = slices.DeleteFunc(l.sorted, func(h *pooled) bool { return h.gone })
+	l.sorted = slices.DeleteFunc(l.sorted, func(h *pooled) bool { return h.removed })
 	return l.sorted
 }
 
@@ -105,7 +105,7 @@ func (l *pool) forget(n strategy.Node) {
 // expire lets go of hosts of which nobody has spoken since a time: who had links for them is gone.
 func (l *pool) expire(since time.Time) {
 	for _, h := range l.hosts {
-		if h.told.Before(since) {
+		if h.reportedAt.Before(since) {
 			l.remove(h)
 		}
 	}

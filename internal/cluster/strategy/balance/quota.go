@@ -21,14 +21,14 @@ func appendQuota(q *strategy.Quota, basis model.Basis) []byte {
 	return w
 }
 
-// addQuota adds what the leader has told to a node's facts.
-func addQuota(told []byte, f *strategy.Facts) {
+// decodeQuota adds what the leader has told to a node's facts.
+func decodeQuota(told []byte, f *strategy.Status) {
 	r := varint.Reader{Rest: told}
 	most := func(n uint64) int64 { return int64(min(r.Uint(), n)) }
 	q := strategy.Quota{Given: most(1 << 60), Done: most(1 << 60), Left: most(1 << 60),
 		Predicted: time.Duration(most(maxSeconds*1000)) * time.Millisecond, Error: math.Float64frombits(r.Uint())}
 	q.Basis = model.Basis(r.Byte()).String()
-	if r.Whole() && q.Error == q.Error {
+	if r.Complete() && q.Error == q.Error {
 		f.Quota = &q
 	}
 }

@@ -13,13 +13,13 @@ import (
 
 // samples are those that the log keeps: the last so many.
 type samples struct {
-	kept  [maxSamples]numbered // by number modulo maxSamples
-	next  uint64               // number, from 1
-	added func(model.Sample)   // is told of each that comes by Apply
+	ring  [maxSamples]numberedSample // by number modulo maxSamples
+	next  uint64                     // number, from 1
+	added func(model.Sample)         // is told of each that comes by Apply
 }
 
 // A numbered is a sample; number 0: none.
-type numbered struct {
+type numberedSample struct {
 	number uint64
 	model.Sample
 }
@@ -38,9 +38,9 @@ var errSamples = errors.New("samples in the leader's log that cannot be read")
 func (s *samples) Parts() int { return sampleParts }
 
 // part is where a part's samples lie.
-func (s *samples) part(n int) []numbered {
+func (s *samples) part(n int) []numberedSample {
 	const each = maxSamples / sampleParts
-	return s.kept[n*each : (n+1)*each]
+	return s.ring[n*each : (n+1)*each]
 }
 
 // AppendPart appends a part.
@@ -62,29 +62,29 @@ func (s *samples) LoadPart(part int, b []byte) error {
 
 // Apply adds samples.
 func (s *samples) Apply(change []byte) error {
-	return readSamples(change, func(k numbered) {
+	return readSamples(change, func(k numberedSample) {
 		if s.put(k); s.added != nil {
 			s.added(k.Sample)
 		}
 	})
 }
 
-func (s *samples) put(k numbered) {
-	s.kept[k.number%maxSamples] = k
+func (s *samples) put(k numberedSample) {
+	s.ring[k.number%maxSamples] = k
 	s.next = max(s.next, k.number+1)
 }
 
 // all are the samples in the order in which they came.
 func (s *samples) all() (all []model.Sample) {
-	kept := slices.DeleteFunc(slices.Clone(s.kept[:]), func(k numbered) bool { return k.number == 0 })
-	slices.SortFunc(kept, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	kept := slices.DeleteFunc(slices.Clone(s.ring[:]), func(k numberedSample) bool { return k.number == 0 })
+	slices.SortFunc(kept, func(a, b numberedSample) int { return cmp.Compare(a.number, b.number) })
 	for _, k := range kept {
 		all = append(all, k.Sample)
 	}
 	return all
 }
 
-func (k *numbered) append(w *varint.Writer) {
+func (k *numberedSample) append(w *varint.Writer) {
 	w.Uint(k.number)
 	w.String(k.Node)
 	w.Uint(uint64(k.URLs))
@@ -93,10 +93,10 @@ func (k *numbered) append(w *varint.Writer) {
 	}
 }
 
-func readSamples(b []byte, f func(numbered)) error {
+func readSamples(b []byte, f func(numberedSample)) error {
 	r := varint.Reader{Rest: b}
 	for len(r.Rest) > 0 && !r.Bad {
-		k := numbered{number: r.Uint(), Sample: model.Sample{Node: r.String(), URLs: int(min(r.Uint(), 1<<50))}}
+		k := numberedSample{number: r.Uint(), Sample: model.Sample{Node: r.String(), URLs: int(min(r.Uint(), 1<<50))}}
 		for _, f := range []*float64{&k.Seconds, &k.Cores, &k.GHz, &k.MemoryGB, &k.NetworkMbps, &k.DiskMbps} {
 			*f = math.Float64frombits(r.Uint())
 		}

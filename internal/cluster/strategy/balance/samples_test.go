@@ -63,7 +63,7 @@ func FuzzSamples(f *testing.F) {
 
 func appendNumbered(b []byte, number uint64, s model.Sample) []byte {
 	w := varint.Writer(b)
-	k := numbered{number, s}
+	k := numberedSample{number, s}
 	k.append(&w)
 	return w
 }

@@ -14,24 +14,24 @@ import (
 // A need is a node as a split sees it.
 type need struct {
 	*worker
-	time  split.Time // for URLs beside those that it has
-	ends  float64    // seconds until it is done with these
-	dry   float64    // until it has too little to do
-	share int        // of what is pooled
-	lead  float64    // with less than that to do it gets more
+	time   split.Time // for URLs beside those that it has
+	endsIn float64    // seconds until it is done with these
+	lowIn  float64    // until it has too little to do
+	share  int        // of what is pooled
+	lead   float64    // with less than that to do it gets more
 }
 
 // needs are the nodes that may be given something.
 func (p *policy) needs() (all []*need) {
-	for _, w := range p.present() {
+	for _, w := range p.activeWorkers() {
 		f, left := w.time(), w.left()
-		n := &need{worker: w, lead: max(p.cfg.Lead, w.delivery.took).Seconds(),
+		n := &need{worker: w, lead: max(p.cfg.MinWork, w.delivery.took).Seconds(),
 			time: func(n int) float64 { return f(left + n) }}
 		if left > 0 {
-			n.ends = f(left)
-			n.dry = n.ends - p.Now().Sub(w.heard).Seconds()
+			n.endsIn = f(left)
+			n.lowIn = n.endsIn - p.Now().Sub(w.reportedAt).Seconds()
 			if w.load.Busy >= idleBusy { // its workers are the limit, perhaps
-				n.dry -= n.ends * float64(left-w.queued()) / float64(left)
+				n.lowIn -= n.endsIn * float64(left-w.queued()) / float64(left)
 			}
 		}
 		all = append(all, n)
@@ -46,46 +46,46 @@ func times(all []*need) (times []split.Time) {
 	return times
 }
 
-// counts splits URLs, of which there is one at least, among nodes.
-func (p *policy) counts(nodes []split.Time, urls int) []int {
+// splitURLs splits URLs, of which there is one at least, among nodes.
+func (p *policy) splitURLs(nodes []split.Time, urls int) []int {
 	if p.cfg.Splitter == Swarm {
 		return split.Swarm(nodes, urls, split.SwarmConfig{Seed: p.cfg.Seed})
 	}
 	return split.Exact(nodes, urls)
 }
 
-// atOnce is to whom a host goes that does not wait.
-func (p *policy) atOnce(host string, links int) strategy.Node {
+// earliestNode is to whom a host goes that does not wait.
+func (p *policy) earliestNode(host string, links int) strategy.Node {
 	switch p.cfg.Splitter {
 	case Hash:
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(host))
 		return p.Members()[h.Sum64()%uint64(len(p.Members()))]
 	case Even:
-		return slices.MinFunc(p.present(), func(a, b *worker) int { return cmp.Compare(a.given, b.given) }).node
+		return slices.MinFunc(p.activeWorkers(), func(a, b *worker) int { return cmp.Compare(a.assigned, b.assigned) }).node
 	}
-	return first(p.needs(), links).node
+	return earliest(p.needs(), links).node
 }
 
 // first is the node that is done first with so many URLs more.
-func first(all []*need, urls int) *need {
+func earliest(all []*need, urls int) *need {
 	return slices.MinFunc(all, func(a, b *need) int { return cmp.Compare(a.time(urls), b.time(urls)) })
 }
 
 // When all would be done within so many leads, all is given: later where there are slices alone, as a host's URLs wait
 // for its politeness.
 const (
-	giveHostsAt  = 4
-	giveSlicesAt = 2
+	assignHostsAt  = 4
+	assignSlicesAt = 2
 )
 
-// giveAllAt is when all that is pooled is given, in seconds before all would be done.
-func (p *policy) giveAllAt() float64 {
-	leads := giveSlicesAt
+// assignAllAt is when all that is pooled is given, in seconds before all would be done.
+func (p *policy) assignAllAt() float64 {
+	leads := assignSlicesAt
 	if slices.ContainsFunc(p.pool.bySize(), (*pooled).whole) {
-		leads = giveHostsAt
+		leads = assignHostsAt
 	}
-	return float64(leads) * p.cfg.Lead.Seconds()
+	return float64(leads) * p.cfg.MinWork.Seconds()
 }
 
 // split gives what is pooled to nodes that need more.
@@ -96,7 +96,7 @@ func (p *policy) split() {
 	all := p.needs()
 	nodes := times(all)
 	last := 0.0
-	for i, count := range p.counts(nodes, p.pool.links) {
+	for i, count := range p.splitURLs(nodes, p.pool.links) {
 		n := all[i]
 		n.share = count
 		if count > 0 {
@@ -104,14 +104,14 @@ func (p *policy) split() {
 		}
 	}
 	p.widen(all)
-	if last <= p.giveAllAt() || len(all) == 1 {
-		p.giveAll(all)
+	if last <= p.assignAllAt() || len(all) == 1 {
+		p.assignAll(all)
 		return
 	}
-	slices.SortStableFunc(all, func(a, b *need) int { return cmp.Compare(a.dry, b.dry) })
+	slices.SortStableFunc(all, func(a, b *need) int { return cmp.Compare(a.lowIn, b.lowIn) })
 	for _, n := range all {
-		if n.dry < n.lead && n.share > 0 && (n.tested() || n.left() == 0) {
-			p.piece(all, n, last)
+		if n.lowIn < n.lead && n.share > 0 && (n.hasOwnRate() || n.left() == 0) {
+			p.assignPiece(all, n, last)
 		}
 	}
 }
@@ -120,47 +120,47 @@ func (p *policy) split() {
 func (n *need) part() int {
 	of := 2
 	switch {
-	case !n.known():
+	case !n.hasRate():
 		of = 8
-	case n.prediction.basis < model.Pace, n.work < trust:
+	case n.prediction.basis < model.Pace, n.work < trustPages:
 		of = 4
 	}
 	return (n.share + of - 1) / of
 }
 
-// piece gives a node its next piece: a part of its share, but what lasts two leads at least.
-func (p *policy) piece(all []*need, n *need, last float64) {
+// assignPiece gives a node its next piece: a part of its share, but what lasts two leads at least.
+func (p *policy) assignPiece(all []*need, n *need, last float64) {
 	urls := n.part()
-	if n.tested() {
-		lasts := within(n.worker.time(), n.left()+n.share, min(2*n.lead, last)) - n.left()
+	if n.hasOwnRate() {
+		lasts := unitsWithin(n.worker.time(), n.left()+n.share, min(2*n.lead, last)) - n.left()
 		urls = min(max(urls, lasts), n.share)
 	}
 	hosts := p.pool.bySize()
 	if len(hosts) == 0 {
 		return
 	}
-	if large := hosts[0]; large.links > n.share && first(all, large.links) == n { // nobody is done with it sooner
-		p.give(large, n.worker)
+	if large := hosts[0]; large.links > n.share && earliest(all, large.links) == n { // nobody is done with it sooner
+		p.assign(large, n.worker)
 		return
 	}
 	some := false
 	for _, h := range hosts {
 		if h.links <= urls {
-			p.give(h, n.worker)
+			p.assign(h, n.worker)
 			urls -= h.links
 			some = true
 		}
 	}
-	if small := hosts[len(hosts)-1]; !some && (small.links <= n.share || first(all, small.links) == n) {
-		p.give(small, n.worker)
+	if small := hosts[len(hosts)-1]; !some && (small.links <= n.share || earliest(all, small.links) == n) {
+		p.assign(small, n.worker)
 	}
 }
 
 // maxImproved is how many hosts are split by what finds the shortest makespan for whole hosts.
 const maxImproved = 2000
 
-// giveAll gives all away that is pooled, so that all nodes end together.
-func (p *policy) giveAll(all []*need) {
+// assignAll gives all away that is pooled, so that all nodes end together.
+func (p *policy) assignAll(all []*need) {
 	hosts := slices.Clone(p.pool.bySize())
 	if p.cfg.Splitter == Exact && len(hosts) <= maxImproved {
 		sizes := make([]int, len(hosts))
@@ -168,14 +168,14 @@ func (p *policy) giveAll(all []*need) {
 			sizes[i] = h.links
 		}
 		for i, owner := range split.Hosts(times(all), sizes) {
-			p.give(hosts[i], all[owner].worker)
+			p.assign(hosts[i], all[owner].worker)
 		}
 		return
 	}
 	for _, h := range hosts { // the largest first, each to who is farthest from its share
 		n := slices.MaxFunc(all, func(a, b *need) int { return cmp.Compare(a.share, b.share) })
 		n.share -= h.links
-		p.give(h, n.worker)
+		p.assign(h, n.worker)
 	}
 }
 
@@ -184,7 +184,7 @@ func (p *policy) giveAll(all []*need) {
 func (p *policy) widen(all []*need) {
 	most := int(math.Ceil(float64(len(p.pool.hosts)) / float64(len(all))))
 	for _, n := range all {
-		if !n.width.narrow(p.Now()) || n.share == 0 {
+		if !n.width.needsHosts(p.Now()) || n.share == 0 {
 			continue
 		}
 		n.worker.widen(p.Now())
@@ -194,7 +194,7 @@ func (p *policy) widen(all []*need) {
 				break
 			}
 			if h.links <= urls {
-				p.give(h, n.worker)
+				p.assign(h, n.worker)
 				n.share, urls = n.share-h.links, urls-h.links
 				more--
 			}

@@ -13,20 +13,20 @@ func (w *worker) beats(from time.Time, n int, e *strategy.Load, next func()) tim
 	for range n {
 		from = from.Add(time.Second)
 		next()
-		w.hear(from, *e)
-		w.begin(from)
+		w.update(from, *e)
+		w.startPiece(from)
 	}
 	return from
 }
 
 func newTestWorker() *worker {
 	return &worker{node: "a~1", prediction: prediction{time: func(n int) float64 { return float64(n) / 10 },
-		basis: model.Learnt}}
+		basis: model.Network}}
 }
 
 // TestAPauseSaysNothing has a node be paused while URLs wait there.
 func TestAPauseSaysNothing(t *testing.T) {
-	w, e := newTestWorker(), &strategy.Load{Waiting: 5, Fetching: 1, Busy: 0.25}
+	w, e := newTestWorker(), &strategy.Load{Pending: 5, Fetching: 1, Busy: 0.25}
 	at := w.beats(time.Unix(0, 0), 2, e, func() { e.Pages++ })
 	before := w.slower()
 	e.Paused = true
@@ -40,31 +40,31 @@ func TestAPauseSaysNothing(t *testing.T) {
 
 // TestWhatNeverComes: a node was given more than comes, while other links do. It is not waited for for ever.
 func TestWhatNeverComes(t *testing.T) {
-	w, e := newTestWorker(), &strategy.Load{Waiting: 5, Fetching: 4, Busy: 1}
+	w, e := newTestWorker(), &strategy.Load{Pending: 5, Fetching: 4, Busy: 1}
 	at := w.beats(time.Unix(0, 0), 2, e, func() { e.Pages += 10 })
 	for range 30 {
 		w.delivery.sent = append(w.delivery.sent, grant{at, 7}, grant{at, 7})
-		at = w.beats(at, 20, e, func() { e.Pages, e.Taken = e.Pages+10, e.Taken+1 })
-		if w.coming() > 0 {
-			t.Fatalf("%d URLs are waited for after 20 s; what is sent takes %v", w.coming(), w.delivery.took)
+		at = w.beats(at, 20, e, func() { e.Pages, e.Enqueued = e.Pages+10, e.Enqueued+1 })
+		if w.inTransit() > 0 {
+			t.Fatalf("%d URLs are waited for after 20 s; what is sent takes %v", w.inTransit(), w.delivery.took)
 		}
 	}
-	e.Waiting, e.Fetching, e.Busy = 0, 0, 0
+	e.Pending, e.Fetching, e.Busy = 0, 0, 0
 	w.delivery.sent = append(w.delivery.sent, grant{at, 7})
-	w.beats(at, int(lost.Seconds())+1, e, func() {})
-	if w.coming() > 0 {
-		t.Errorf("a node with nothing to do waits for %d URLs", w.coming())
+	w.beats(at, int(lostAfter.Seconds())+1, e, func() {})
+	if w.inTransit() > 0 {
+		t.Errorf("a node with nothing to do waits for %d URLs", w.inTransit())
 	}
 }
 
 // TestANodeWithLittleToDoIsTriedAgain has one that was slow, and then has so little to do that its pace is not seen.
 func TestANodeWithLittleToDoIsTriedAgain(t *testing.T) {
-	w, e := newTestWorker(), &strategy.Load{Waiting: 5, Fetching: 1, Busy: 0.25}
+	w, e := newTestWorker(), &strategy.Load{Pending: 5, Fetching: 1, Busy: 0.25}
 	at := w.beats(time.Unix(0, 0), 20, e, func() {})
 	if is := w.slower(); is < 3 {
 		t.Fatalf("who does nothing is taken for %.1f times as slow as predicted", is)
 	}
-	e.Waiting = 0
+	e.Pending = 0
 	w.beats(at, 60, e, func() { e.Pages++ })
 	if is := w.slower(); is > 1.5 {
 		t.Errorf("a minute later it is still taken for %.1f times as slow as predicted", is)

@@ -103,11 +103,11 @@ func newWorld(t *testing.T, seed uint64, splitter Splitter, machines []strategy.
 		cfg.Self, cfg.Splitter, cfg.Seed = n, splitter, seed
 		return New(cfg)
 	}, names...)
-	w.Spare = w.spare
+	w.Queues = w.spare
 	w.Delay = func(from, to strategy.Node) time.Duration { return max(w.lag[from], w.lag[to]) }
 	for _, n := range names {
 		if given != nil {
-			w.Tell(n, strategy.Given{Data: given})
+			w.Post(n, strategy.UserData{Data: given})
 		}
 	}
 	w.pass(8 * time.Second) // until a leader is there, and nodes have told what they are
@@ -132,11 +132,11 @@ func (w *world) find(n strategy.Node, urls, slices int) {
 func (w *world) spare(n strategy.Node) (queues []strategy.Queue) {
 	for host, urls := range w.nodes[n].queues {
 		if len(urls) > 0 {
-			queues = append(queues, strategy.Queue{Host: host, Waiting: len(urls), Busy: w.nodes[n].fetches(host)})
+			queues = append(queues, strategy.Queue{Host: host, Pending: len(urls), Busy: w.nodes[n].fetches(host)})
 		}
 	}
 	slices.SortFunc(queues, func(a, b strategy.Queue) int {
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Host, b.Host))
+		return cmp.Or(cmp.Compare(b.Pending, a.Pending), cmp.Compare(a.Host, b.Host))
 	})
 	return queues
 }
@@ -213,7 +213,7 @@ func (w *world) work(n strategy.Node) {
 // node is not the owner.
 func (w *world) send(n strategy.Node) {
 	f := w.nodes[n]
-	var wanted strategy.Wanted
+	var wanted strategy.OwnersNeeded
 	for _, host := range slices.Sorted(maps.Keys(f.links)) {
 		switch o, s := w.Nodes[n].View().Owner(host); {
 		case s != strategy.Unknown:
@@ -225,7 +225,7 @@ func (w *world) send(n strategy.Node) {
 	}
 	if len(wanted.Hosts) > 0 {
 		f.wantAt = w.Now.Add(500 * time.Millisecond)
-		w.Tell(n, wanted)
+		w.Post(n, wanted)
 	}
 	f.lanes = slices.DeleteFunc(f.lanes, func(l lane) bool {
 		if l.at.After(w.Now) {
@@ -238,7 +238,7 @@ func (w *world) send(n strategy.Node) {
 		} else {
 			f.links[l.host] = append(f.links[l.host], l.links...)
 			if !to.gone {
-				w.Tell(l.to, strategy.Wanted{Hosts: []string{l.host}})
+				w.Post(l.to, strategy.OwnersNeeded{Hosts: []string{l.host}})
 			}
 		}
 		return true
@@ -253,14 +253,14 @@ func (w *world) report(n strategy.Node) {
 	}
 	f.loadAt = w.Now.Add(time.Second)
 	e := strategy.Load{Node: n, Fetching: len(f.under), Busy: float64(len(f.under)) / float64(w.workers), Pages: f.pages,
-		Taken:   f.taken,
-		Machine: f.machine}
+		Enqueued: f.taken,
+		Machine:  f.machine}
 	for _, urls := range f.queues {
-		if e.Waiting += int64(len(urls)); len(urls) > 0 {
+		if e.Pending += int64(len(urls)); len(urls) > 0 {
 			e.Hosts++
 		}
 	}
-	w.Tell(n, e)
+	w.Post(n, e)
 }
 
 // fetches reports whether a request to a host is under way.
@@ -309,7 +309,7 @@ func (w *world) carry() {
 			delete(w.nodes[m.From].queues, host)
 			w.moved++
 		}
-		w.Tell(m.To, strategy.Held{Hosts: m.Hosts})
+		w.Post(m.To, strategy.Held{Hosts: m.Hosts})
 	}
 	w.moving = nil
 	w.Members(w.epoch, w.epoch)
@@ -350,7 +350,7 @@ func (w *world) kill(n strategy.Node) {
 			to.links[host] = append(to.links[host], links...)
 		}
 		for to, hosts := range held {
-			w.Tell(to, strategy.Held{Hosts: hosts})
+			w.Post(to, strategy.Held{Hosts: hosts})
 		}
 		w.Members(w.epoch, w.epoch)
 	}
@@ -391,7 +391,7 @@ func (w *world) finish() run {
 	return r
 }
 
-// ends is how long before the last node the first is done, as a share of the run.
+// endsIn is how long before the last node the first is done, as a share of the run.
 func (r run) ends() float64 { return r.tail.Seconds() / r.time.Seconds() }
 
 func (r run) String() string {

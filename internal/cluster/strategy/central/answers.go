@@ -9,8 +9,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// answered takes the leader's answers in.
-func (s *Strategy) answered(items []item) {
+// applyAnswers takes the leader's answers in.
+func (s *Strategy) applyAnswers(items []item) {
 	if !s.alive[s.cfg.Self] {
 		return
 	}
@@ -19,19 +19,19 @@ func (s *Strategy) answered(items []item) {
 		it := &items[i]
 		switch it.kind {
 		case itemList:
-			s.listed(it)
+			s.applyOwnedList(it)
 			continue
-		case itemGive, itemGiveURLs:
-			s.giver.want(it)
+		case itemOfferHosts, itemOfferURLs:
+			s.donor.addRequest(it)
 			continue
-		case itemFacts:
-			s.told = []byte(it.text)
+		case itemStatus:
+			s.policyStatus = []byte(it.text)
 			continue
 		}
 		if it.kind == itemOwner && it.node == s.cfg.Self {
-			it.kind = itemYours
+			it.kind = itemOwned
 		}
-		if s.settle(it) {
+		if s.applyAnswer(it) {
 			if lost == nil {
 				lost = map[strategy.Node][]string{}
 			}
@@ -43,15 +43,15 @@ func (s *Strategy) answered(items []item) {
 	}
 }
 
-// settle takes an answer in, and reports whether the host is to be handed over to the item's node.
-func (s *Strategy) settle(it *item) bool {
+// applyAnswer takes an answer in, and reports whether the host is to be handed over to the item's node.
+func (s *Strategy) applyAnswer(it *item) bool {
 	p := s.pending.hosts[it.host]
 	switch it.kind {
-	case itemYours:
+	case itemOwned:
 		s.owners.grant(it.host, ownGranted)
 		if p != nil {
 			if p.phase == offering {
-				s.giver.kept.add(s.now, s.cfg.Keep, it.host)
+				s.donor.declined.add(s.now, s.cfg.OfferCooldown, it.host)
 			}
 			s.pending.drop(p)
 		}
@@ -65,7 +65,7 @@ func (s *Strategy) settle(it *item) bool {
 			return false
 		}
 		if !s.alive[it.node] && p.holds { // one of the two does not know of an epoch yet
-			s.pending.turn(p, holding)
+			s.pending.setPhase(p, reportingHeld)
 			s.pending.schedule(p, s.now.Add(s.cfg.Retry))
 			return false
 		}
@@ -74,29 +74,29 @@ func (s *Strategy) settle(it *item) bool {
 			s.pending.drop(p)
 			return false
 		}
-		if p.phase == moving && p.to == it.node {
+		if p.phase == moving && p.target == it.node {
 			return false
 		}
-		s.pending.turn(p, moving)
-		p.to, p.owned, p.moved = it.node, false, 0
-		s.pending.schedule(p, s.now.Add(MovePatience))
+		s.pending.setPhase(p, moving)
+		p.target, p.owned, p.moveEpoch = it.node, false, 0
+		s.pending.schedule(p, s.now.Add(MoveTimeout))
 		return true
 	case itemWait:
-		if p != nil && (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) {
+		if p != nil && (p.phase == asking || p.phase == reporting || p.phase == reportingHeld || p.phase == offering) {
 			p.tries = 0
-			s.pending.schedule(p, together(s.now, millis(it.number)))
+			s.pending.schedule(p, roundTime(s.now, millis(it.number)))
 		}
 	case itemProbe:
-		s.askedToProbe(p, it)
-	case itemProve:
-		p = s.ownParked(p, it.host)
-		if p.phase != probing && p.phase != queued && p.phase != resting && p.phase != telling {
-			s.pending.toProbe(p, uint8(min(it.number, 20)))
+		s.applyProbeRequest(p, it)
+	case itemOwnedProbe:
+		p = s.adoptParked(p, it.host)
+		if p.phase != probing && p.phase != queued && p.phase != waiting && p.phase != reporting {
+			s.pending.queueProbe(p, uint8(min(it.number, 20)))
 		}
-	case itemRest:
-		p = s.ownParked(p, it.host)
-		if p.phase != resting {
-			s.pending.turn(p, resting)
+	case itemParked:
+		p = s.adoptParked(p, it.host)
+		if p.phase != waiting {
+			s.pending.setPhase(p, waiting)
 			p.round++
 		}
 		s.pending.schedule(p, s.now.Add(millis(it.number)))
@@ -104,16 +104,16 @@ func (s *Strategy) settle(it *item) bool {
 	return false
 }
 
-// together is a time as far from now, or some later: hosts that wait about as long are asked about in one message.
-func together(now time.Time, wait time.Duration) time.Time {
+// roundTime is a time as far from now, or some later: hosts that wait about as long are asked about in one message.
+func roundTime(now time.Time, wait time.Duration) time.Time {
 	step := max(wait/4, time.Millisecond)
 	return now.Add(wait).Truncate(step).Add(step)
 }
 
 func millis(n uint64) time.Duration { return time.Duration(min(n, 1<<32)) * time.Millisecond }
 
-// askedToProbe is told that the leader wants to know whether this node reaches a host.
-func (s *Strategy) askedToProbe(p *pending, it *item) {
+// applyProbeRequest is told that the leader wants to know whether this node reaches a host.
+func (s *Strategy) applyProbeRequest(p *pending, it *item) {
 	if p == nil {
 		if _, mine := s.owners.own.get(key(it.host)); mine {
 			return
@@ -121,12 +121,12 @@ func (s *Strategy) askedToProbe(p *pending, it *item) {
 		p = s.pending.add(it.host, asking)
 	}
 	if p.phase == asking {
-		s.pending.toProbe(p, uint8(min(it.number, 20)))
+		s.pending.queueProbe(p, uint8(min(it.number, 20)))
 	}
 }
 
-// ownParked makes a host this node's that it is not known to reach.
-func (s *Strategy) ownParked(p *pending, host string) *pending {
+// adoptParked makes a host this node's that it is not known to reach.
+func (s *Strategy) adoptParked(p *pending, host string) *pending {
 	s.owners.grant(host, ownParked)
 	if p == nil {
 		p = s.pending.add(host, asking)
@@ -136,8 +136,8 @@ func (s *Strategy) ownParked(p *pending, host string) *pending {
 	return p
 }
 
-// listed takes in what the leader says is this node's.
-func (s *Strategy) listed(it *item) {
+// applyOwnedList takes in what the leader says is this node's.
+func (s *Strategy) applyOwnedList(it *item) {
 	if s.synced {
 		return
 	}
@@ -147,9 +147,9 @@ func (s *Strategy) listed(it *item) {
 		switch {
 		case r.Bad:
 		case !parked:
-			s.settle(&item{kind: itemYours, host: host})
+			s.applyAnswer(&item{kind: itemOwned, host: host})
 		default:
-			s.settle(&item{kind: itemProve, host: host, number: uint64(round)})
+			s.applyAnswer(&item{kind: itemOwnedProbe, host: host, number: uint64(round)})
 		}
 	}
 	s.cursor = it.number

@@ -13,34 +13,34 @@ import (
 
 // A Strategy is that of one node. It is not safe for concurrent use; its views are.
 type Strategy struct {
-	*surroundings
+	*clusterState
 	*output
 	progress
-	owners  *owners
-	pending *pendingHosts
-	giver   giver
-	elector *leader.Elector
-	lead    *Leader // this node's part as leader or as one who would be; nil if it is neither
-	wake    [lastTimer]time.Time
-	facts   func(told []byte, f *strategy.Facts)
-	told    []byte    // what the leader has told of its policy
-	toldAt  time.Time // when the leader was told how much this node has to do
+	owners       *owners
+	pending      *pendingHosts
+	donor        donor
+	elector      *leader.Elector
+	lead         *Leader // this node's part as leader or as one who would be; nil if it is neither
+	wake         [lastTimer]time.Time
+	facts        func(told []byte, f *strategy.Status)
+	policyStatus []byte    // what the leader has told of its policy
+	loadSentAt   time.Time // when the leader was told how much this node has to do
 }
 
-// surroundings are what a node knows of its cluster, whether it leads or not.
-type surroundings struct {
-	cfg     Config
-	now     time.Time
-	epoch   uint64
-	settled uint64
-	calm    time.Time                   // since when the epoch is settled
-	changed time.Time                   // when somebody came or went, the last time
-	members []strategy.Node             // sorted
-	alive   map[strategy.Node]bool      // the same
-	gone    map[strategy.Node]uint64    // who is none any more, by the epoch under which that was first so
-	joined  map[strategy.Node]time.Time // when members came, of those that came while this process knew of others
-	coming  []strategy.Node             // nodes that are about to be members
-	given   []byte                      // what a person has given the strategy
+// clusterState are what a node knows of its cluster, whether it leads or not.
+type clusterState struct {
+	cfg              Config
+	now              time.Time
+	epoch            uint64
+	settled          uint64
+	settledAt        time.Time                   // since when the epoch is settled
+	membersChangedAt time.Time                   // when somebody came or went, the last time
+	members          []strategy.Node             // sorted
+	alive            map[strategy.Node]bool      // the same
+	departed         map[strategy.Node]uint64    // who is none any more, by the epoch under which that was first so
+	joined           map[strategy.Node]time.Time // when members came, of those that came while this process knew of others
+	joining          []strategy.Node             // nodes that are about to be members
+	userData         []byte                      // what a person has given the strategy
 }
 
 // Timers.
@@ -55,15 +55,15 @@ var _ strategy.Strategy = (*Strategy)(nil)
 // New returns the strategy of a node that knows nothing yet. What it owned in an earlier process the leader tells it.
 // policy makes the Policy of a node that becomes a candidate. facts, if it is not nil, adds what the leader's Policy
 // has told this node last to what the node tells people.
-func New(cfg Config, policy func(*Leader) Policy, facts func(told []byte, f *strategy.Facts)) *Strategy {
-	around := &surroundings{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{}, gone: map[strategy.Node]uint64{},
+func New(cfg Config, policy func(*Leader) Policy, facts func(told []byte, f *strategy.Status)) *Strategy {
+	around := &clusterState{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{}, departed: map[strategy.Node]uint64{},
 		joined: map[strategy.Node]time.Time{}}
-	out := &output{mailAt: map[mailKey]int{}}
-	s := &Strategy{surroundings: around, output: out, owners: newOwners(around), pending: newPendingHosts(around, out),
+	out := &output{packetAt: map[packetKey]int{}}
+	s := &Strategy{clusterState: around, output: out, owners: newOwners(around), pending: newPendingHosts(around, out),
 		facts: facts}
-	s.giver = giver{surroundings: around, output: out, owners: s.owners, pending: s.pending}
+	s.donor = donor{clusterState: around, output: out, owners: s.owners, pending: s.pending}
 	s.elector = leader.New(leader.Config{Self: s.cfg.Self, Beat: s.cfg.Beat, Silence: s.cfg.Silence, Retry: s.cfg.Retry,
-		Do: s.do, Changed: s.soon, Replica: func() leader.Replica {
+		Execute: s.do, LeaderChanged: s.retryAll, Replica: func() leader.Replica {
 			s.lead = newLeader(around, out, s.elector, policy)
 			return replica{&s.lead.hosts, s.lead}
 		}})
@@ -75,7 +75,7 @@ func New(cfg Config, policy func(*Leader) Policy, facts func(told []byte, f *str
 func (s *Strategy) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	s.now, s.actions = now, out
 	for _, e := range in {
-		s.take(e)
+		s.applyEvent(e)
 	}
 	s.advance()
 	for range 16 { // words to itself come back in the same step, and may be answered there
@@ -85,43 +85,43 @@ func (s *Strategy) Step(now time.Time, in []strategy.Event, out []strategy.Actio
 		s.advance()
 	}
 	if s.owners.publish() {
-		s.do(strategy.Changed{})
+		s.do(strategy.ViewChanged{})
 	}
-	s.plan()
+	s.setTimers()
 	out, s.actions = s.actions, nil
 	return out
 }
 
-func (s *Strategy) take(e strategy.Event) {
+func (s *Strategy) applyEvent(e strategy.Event) {
 	switch e := e.(type) {
 	case strategy.Members:
 		s.setMembers(e)
-	case strategy.Wanted:
-		s.wanted(e)
+	case strategy.OwnersNeeded:
+		s.ownersNeeded(e)
 	case strategy.Held:
-		s.held(e.Hosts)
+		s.heldHosts(e.Hosts)
 	case strategy.Surveyed:
 		s.surveyed = true
-	case strategy.Whole:
-		s.whole = max(s.whole, e.Epoch)
-	case strategy.Reached:
-		s.reached(e)
+	case strategy.TransfersComplete:
+		s.completeEpoch = max(s.completeEpoch, e.Epoch)
+	case strategy.ProbeResult:
+		s.probeResult(e)
 	case strategy.Load:
-		s.load(e)
-	case strategy.Coming:
-		s.coming = slices.Clone(e.Nodes)
-	case strategy.Given:
-		s.given = slices.Clone(e.Data)
-	case strategy.Spared:
-		s.giver.offer(e.Queues)
+		s.adaptTimeout(e)
+	case strategy.Joining:
+		s.joining = slices.Clone(e.Nodes)
+	case strategy.UserData:
+		s.userData = slices.Clone(e.Data)
+	case strategy.QueueList:
+		s.donor.offerQueues(e.Queues)
 	case strategy.Message:
-		s.message(e)
+		s.receive(e)
 	case strategy.Fired:
 		if e.Timer < lastTimer {
 			s.wake[e.Timer] = time.Time{}
 		}
-	case strategy.Persisted, strategy.Logged, strategy.AtEnd:
-		s.elector.Take(s.now, e)
+	case strategy.Persisted, strategy.LogEntry, strategy.LogEnd:
+		s.elector.Apply(s.now, e)
 	}
 }
 
@@ -131,48 +131,48 @@ func (s *Strategy) setMembers(e strategy.Members) {
 		return
 	}
 	if was := s.epoch == s.settled; e.Epoch == e.Settled && (!was || e.Epoch != s.epoch) {
-		s.calm = s.now
+		s.settledAt = s.now
 	}
 	s.epoch, s.settled = e.Epoch, max(e.Settled, s.settled)
 	was := s.alive
 	if !slices.EqualFunc(s.members, e.Members, func(n strategy.Node, m strategy.Member) bool { return n == m.Node }) {
-		s.changed = s.now
+		s.membersChangedAt = s.now
 	}
 	s.members, s.alive = s.members[:0:0], make(map[strategy.Node]bool, len(e.Members))
 	for _, m := range e.Members {
 		s.members = append(s.members, m.Node)
 		s.alive[m.Node] = true
-		delete(s.gone, m.Node)
+		delete(s.departed, m.Node)
 		if len(was) > 0 && !was[m.Node] {
 			s.joined[m.Node] = s.now
-			s.giver.kept = kept{} // what others did not want it may
+			s.donor.declined = declinedHosts{} // what others did not want it may
 		}
 	}
 	for n := range was {
 		if !s.alive[n] {
-			s.gone[n] = e.Epoch
+			s.departed[n] = e.Epoch
 			delete(s.joined, n)
 			s.owners.forgetNode(n)
 		}
 	}
 	if was[s.cfg.Self] != s.alive[s.cfg.Self] {
-		s.begin()
+		s.resetOwnership()
 	}
-	s.moved(e.Moves)
+	s.applyMoves(e.Moves)
 	if s.elector.SetMembers(s.now, s.epoch, s.members); !s.elector.Candidate() {
 		s.lead = nil
 	}
 }
 
-func (s *Strategy) message(e strategy.Message) {
+func (s *Strategy) receive(e strategy.Message) {
 	kind, rest := s.elector.Receive(s.now, e)
 	items, err := parseItems(rest)
 	switch {
 	case err != nil:
 	case kind == leader.Question:
-		s.lead.asked(e.From, items)
+		s.lead.handleRequests(e.From, items)
 	case kind == leader.Answer:
-		s.answered(items)
+		s.applyAnswers(items)
 	}
 }
 
@@ -183,12 +183,12 @@ func (s *Strategy) advance() {
 	s.advanceNode()
 }
 
-// plan asks to be woken when something is due.
-func (s *Strategy) plan() {
-	s.wakeAt(nodeTimer, s.dueNode())
-	at := s.elector.Due()
+// setTimers asks to be woken when something is due.
+func (s *Strategy) setTimers() {
+	s.wakeAt(nodeTimer, s.nextDue())
+	at := s.elector.NextDue()
 	if s.elector.Leads() {
-		at = Earliest(at, s.lead.policy.Due())
+		at = Earliest(at, s.lead.policy.NextDue())
 	}
 	s.wakeAt(leaderTimer, at)
 }
@@ -219,11 +219,11 @@ func Earliest(a, b time.Time) time.Time {
 func (s *Strategy) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %v, synced %v, surveyed %v, whole %d, acknowledged %d, unacknowledged %d, probing %d\n",
-		s.cfg.Self, s.elector, s.synced, s.surveyed, s.whole, s.acknowledged, s.pending.unacknowledged, s.pending.probing)
+		s.cfg.Self, s.elector, s.synced, s.surveyed, s.completeEpoch, s.acknowledged, s.pending.unacknowledged, s.pending.probing)
 	for _, host := range slices.Sorted(maps.Keys(s.pending.hosts)) {
 		p := s.pending.hosts[host]
 		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, needsAck %v, round %d, tries %d, to %s, moved %d, in %v\n", host,
-			p.phase, p.holds, p.owned, p.needsAck, p.round, p.tries, p.to, p.moved, p.at.Sub(s.now))
+			p.phase, p.holds, p.owned, p.needsAck, p.round, p.tries, p.target, p.moveEpoch, p.at.Sub(s.now))
 	}
 	if l := s.lead; l != nil {
 		fmt.Fprintf(&b, "  as leader: batches %d, %v\n", len(l.batches), l.policy)

@@ -10,15 +10,15 @@ import (
 
 // A ledger is the leader's table with the changes that its log does not have yet, and the answers that wait for them.
 type ledger struct {
-	around   *surroundings
+	cluster  *clusterState
 	out      *output
-	hosts    hosts
+	hosts    logState
 	batches  []*batch
 	promised map[strategy.Node]int // hosts that are granted and not in the table yet
 }
 
-func newLedger(around *surroundings, out *output) *ledger {
-	return &ledger{around: around, out: out, hosts: newHosts(around.cfg.Key, nil), promised: map[strategy.Node]int{}}
+func newLedger(around *clusterState, out *output) *ledger {
+	return &ledger{cluster: around, out: out, hosts: newHosts(around.cfg.Key, nil), promised: map[strategy.Node]int{}}
 }
 
 // committed answers what waited for the first batch to be durable.
@@ -58,22 +58,22 @@ func (l *ledger) Row(host string) hosttable.Row {
 
 // Set changes a host's row.
 func (l *ledger) Set(host string, r hosttable.Row) {
-	r.Since = uint32(l.around.now.Unix())
-	l.put(host, r)
+	r.Since = uint32(l.cluster.now.Unix())
+	l.setRow(host, r)
 }
 
-// put is Set, but for the time.
-func (l *ledger) put(host string, r hosttable.Row) {
-	b := l.open()
+// setRow is Set, but for the time.
+func (l *ledger) setRow(host string, r hosttable.Row) {
+	b := l.openBatch()
 	if _, there := b.rows[host]; !there {
 		b.order = append(b.order, host)
 	}
 	b.rows[host] = r
-	delete(b.notes, host)
+	delete(b.reasons, host)
 }
 
-// open is the batch to which changes may be added.
-func (l *ledger) open() *batch {
+// openBatch is the batch to which changes may be added.
+func (l *ledger) openBatch() *batch {
 	if n := len(l.batches); n > 0 && !l.batches[n-1].sealed && l.batches[n-1].len() < maxBatch {
 		return l.batches[n-1]
 	}
@@ -84,14 +84,14 @@ func (l *ledger) open() *batch {
 
 // Record writes a change of the policy's Records, which applies it when it is durable.
 func (l *ledger) Record(change []byte) {
-	b := l.open()
+	b := l.openBatch()
 	b.records = append(b.records, slices.Clone(change))
 }
 
 func (l *ledger) post(to strategy.Node, it item) { l.out.post(to, leader.Answer, it) }
 
-// answer answers when all that is said of the host is durable: at once, mostly.
-func (l *ledger) answer(to strategy.Node, it item) {
+// answerWhenDurable answers when all that is said of the host is durable: at once, mostly.
+func (l *ledger) answerWhenDurable(to strategy.Node, it item) {
 	for _, b := range slices.Backward(l.batches) {
 		if _, there := b.rows[it.host]; there {
 			b.answers = append(b.answers, answer{to, it})

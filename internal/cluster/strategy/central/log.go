@@ -11,25 +11,25 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// hosts is what the leader's log keeps: the table, why hosts are parked, and the policy's records. Its parts are the
+// logState is what the leader's log keeps: the table, why hosts are parked, and the policy's records. Its parts are the
 // table's, and behind them the records'.
-type hosts struct {
+type logState struct {
 	table   *hosttable.Table
-	notes   map[int]map[string]note // by part
-	records leader.State            // nil: none
+	reasons map[int]map[string]parkReason // by part
+	records leader.State                  // nil: none
 }
 
-var _ leader.State = (*hosts)(nil)
+var _ leader.State = (*logState)(nil)
 
-func newHosts(key hosttable.Key, records leader.State) hosts {
-	return hosts{table: hosttable.New(key), notes: map[int]map[string]note{}, records: records}
+func newHosts(key hosttable.Key, records leader.State) logState {
+	return logState{table: hosttable.New(key), reasons: map[int]map[string]parkReason{}, records: records}
 }
 
 // What changes are made of, and a part behind the table's.
 const (
-	recordRow  = 'r' // one host's row
-	recordNote = 'n' // why a host is parked; behind its row
-	recordOwn  = 'p' // the policy's: bytes
+	recordRow    = 'r' // one host's row
+	recordReason = 'n' // why a host is parked; behind its row
+	recordPolicy = 'p' // the policy's: bytes
 )
 
 var errChanges = errors.New("changes in the leader's log that cannot be read")
@@ -37,7 +37,7 @@ var errChanges = errors.New("changes in the leader's log that cannot be read")
 // A batch is rows that are written together, and what is answered when they are durable.
 type batch struct {
 	rows    map[string]hosttable.Row
-	notes   map[string]note
+	reasons map[string]parkReason
 	order   []string
 	records [][]byte
 	answers []answer
@@ -60,12 +60,12 @@ func (b *batch) changes() []byte {
 	var w varint.Writer
 	for _, host := range b.order {
 		appendRow(&w, host, b.rows[host])
-		if n, noted := b.notes[host]; noted {
-			appendNote(&w, host, n)
+		if n, noted := b.reasons[host]; noted {
+			appendReason(&w, host, n)
 		}
 	}
 	for _, r := range b.records {
-		w.Byte(recordOwn)
+		w.Byte(recordPolicy)
 		w.Bytes(r)
 	}
 	return w
@@ -81,7 +81,7 @@ func appendRow(w *varint.Writer, host string, r hosttable.Row) {
 }
 
 // readChanges calls row, note and record with what they are made of.
-func readChanges(b []byte, row func(host string, r hosttable.Row), note func(host string, n note),
+func readChanges(b []byte, row func(host string, r hosttable.Row), note func(host string, n parkReason),
 	record func([]byte) error) error {
 	r := varint.Reader{Rest: b}
 	for len(r.Rest) > 0 {
@@ -92,12 +92,12 @@ func readChanges(b []byte, row func(host string, r hosttable.Row), note func(hos
 			if !r.Bad {
 				row(host, is)
 			}
-		case recordNote:
+		case recordReason:
 			host := r.String()
-			if n := readNote(&r); !r.Bad {
+			if n := readReason(&r); !r.Bad {
 				note(host, n)
 			}
-		case recordOwn:
+		case recordPolicy:
 			if change := r.Bytes(); !r.Bad {
 				if err := record(change); err != nil {
 					return err
@@ -114,7 +114,7 @@ func readChanges(b []byte, row func(host string, r hosttable.Row), note func(hos
 }
 
 // Parts, AppendPart, LoadPart and Apply are for the log.
-func (s *hosts) Parts() int {
+func (s *logState) Parts() int {
 	if s.records == nil {
 		return hosttable.Parts
 	}
@@ -122,20 +122,20 @@ func (s *hosts) Parts() int {
 }
 
 // AppendPart appends a part of the table, and why its hosts are parked; or one of the records.
-func (s *hosts) AppendPart(b []byte, part int) []byte {
+func (s *logState) AppendPart(b []byte, part int) []byte {
 	if part >= hosttable.Parts {
 		return s.records.AppendPart(b, part-hosttable.Parts)
 	}
 	w := varint.Writer(b)
 	w.Bytes(s.table.AppendPart(nil, part))
-	for _, host := range slices.Sorted(maps.Keys(s.notes[part])) {
-		appendNote(&w, host, s.notes[part][host])
+	for _, host := range slices.Sorted(maps.Keys(s.reasons[part])) {
+		appendReason(&w, host, s.reasons[part][host])
 	}
 	return w
 }
 
 // LoadPart replaces what is said of a part's hosts.
-func (s *hosts) LoadPart(part int, b []byte) error {
+func (s *logState) LoadPart(part int, b []byte) error {
 	if part >= hosttable.Parts {
 		return s.records.LoadPart(part-hosttable.Parts, b)
 	}
@@ -143,13 +143,13 @@ func (s *hosts) LoadPart(part int, b []byte) error {
 	if err := s.table.LoadPart(r.Bytes()); err != nil {
 		return err
 	}
-	delete(s.notes, part)
+	delete(s.reasons, part)
 	return s.Apply(r.Rest)
 }
 
 // Apply changes rows and records.
-func (s *hosts) Apply(changes []byte) error {
-	return readChanges(changes, s.enter, s.note, func(change []byte) error {
+func (s *logState) Apply(changes []byte) error {
+	return readChanges(changes, s.setRow, s.setReason, func(change []byte) error {
 		if s.records == nil {
 			return errChanges
 		}
@@ -157,38 +157,38 @@ func (s *hosts) Apply(changes []byte) error {
 	})
 }
 
-// enter changes a host's row in the table.
-func (s *hosts) enter(host string, r hosttable.Row) {
+// setRow changes a host's row in the table.
+func (s *logState) setRow(host string, r hosttable.Row) {
 	s.table.Set(host, r)
-	delete(s.notes[s.table.Part(host)], host) // why it is parked follows
+	delete(s.reasons[s.table.Part(host)], host) // why it is parked follows
 }
 
 // A note says why a host is parked: who has failed to reach it, and when it will be tried again.
-type note struct {
-	failed []strategy.Node
-	again  uint64 // seconds of Unix time
+type parkReason struct {
+	failed  []strategy.Node
+	retryAt uint64 // seconds of Unix time
 }
 
-func (s *hosts) note(host string, n note) {
+func (s *logState) setReason(host string, n parkReason) {
 	part := s.table.Part(host)
-	if s.notes[part] == nil {
-		s.notes[part] = map[string]note{}
+	if s.reasons[part] == nil {
+		s.reasons[part] = map[string]parkReason{}
 	}
-	s.notes[part][host] = n
+	s.reasons[part][host] = n
 }
 
-func appendNote(w *varint.Writer, host string, n note) {
-	w.Byte(recordNote)
+func appendReason(w *varint.Writer, host string, n parkReason) {
+	w.Byte(recordReason)
 	w.String(host)
-	w.Uint(n.again)
+	w.Uint(n.retryAt)
 	w.Uint(uint64(len(n.failed)))
 	for _, f := range n.failed {
 		w.String(string(f))
 	}
 }
 
-func readNote(r *varint.Reader) (n note) {
-	n.again = r.Uint()
+func readReason(r *varint.Reader) (n parkReason) {
+	n.retryAt = r.Uint()
 	for left := r.Uint(); left > 0 && !r.Bad; left-- {
 		n.failed = append(n.failed, strategy.Node(r.String()))
 	}

@@ -10,20 +10,20 @@ import (
 
 // A Host is what the leader's table says of one.
 type Host struct {
-	Name   string
-	Owner  strategy.Node
-	Since  time.Time // when that was last changed
-	State  string    // "reached"; "parked": nobody reaches it; "promised": it is on its way to its owner
-	Round  int       // how often all nodes have failed
-	Moved  bool      // it has moved, or moves, to its owner because that had less to do than the one before
-	Failed []strategy.Node
-	Again  time.Time // when a parked host is tried again
+	Name    string
+	Owner   strategy.Node
+	Since   time.Time // when that was last changed
+	State   string    // "reached"; "parked": nobody reaches it; "promised": it is on its way to its owner
+	Round   int       // how often all nodes have failed
+	Moved   bool      // it has moved, or moves, to its owner because that had less to do than the one before
+	Failed  []strategy.Node
+	RetryAt time.Time // when a parked host is tried again
 }
 
-// Look reads a leader's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
+// ReadTable reads a leader's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
 // false. read calls its argument with all entries of the log. records takes in what the log has of its policy's; nil:
 // it has none.
-func Look(key hosttable.Key, records leader.State, read func(func(number uint64, data []byte) error) error,
+func ReadTable(key hosttable.Key, records leader.State, read func(func(number uint64, data []byte) error) error,
 	f func(Host) bool) error {
 	s := newHosts(key, records)
 	err := read(func(_ uint64, data []byte) error {
@@ -45,10 +45,10 @@ func Look(key hosttable.Key, records leader.State, read func(func(number uint64,
 	return nil
 }
 
-func (s *hosts) host(name string, r hosttable.Row) Host {
+func (s *logState) host(name string, r hosttable.Row) Host {
 	h := hostOf(name, r)
-	if n, noted := s.notes[s.table.Part(name)][name]; noted && r.State == Parked {
-		h.Failed, h.Again = n.failed, time.Unix(int64(n.again), 0).UTC()
+	if n, noted := s.reasons[s.table.Part(name)][name]; noted && r.State == Parked {
+		h.Failed, h.RetryAt = n.failed, time.Unix(int64(n.retryAt), 0).UTC()
 	}
 	return h
 }
@@ -66,12 +66,12 @@ func hostOf(name string, r hosttable.Row) Host {
 	return h
 }
 
-// Changes calls f with the hosts that one entry of a leader's log changes, as they are then.
-func Changes(data []byte, f func(Host)) error {
+// EachChange calls f with the hosts that one entry of a leader's log changes, as they are then.
+func EachChange(data []byte, f func(Host)) error {
 	e, err := leader.ParseEntry(data)
 	if err != nil {
 		return err
 	}
-	return readChanges(e.Changes, func(name string, r hosttable.Row) { f(hostOf(name, r)) }, func(string, note) {},
+	return readChanges(e.Changes, func(name string, r hosttable.Row) { f(hostOf(name, r)) }, func(string, parkReason) {},
 		func([]byte) error { return nil })
 }

@@ -16,28 +16,28 @@ import (
 
 // What nodes ask.
 const (
-	itemWant  = 'w' // whose is the host? number: links that wait for it
-	itemClaim = 'c' // this node reaches it; number: in so many microseconds
-	itemFail  = 'f' // it does not; number: in so many microseconds
-	itemHold  = 'h' // this node holds it
-	itemSync  = 's' // which hosts are this node's? number: the cursor
-	itemOffer = 'x' // this node has stopped the host, and would hand it over to the item's node; number: URLs that wait
-	itemLoad  = 'd' // so much this node has to do: text. It is not answered
+	itemRequest = 'w' // whose is the host? number: links that wait for it
+	itemClaim   = 'c' // this node reaches it; number: in so many microseconds
+	itemFail    = 'f' // it does not; number: in so many microseconds
+	itemHeld    = 'h' // this node holds it
+	itemSync    = 's' // which hosts are this node's? number: the cursor
+	itemOffer   = 'x' // this node has stopped the host, and would hand it over to the item's node; number: URLs that wait
+	itemLoad    = 'd' // so much this node has to do: text. It is not answered
 )
 
 // What the leader answers.
 const (
-	itemOwner = 'o' // it is the node's; or nobody's yet and promised to it
-	itemProbe = 'p' // can you reach it? number: round
-	itemWait  = 't' // it is being decided; number: ask again after so many milliseconds
-	itemYours = 'y' // it is yours, and you reach it
-	itemProve = 'v' // it is yours; see whether you reach it. number: round
-	itemRest  = 'r' // it is yours, and nobody reaches it: try again after so many milliseconds
-	itemGive  = 'g' // offer so many hosts to the item's node: number
+	itemOwner      = 'o' // it is the node's; or nobody's yet and promised to it
+	itemProbe      = 'p' // can you reach it? number: round
+	itemWait       = 't' // it is being decided; number: ask again after so many milliseconds
+	itemOwned      = 'y' // it is yours, and you reach it
+	itemOwnedProbe = 'v' // it is yours; see whether you reach it. number: round
+	itemParked     = 'r' // it is yours, and nobody reaches it: try again after so many milliseconds
+	itemOfferHosts = 'g' // offer so many hosts to the item's node: number
 	// offer hosts to the item's node where so many URLs wait: number
-	itemGiveURLs = 'u'
-	itemFacts    = 'k' // what the policy tells this node: text
-	itemList     = 'l' // these are yours; text: their names and rounds; number: the next cursor, 0 at the end
+	itemOfferURLs = 'u'
+	itemStatus    = 'k' // what the policy tells this node: text
+	itemList      = 'l' // these are yours; text: their names and rounds; number: the next cursor, 0 at the end
 )
 
 // An item is about one host, mostly.
@@ -72,19 +72,19 @@ func parseItems(b []byte) (items []item, err error) {
 }
 
 // A mail is items for one node, which are sent together.
-type mail struct {
+type packet struct {
 	to   strategy.Node
 	data varint.Writer
 }
 
-const maxMail = 128 << 10
+const maxPacket = 128 << 10
 
 // An output holds what a step wants done, and the items that are sent at its end.
 type output struct {
-	actions []strategy.Action
-	mails   []mail
-	mailAt  map[mailKey]int
-	begin   func(leader.Kind) varint.Writer // a message
+	actions  []strategy.Action
+	packets  []packet
+	packetAt map[packetKey]int
+	begin    func(leader.Kind) varint.Writer // a message
 }
 
 func (o *output) do(a strategy.Action) { o.actions = append(o.actions, a) }
@@ -94,30 +94,30 @@ func (o *output) post(to strategy.Node, kind leader.Kind, it item) {
 	if to == "" {
 		return
 	}
-	key := mailKey{to, kind}
-	i, there := o.mailAt[key]
-	if !there || len(o.mails[i].data) > maxMail {
-		i = len(o.mails)
-		o.mailAt[key] = i
-		o.mails = append(o.mails, mail{to: to, data: o.begin(kind)})
+	key := packetKey{to, kind}
+	i, there := o.packetAt[key]
+	if !there || len(o.packets[i].data) > maxPacket {
+		i = len(o.packets)
+		o.packetAt[key] = i
+		o.packets = append(o.packets, packet{to: to, data: o.begin(kind)})
 	}
-	it.append(&o.mails[i].data)
+	it.append(&o.packets[i].data)
 }
 
-type mailKey struct {
+type packetKey struct {
 	to   strategy.Node
 	kind leader.Kind
 }
 
 // deliver sends what was posted. What is for this node itself is taken in at once, and reports whether there was such.
 func (s *Strategy) deliver() (self bool) {
-	mails := s.mails
-	s.mails = nil
-	clear(s.mailAt)
+	mails := s.packets
+	s.packets = nil
+	clear(s.packetAt)
 	for _, m := range mails {
 		if m.to == s.cfg.Self {
 			self = true
-			s.message(strategy.Message{From: m.to, Data: m.data})
+			s.receive(strategy.Message{From: m.to, Data: m.data})
 		} else {
 			s.do(strategy.Send{To: m.to, Data: m.data})
 		}
@@ -126,7 +126,7 @@ func (s *Strategy) deliver() (self bool) {
 }
 
 func appendLoad(w *varint.Writer, e *strategy.Load) {
-	for _, n := range []int64{int64(e.Hosts), e.Waiting, int64(e.Fetching), e.Pages, e.Taken, e.Bytes, int64(e.CPU)} {
+	for _, n := range []int64{int64(e.Hosts), e.Pending, int64(e.Fetching), e.Pages, e.Enqueued, e.Bytes, int64(e.CPU)} {
 		w.Uint(uint64(max(0, n)))
 	}
 	m := &e.Machine
@@ -139,8 +139,8 @@ func appendLoad(w *varint.Writer, e *strategy.Load) {
 func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 	r := varint.Reader{Rest: []byte(s)}
 	most := func(n uint64) int64 { return int64(min(r.Uint(), n)) }
-	e := strategy.Load{Node: n, Hosts: int(most(1 << 40)), Waiting: most(1 << 40), Fetching: int(most(1 << 40)),
-		Pages: most(1 << 60), Taken: most(1 << 60), Bytes: most(1 << 60), CPU: time.Duration(most(1 << 60))}
+	e := strategy.Load{Node: n, Hosts: int(most(1 << 40)), Pending: most(1 << 40), Fetching: int(most(1 << 40)),
+		Pages: most(1 << 60), Enqueued: most(1 << 60), Bytes: most(1 << 60), CPU: time.Duration(most(1 << 60))}
 	m := &e.Machine
 	for _, f := range []*float64{&e.Rate, &e.Busy, &m.Cores, &m.GHz, &m.MemoryGB, &m.NetworkMbps, &m.DiskMbps} {
 		if *f = math.Float64frombits(r.Uint()); !(*f >= 0 && *f <= maxFigure) { // so is NaN
@@ -148,7 +148,7 @@ func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 		}
 	}
 	e.Paused = r.Uint() > 0
-	return e, r.Whole()
+	return e, r.Complete()
 }
 
 // maxFigure is more than any figure of a Load is.

@@ -13,7 +13,7 @@ import (
 )
 
 func TestMessages(t *testing.T) {
-	want := []item{{kind: itemWant, host: "example.com"}, {kind: itemClaim, host: "", number: 1 << 60, text: "192.0.2"},
+	want := []item{{kind: itemRequest, host: "example.com"}, {kind: itemClaim, host: "", number: 1 << 60, text: "192.0.2"},
 		{kind: itemOwner, host: "a", node: "n1~7"}}
 	var w varint.Writer
 	for i := range want {
@@ -30,8 +30,8 @@ func TestMessages(t *testing.T) {
 }
 
 func TestLoads(t *testing.T) {
-	e := strategy.Load{Node: "a~1", Hosts: 7, Waiting: 1 << 33, Fetching: 64, Rate: 0.25, Busy: 1, Paused: true, Pages: 12,
-		Taken: 99, Bytes: 1 << 50, CPU: time.Hour,
+	e := strategy.Load{Node: "a~1", Hosts: 7, Pending: 1 << 33, Fetching: 64, Rate: 0.25, Busy: 1, Paused: true, Pages: 12,
+		Enqueued: 99, Bytes: 1 << 50, CPU: time.Hour,
 		Machine: strategy.Machine{Cores: 0.5, GHz: 2.4, MemoryGB: 4, NetworkMbps: 18, DiskMbps: 1.5}}
 	var w varint.Writer
 	appendLoad(&w, &e)
@@ -55,15 +55,15 @@ func newNobody(n strategy.Node) *Strategy {
 
 type nobodys struct{}
 
-func (nobodys) Records() leader.State             { return nil }
-func (nobodys) Elected()                          {}
-func (nobodys) Deposed()                          {}
-func (nobodys) Wanted(strategy.Node, string, int) {}
-func (nobodys) Probed(Probed)                     {}
-func (nobodys) Found(strategy.Node, string)       {}
-func (nobodys) Came(string, hosttable.Row)        {}
-func (nobodys) Load(strategy.Load)                {}
-func (nobodys) Offered(Offer)                     {}
-func (nobodys) Withdrawn(string)                  {}
-func (nobodys) Advance()                          {}
-func (nobodys) Due() time.Time                    { return time.Time{} }
+func (nobodys) Records() leader.State                     { return nil }
+func (nobodys) Elected()                                  {}
+func (nobodys) Deposed()                                  {}
+func (nobodys) OwnerRequested(strategy.Node, string, int) {}
+func (nobodys) Probed(ProbeReport)                        {}
+func (nobodys) HolderFound(strategy.Node, string)         {}
+func (nobodys) MoveCompleted(string, hosttable.Row)       {}
+func (nobodys) LoadReported(strategy.Load)                {}
+func (nobodys) Offered(Offer)                             {}
+func (nobodys) Withdrawn(string)                          {}
+func (nobodys) Advance()                                  {}
+func (nobodys) NextDue() time.Time                        { return time.Time{} }

@@ -11,33 +11,33 @@ import (
 
 // progress is how far a member is with what it owes the leader and the epoch.
 type progress struct {
-	synced       bool // all that is this node's by the leader's table is known
-	cursor       uint64
-	syncAt       time.Time
-	survey       bool // asked for
-	surveyed     bool
-	whole        uint64 // the epoch that is to be acknowledged
-	acknowledged uint64
+	synced        bool // all that is this node's by the leader's table is known
+	cursor        uint64
+	syncAt        time.Time
+	survey        bool // asked for
+	surveyed      bool
+	completeEpoch uint64 // the epoch that is to be acknowledged
+	acknowledged  uint64
 }
 
-// MovePatience is how long is waited for a host to move.
-const MovePatience = time.Minute
+// MoveTimeout is how long is waited for a host to move.
+const MoveTimeout = time.Minute
 
 // View is whose hosts are, as this node knows it.
 func (s *Strategy) View() strategy.View { return s.owners.view }
 
-// Facts are what the node tells people.
-func (s *Strategy) Facts() strategy.Facts {
-	f := strategy.Facts{Control: s.elector.Leader(), Leads: s.elector.Leads(), Timeout: s.pending.timeout,
+// Status are what the node tells people.
+func (s *Strategy) Status() strategy.Status {
+	f := strategy.Status{Controller: s.elector.Leader(), Leads: s.elector.Leads(), Timeout: s.pending.timeout,
 		Owned: s.owners.granted, Parked: s.owners.parked, Unsettled: len(s.pending.hosts)}
 	if s.facts != nil {
-		s.facts(s.told, &f)
+		s.facts(s.policyStatus, &f)
 	}
 	return f
 }
 
-// wanted is told of hosts to which links wait.
-func (s *Strategy) wanted(e strategy.Wanted) {
+// ownersNeeded is told of hosts to which links wait.
+func (s *Strategy) ownersNeeded(e strategy.OwnersNeeded) {
 	if !s.alive[s.cfg.Self] {
 		return // it is told again
 	}
@@ -47,7 +47,7 @@ func (s *Strategy) wanted(e strategy.Wanted) {
 			links = e.Links[i]
 		}
 		if p := s.pending.hosts[host]; p != nil {
-			s.moreLinks(p, links)
+			s.updateLinks(p, links)
 			continue
 		}
 		if _, mine := s.owners.own.get(key(host)); mine {
@@ -58,21 +58,21 @@ func (s *Strategy) wanted(e strategy.Wanted) {
 		p.links = links
 		if s.cfg.FetchFirst && s.epoch == s.settled { // else it may be on its way from here
 			p.holds = true
-			s.owners.grant(host, ownAsked)
-			s.pending.toProbe(p, 0)
+			s.owners.grant(host, ownProvisional)
+			s.pending.queueProbe(p, 0)
 		}
 	}
 }
 
-// moreLinks notes how many links wait for a host. The leader is told soon if they are many more than it knows.
-func (s *Strategy) moreLinks(p *pending, links int) {
-	if p.links = links; p.phase == asking && p.tries == 0 && links > 2*p.linksTold {
+// updateLinks notes how many links wait for a host. The leader is told soon if they are many more than it knows.
+func (s *Strategy) updateLinks(p *pending, links int) {
+	if p.links = links; p.phase == asking && p.tries == 0 && links > 2*p.linksSent {
 		s.pending.schedule(p, Earliest(p.at, s.now.Add(s.cfg.Retry)))
 	}
 }
 
-// held is told of hosts that this node holds and does not own.
-func (s *Strategy) held(hosts []string) {
+// heldHosts is told of hosts that this node holds and does not own.
+func (s *Strategy) heldHosts(hosts []string) {
 	if !s.alive[s.cfg.Self] {
 		return // its heirs will say so
 	}
@@ -82,11 +82,11 @@ func (s *Strategy) held(hosts []string) {
 		}
 		p := s.pending.hosts[host]
 		if p == nil {
-			p = s.pending.add(host, holding)
+			p = s.pending.add(host, reportingHeld)
 		} else { // whatever was under way: what the leader must know first is that it is held here
-			s.pending.turn(p, holding)
+			s.pending.setPhase(p, reportingHeld)
 		}
-		p.holds, p.moved = true, 0
+		p.holds, p.moveEpoch = true, 0
 		if !p.needsAck {
 			p.needsAck = true
 			s.pending.unacknowledged++
@@ -94,21 +94,21 @@ func (s *Strategy) held(hosts []string) {
 	}
 }
 
-func (s *Strategy) reached(e strategy.Reached) {
+func (s *Strategy) probeResult(e strategy.ProbeResult) {
 	p := s.pending.hosts[e.Host]
 	if p == nil || p.phase != probing {
 		return
 	}
-	p.ok, p.took, p.net = e.OK, e.Connect, e.Network
+	p.reached, p.took, p.network = e.OK, e.Connect, e.Network
 	if !e.OK && s.cfg.FetchFirst && !p.owned {
 		s.owners.cedeTo(p.host, "")
 	}
-	s.pending.turn(p, telling)
+	s.pending.setPhase(p, reporting)
 }
 
-// load adapts the timeout: who has little to do takes hosts that are farther away, who has much leaves them to others.
-func (s *Strategy) load(e strategy.Load) {
-	switch least, most := s.cfg.Least, 2*s.cfg.Timeout; {
+// adaptTimeout adapts the timeout: who has little to do takes hosts that are farther away, who has much leaves them to others.
+func (s *Strategy) adaptTimeout(e strategy.Load) {
+	switch least, most := s.cfg.MinTimeout, 2*s.cfg.Timeout; {
 	case e.Node != s.cfg.Self:
 		return
 	case e.Busy < 0.5:
@@ -116,11 +116,11 @@ func (s *Strategy) load(e strategy.Load) {
 	case e.Busy > 0.9:
 		s.pending.timeout = max(s.pending.timeout-s.pending.timeout/16, least)
 	}
-	s.tellLoad(e)
+	s.sendLoad(e)
 }
 
 // moved is told which hosts change hands. Of most that others hand over it is not: links to them are refused.
-func (s *Strategy) moved(moves []strategy.Move) {
+func (s *Strategy) applyMoves(moves []strategy.Move) {
 	for _, m := range moves {
 		if m.From != s.cfg.Self {
 			s.owners.forgetOwner(m.Host)
@@ -128,28 +128,28 @@ func (s *Strategy) moved(moves []strategy.Move) {
 	}
 	for _, m := range moves {
 		p := s.pending.hosts[m.Host]
-		if m.From == s.cfg.Self && p != nil && p.phase == moving && p.moved == 0 && m.To == p.to {
-			p.moved = s.epoch
+		if m.From == s.cfg.Self && p != nil && p.phase == moving && p.moveEpoch == 0 && m.To == p.target {
+			p.moveEpoch = s.epoch
 		}
 	}
-	for _, host := range s.pending.moving() {
+	for _, host := range s.pending.movingHosts() {
 		switch p := s.pending.hosts[host]; {
-		case p.moved > 0 && !s.alive[p.to]: // it went to an heir, or stays: the leader must know before the epoch is settled
+		case p.moveEpoch > 0 && !s.alive[p.target]: // it went to an heir, or stays: the leader must know before the epoch is settled
 			s.pending.drop(p)
 			s.survey, s.surveyed = false, false
-		case p.moved > 0 && s.settled >= p.moved:
+		case p.moveEpoch > 0 && s.settled >= p.moveEpoch:
 			s.pending.drop(p)
-		case p.moved == 0 && !s.alive[p.to]:
-			s.pending.turn(p, holding)
+		case p.moveEpoch == 0 && !s.alive[p.target]:
+			s.pending.setPhase(p, reportingHeld)
 		}
 	}
 }
 
-// begin forgets what is this node's, which has become a member, or is none any more: what it owned others own then.
-func (s *Strategy) begin() {
+// resetOwnership forgets what is this node's, which has become a member, or is none any more: what it owned others own then.
+func (s *Strategy) resetOwnership() {
 	s.pending.clear()
 	s.owners.own, s.owners.granted, s.owners.parked, s.owners.dirty = nil, 0, 0, true
-	s.giver.gives = nil
+	s.donor.requests = nil
 	s.synced, s.cursor, s.syncAt, s.survey, s.surveyed = false, 0, s.now, false, false
 }
 
@@ -158,11 +158,11 @@ func (s *Strategy) advanceNode() {
 		return
 	}
 	s.advanceMember()
-	if !s.owners.agesAt.IsZero() && !s.owners.agesAt.After(s.now) {
-		s.owners.age()
+	if !s.owners.rotateAt.IsZero() && !s.owners.rotateAt.After(s.now) {
+		s.owners.rotate()
 	}
 	for len(s.pending.queue) > 0 && !s.pending.queue[0].at.After(s.now) {
-		s.due(s.pending.queue[0])
+		s.runDue(s.pending.queue[0])
 	}
 	s.pending.startProbes()
 }
@@ -170,83 +170,83 @@ func (s *Strategy) advanceNode() {
 func (s *Strategy) advanceMember() {
 	if !s.synced && !s.syncAt.After(s.now) {
 		s.syncAt = s.now.Add(4 * s.cfg.Retry)
-		s.question(item{kind: itemSync, number: s.cursor})
+		s.sendRequest(item{kind: itemSync, number: s.cursor})
 	}
 	if s.synced && !s.survey {
 		s.survey = true
 		s.do(strategy.Survey{})
 	}
-	if s.whole > s.acknowledged && s.synced && s.surveyed && s.pending.unacknowledged == 0 {
-		s.acknowledged = s.whole
-		s.do(strategy.Acknowledged{Epoch: s.whole})
+	if s.completeEpoch > s.acknowledged && s.synced && s.surveyed && s.pending.unacknowledged == 0 {
+		s.acknowledged = s.completeEpoch
+		s.do(strategy.Acknowledged{Epoch: s.completeEpoch})
 	}
 }
 
-// soon asks the leader, another one perhaps, all that has no answer yet.
-func (s *Strategy) soon() {
+// retryAll asks the leader, another one perhaps, all that has no answer yet.
+func (s *Strategy) retryAll() {
 	s.syncAt = s.now
 	for _, p := range slices.Clone(s.pending.queue) {
-		waits := p.tries > 0 || p.at.Sub(s.now) > s.cfg.Wait
-		if (p.phase == asking || p.phase == telling || p.phase == holding || p.phase == offering) && waits {
+		waits := p.tries > 0 || p.at.Sub(s.now) > s.cfg.DecisionWait
+		if (p.phase == asking || p.phase == reporting || p.phase == reportingHeld || p.phase == offering) && waits {
 			p.tries = 0
 			s.pending.schedule(p, s.now)
 		}
 	}
 }
 
-// due does what a host wants now.
-func (s *Strategy) due(p *pending) {
+// runDue does what a host wants now.
+func (s *Strategy) runDue(p *pending) {
 	switch p.phase {
 	case asking:
-		p.linksTold = p.links
-		s.ask(p, item{kind: itemWant, number: uint64(max(0, p.links))})
-	case telling:
-		it := item{kind: itemFail, number: uint64(p.took.Microseconds()), text: p.net}
-		if p.ok {
+		p.linksSent = p.links
+		s.askAbout(p, item{kind: itemRequest, number: uint64(max(0, p.links))})
+	case reporting:
+		it := item{kind: itemFail, number: uint64(p.took.Microseconds()), text: p.network}
+		if p.reached {
 			it.kind = itemClaim
 		}
 		if p.owned { // and held: if the leader does not know that, it is told now
 			it.node = s.cfg.Self
 		}
-		s.ask(p, it)
-	case holding:
-		s.ask(p, item{kind: itemHold})
+		s.askAbout(p, it)
+	case reportingHeld:
+		s.askAbout(p, item{kind: itemHeld})
 	case offering:
-		s.offer(p)
-	case resting, probing:
-		s.pending.toProbe(p, p.round)
+		s.sendOffer(p)
+	case waiting, probing:
+		s.pending.queueProbe(p, p.round)
 	case moving:
-		if p.moved == 0 {
-			s.pending.turn(p, holding)
+		if p.moveEpoch == 0 {
+			s.pending.setPhase(p, reportingHeld)
 		} else { // it may be gone already: what became of it is known when the epoch is settled
-			s.pending.schedule(p, s.now.Add(MovePatience))
+			s.pending.schedule(p, s.now.Add(MoveTimeout))
 		}
 	case queued:
 		heap.Remove(&s.pending.queue, p.index)
 	}
 }
 
-func (s *Strategy) ask(p *pending, it item) {
+func (s *Strategy) askAbout(p *pending, it item) {
 	it.host = p.host
-	s.question(it)
+	s.sendRequest(it)
 	s.pending.schedule(p, s.now.Add(s.cfg.Retry<<min(p.tries, 3)))
 	p.tries++
 }
 
-func (s *Strategy) question(it item) {
-	s.elector.Asked(s.now)
+func (s *Strategy) sendRequest(it item) {
+	s.elector.RequestSent(s.now)
 	s.post(s.elector.Leader(), leader.Question, it)
 }
 
-// dueNode is when something is due.
-func (s *Strategy) dueNode() (at time.Time) {
+// nextDue is when something is due.
+func (s *Strategy) nextDue() (at time.Time) {
 	if !s.alive[s.cfg.Self] {
 		return at
 	}
 	if len(s.pending.queue) > 0 {
 		at = s.pending.queue[0].at
 	}
-	if at = Earliest(at, s.owners.agesAt); !s.synced {
+	if at = Earliest(at, s.owners.rotateAt); !s.synced {
 		at = Earliest(at, s.syncAt)
 	}
 	return at

@@ -10,26 +10,26 @@ import (
 // maxForeign is how many hosts of others a generation has, of which there are two.
 const maxForeign = 1 << 16
 
-// foreignAge is how long a generation takes at most.
-const foreignAge = 5 * time.Minute
+// maxForeignAge is how long a generation takes at most.
+const maxForeignAge = 5 * time.Minute
 
 // owners are the owners of hosts as one node knows them: what the views are made of.
 type owners struct {
-	*surroundings
-	view    *view
-	own     *trie
-	foreign [2]*trie
-	young   int             // hosts in the younger of the two
-	agesAt  time.Time       // when that becomes the elder; zero while there are none
-	nodes   []strategy.Node // by number; "" if it is none any more. Views share it: it is changed as a copy
-	numbers map[strategy.Node]uint32
-	dirty   bool // the view is an old one
-	granted int  // own hosts, and those of them that are parked
-	parked  int
+	*clusterState
+	view       *view
+	own        *trie
+	foreign    [2]*trie
+	youngCount int             // hosts in the younger of the two
+	rotateAt   time.Time       // when that becomes the elder; zero while there are none
+	nodes      []strategy.Node // by number; "" if it is none any more. Views share it: it is changed as a copy
+	numbers    map[strategy.Node]uint32
+	dirty      bool // the view is an old one
+	granted    int  // own hosts, and those of them that are parked
+	parked     int
 }
 
-func newOwners(around *surroundings) *owners {
-	return &owners{surroundings: around, view: &view{self: around.cfg.Self}, numbers: map[strategy.Node]uint32{}}
+func newOwners(around *clusterState) *owners {
+	return &owners{clusterState: around, view: &view{self: around.cfg.Self}, numbers: map[strategy.Node]uint32{}}
 }
 
 // publish makes a new view if the last is an old one, and reports whether it was.
@@ -82,29 +82,29 @@ func (o *owners) cedeTo(host string, to strategy.Node) {
 	if v, known := o.foreign[0].get(k); known && v == n {
 		return
 	}
-	if o.young >= maxForeign {
-		o.age()
+	if o.youngCount >= maxForeign {
+		o.rotate()
 	}
-	if o.agesAt.IsZero() {
-		o.agesAt = o.now.Add(foreignAge)
+	if o.rotateAt.IsZero() {
+		o.rotateAt = o.now.Add(maxForeignAge)
 	}
 	var added bool
 	if o.foreign[0], added = o.foreign[0].set(k, n); added {
-		o.young++
+		o.youngCount++
 	}
 	o.dirty = true
 }
 
-// age begins a new generation of what is known of others' hosts. Who has no links to a host is not told that it has
+// rotate begins a new generation of what is known of others' hosts. Who has no links to a host is not told that it has
 // another owner; in the end nobody believes in the one before.
-func (o *owners) age() {
+func (o *owners) rotate() {
 	if o.foreign[0] != nil || o.foreign[1] != nil {
 		o.dirty = true
 	}
-	o.foreign[1], o.foreign[0], o.young = o.foreign[0], nil, 0
-	o.agesAt = time.Time{}
+	o.foreign[1], o.foreign[0], o.youngCount = o.foreign[0], nil, 0
+	o.rotateAt = time.Time{}
 	if o.foreign[1] != nil {
-		o.agesAt = o.now.Add(foreignAge)
+		o.rotateAt = o.now.Add(maxForeignAge)
 	}
 }
 

@@ -12,14 +12,14 @@ import (
 type phase uint8
 
 const (
-	asking   phase = iota // whose it is
-	queued                // to be probed
-	probing               // it is
-	telling               // the leader, what came of that
-	holding               // telling that it is held here
-	resting               // nobody reaches it; it will be probed again
-	moving                // it goes to its owner
-	offering              // to another node, which has less to do: it is stopped here until the leader has decided
+	asking        phase = iota // whose it is
+	queued                     // to be probed
+	probing                    // it is
+	reporting                  // the leader, what came of that
+	reportingHeld              // telling that it is held here
+	waiting                    // nobody reaches it; it will be probed again
+	moving                     // it goes to its owner
+	offering                   // to another node, which has less to do: it is stopped here until the leader has decided
 )
 
 // A pending is a host that is not settled.
@@ -30,14 +30,14 @@ type pending struct {
 	owned     bool  // by this node, which is not known to reach it
 	needsAck  bool  // the leader does not know that it is held
 	round     uint8 // of probes, by all nodes
-	ok        bool  // it was reached
+	reached   bool  // it was reached
 	took      time.Duration
-	net       string
-	to        strategy.Node // its owner, or to whom it is offered
-	waits     int           // URLs, of one that is offered
+	network   string
+	target    strategy.Node // its owner, or to whom it is offered
+	urls      int           // URLs, of one that is offered
 	links     int           // to it, that wait here; and of how many the leader was told
-	linksTold int
-	moved     uint64 // the epoch under which it goes there
+	linksSent int
+	moveEpoch uint64 // the epoch under which it goes there
 	tries     uint8
 	at        time.Time
 	index     int // in the queue; -1: not in it
@@ -45,7 +45,7 @@ type pending struct {
 
 // pendingHosts are the hosts that are not settled, by when they want something.
 type pendingHosts struct {
-	*surroundings
+	*clusterState
 	*output
 	hosts   map[string]*pending
 	queue   byTime
@@ -56,19 +56,19 @@ type pendingHosts struct {
 	unacknowledged int // hosts held of which the leader does not know
 }
 
-func newPendingHosts(around *surroundings, out *output) *pendingHosts {
-	return &pendingHosts{surroundings: around, output: out, hosts: map[string]*pending{}, timeout: around.cfg.Timeout}
+func newPendingHosts(around *clusterState, out *output) *pendingHosts {
+	return &pendingHosts{clusterState: around, output: out, hosts: map[string]*pending{}, timeout: around.cfg.Timeout}
 }
 
 func (q *pendingHosts) add(host string, ph phase) *pending {
 	p := &pending{host: host, index: -1, links: 1} // as far as is known
 	q.hosts[host] = p
-	q.turn(p, ph)
+	q.setPhase(p, ph)
 	return p
 }
 
-// turn gives a host another phase, of which the first thing is done at once.
-func (q *pendingHosts) turn(p *pending, ph phase) {
+// setPhase gives a host another phase, of which the first thing is done at once.
+func (q *pendingHosts) setPhase(p *pending, ph phase) {
 	if p.phase == probing && ph != probing {
 		q.probing--
 	}
@@ -106,9 +106,9 @@ func (q *pendingHosts) acknowledge(p *pending) {
 	}
 }
 
-// toProbe has a host probed when it is its turn.
-func (q *pendingHosts) toProbe(p *pending, round uint8) {
-	q.turn(p, queued)
+// queueProbe has a host probed when it is its turn.
+func (q *pendingHosts) queueProbe(p *pending, round uint8) {
+	q.setPhase(p, queued)
 	p.round = round
 	if p.index >= 0 {
 		heap.Remove(&q.queue, p.index)
@@ -118,7 +118,7 @@ func (q *pendingHosts) toProbe(p *pending, round uint8) {
 
 // probeTimeout is how long is waited for a host.
 func (q *pendingHosts) probeTimeout(round uint8) time.Duration {
-	return min(q.timeout<<min(round, 10), max(q.cfg.Most, q.timeout))
+	return min(q.timeout<<min(round, 10), max(q.cfg.MaxTimeout, q.timeout))
 }
 
 func (q *pendingHosts) startProbes() {
@@ -132,7 +132,7 @@ func (q *pendingHosts) startProbes() {
 		p.phase = probing
 		q.probing++
 		t := q.probeTimeout(p.round)
-		q.schedule(p, q.now.Add(2*t+MovePatience)) // it is answered long before
+		q.schedule(p, q.now.Add(2*t+MoveTimeout)) // it is answered long before
 		q.do(strategy.Probe{Host: p.host, Timeout: t})
 	}
 	if len(q.probes) == 0 {
@@ -140,7 +140,7 @@ func (q *pendingHosts) startProbes() {
 	}
 }
 
-func (q *pendingHosts) moving() (all []string) {
+func (q *pendingHosts) movingHosts() (all []string) {
 	for host, p := range q.hosts {
 		if p.phase == moving {
 			all = append(all, host)

@@ -18,18 +18,18 @@ type Policy interface {
 	Elected()
 	// Deposed ends it: what the log does not keep is forgotten.
 	Deposed()
-	// Wanted is told that a node has links for a host that may be given away, and how many of them are to be fetched, as
+	// OwnerRequested is told that a node has links for a host that may be given away, and how many of them are to be fetched, as
 	// far as that is known. It is told again until the host is somebody's; the policy says what is to happen meanwhile, by
 	// Wait or Probe.
-	Wanted(from strategy.Node, host string, links int)
-	// Probed is told what came of a probe.
-	Probed(p Probed)
-	// Found is told that a node holds a host that is nobody's: it was a dead node's.
-	Found(from strategy.Node, host string)
-	// Came is told that a host has come that was promised, with its row as it was.
-	Came(host string, r hosttable.Row)
-	// Load is told how much a node has to do, about once a beat.
-	Load(load strategy.Load)
+	OwnerRequested(from strategy.Node, host string, links int)
+	// ProbeReport is told what came of a probe.
+	Probed(p ProbeReport)
+	// HolderFound is told that a node holds a host that is nobody's: it was a dead node's.
+	HolderFound(from strategy.Node, host string)
+	// MoveCompleted is told that a host has come that was promised, with its row as it was.
+	MoveCompleted(host string, r hosttable.Row)
+	// LoadReported is told how much a node has to do, about once a beat.
+	LoadReported(load strategy.Load)
 	// Offered is told that a node would hand over a host that it owns, and has stopped. It is told again until the policy
 	// says Promise or Yours.
 	Offered(o Offer)
@@ -37,12 +37,12 @@ type Policy interface {
 	Withdrawn(host string)
 	// Advance does what is due. It is called after each step's events.
 	Advance()
-	// Due is when Advance should be called at the latest; zero: never.
-	Due() time.Time
+	// NextDue is when Advance should be called at the latest; zero: never.
+	NextDue() time.Time
 }
 
 // A Probed says whether a node reaches a host.
-type Probed struct {
+type ProbeReport struct {
 	From    strategy.Node
 	Host    string
 	OK      bool
@@ -55,6 +55,6 @@ type Probed struct {
 type Offer struct {
 	Host     string
 	From, To strategy.Node
-	Waiting  int // URLs
+	Pending  int // URLs
 	Row      hosttable.Row
 }

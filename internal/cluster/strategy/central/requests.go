@@ -8,29 +8,29 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-func (l *Leader) asked(from strategy.Node, items []item) {
+func (l *Leader) handleRequests(from strategy.Node, items []item) {
 	if !l.alive[from] {
 		return // it will ask again when this node knows that it has joined, if it has
 	}
-	if from == l.silent {
-		l.silent = ""
+	if from == l.silentLeader {
+		l.silentLeader = ""
 	}
 	for i := range items {
 		switch it := &items[i]; it.kind {
-		case itemWant:
-			l.wants(from, it)
+		case itemRequest:
+			l.handleRequest(from, it)
 		case itemSync:
-			l.list(from, it.number)
+			l.sendOwned(from, it.number)
 		case itemClaim, itemFail:
-			l.probed(from, it)
-		case itemHold:
-			l.Holds(from, it.host)
+			l.handleProbeReport(from, it)
+		case itemHeld:
+			l.ResolveHolder(from, it.host)
 		case itemLoad:
 			if load, ok := parseLoad(from, it.text); ok {
-				l.policy.Load(load)
+				l.policy.LoadReported(load)
 			}
 		case itemOffer:
-			l.offered(from, it)
+			l.handleOffer(from, it)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func (l *Leader) asked(from strategy.Node, items []item) {
 // maxList is how many hosts of a node it is told at once.
 const maxList = 1000
 
-func (l *Leader) list(to strategy.Node, cursor uint64) {
+func (l *Leader) sendOwned(to strategy.Node, cursor uint64) {
 	var w varint.Writer
 	next, done := l.hosts.table.Each(to, cursor, maxList, func(host string, r hosttable.Row) {
 		if r.State == Promised {
@@ -63,89 +63,89 @@ func (l *Leader) Owner(r hosttable.Row) (owner strategy.Node, free bool) {
 	case l.alive[r.Owner]:
 		return r.Owner, false
 	}
-	since, known := l.gone[r.Owner]
+	since, known := l.departed[r.Owner]
 	if !known {
-		l.gone[r.Owner] = l.epoch // before this node knew of members
+		l.departed[r.Owner] = l.epoch // before this node knew of members
 		since = l.epoch
 	}
-	if r.State == Promised && l.onItsWay(r) {
+	if r.State == Promised && l.inTransit(r) {
 		return "", false // who has it yet will say so
 	}
 	return "", l.settled >= since
 }
 
-// TellOwner tells a node whose a host is, by its row.
-func (l *Leader) TellOwner(to strategy.Node, host string, owner strategy.Node, r hosttable.Row) {
+// ReplyByRow tells a node whose a host is, by its row.
+func (l *Leader) ReplyByRow(to strategy.Node, host string, owner strategy.Node, r hosttable.Row) {
 	it := item{kind: itemOwner, host: host, node: owner}
 	if owner == to {
 		switch r.State {
 		case Parked:
-			it = item{kind: itemProve, host: host, number: uint64(r.Round)}
+			it = item{kind: itemOwnedProbe, host: host, number: uint64(r.Round)}
 		case Promised:
-			if l.onItsWay(r) {
-				it = item{kind: itemWait, host: host, number: uint64(l.cfg.Wait.Milliseconds())}
-				l.remind(host, owner, r)
+			if l.inTransit(r) {
+				it = item{kind: itemWait, host: host, number: uint64(l.cfg.DecisionWait.Milliseconds())}
+				l.broadcastOwner(host, owner, r)
 			} else { // nobody had anything of it
 				r.State = Reached
 				l.Set(host, r)
 			}
 		}
 	}
-	l.answer(to, it)
+	l.answerWhenDurable(to, it)
 }
 
-// onItsWay reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is
+// inTransit reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is
 // to move does so soon after.
-func (l *Leader) onItsWay(r hosttable.Row) bool {
-	since := l.calm
-	if l.since.After(since) {
-		since = l.since
+func (l *Leader) inTransit(r hosttable.Row) bool {
+	since := l.settledAt
+	if l.electedAt.After(since) {
+		since = l.electedAt
 	}
 	// by this clock, or one that is as right
 	if set := time.Unix(int64(r.Since), 0); set.After(since) && !set.After(l.now) {
 		since = set
 	}
-	return l.epoch != l.settled || l.now.Sub(since) < 2*MovePatience
+	return l.epoch != l.settled || l.now.Sub(since) < 2*MoveTimeout
 }
 
-func (l *Leader) wants(from strategy.Node, it *item) {
+func (l *Leader) handleRequest(from strategy.Node, it *item) {
 	r := l.Row(it.host)
 	owner, free := l.Owner(r)
 	switch {
 	case owner != "":
-		l.TellOwner(from, it.host, owner, r)
+		l.ReplyByRow(from, it.host, owner, r)
 	case !free:
-		l.Wait(from, it.host, l.cfg.Wait)
+		l.ReplyWait(from, it.host, l.cfg.DecisionWait)
 	case l.Gathering():
-		l.Wait(from, it.host, l.cfg.Gather/4)
+		l.ReplyWait(from, it.host, l.cfg.GatherTime/4)
 	default:
-		l.policy.Wanted(from, it.host, int(min(it.number, 1<<40)))
+		l.policy.OwnerRequested(from, it.host, int(min(it.number, 1<<40)))
 	}
 }
 
-// probed is told whether a node reaches a host.
-func (l *Leader) probed(from strategy.Node, it *item) {
-	l.policy.Probed(Probed{From: from, Host: it.host, OK: it.kind == itemClaim,
+// handleProbeReport is told whether a node reaches a host.
+func (l *Leader) handleProbeReport(from strategy.Node, it *item) {
+	l.policy.Probed(ProbeReport{From: from, Host: it.host, OK: it.kind == itemClaim,
 		Took: time.Duration(min(it.number, 1<<40)) * time.Microsecond, Network: it.text, Holds: it.node == from})
 }
 
-// Holds is told that a node holds a host that may be another's.
-func (l *Leader) Holds(from strategy.Node, host string) {
+// ResolveHolder is told that a node holds a host that may be another's.
+func (l *Leader) ResolveHolder(from strategy.Node, host string) {
 	r := l.Row(host)
 	owner, _ := l.Owner(r)
 	switch {
 	case owner == from && r.State == Promised:
 		r.State = Reached
-		l.policy.Came(host, r)
-		if r.Round&Moved != 0 && !l.late(r) { // it counts when that was decided: who has come since may have it next
-			l.put(host, r)
+		l.policy.MoveCompleted(host, r)
+		if r.Round&Moved != 0 && !l.movedLate(r) { // it counts when that was decided: who has come since may have it next
+			l.setRow(host, r)
 		} else {
 			l.Set(host, r)
 		}
-		l.Yours(from, host)
+		l.ReplyOwned(from, host)
 	case owner != "":
-		l.TellOwner(from, host, owner, r)
+		l.ReplyByRow(from, host, owner, r)
 	default: // it comes from one who is none any more
-		l.policy.Found(from, host)
+		l.policy.HolderFound(from, host)
 	}
 }

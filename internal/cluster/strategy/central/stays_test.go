@@ -27,11 +27,11 @@ func TestWhatStaysIsToldOf(t *testing.T) {
 	step(strategy.Members{Epoch: 1, Settled: 1, Members: []strategy.Member{a, b}})
 	s.synced, s.survey, s.surveyed = true, true, true
 	p := s.pending.add("s.example", moving)
-	p.holds, p.to = true, "b~1"
-	s.pending.schedule(p, now.Add(MovePatience))
+	p.holds, p.target = true, "b~1"
+	s.pending.schedule(p, now.Add(MoveTimeout))
 	step(strategy.Members{Epoch: 2, Settled: 1, Members: []strategy.Member{a, b},
 		Moves: []strategy.Move{{Host: "s.example", From: "a~1", To: "b~1"}}})
-	surveys, acknowledged := step(strategy.Whole{Epoch: 3}, strategy.Members{Epoch: 3, Settled: 1,
+	surveys, acknowledged := step(strategy.TransfersComplete{Epoch: 3}, strategy.Members{Epoch: 3, Settled: 1,
 		Members: []strategy.Member{a}})
 	if !surveys || acknowledged {
 		t.Fatalf("who was to have a host has died: this node looks for it: %v, and the epoch is acknowledged: %v", surveys,
@@ -55,16 +55,16 @@ func TestWhatComesLateStays(t *testing.T) {
 		s := newNobody("a~1")
 		s.Step(time.Unix(1e9, 0), []strategy.Event{strategy.Members{Epoch: 1, Settled: 1,
 			Members: []strategy.Member{{Node: "a~1"}, {Node: "b~1"}}}}, nil)
-		l := newLeader(s.surroundings, s.output, s.elector, func(*Leader) Policy { return nobodys{} })
+		l := newLeader(s.clusterState, s.output, s.elector, func(*Leader) Policy { return nobodys{} })
 		l.Set("s.example", hosttable.Row{Owner: "a~1", State: Promised, Round: Moved})
 		s.now = s.now.Add(took)
-		l.Holds("a~1", "s.example")
+		l.ResolveHolder("a~1", "s.example")
 		s.now = s.now.Add(stay - 2*time.Second)
-		if r := l.Row("s.example"); r.State != Reached || took > lateMove && !l.Stays(r, "b~1", stay) {
+		if r := l.Row("s.example"); r.State != Reached || took > maxMoveDelay && !l.MovedRecently(r, "b~1", stay) {
 			t.Errorf("it came after %v, and may move again after %v: %+v", took, stay-2*time.Second, r)
 		}
 		s.now = s.now.Add(3 * time.Second)
-		if l.Stays(l.Row("s.example"), "b~1", stay) {
+		if l.MovedRecently(l.Row("s.example"), "b~1", stay) {
 			t.Errorf("it came after %v, and stays longer than %v", took, stay)
 		}
 	}

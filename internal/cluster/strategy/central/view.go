@@ -23,8 +23,8 @@ func key(host string) uint64 { return maphash.String(seed, host) }
 
 // Values of own hosts; of others' the value is a node's place in the list of nodes.
 const (
-	ownParked uint32 = iota
-	ownAsked         // provisionally: it may yet be another's
+	ownParked      uint32 = iota
+	ownProvisional        // provisionally: it may yet be another's
 	ownGranted
 )
 
@@ -50,8 +50,8 @@ func (v *view) Owner(host string) (strategy.Node, strategy.State) {
 type trie struct {
 	branches uint16 // those that are there
 	leaves   uint16 // of these, those that are leaves
-	kids     []*trie
-	keys     []leaf
+	children []*trie
+	entries  []leaf
 }
 
 type leaf struct {
@@ -66,22 +66,24 @@ func (t *trie) get(k uint64) (uint32, bool) {
 		bit := uint16(1) << (k >> shift & (1<<trieBits - 1))
 		switch {
 		case t.leaves&bit != 0:
-			if l := t.keys[bits.OnesCount16(t.leaves&(bit-1))]; l.key == k {
+			if l := t.entries[bits.OnesCount16(t.leaves&(bit-1))]; l.key == k {
 				return l.value, true
 			}
 			return 0, false
 		case t.branches&bit == 0:
 			return 0, false
 		}
-		t = t.kids[bits.OnesCount16(t.branches&(bit-1))]
+		t = t.children[bits.OnesCount16(t.branches&(bit-1))]
 	}
 	return 0, false
 }
 
 // set is the trie with one value more, or another one; added says which.
-func (t *trie) set(k uint64, value uint32) (with *trie, added bool) { return t.with(leaf{k, value}, 0) }
+func (t *trie) set(k uint64, value uint32) (with *trie, added bool) {
+	return t.withLeaf(leaf{k, value}, 0)
+}
 
-func (t *trie) with(l leaf, shift int) (*trie, bool) {
+func (t *trie) withLeaf(l leaf, shift int) (*trie, bool) {
 	if t == nil {
 		t = &trie{}
 	}
@@ -90,29 +92,29 @@ func (t *trie) with(l leaf, shift int) (*trie, bool) {
 	at, kid := bits.OnesCount16(t.leaves&(bit-1)), bits.OnesCount16(t.branches&(bit-1))
 	switch {
 	case t.branches&bit != 0:
-		below, added := t.kids[kid].with(l, shift+trieBits)
-		c.kids = replaced(t.kids, kid, 1, below)
+		below, added := t.children[kid].withLeaf(l, shift+trieBits)
+		c.children = spliced(t.children, kid, 1, below)
 		return &c, added
 	case t.leaves&bit == 0:
 		c.leaves |= bit
-		c.keys = replaced(t.keys, at, 0, l)
+		c.entries = spliced(t.entries, at, 0, l)
 		return &c, true
-	case t.keys[at].key == l.key:
-		c.keys = replaced(t.keys, at, 1, l)
+	case t.entries[at].key == l.key:
+		c.entries = spliced(t.entries, at, 1, l)
 		return &c, false
 	}
-	below, _ := (*trie)(nil).with(t.keys[at], shift+trieBits)
-	below, _ = below.with(l, shift+trieBits)
+	below, _ := (*trie)(nil).withLeaf(t.entries[at], shift+trieBits)
+	below, _ = below.withLeaf(l, shift+trieBits)
 	c.leaves &^= bit
 	c.branches |= bit
-	c.keys = replaced(t.keys, at, 1)
-	c.kids = replaced(t.kids, kid, 0, below)
+	c.entries = spliced(t.entries, at, 1)
+	c.children = spliced(t.children, kid, 0, below)
 	return &c, true
 }
 
-func (t *trie) without(k uint64) (*trie, bool) { return t.less(k, 0) }
+func (t *trie) without(k uint64) (*trie, bool) { return t.withoutLeaf(k, 0) }
 
-func (t *trie) less(k uint64, shift int) (*trie, bool) {
+func (t *trie) withoutLeaf(k uint64, shift int) (*trie, bool) {
 	if t == nil {
 		return nil, false
 	}
@@ -120,17 +122,17 @@ func (t *trie) less(k uint64, shift int) (*trie, bool) {
 	at, kid := bits.OnesCount16(t.leaves&(bit-1)), bits.OnesCount16(t.branches&(bit-1))
 	c := *t
 	switch {
-	case t.leaves&bit != 0 && t.keys[at].key == k:
+	case t.leaves&bit != 0 && t.entries[at].key == k:
 		c.leaves &^= bit
-		c.keys = replaced(t.keys, at, 1)
+		c.entries = spliced(t.entries, at, 1)
 	case t.branches&bit != 0:
-		below, was := t.kids[kid].less(k, shift+trieBits)
+		below, was := t.children[kid].withoutLeaf(k, shift+trieBits)
 		if !was {
 			return t, false
 		}
-		if c.kids = replaced(t.kids, kid, 1, below); below == nil {
+		if c.children = spliced(t.children, kid, 1, below); below == nil {
 			c.branches &^= bit
-			c.kids = replaced(t.kids, kid, 1)
+			c.children = spliced(t.children, kid, 1)
 		}
 	default:
 		return t, false
@@ -141,8 +143,8 @@ func (t *trie) less(k uint64, shift int) (*trie, bool) {
 	return &c, true
 }
 
-// replaced is a copy of a slice in which others stand in the place of n elements.
-func replaced[E any](s []E, at, n int, by ...E) []E {
+// spliced is a copy of a slice in which others stand in the place of n elements.
+func spliced[E any](s []E, at, n int, by ...E) []E {
 	c := make([]E, 0, len(s)-n+len(by))
 	return append(append(append(c, s[:at]...), by...), s[at+n:]...)
 }

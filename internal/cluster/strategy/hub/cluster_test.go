@@ -30,13 +30,13 @@ func TestNearest(t *testing.T) {
 		return 0
 	}
 	c.Settle()
-	c.Want("a~1", "one.example.com")
+	c.RequestOwners("a~1", "one.example.com")
 	c.Settle()
 	if got := c.Owners("one.example.com"); !slices.Equal(got, []strategy.Node{"c~1"}) {
 		t.Fatalf("the host is %v's", got)
 	}
 	c.Probes = nil
-	c.Want("b~1", "two.example.com")
+	c.RequestOwners("b~1", "two.example.com")
 	c.Settle()
 	if got := c.Owners("two.example.com"); !slices.Equal(got, []strategy.Node{"c~1"}) || len(c.Probes) != 1 {
 		t.Errorf("its neighbour is %v's after %d probes", got, len(c.Probes))
@@ -53,19 +53,19 @@ func TestNobodyReachesIt(t *testing.T) {
 	c := newCluster("a~1", "b~1")
 	c.Reach = func(strategy.Node, string) time.Duration { return 0 }
 	c.Settle()
-	c.Want("a~1", "far.example.com")
+	c.RequestOwners("a~1", "far.example.com")
 	c.Run(5 * time.Second)
 	if _, s := c.Nodes["a~1"].View().Owner("far.example.com"); s != strategy.Parked {
 		t.Fatalf("it is %v", s)
 	}
-	c.Want("b~1", "far.example.com")
+	c.RequestOwners("b~1", "far.example.com")
 	c.Run(2 * time.Second)
 	if o, s := c.Nodes["b~1"].View().Owner("far.example.com"); o != "a~1" || s != strategy.Owned {
 		t.Errorf("b sends its links to %q (%v)", o, s)
 	}
 	parked := 0
-	err := central.Look(hosttable.Key{}, nil, c.Read, func(h central.Host) bool {
-		if parked++; h.State != "parked" || h.Owner != "a~1" || len(h.Failed) != 2 || h.Round != 1 || h.Again.Before(c.Now) {
+	err := central.ReadTable(hosttable.Key{}, nil, c.Read, func(h central.Host) bool {
+		if parked++; h.State != "parked" || h.Owner != "a~1" || len(h.Failed) != 2 || h.Round != 1 || h.RetryAt.Before(c.Now) {
 			t.Errorf("%+v", h)
 		}
 		return true
@@ -93,7 +93,7 @@ func TestAParkedHostIsReachedByAnother(t *testing.T) {
 		return 0
 	}
 	c.Settle()
-	c.Want("a~1", "far.example.com")
+	c.RequestOwners("a~1", "far.example.com")
 	c.Run(5 * time.Second)
 	up = true
 	c.Run(30 * time.Second)
@@ -103,7 +103,7 @@ func TestAParkedHostIsReachedByAnother(t *testing.T) {
 	if got := c.Owners("far.example.com"); len(got) != 0 {
 		t.Errorf("it is %v's before it has come", got)
 	}
-	c.Tell("b~1", strategy.Held{Hosts: []string{"far.example.com"}})
+	c.Post("b~1", strategy.Held{Hosts: []string{"far.example.com"}})
 	c.Run(time.Second)
 	if got := c.Owners("far.example.com"); !slices.Equal(got, []strategy.Node{"b~1"}) {
 		t.Errorf("it is %v's when it has come", got)
@@ -124,7 +124,7 @@ func TestAnotherTakesItsPlace(t *testing.T) {
 		for k := range 500 {
 			some = append(some, fmt.Sprintf("h%d.example%d.com", i+k, i%7))
 		}
-		c.Want([]strategy.Node{"a~1", "b~1", "c~1"}[i/500%3], some...)
+		c.RequestOwners([]strategy.Node{"a~1", "b~1", "c~1"}[i/500%3], some...)
 		c.Run(3 * time.Second)
 	}
 	c.Settle()
@@ -148,9 +148,9 @@ func TestAnotherTakesItsPlace(t *testing.T) {
 		t.Errorf("who reads what is left of the log has %d hosts, not %d", got, hosts)
 	}
 	c.Nodes["a~1"] = old // it comes back and believes in itself
-	c.Tell("a~1", strategy.Wanted{Hosts: []string{"late.example.com"}})
+	c.Post("a~1", strategy.OwnersNeeded{Hosts: []string{"late.example.com"}})
 	c.Run(30 * time.Second)
-	if old.Facts().Leads {
+	if old.Status().Leads {
 		t.Error("two lead")
 	}
 }
@@ -158,7 +158,7 @@ func TestAnotherTakesItsPlace(t *testing.T) {
 // owned is how many hosts the log's table has.
 func owned(t *testing.T, c *centraltest.Cluster) (n int) {
 	t.Helper()
-	err := central.Look(hosttable.Key{}, nil, c.Read, func(central.Host) bool { n++; return true })
+	err := central.ReadTable(hosttable.Key{}, nil, c.Read, func(central.Host) bool { n++; return true })
 	if err != nil {
 		t.Error(err)
 	}
@@ -181,14 +181,14 @@ func BenchmarkClaims(b *testing.B) {
 			w.String("")
 			w.String("")
 		}
-		c.Tell("a~1", strategy.Message{From: "b~1", Data: w})
+		c.Post("a~1", strategy.Message{From: "b~1", Data: w})
 		c.Step("a~1")
 		c.Step("a~1")
 		c.Step("b~1")
 		c.Log, c.Base = nil, c.Base+len(c.Log)
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "claims/s")
-	if got := c.Nodes["b~1"].Facts().Owned; got < n*9/10 {
+	if got := c.Nodes["b~1"].Status().Owned; got < n*9/10 {
 		b.Errorf("%d of %d claims were granted", got, n)
 	}
 }

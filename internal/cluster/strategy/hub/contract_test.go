@@ -11,7 +11,7 @@ import (
 
 func TestContract(t *testing.T) {
 	for name, cfg := range map[string]hub.Config{"lan": hub.LAN(), "wan": hub.WAN(),
-		"paper": {Config: central.Config{FetchFirst: true}, AskAll: true}} {
+		"paper": {Config: central.Config{FetchFirst: true}, ProbeAll: true}} {
 		t.Run(name, func(t *testing.T) {
 			strategytest.Run(t, func() strategy.Strategy {
 				cfg.Self = "n3~1"

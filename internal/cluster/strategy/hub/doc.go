@@ -24,7 +24,7 @@
 //     hands over what it has.
 //   - The paper drops links to hosts of other nodes. Here they go to the owner.
 //   - The paper offers a host that one node cannot reach to all others at once. Here they are queried one by one;
-//     AskAll selects the paper's way.
+//     ProbeAll selects the paper's way.
 //   - The paper would pass a host that no node reaches around forever. Here it is parked.
 //   - The paper assigns a host to the first node that claims it, which is the node that found the first link to it.
 //     Here all nodes may be queried first.

@@ -21,22 +21,22 @@ func New(cfg Config) *central.Strategy {
 // their load, until they are answered.
 type policy struct {
 	*central.Leader
-	cfg    Config
-	lookAt time.Time // for searches that have waited too long
+	cfg     Config
+	checkAt time.Time // for searches that have waited too long
 
-	searches map[string]*placementSearch
-	deciding []*placementSearch    // that have a claim, in the order of their time
-	asking   map[strategy.Node]int // hosts that a node is being asked for
-	near     latencyHints
-	level    level
-	offers   map[string]*offer // hosts that may move for load
+	searches   map[string]*placementSearch
+	deciding   []*placementSearch    // that have a claim, in the order of their time
+	probeCount map[strategy.Node]int // hosts that a node is being asked for
+	latencies  latencyHints
+	balancer   balancer
+	offers     map[string]*offer // hosts that may move for load
 }
 
 var _ central.Policy = (*policy)(nil)
 
 func newPolicy(cfg Config, l *central.Leader) *policy {
-	return &policy{Leader: l, cfg: cfg, searches: map[string]*placementSearch{}, asking: map[strategy.Node]int{},
-		near: newLatencyHints(), level: newLevel(), offers: map[string]*offer{}}
+	return &policy{Leader: l, cfg: cfg, searches: map[string]*placementSearch{}, probeCount: map[strategy.Node]int{},
+		latencies: newLatencyHints(), balancer: newLevel(), offers: map[string]*offer{}}
 }
 
 // Records are none.
@@ -48,54 +48,54 @@ func (p *policy) Elected() {}
 // Deposed forgets what is under way.
 func (p *policy) Deposed() {
 	p.searches, p.deciding = map[string]*placementSearch{}, nil
-	clear(p.asking)
-	p.level, p.offers = newLevel(), map[string]*offer{}
+	clear(p.probeCount)
+	p.balancer, p.offers = newLevel(), map[string]*offer{}
 }
 
-// Wanted has a host probed that is nobody's.
-func (p *policy) Wanted(from strategy.Node, host string, _ int) {
+// OwnerRequested has a host probed that is nobody's.
+func (p *policy) OwnerRequested(from strategy.Node, host string, _ int) {
 	t := p.search(host, "", p.Row(host))
-	t.want(from)
-	if len(t.asked)+len(t.claims) == 0 {
-		p.askFirst(t, from)
+	t.addWaiter(from)
+	if len(t.probes)+len(t.claims) == 0 {
+		p.probeSeveral(t, from)
 	}
-	if i := t.question(from); i >= 0 {
-		p.Probe(from, host, t.round) // once more, if it was lost
+	if i := t.probeIndex(from); i >= 0 {
+		p.RequestProbe(from, host, t.round) // once more, if it was lost
 	} else {
-		p.Wait(from, host, p.cfg.Wait)
+		p.ReplyWait(from, host, p.cfg.DecisionWait)
 	}
 }
 
-// Found gives a host to who holds it, which sees whether it reaches it.
-func (p *policy) Found(from strategy.Node, host string) {
+// HolderFound gives a host to who holds it, which sees whether it reaches it.
+func (p *policy) HolderFound(from strategy.Node, host string) {
 	p.Set(host, hosttable.Row{Owner: from, State: central.Parked})
-	p.conclude(host, from)
-	p.Prove(from, host, 0)
+	p.finish(host, from)
+	p.ReplyOwnedProbe(from, host, 0)
 }
 
 // Came, Load, Advance and Due keep the nodes' loads level, and go on with searches.
-func (p *policy) Came(_ string, r hosttable.Row) { p.level.came(p.Now(), r) }
+func (p *policy) MoveCompleted(_ string, r hosttable.Row) { p.balancer.moveCompleted(p.Now(), r) }
 
-// Load takes in what a node tells.
-func (p *policy) Load(e strategy.Load) { p.level.hear(p.Now(), e) }
+// LoadReported takes in what a node tells.
+func (p *policy) LoadReported(e strategy.Load) { p.balancer.update(p.Now(), e) }
 
 // Advance does what is due.
 func (p *policy) Advance() {
-	p.decide()
-	p.judge()
-	p.even()
+	p.decideDue()
+	p.checkProbes()
+	p.balance()
 }
 
-// Due is when something is; zero: nothing is.
-func (p *policy) Due() (at time.Time) {
-	if p.level.at.After(p.Now()) {
-		at = p.level.at
+// NextDue is when something is; zero: nothing is.
+func (p *policy) NextDue() (at time.Time) {
+	if p.balancer.checkAt.After(p.Now()) {
+		at = p.balancer.checkAt
 	}
 	if len(p.searches) > 0 {
-		at = central.Earliest(at, p.lookAt)
+		at = central.Earliest(at, p.checkAt)
 	}
 	if len(p.deciding) > 0 {
-		at = central.Earliest(at, p.deciding[0].until)
+		at = central.Earliest(at, p.deciding[0].decideBy)
 	}
 	return at
 }

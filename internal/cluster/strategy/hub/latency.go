@@ -11,24 +11,24 @@ import (
 // likely to be reached from the same nodes. It is two generations of bounded size, and lost with its control unit: it
 // decides only who is asked first.
 type latencyHints struct {
-	young, old map[string]map[strategy.Node]*sight
+	young, old map[string]map[strategy.Node]*latencyStats
 }
 
 // A sight is how one node sees the hosts of a domain or network.
-type sight struct {
+type latencyStats struct {
 	reached, failed uint32
 	took            int64 // microseconds, the mean of those reached
 }
 
-// maxNear is how many domains and networks a generation has.
-const maxNear = 1 << 15
+// maxNeighborhoods is how many domains and networks a generation has.
+const maxNeighborhoods = 1 << 15
 
 func newLatencyHints() latencyHints {
-	return latencyHints{young: map[string]map[strategy.Node]*sight{}}
+	return latencyHints{young: map[string]map[strategy.Node]*latencyStats{}}
 }
 
-// neighbourhood is the last two labels of a name, a rough domain, and a host's network.
-func neighbourhood(host, network string) []string {
+// neighborhood is the last two labels of a name, a rough domain, and a host's network.
+func neighborhood(host, network string) []string {
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
 		host = host[:i]
 	}
@@ -42,15 +42,15 @@ func neighbourhood(host, network string) []string {
 	return []string{domain, "net " + network}
 }
 
-func (n *latencyHints) learn(host, network string, by strategy.Node, ok bool, micros int64) {
-	for _, k := range neighbourhood(host, network) {
+func (n *latencyHints) record(host, network string, by strategy.Node, ok bool, micros int64) {
+	for _, k := range neighborhood(host, network) {
 		all := n.young[k]
 		if all == nil {
-			if len(n.young) >= maxNear {
-				n.old, n.young = n.young, map[string]map[strategy.Node]*sight{}
+			if len(n.young) >= maxNeighborhoods {
+				n.old, n.young = n.young, map[string]map[strategy.Node]*latencyStats{}
 			}
 			if all = n.old[k]; all == nil {
-				all = map[strategy.Node]*sight{}
+				all = map[strategy.Node]*latencyStats{}
 			}
 			n.young[k] = all
 		}
@@ -59,7 +59,7 @@ func (n *latencyHints) learn(host, network string, by strategy.Node, ok bool, mi
 			if len(all) >= 16 {
 				continue
 			}
-			s = &sight{}
+			s = &latencyStats{}
 			all[by] = s
 		}
 		if !ok {
@@ -74,21 +74,21 @@ func (n *latencyHints) learn(host, network string, by strategy.Node, ok bool, mi
 // What is not known, in microseconds: of a node that has met no neighbour of a host it is hoped that it is near, so
 // that it is asked, too; and what a node that did not reach one counts for.
 const (
-	hoped  = 5_000
-	failed = 5_000_000
+	unknownCost = 5_000
+	failedCost  = 5_000_000
 )
 
 // cost is how far a node is likely to be from a host, in microseconds, and whether it has met a neighbour of the host.
 func (n *latencyHints) cost(node strategy.Node, host, network string) (cost float64, known bool) {
-	cost, sights := float64(hoped), 0
-	for _, k := range neighbourhood(host, network) {
+	cost, sights := float64(unknownCost), 0
+	for _, k := range neighborhood(host, network) {
 		all := n.young[k]
 		if all == nil {
 			all = n.old[k]
 		}
 		if s := all[node]; s != nil {
 			total := float64(s.reached + s.failed)
-			c := (float64(s.reached)*float64(s.took) + float64(s.failed)*failed) / total
+			c := (float64(s.reached)*float64(s.took) + float64(s.failed)*failedCost) / total
 			if sights++; sights == 1 || c < cost {
 				cost = c
 			}
@@ -97,8 +97,8 @@ func (n *latencyHints) cost(node strategy.Node, host, network string) (cost floa
 	return cost, sights > 0
 }
 
-// spread is a number that follows from a name, the same in each run.
-func spread(host string) int {
+// tieBreak is a number that follows from a name, the same in each run.
+func tieBreak(host string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(host))
 	return int(h.Sum32() >> 1)

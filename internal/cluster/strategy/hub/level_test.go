@@ -42,12 +42,12 @@ func TestPlan(t *testing.T) {
 		}
 		report := func() {
 			for i, n := range nodes {
-				l.hear(time.Unix(1e9, 0), strategy.Load{Node: n, Hosts: c.hosts[i]})
+				l.update(time.Unix(1e9, 0), strategy.Load{Node: n, Hosts: c.hosts[i]})
 			}
 		}
 		report() // of the first to report nobody knows how many others have
-		l.again()
-		for range patience {
+		l.resetStreaks()
+		for range minReports {
 			if gives, _ := l.plan(); len(gives) > 0 {
 				t.Errorf("%s: something moves before it was reported often enough", c.name)
 			}
@@ -87,10 +87,10 @@ func newLoaded(t *testing.T, hosts int, nodes ...strategy.Node) *loaded {
 	for i := range hosts {
 		c.all = append(c.all, fmt.Sprintf("h%d.example", i))
 	}
-	c.Spare = func(n strategy.Node) (queues []strategy.Queue) {
+	c.Queues = func(n strategy.Node) (queues []strategy.Queue) {
 		for _, h := range c.all {
 			if slices.Contains(c.Owners(h), n) {
-				queues = append(queues, strategy.Queue{Host: h, Waiting: 10})
+				queues = append(queues, strategy.Queue{Host: h, Pending: 10})
 			}
 		}
 		return queues
@@ -121,7 +121,7 @@ func (c *loaded) works(seconds int) {
 func (c *loaded) report() {
 	has := c.has()
 	for _, n := range c.Names() {
-		c.Tell(n, strategy.Load{Node: n, Hosts: has[n], Waiting: int64(10 * has[n]), Rate: 1})
+		c.Post(n, strategy.Load{Node: n, Hosts: has[n], Pending: int64(10 * has[n]), Rate: 1})
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *loaded) carry() {
 		c.epoch++
 		c.times++
 		c.Members(c.epoch, c.epoch-1, all...)
-		c.Tell(m.To, strategy.Held{Hosts: m.Hosts})
+		c.Post(m.To, strategy.Held{Hosts: m.Hosts})
 		c.Members(c.epoch, c.epoch)
 	}
 }
@@ -163,7 +163,7 @@ func (c *loaded) join(n strategy.Node) {
 func TestWhoComesLateGetsHosts(t *testing.T) {
 	c := newLoaded(t, 60, "a~1", "b~1")
 	c.Run(5 * time.Second)
-	c.Want("a~1", c.all...)
+	c.RequestOwners("a~1", c.all...)
 	c.works(5)
 	if has := c.has(); has["a~1"] != 30 || has["b~1"] != 30 {
 		t.Fatalf("at first they have %v", has)
@@ -173,7 +173,7 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 	if has := c.has(); has["c~1"] < 16 || len(c.with) > 22 || c.times > 4 {
 		t.Errorf("half a minute later they have %v, and %d have moved, in %d moves", has, len(c.with), c.times)
 	}
-	err := central.Look(hosttable.Key{}, nil, c.Read, func(h central.Host) bool {
+	err := central.ReadTable(hosttable.Key{}, nil, c.Read, func(h central.Host) bool {
 		if moved := c.with[h.Name] != ""; h.Moved != moved || moved && (h.Owner != "c~1" || h.State != "reached") {
 			t.Errorf("%+v, moved to %q", h, c.with[h.Name])
 		}
@@ -184,7 +184,7 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 	}
 	gone := len(c.with)
 	// the others are done with theirs
-	c.Spare, c.all = nil, slices.DeleteFunc(c.all, func(h string) bool { return c.with[h] == "" })
+	c.Queues, c.all = nil, slices.DeleteFunc(c.all, func(h string) bool { return c.with[h] == "" })
 	c.works(120)
 	if has := c.has(); len(c.with) != gone || has["c~1"] != gone {
 		t.Errorf("they have %v: what has moved has moved again", has)
@@ -195,7 +195,7 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 func TestATakerThatDoesNotReachIt(t *testing.T) {
 	c := newLoaded(t, 20, "a~1")
 	c.Run(5 * time.Second)
-	c.Want("a~1", c.all...)
+	c.RequestOwners("a~1", c.all...)
 	c.works(5)
 	c.Reach = func(n strategy.Node, _ string) time.Duration {
 		if n == "b~1" {
@@ -208,7 +208,7 @@ func TestATakerThatDoesNotReachIt(t *testing.T) {
 	if has := c.has(); has["a~1"] != 20 || len(c.with) > 0 {
 		t.Errorf("they have %v", has)
 	}
-	if n := c.Nodes["a~1"].Facts().Unsettled; n > 0 {
+	if n := c.Nodes["a~1"].Status().Unsettled; n > 0 {
 		t.Errorf("%d hosts are offered yet", n)
 	}
 }
@@ -224,7 +224,7 @@ func TestAFarTakerIsNotBetter(t *testing.T) {
 		}
 		return time.Millisecond
 	}
-	c.Want("a~1", c.all...)
+	c.RequestOwners("a~1", c.all...)
 	c.works(5)
 	c.join("b~1")
 	c.works(30)
@@ -239,17 +239,17 @@ func TestTheControlUnitDiesWithOffers(t *testing.T) {
 	for late := range 8 { // steps after the first offer
 		c := newLoaded(t, 20, "b~1", "c~1")
 		c.Run(5 * time.Second)
-		c.Want("c~1", c.all...)
+		c.RequestOwners("c~1", c.all...)
 		c.works(5)
 		c.all = slices.DeleteFunc(c.all, func(h string) bool { return slices.Contains(c.Owners(h), "b~1") })
 		c.join("d~1")
 		for range 40 {
 			c.report()
-			for end := c.Now.Add(time.Second); c.Now.Before(end) && c.Nodes["c~1"].Facts().Unsettled == 0; {
+			for end := c.Now.Add(time.Second); c.Now.Before(end) && c.Nodes["c~1"].Status().Unsettled == 0; {
 				c.Run(20 * time.Millisecond)
 			}
 		}
-		if c.Nodes["c~1"].Facts().Unsettled == 0 {
+		if c.Nodes["c~1"].Status().Unsettled == 0 {
 			t.Fatal("nothing is offered")
 		}
 		c.Run(time.Duration(late) * 40 * time.Millisecond)
@@ -271,7 +271,7 @@ func TestTheControlUnitDiesWithOffers(t *testing.T) {
 // TestTheFirstHostsWait: nodes that come some tenths of a second apart share the seeds.
 func TestTheFirstHostsWait(t *testing.T) {
 	c := newLoaded(t, 40, "a~1")
-	c.Want("a~1", c.all...)
+	c.RequestOwners("a~1", c.all...)
 	c.Run(600 * time.Millisecond)
 	c.join("b~1")
 	c.Run(900 * time.Millisecond)
@@ -290,7 +290,7 @@ func TestTheFirstHostsWait(t *testing.T) {
 func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 	c := newLoaded(t, 60, "a~1")
 	c.Run(12 * time.Second)
-	c.Want("a~1", c.all...)
+	c.RequestOwners("a~1", c.all...)
 	c.works(5)
 	for _, n := range []strategy.Node{"b~1", "c~1", "d~1"} {
 		c.join(n)
@@ -317,8 +317,8 @@ func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 func TestNodesThatAreKnownToCome(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		c := newLoaded(t, 40, "a~1")
-		c.Tell("a~1", strategy.Coming{Nodes: []strategy.Node{"a~1", "b~1", "c~1"}})
-		c.Want("a~1", c.all...)
+		c.Post("a~1", strategy.Joining{Nodes: []strategy.Node{"a~1", "b~1", "c~1"}})
+		c.RequestOwners("a~1", c.all...)
 		c.Run(15 * time.Second)
 		c.join("b~1")
 		c.Run(10 * time.Second)

@@ -39,13 +39,13 @@ func FuzzMessages(f *testing.F) {
 func FuzzLog(f *testing.F) {
 	c := newCluster("a~1")
 	c.Settle()
-	c.Want("a~1", "example.com", "example.org")
+	c.RequestOwners("a~1", "example.com", "example.org")
 	c.Settle()
 	for _, e := range c.Log {
 		f.Add(e)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		entry := func(f func(uint64, []byte) error) error { return f(1, data) }
-		_ = central.Look(hosttable.Key{}, nil, entry, func(central.Host) bool { return true })
+		_ = central.ReadTable(hosttable.Key{}, nil, entry, func(central.Host) bool { return true })
 	})
 }

@@ -10,51 +10,51 @@ import (
 // A candidate is what an Elector has besides on a node that may lead.
 type candidate struct {
 	*Elector
-	replica Replica
-	last    uint64    // number of the last entry that was read or written
-	wrote   Header    // of it
-	heard   time.Time // from who leads, or would have been
+	replica    Replica
+	last       uint64    // number of the last entry that was read or written
+	lastHeader Header    // of it
+	heardAt    time.Time // from who leads, or would have been
 
 	readAt     time.Time // when it is looked for more
 	caughtUp   bool      // all has been read at least once
 	unreadable bool      // an entry is: of another version. Who cannot read it does not lead
 
-	leading bool
-	led     uint64 // the term that it leads, or tries to
-	after   strategy.Node
-	sureAt  time.Time // when nobody else had written anything
-	beatAt  time.Time
-	writing *writing // what is being written
+	leading     bool
+	ledTerm     uint64 // the term that it leads, or tries to
+	after       strategy.Node
+	confirmedAt time.Time // when nobody else had written anything
+	beatAt      time.Time
+	writing     *writing // what is being written
 
-	next    int      // the part to be written next
-	written []uint64 // by part: number of the last entry that has it
-	trimmed uint64
+	nextPart int      // the part to be written next
+	written  []uint64 // by part: number of the last entry that has it
+	trimmed  uint64
 }
 
 // writing is an entry that is not known to be durable.
 type writing struct {
 	Entry
-	data  []byte
-	doubt bool // it is not known whether it was written
+	data    []byte
+	inDoubt bool // it is not known whether it was written
 }
 
 func newCandidate(e *Elector) *candidate {
 	r := e.cfg.Replica()
-	return &candidate{Elector: e, replica: r, heard: e.now, readAt: e.now,
+	return &candidate{Elector: e, replica: r, heardAt: e.now, readAt: e.now,
 		written: make([]uint64, r.Parts())}
 }
 
-func (c *candidate) logged(ev strategy.Logged) {
+func (c *candidate) logged(ev strategy.LogEntry) {
 	e, err := ParseEntry(ev.Data)
 	if err == nil {
 		err = e.Load(c.replica)
 	}
 	if err != nil {
-		c.fail()
+		c.stepDown()
 		return
 	}
-	c.noteLast(ev.Number, &e)
-	switch own := e.By == c.cfg.Self && e.Term == c.led; {
+	c.setLast(ev.Number, &e)
+	switch own := e.By == c.cfg.Self && e.Term == c.ledTerm; {
 	case c.leading && !own:
 		c.depose()
 	case c.leading && c.writing != nil: // what was in doubt was written after all
@@ -62,13 +62,13 @@ func (c *candidate) logged(ev strategy.Logged) {
 	}
 }
 
-// noteLast notes the log's last entry.
-func (c *candidate) noteLast(number uint64, e *Entry) {
-	c.last, c.wrote = number, e.Header
+// setLast notes the log's last entry.
+func (c *candidate) setLast(number uint64, e *Entry) {
+	c.last, c.lastHeader = number, e.Header
 	for i := range e.parts {
 		part := e.part(c.replica, i)
 		c.written[part] = number
-		c.next = (part + 1) % len(c.written)
+		c.nextPart = (part + 1) % len(c.written)
 	}
 }
 
@@ -76,9 +76,9 @@ func (c *candidate) atEnd() {
 	c.caughtUp = true
 	c.readAt = c.now.Add(c.cfg.Beat)
 	if c.leading { // who has nothing to write would not learn that another one leads
-		c.readAt, c.sureAt = c.now.Add(c.cfg.Silence/2), c.now
+		c.readAt, c.confirmedAt = c.now.Add(c.cfg.Silence/2), c.now
 	}
-	if w := c.writing; w != nil && w.doubt { // it was not, and if it comes yet, what is written next will not
+	if w := c.writing; w != nil && w.inDoubt { // it was not, and if it comes yet, what is written next will not
 		if c.writing = nil; c.leading {
 			c.write(w)
 		}
@@ -88,26 +88,26 @@ func (c *candidate) atEnd() {
 func (c *candidate) persisted(ev strategy.Persisted) {
 	w := c.writing
 	if ev.State != strategy.Durable {
-		w.doubt = true
+		w.inDoubt = true
 		c.readAt = c.now
-		if ev.State == strategy.Doubt {
+		if ev.State == strategy.InDoubt {
 			c.readAt = c.now.Add(c.cfg.Retry)
 		}
 		return
 	}
 	if c.leading {
-		c.noteLast(ev.Number, &w.Entry)
+		c.setLast(ev.Number, &w.Entry)
 		if c.replica.Apply(w.Changes) != nil {
-			c.fail()
+			c.stepDown()
 			return
 		}
-		c.sureAt = c.now
+		c.confirmedAt = c.now
 		c.committed()
 		return
 	}
 	c.writing = nil
 	if ev.Number >= c.last { // else somebody has begun another term since
-		c.noteLast(ev.Number, &w.Entry)
+		c.setLast(ev.Number, &w.Entry)
 		c.lead()
 	}
 }
@@ -118,36 +118,36 @@ func (c *candidate) committed() {
 	c.replica.Committed()
 	if least := slices.Min(c.written); least > c.trimmed { // once a circle
 		c.trimmed = least
-		c.cfg.Do(strategy.Trim{Before: least})
+		c.cfg.Execute(strategy.Trim{Before: least})
 	}
 }
 
 // campaign tries to begin a term.
 func (c *candidate) campaign() {
-	if c.wrote.By != c.cfg.Self {
-		c.after = c.wrote.By
+	if c.lastHeader.By != c.cfg.Self {
+		c.after = c.lastHeader.By
 	}
-	c.led = max(c.wrote.Term+1, c.term)
+	c.ledTerm = max(c.lastHeader.Term+1, c.term)
 	c.write(&writing{Entry: Entry{Header: c.header()}})
 }
 
-func (c *candidate) header() Header { return Header{Term: c.led, Epoch: c.epoch, By: c.cfg.Self} }
+func (c *candidate) header() Header { return Header{Term: c.ledTerm, Epoch: c.epoch, By: c.cfg.Self} }
 
 func (c *candidate) write(w *writing) {
 	if w.data == nil {
 		w.data = w.encode()
 	}
-	w.doubt = false
+	w.inDoubt = false
 	c.writing = w
 	c.persists++
-	c.cfg.Do(strategy.Persist{ID: c.persists, After: c.last, Data: w.data})
+	c.cfg.Execute(strategy.Persist{ID: c.persists, After: c.last, Data: w.data})
 }
 
 // lead begins a term.
 func (c *candidate) lead() {
 	c.leading = true
-	c.follow(c.cfg.Self, c.led)
-	c.beatAt, c.sureAt = c.now, c.now
+	c.follow(c.cfg.Self, c.ledTerm)
+	c.beatAt, c.confirmedAt = c.now, c.now
 	after := c.after
 	c.after = ""
 	c.replica.Elected(after)
@@ -155,12 +155,12 @@ func (c *candidate) lead() {
 
 // depose ends a term that another node has ended.
 func (c *candidate) depose() {
-	c.leading, c.writing, c.heard = false, nil, c.now
+	c.leading, c.writing, c.heardAt = false, nil, c.now
 	c.replica.Deposed()
 }
 
-// fail leaves it to the others to lead.
-func (c *candidate) fail() {
+// stepDown leaves it to the others to lead.
+func (c *candidate) stepDown() {
 	c.unreadable = true
 	if c.leading {
 		c.depose()
@@ -174,33 +174,33 @@ func (c *candidate) advance() {
 	}
 	if c.reader == nil && !c.readAt.After(c.now) {
 		c.reader = c
-		c.cfg.Do(strategy.Read{After: c.last})
+		c.cfg.Execute(strategy.Read{After: c.last})
 	}
 	switch {
 	case c.leading:
 		c.beat()
-	case c.caughtUp && c.writing == nil && c.reader == nil && c.epoch >= c.wrote.Epoch && c.vacant():
+	case c.caughtUp && c.writing == nil && c.reader == nil && c.epoch >= c.lastHeader.Epoch && c.vacant():
 		c.campaign()
 	}
 }
 
-// sure reports whether this node leads, and was not the only one to say so not long ago.
-func (c *candidate) sure() bool { return c.leading && c.now.Sub(c.sureAt) < 2*c.cfg.Silence }
+// confirmed reports whether this node leads, and was not the only one to say so not long ago.
+func (c *candidate) confirmed() bool { return c.leading && c.now.Sub(c.confirmedAt) < 2*c.cfg.Silence }
 
 // vacant reports whether nobody leads, as far as this node knows.
 func (c *candidate) vacant() bool {
 	rank := slices.Index(c.candidates(), c.cfg.Self)
-	if rank < 0 || c.wrote.By == c.cfg.Self {
+	if rank < 0 || c.lastHeader.By == c.cfg.Self {
 		return rank >= 0
 	}
-	if slices.Contains(c.members[:rank], c.wrote.By) {
+	if slices.Contains(c.members[:rank], c.lastHeader.By) {
 		rank-- // who is silent is not waited for
 	}
 	patience := c.cfg.Silence + time.Duration(rank)*c.cfg.Silence/2
-	if !c.member(c.wrote.By) { // gone, or there has been none
+	if !c.member(c.lastHeader.By) { // gone, or there has been none
 		patience = time.Duration(rank) * c.cfg.Silence / 4
 	}
-	return c.now.Sub(c.heard) >= patience
+	return c.now.Sub(c.heardAt) >= patience
 }
 
 func (c *candidate) beat() {
@@ -210,7 +210,7 @@ func (c *candidate) beat() {
 	c.beatAt = c.now.Add(c.cfg.Beat)
 	for _, n := range c.candidates() {
 		if n != c.cfg.Self {
-			c.cfg.Do(strategy.Send{To: n, Data: c.Begin(beat)})
+			c.cfg.Execute(strategy.Send{To: n, Data: c.Begin(heartbeat)})
 		}
 	}
 }
@@ -223,6 +223,6 @@ func (e *Elector) Ready() bool { return e.Leads() && e.candidate.writing == nil 
 func (e *Elector) Append(changes []byte) {
 	c := e.candidate
 	w := &writing{Entry: Entry{Header: c.header(), Changes: changes}}
-	w.addParts(c.replica, c.next)
+	w.addParts(c.replica, c.nextPart)
 	c.write(w)
 }

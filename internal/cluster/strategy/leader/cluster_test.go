@@ -30,7 +30,7 @@ type cluster struct {
 
 	faults  float64                 // the share of messages and requests that are lost, late, or come twice
 	persist func(f fate) fate       // what becomes of a Persist where nothing goes wrong by chance; nil: all is well
-	log     []strategy.Logged       // what was not trimmed
+	log     []strategy.LogEntry     // what was not trimmed
 	last    uint64                  // its last entry's number
 	begun   map[uint64]leader.Entry // by term
 	added   map[string]int          // how often the log has names, trimmed ones included
@@ -172,7 +172,7 @@ func (c *cluster) carryOut(n strategy.Node, a strategy.Action) {
 	case strategy.Read:
 		c.read(n, a)
 	case strategy.Trim:
-		c.log = slices.DeleteFunc(c.log, func(e strategy.Logged) bool { return e.Number < a.Before })
+		c.log = slices.DeleteFunc(c.log, func(e strategy.LogEntry) bool { return e.Number < a.Before })
 	}
 }
 
@@ -186,14 +186,14 @@ func (c *cluster) append(n strategy.Node, a strategy.Persist) {
 	case c.persist != nil:
 		f = c.persist(f)
 	}
-	e := strategy.Persisted{ID: a.ID, State: strategy.Doubt}
+	e := strategy.Persisted{ID: a.ID, State: strategy.InDoubt}
 	if f.written >= 0 {
 		c.after(f.written, func() {
 			w := strategy.Persisted{ID: a.ID, State: strategy.Stale}
 			if a.After == c.last {
 				c.last++
 				w.State, w.Number = strategy.Durable, c.last
-				c.log = append(c.log, strategy.Logged{Number: c.last, Data: a.Data})
+				c.log = append(c.log, strategy.LogEntry{Number: c.last, Data: a.Data})
 				c.wrote(n, a.Data)
 			}
 			if f.told <= persistPatience {
@@ -206,7 +206,7 @@ func (c *cluster) append(n strategy.Node, a strategy.Persist) {
 	}
 }
 
-// wrote checks an entry: terms grow, and each is one node's.
+// lastHeader checks an entry: terms grow, and each is one node's.
 func (c *cluster) wrote(n strategy.Node, data []byte) {
 	e, err := leader.ParseEntry(data)
 	if err != nil {
@@ -249,7 +249,7 @@ func (c *cluster) read(n strategy.Node, a strategy.Read) {
 					c.tell(n, e)
 				}
 			}
-			c.tell(n, strategy.AtEnd{Last: c.last})
+			c.tell(n, strategy.LogEnd{Last: c.last})
 		}
 	})
 }

@@ -42,9 +42,9 @@ type Config struct {
 	Silence time.Duration // after so long without one, one of them takes its place
 	Retry   time.Duration // for four times as long an answer is waited for before another candidate is asked
 
-	Do      func(strategy.Action) // carries out Send, Persist, Read and Trim
-	Replica func() Replica        // an empty one: this node becomes a candidate
-	Changed func()                // another node leads, or a new term: what has no answer yet may be asked anew at once
+	Execute       func(strategy.Action) // carries out Send, Persist, Read and Trim
+	Replica       func() Replica        // an empty one: this node becomes a candidate
+	LeaderChanged func()                // another node leads, or a new term: what has no answer yet may be asked anew at once
 }
 
 // An Elector is one node's part in the election, and on candidates in the log. It is not safe for concurrent use.
@@ -54,12 +54,12 @@ type Elector struct {
 	epoch   uint64
 	members []strategy.Node
 
-	leader   strategy.Node // whom to ask
-	term     uint64        // the highest that was heard of
-	answered uint64        // number of the last answer in that term
-	sent     uint64        // messages
-	askedAt  time.Time     // what has no answer yet was asked for then; zero: there is no such
-	tried    int           // candidates since the last answer
+	leader          strategy.Node // whom to ask
+	term            uint64        // the highest that was heard of
+	lastAnswer      uint64        // number of the last answer in that term
+	sent            uint64        // messages
+	askedAt         time.Time     // what has no answer yet was asked for then; zero: there is no such
+	candidatesTried int           // candidates since the last answer
 
 	candidate *candidate // nil: this node is none
 	reader    *candidate // for which the log is being read, perhaps one before; nil: it is not
@@ -100,23 +100,23 @@ func (e *Elector) Leads() bool { return e.candidate != nil && e.candidate.leadin
 // Leader is whom to ask: who leads, as far as this node knows, or a candidate that may know; "" if there is none.
 func (e *Elector) Leader() strategy.Node { return e.leader }
 
-// Asked notes that Leader was asked for an answer. If none comes, another candidate becomes Leader.
-func (e *Elector) Asked(now time.Time) {
+// RequestSent notes that Leader was asked for an answer. If none comes, another candidate becomes Leader.
+func (e *Elector) RequestSent(now time.Time) {
 	if e.askedAt.IsZero() {
 		e.askedAt = now
 	}
 }
 
-// Take takes in what became of a Persist or a Read.
-func (e *Elector) Take(now time.Time, ev strategy.Event) {
+// Apply takes in what became of a Persist or a Read.
+func (e *Elector) Apply(now time.Time, ev strategy.Event) {
 	e.now = now
 	c, reads := e.candidate, e.candidate != nil && e.candidate == e.reader
 	switch ev := ev.(type) {
-	case strategy.Logged:
+	case strategy.LogEntry:
 		if reads && ev.Number > c.last && !c.unreadable {
 			c.logged(ev)
 		}
-	case strategy.AtEnd:
+	case strategy.LogEnd:
 		if e.reader = nil; reads {
 			c.atEnd()
 		}
@@ -135,15 +135,15 @@ func (e *Elector) Advance(now time.Time) {
 	}
 	if first := e.candidates(); e.member(e.cfg.Self) && (e.leader == "" ||
 		!e.askedAt.IsZero() && now.Sub(e.askedAt) >= 4*e.cfg.Retry) {
-		e.leader = first[e.tried%len(first)]
-		e.tried++
+		e.leader = first[e.candidatesTried%len(first)]
+		e.candidatesTried++
 		e.askedAt = time.Time{}
 	}
 }
 
-// Due is when Advance should be called at the latest, beside each time that a question without an answer is repeated;
+// NextDue is when Advance should be called at the latest, beside each time that a question without an answer is repeated;
 // zero: never.
-func (e *Elector) Due() (at time.Time) {
+func (e *Elector) NextDue() (at time.Time) {
 	c := e.candidate
 	if c == nil || c.unreadable {
 		return at
@@ -162,22 +162,22 @@ func (e *Elector) follow(n strategy.Node, term uint64) {
 	if e.leader == n && e.term == term {
 		return
 	}
-	if e.Leads() && term > e.candidate.led {
+	if e.Leads() && term > e.candidate.ledTerm {
 		e.candidate.depose()
 	}
 	if term > e.term {
-		e.answered = 0
+		e.lastAnswer = 0
 	}
 	e.leader, e.term, e.askedAt = n, term, time.Time{}
-	e.cfg.Changed()
+	e.cfg.LeaderChanged()
 }
 
 // String says how things stand, for who looks for the reason why.
 func (e *Elector) String() string {
 	s := fmt.Sprintf("leader %s, term %d", e.leader, e.term)
 	if c := e.candidate; c != nil {
-		s += fmt.Sprintf(", leads %v, led %d, last %d by %v, reading %v, writing %v, unreadable %v", c.leading, c.led, c.last,
-			c.wrote, c.reader == c, c.writing != nil, c.unreadable)
+		s += fmt.Sprintf(", leads %v, led %d, last %d by %v, reading %v, writing %v, unreadable %v", c.leading, c.ledTerm, c.last,
+			c.lastHeader, c.reader == c, c.writing != nil, c.unreadable)
 	}
 	return s
 }

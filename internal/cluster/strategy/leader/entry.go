@@ -56,13 +56,13 @@ func (e *Entry) encode() []byte {
 	return w
 }
 
-// maxParts is how many bytes of parts an entry has, but for the last one.
-const maxParts = 3 << 19
+// maxPartBytes is how many bytes of parts an entry has, but for the last one.
+const maxPartBytes = 3 << 19
 
 // addParts adds about as many bytes of parts, from first on, as there are changes, and at least one part.
 func (e *Entry) addParts(s State, first int) {
 	e.first = first
-	for size := 0; len(e.parts) == 0 || size < min(len(e.Changes), maxParts) && len(e.parts) < s.Parts(); {
+	for size := 0; len(e.parts) == 0 || size < min(len(e.Changes), maxPartBytes) && len(e.parts) < s.Parts(); {
 		p := s.AppendPart(nil, e.part(s, len(e.parts)))
 		e.parts = append(e.parts, p)
 		size += len(p) + 1

@@ -137,7 +137,7 @@ func TestWhoHearsLate(t *testing.T) {
 		c.persist = nil
 		c.after(2*tick, func() {
 			c.last++
-			c.log = append(c.log, strategy.Logged{Number: c.last, Data: varint.Writer{2, 1, 1, 'b'}})
+			c.log = append(c.log, strategy.LogEntry{Number: c.last, Data: varint.Writer{2, 1, 1, 'b'}})
 		})
 		return fate{tick, persistPatience}
 	}
@@ -190,7 +190,7 @@ func TestMembers(t *testing.T) {
 func TestAnEarlierEpoch(t *testing.T) {
 	c := newCluster(t, 5, "a")
 	late := varint.Writer{1, 2, 1, 'b'} // in epoch 2, by b
-	c.log, c.last = []strategy.Logged{{Number: 1, Data: late}}, 1
+	c.log, c.last = []strategy.LogEntry{{Number: 1, Data: late}}, 1
 	c.run(4 * silence)
 	c.leads()
 	c.members("a")
@@ -236,7 +236,7 @@ func TestGarbage(t *testing.T) {
 	c.run(time.Second)
 	c.leads("a")
 	c.last++
-	c.log = append(c.log, strategy.Logged{Number: c.last, Data: []byte{1, 1, 200}})
+	c.log = append(c.log, strategy.LogEntry{Number: c.last, Data: []byte{1, 1, 200}})
 	c.run(3 * silence)
 	c.leads()
 	if a := c.nodes["a"].replica; a.deposed != 1 {
@@ -282,7 +282,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("who was told asks %q", d.elector.Leader())
 	}
 	for i, want := range []strategy.Node{"a", "b", "c", "a"} {
-		d.elector.Asked(now)
+		d.elector.RequestSent(now)
 		now = now.Add(4 * retry)
 		d.elector.Advance(now)
 		if got := d.elector.Leader(); got != want {

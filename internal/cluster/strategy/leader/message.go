@@ -19,8 +19,8 @@ const (
 )
 
 const (
-	beat     Kind = 'b' // the leader is there
-	redirect Kind = 'n' // another one leads: its name
+	heartbeat Kind = 'b' // the leader is there
+	redirect  Kind = 'n' // another one leads: its name
 )
 
 // Begin begins a message. For one node, answers are sent in the order in which they were begun.
@@ -41,29 +41,29 @@ func (e *Elector) Receive(now time.Time, m strategy.Message) (Kind, []byte) {
 	switch {
 	case r.Bad:
 	case kind == Question:
-		if e.candidate != nil && e.candidate.sure() {
+		if e.candidate != nil && e.candidate.confirmed() {
 			return Question, r.Rest
 		}
 		if e.leader != "" && e.leader != e.cfg.Self && m.From != e.cfg.Self {
 			w := e.Begin(redirect)
 			w.String(string(e.leader))
-			e.cfg.Do(strategy.Send{To: m.From, Data: w})
+			e.cfg.Execute(strategy.Send{To: m.From, Data: w})
 		}
 	case term < e.term:
 	case kind == Answer:
-		if term == e.term && number <= e.answered {
+		if term == e.term && number <= e.lastAnswer {
 			return None, nil // what an earlier leader has said the present one says again
 		}
 		e.follow(m.From, term)
-		e.answered, e.askedAt, e.tried = number, time.Time{}, 0
+		e.lastAnswer, e.askedAt, e.candidatesTried = number, time.Time{}, 0
 		return Answer, r.Rest
-	case kind == beat:
+	case kind == heartbeat:
 		e.follow(m.From, term)
 		if e.candidate != nil {
-			e.candidate.heard = now
+			e.candidate.heardAt = now
 		}
 	case kind == redirect:
-		if to := strategy.Node(r.String()); r.Whole() && e.member(to) {
+		if to := strategy.Node(r.String()); r.Complete() && e.member(to) {
 			e.follow(to, term)
 		}
 	}

@@ -33,8 +33,8 @@ type tally struct {
 func newTally(self strategy.Node) *tally {
 	t := &tally{self: self, wants: map[string]bool{}, askAt: time.Unix(0, 0)}
 	t.elector = leader.New(leader.Config{Self: self, Beat: beat, Silence: silence, Retry: retry,
-		Do:      func(a strategy.Action) { t.out = append(t.out, a) },
-		Changed: func() { t.askAt = time.Unix(0, 0) },
+		Execute:       func(a strategy.Action) { t.out = append(t.out, a) },
+		LeaderChanged: func() { t.askAt = time.Unix(0, 0) },
 		Replica: func() leader.Replica {
 			t.replica = &replica{tally: t, asked: map[string][]strategy.Node{}}
 			return t.replica
@@ -62,7 +62,7 @@ func (t *tally) step(now time.Time, in []strategy.Event) []strategy.Action {
 				delete(t.wants, string(name))
 			}
 		default:
-			t.elector.Take(now, e)
+			t.elector.Apply(now, e)
 		}
 	}
 	t.elector.Advance(now)
@@ -72,7 +72,7 @@ func (t *tally) step(now time.Time, in []strategy.Event) []strategy.Action {
 	if len(t.wants) > 0 && !t.askAt.After(now) {
 		t.askAt = now.Add(retry)
 		for _, name := range slices.Sorted(maps.Keys(t.wants)) {
-			t.elector.Asked(now)
+			t.elector.RequestSent(now)
 			t.send(t.elector.Leader(), leader.Question, name)
 		}
 	}
@@ -84,7 +84,7 @@ func (t *tally) send(to strategy.Node, k leader.Kind, name string) {
 }
 
 func (t *tally) due() time.Time {
-	at := t.elector.Due()
+	at := t.elector.NextDue()
 	if len(t.wants) > 0 && (at.IsZero() || t.askAt.Before(at)) {
 		at = t.askAt
 	}

@@ -33,7 +33,7 @@ func TestEven(t *testing.T) {
 					for list, hosts := range lists {
 						cfg := shard.Config{Slots: slots, Second: second, Seed: seed}
 						v := shard.New(cfg).Place(members)
-						p := stats.Even(shares(t, v, members, hosts))
+						p := stats.UniformP(shares(t, v, members, hosts))
 						if p < 1e-5 {
 							t.Errorf("%v, %d of %d slots (%s), hosts %s: p = %.2g", second, n, slots, pattern, list, p)
 						}
@@ -74,7 +74,7 @@ func TestOneHash(t *testing.T) {
 	}
 	for _, second := range allSeconds[:3] {
 		counts := shares(t, shard.New(shard.Config{Slots: 8, Second: second}).Place(members), members, hosts)
-		if p := stats.Even(counts); p < 0.001 {
+		if p := stats.UniformP(counts); p < 0.001 {
 			t.Errorf("two hashes, %v: %v, p = %.2g", second, counts, p)
 		}
 	}
@@ -158,11 +158,11 @@ func TestBadHash(t *testing.T) {
 			bad[best]++
 		}
 		good := shares(t, shard.New(shard.Config{}).Place(list), list, hosts)
-		t.Logf("%s: FNV %v, p = %.2g; mixed %v, p = %.2g", name, bad, stats.Even(bad), good, stats.Even(good))
-		if p := stats.Even(bad); p > 1e-6 {
+		t.Logf("%s: FNV %v, p = %.2g; mixed %v, p = %.2g", name, bad, stats.UniformP(bad), good, stats.UniformP(good))
+		if p := stats.UniformP(bad); p > 1e-6 {
 			t.Errorf("%s: FNV is good enough after all, or the test is blind: p = %.2g", name, p)
 		}
-		if p := stats.Even(good); p < 1e-4 {
+		if p := stats.UniformP(good); p < 1e-4 {
 			t.Errorf("%s: p = %.2g", name, p)
 		}
 	}

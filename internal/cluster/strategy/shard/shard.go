@@ -87,7 +87,7 @@ func (s *sharding) Step(_ time.Time, in []strategy.Event, out []strategy.Action)
 	for _, e := range slices.Backward(in) {
 		if list, ok := e.(strategy.Members); ok {
 			s.view = s.Place(list.Members)
-			return append(out, strategy.Changed{})
+			return append(out, strategy.ViewChanged{})
 		}
 	}
 	return out

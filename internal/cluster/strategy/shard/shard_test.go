@@ -112,7 +112,7 @@ func TestTwoInOneSlot(t *testing.T) {
 // TestSteps: the last list counts, and only lists do.
 func TestSteps(t *testing.T) {
 	s := shard.New(shard.Config{})
-	if out := s.Step(time.Time{}, []strategy.Event{strategy.Fired{}, strategy.Wanted{Hosts: []string{"a"}}},
+	if out := s.Step(time.Time{}, []strategy.Event{strategy.Fired{}, strategy.OwnersNeeded{Hosts: []string{"a"}}},
 		nil); len(out) > 0 {
 		t.Errorf("without a list: %v", out)
 	}
@@ -121,7 +121,7 @@ func TestSteps(t *testing.T) {
 	}
 	out := s.Step(time.Time{}, []strategy.Event{strategy.Members{Epoch: 1, Members: inSlots(0, 1)},
 		strategy.Members{Epoch: 2, Members: []strategy.Member{{Node: "x~1", Slot: 5}}}, strategy.Fired{}}, nil)
-	if len(out) != 1 || out[0] != (strategy.Changed{}) {
+	if len(out) != 1 || out[0] != (strategy.ViewChanged{}) {
 		t.Errorf("actions %v, want Changed once", out)
 	}
 	if owner, state := s.View().Owner("a"); owner != "x~1" || state != strategy.Owned {

@@ -6,8 +6,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// nobody is an empty slot.
-const nobody = -1
+// noNode is an empty slot.
+const noNode = -1
 
 // A view is the placement that follows from one list of members.
 type view struct {
@@ -30,11 +30,11 @@ func (s *sharding) Place(members []strategy.Member) strategy.View {
 	v := &view{hash: newHashes(s.cfg.Seed), domain: s.cfg.Key == ByDomain, nodes: make([]strategy.Node, len(members)),
 		slots: make([]int32, s.cfg.Slots)}
 	for i := range v.slots {
-		v.slots[i] = nobody
+		v.slots[i] = noNode
 	}
 	for i, m := range members {
 		v.nodes[i] = m.Node
-		if m.Slot >= 0 && m.Slot < len(v.slots) && v.slots[m.Slot] == nobody {
+		if m.Slot >= 0 && m.Slot < len(v.slots) && v.slots[m.Slot] == noNode {
 			v.slots[m.Slot] = int32(i)
 		}
 	}
@@ -64,7 +64,7 @@ func (v *view) Owner(host string) (strategy.Node, strategy.State) {
 		host = weburl.Domain(item.HostnameOf(host))
 	}
 	first, second := v.hash.of(host)
-	if i := v.slots[first%uint64(len(v.slots))]; i != nobody {
+	if i := v.slots[first%uint64(len(v.slots))]; i != noNode {
 		return v.nodes[i], strategy.Owned
 	}
 	return v.nodes[v.second.choose(second)], strategy.Owned

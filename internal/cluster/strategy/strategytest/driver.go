@@ -15,8 +15,8 @@ import (
 // steps is how long a story is.
 const steps = 40
 
-// mostMembers is how many nodes there may be. Strategies under test must have room for them.
-const mostMembers = 8
+// maxMembers is how many nodes there may be. Strategies under test must have room for them.
+const maxMembers = 8
 
 // hosts are what is asked for.
 var hosts = func() (all []string) {
@@ -30,15 +30,15 @@ var hosts = func() (all []string) {
 // A driver tells a strategy a story made from a seed, and does what it asks for: timers fire, and what is to be made
 // durable is. Messages are lost.
 type driver struct {
-	t       *testing.T
-	s       strategy.Strategy
-	rng     *rand.PCG
-	now     time.Time
-	epoch   uint64
-	members []strategy.Member
-	answers []strategy.Event
-	timers  map[uint64]time.Time
-	spoil   bool // overwrite what the strategy was given
+	t         *testing.T
+	s         strategy.Strategy
+	rng       *rand.PCG
+	now       time.Time
+	epoch     uint64
+	members   []strategy.Member
+	answers   []strategy.Event
+	timers    map[uint64]time.Time
+	overwrite bool // overwrite what the strategy was given
 }
 
 func newDriver(t *testing.T, s strategy.Strategy) *driver {
@@ -56,18 +56,18 @@ func (d *driver) step() []strategy.Action {
 	for range rng.IntN(4) {
 		in = append(in, d.event(rng))
 	}
-	return d.tell(in)
+	return d.deliver(in)
 }
 
 func (d *driver) event(rng *rand.Rand) strategy.Event {
 	host := hosts[rng.IntN(len(hosts))]
 	switch rng.IntN(5) {
 	case 0:
-		return strategy.Wanted{Hosts: []string{host, hosts[rng.IntN(len(hosts))]}}
+		return strategy.OwnersNeeded{Hosts: []string{host, hosts[rng.IntN(len(hosts))]}}
 	case 1:
-		return strategy.Reached{Host: host, OK: rng.IntN(4) > 0, Connect: time.Duration(rng.Int64N(int64(time.Second)))}
+		return strategy.ProbeResult{Host: host, OK: rng.IntN(4) > 0, Connect: time.Duration(rng.Int64N(int64(time.Second)))}
 	case 2:
-		return strategy.Load{Node: node(rng.IntN(mostMembers)), Waiting: rng.Int64N(1e6), Rate: 100 * rng.Float64(),
+		return strategy.Load{Node: node(rng.IntN(maxMembers)), Pending: rng.Int64N(1e6), Rate: 100 * rng.Float64(),
 			Busy: rng.Float64()}
 	}
 	d.members = change(rng, d.members)
@@ -77,7 +77,7 @@ func (d *driver) event(rng *rand.Rand) strategy.Event {
 
 // change lets a node join or leave.
 func change(rng *rand.Rand, members []strategy.Member) []strategy.Member {
-	n := rng.IntN(mostMembers)
+	n := rng.IntN(maxMembers)
 	at, there := slices.BinarySearchFunc(members, node(n), func(m strategy.Member, n strategy.Node) int {
 		return strings.Compare(string(m.Node), string(n))
 	})
@@ -90,12 +90,12 @@ func change(rng *rand.Rand, members []strategy.Member) []strategy.Member {
 func node(i int) strategy.Node { return strategy.Node(fmt.Sprintf("n%d~1", i)) }
 
 // slot is the place of node i: not in the order of their names.
-func slot(i int) int { return (i*5 + 3) % mostMembers }
+func slot(i int) int { return (i*5 + 3) % maxMembers }
 
-// tellMembers tells the members again, as a new process is told.
-func (d *driver) tellMembers() {
+// repeatMembers tells the members again, as a new process is told.
+func (d *driver) repeatMembers() {
 	d.epoch++
-	d.tell([]strategy.Event{strategy.Members{Epoch: d.epoch, Members: slices.Clone(d.members)}})
+	d.deliver([]strategy.Event{strategy.Members{Epoch: d.epoch, Members: slices.Clone(d.members)}})
 }
 
 // due are the timers whose time has come, by number, and what else the strategy waits for.
@@ -119,8 +119,8 @@ func (d *driver) due() []strategy.Event {
 	return in
 }
 
-// tell has the strategy step, behind an action that is none of its own.
-func (d *driver) tell(in []strategy.Event) []strategy.Action {
+// deliver has the strategy step, behind an action that is none of its own.
+func (d *driver) deliver(in []strategy.Event) []strategy.Action {
 	d.t.Helper()
 	mark := strategy.Send{To: "mark"}
 	out := d.s.Step(d.now, in, append(make([]strategy.Action, 0, 8), mark))
@@ -128,15 +128,15 @@ func (d *driver) tell(in []strategy.Event) []strategy.Action {
 		d.t.Fatalf("a step overwrote the actions that were there: %v", out[0])
 	}
 	actions := clone(out[1:])
-	d.obey(actions)
-	if d.spoil {
+	d.execute(actions)
+	if d.overwrite {
 		clear(in)
 		clear(out)
 	}
 	return actions
 }
 
-func (d *driver) obey(actions []strategy.Action) {
+func (d *driver) execute(actions []strategy.Action) {
 	for _, a := range actions {
 		switch a := a.(type) {
 		case strategy.Persist:

@@ -11,7 +11,7 @@ import (
 func placers(t *testing.T, fresh func() strategy.Placer) {
 	t.Run("all nodes agree, whatever came before", func(t *testing.T) { agree(t, fresh) })
 	t.Run("every host has an owner who is there", func(t *testing.T) { everyHost(t, fresh()) })
-	t.Run("without members nothing is known", func(t *testing.T) { nobodyThere(t, fresh()) })
+	t.Run("without members nothing is known", func(t *testing.T) { noMembers(t, fresh()) })
 	t.Run("a list of members is not kept", func(t *testing.T) { keepsNoList(t, fresh()) })
 	if fresh().Minimal() {
 		t.Run("no host moves that need not", func(t *testing.T) { minimal(t, fresh()) })
@@ -23,7 +23,7 @@ func agree(t *testing.T, fresh func() strategy.Placer) {
 	old := newDriver(t, fresh())
 	for range steps {
 		old.step()
-		old.tellMembers()
+		old.repeatMembers()
 		young := fresh()
 		sameView(t, old.s.View(), young.Place(slices.Clone(old.members)))
 		young.Step(old.now, []strategy.Event{strategy.Members{Epoch: old.epoch, Members: slices.Clone(old.members)}}, nil)
@@ -43,7 +43,7 @@ func everyHost(t *testing.T, p strategy.Placer) {
 	})
 }
 
-func nobodyThere(t *testing.T, p strategy.Placer) {
+func noMembers(t *testing.T, p strategy.Placer) {
 	for _, v := range []strategy.View{p.View(), p.Place(nil), p.Place([]strategy.Member{})} {
 		for _, h := range hosts {
 			if owner, state := v.Owner(h); owner != "" || state != strategy.Unknown {

@@ -35,7 +35,7 @@ func deterministic(t *testing.T, fresh func() strategy.Strategy) {
 // keepsNoSlice overwrites what one of two strategies was given, after each step.
 func keepsNoSlice(t *testing.T, fresh func() strategy.Strategy) {
 	a, b := newDriver(t, fresh()), newDriver(t, fresh())
-	b.spoil = true
+	b.overwrite = true
 	for i := range steps {
 		if one, two := a.step(), b.step(); !reflect.DeepEqual(one, two) {
 			t.Fatalf("step %d: actions %v, and %v where slices were used again", i, one, two)

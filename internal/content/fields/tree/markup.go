@@ -128,7 +128,7 @@ func (p *Parser) name(s string) (string, atom.Atom) {
 
 // attributes reads a tag's attributes from i on, and returns where the tag ends.
 func (p *Parser) attributes(i int) (attrs []xhtml.Attribute, end int, selfClosing, whole bool) {
-	src, first := p.src, p.given
+	src, first := p.src, p.usedAttrs
 	for {
 		for i < len(src) && (isSpace(src[i]) || src[i] == '/') {
 			selfClosing = src[i] == '/'
@@ -138,7 +138,7 @@ func (p *Parser) attributes(i int) (attrs []xhtml.Attribute, end int, selfClosin
 			return nil, len(src), false, false
 		}
 		if src[i] == '>' {
-			return p.taken(first), i + 1, selfClosing, true
+			return p.attrsFrom(first), i + 1, selfClosing, true
 		}
 		selfClosing = false
 		from := i
@@ -189,29 +189,29 @@ func (p *Parser) attribute(first int, key, value string) int {
 		p.attrs = append(p.attrs, make([]xhtml.Attribute, slab))
 	}
 	last := p.attrs[len(p.attrs)-1]
-	for _, a := range last[first:p.given] {
+	for _, a := range last[first:p.usedAttrs] {
 		if a.Key == key {
 			return first
 		}
 	}
-	if p.given-first >= maxAttrs {
+	if p.usedAttrs-first >= maxAttrs {
 		return first
 	}
-	if p.given == len(last) { // on to the next slab, with what the tag has
+	if p.usedAttrs == len(last) { // on to the next slab, with what the tag has
 		more := make([]xhtml.Attribute, slab)
-		p.given = copy(more, last[first:])
+		p.usedAttrs = copy(more, last[first:])
 		p.attrs, first, last = append(p.attrs, more), 0, more
 	}
-	last[p.given] = xhtml.Attribute{Key: key, Val: value}
-	p.given++
+	last[p.usedAttrs] = xhtml.Attribute{Key: key, Val: value}
+	p.usedAttrs++
 	return first
 }
 
-func (p *Parser) taken(first int) []xhtml.Attribute {
-	if first == p.given {
+func (p *Parser) attrsFrom(first int) []xhtml.Attribute {
+	if first == p.usedAttrs {
 		return nil
 	}
-	return p.attrs[len(p.attrs)-1][first:p.given:p.given]
+	return p.attrs[len(p.attrs)-1][first:p.usedAttrs:p.usedAttrs]
 }
 
 // raw reads an element's raw text, and goes behind its end tag.

@@ -14,8 +14,8 @@ const (
 	inHead                     // it may stand in the head
 	endsP                      // it ends a paragraph by beginning
 	heading                    //
-	wall                       // no end tag in it, and no item, reaches beyond
-	rows                       // a group of rows
+	barrier                    // no end tag in it, and no item, reaches beyond
+	rowGroup                   // a group of rows
 	cell                       //
 	tablePart                  // of a table, or a wall by itself: its end tag reaches through other walls
 	inline                     // an end tag of another closes it, and its own closes nothing else
@@ -38,10 +38,10 @@ var kinds = func() map[atom.Atom]kind {
 			atom.P, atom.Plaintext, atom.Pre, atom.Section, atom.Summary, atom.Table, atom.Ul, atom.Xmp, atom.Li, atom.Dd,
 			atom.Dt},
 		heading: {atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6},
-		wall: {atom.Applet, atom.Caption, atom.Html, atom.Table, atom.Td, atom.Th, atom.Marquee, atom.Object, atom.Template,
+		barrier: {atom.Applet, atom.Caption, atom.Html, atom.Table, atom.Td, atom.Th, atom.Marquee, atom.Object, atom.Template,
 			atom.Body},
-		rows: {atom.Tbody, atom.Thead, atom.Tfoot},
-		cell: {atom.Td, atom.Th},
+		rowGroup: {atom.Tbody, atom.Thead, atom.Tfoot},
+		cell:     {atom.Td, atom.Th},
 		tablePart: {atom.Table, atom.Caption, atom.Colgroup, atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th,
 			atom.Template, atom.Object, atom.Applet, atom.Marquee},
 		inline: {atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite, atom.Code, atom.Data, atom.Dfn, atom.Em,
@@ -60,7 +60,7 @@ var kinds = func() map[atom.Atom]kind {
 // start takes a start tag of HTML.
 func (p *Parser) start(name string, a atom.Atom, attrs []html.Attribute, selfClosing bool) {
 	is := kinds[a]
-	if !p.place(a, is, attrs) {
+	if !p.openImplied(a, is, attrs) {
 		return
 	}
 	if p.foreign > 0 {
@@ -75,7 +75,7 @@ func (p *Parser) start(name string, a atom.Atom, attrs []html.Attribute, selfClo
 			p.pop()
 		}
 	}
-	p.makeRoom(a, is)
+	p.closeImplied(a, is)
 	switch {
 	case p.tree.Cut:
 	case is&void != 0, selfClosing && is&foreign != 0:
@@ -91,8 +91,8 @@ func (p *Parser) start(name string, a atom.Atom, attrs []html.Attribute, selfClo
 	}
 }
 
-// place opens what a tag is in where nobody wrote that, and reports whether the tag makes an element.
-func (p *Parser) place(a atom.Atom, is kind, attrs []html.Attribute) bool {
+// openImplied opens what a tag is in where nobody wrote that, and reports whether the tag makes an element.
+func (p *Parser) openImplied(a atom.Atom, is kind, attrs []html.Attribute) bool {
 	switch a {
 	case atom.Html:
 		if len(p.open) == 1 && !p.body {
@@ -102,12 +102,12 @@ func (p *Parser) place(a atom.Atom, is kind, attrs []html.Attribute) bool {
 	case atom.Head, atom.Body, atom.Frameset:
 		if !p.body {
 			if a == atom.Head {
-				p.needHead()
+				p.ensureHead()
 			} else {
-				p.needBody()
+				p.ensureBody()
 			}
 			if o := p.top(); len(p.tree.nodes[o.node].Attr) == 0 && (o.name == atom.Head || o.name == atom.Body) {
-				p.describe(o.node, attrs)
+				p.setAttrs(o.node, attrs)
 			}
 		}
 		return false
@@ -115,17 +115,17 @@ func (p *Parser) place(a atom.Atom, is kind, attrs []html.Attribute) bool {
 	switch {
 	case p.body:
 	case is&inHead != 0:
-		if p.needHead(); !p.head {
-			p.needBody()
+		if p.ensureHead(); !p.head {
+			p.ensureBody()
 		}
 	case !p.head || p.top().name == atom.Head:
-		p.needBody()
+		p.ensureBody()
 	}
 	return true
 }
 
-// makeRoom closes what an element ends by beginning.
-func (p *Parser) makeRoom(a atom.Atom, is kind) {
+// closeImplied closes what an element ends by beginning.
+func (p *Parser) closeImplied(a atom.Atom, is kind) {
 	switch a {
 	case atom.Li:
 		p.endItem(atom.Li, atom.Li)
@@ -147,10 +147,10 @@ func (p *Parser) makeRoom(a atom.Atom, is kind) {
 	case atom.Button:
 		p.popTo(atom.Button)
 	}
-	if is&endsP != 0 && p.texts > 0 {
+	if is&endsP != 0 && p.paragraphs > 0 {
 		p.popTo(atom.P)
 	}
-	if is&heading != 0 && p.top().is&heading != 0 {
+	if is&heading != 0 && p.top().kind&heading != 0 {
 		p.pop()
 	}
 }
@@ -162,7 +162,7 @@ func (p *Parser) endItem(a, b atom.Atom) {
 		case o.name == a || o.name == b:
 			p.popBelow(i)
 			return
-		case o.is&(wall|list) != 0:
+		case o.kind&(barrier|list) != 0:
 			return
 		}
 	}
@@ -170,7 +170,7 @@ func (p *Parser) endItem(a, b atom.Atom) {
 
 // endLink closes a link that is open, where only inline elements are open in it.
 func (p *Parser) endLink() {
-	for i := len(p.open) - 1; i > 0 && p.open[i].is&inline != 0; i-- {
+	for i := len(p.open) - 1; i > 0 && p.open[i].kind&inline != 0; i-- {
 		if p.open[i].name == atom.A {
 			p.popBelow(i)
 			return
@@ -191,7 +191,7 @@ func (p *Parser) inTable(a atom.Atom, is kind) {
 	keep := table + 1 // the first that does not stay open
 	for ; keep < len(p.open); keep++ {
 		o := p.open[keep]
-		if !(o.is&rows != 0 && (a == atom.Tr || is&cell != 0) || o.name == atom.Tr && is&cell != 0 ||
+		if !(o.kind&rowGroup != 0 && (a == atom.Tr || is&cell != 0) || o.name == atom.Tr && is&cell != 0 ||
 			o.name == atom.Colgroup && a == atom.Col) {
 			break
 		}
@@ -205,7 +205,7 @@ func (p *Parser) inTable(a atom.Atom, is kind) {
 			p.push("colgroup", atom.Colgroup, nil)
 		}
 	}
-	if is&cell != 0 && p.top().is&rows != 0 {
+	if is&cell != 0 && p.top().kind&rowGroup != 0 {
 		p.push("tr", atom.Tr, nil)
 	}
 }
@@ -217,7 +217,7 @@ func (p *Parser) popTo(a atom.Atom) {
 		case o.name == a:
 			p.popBelow(i)
 			return
-		case o.is&wall != 0 || a == atom.P && o.name == atom.Button:
+		case o.kind&barrier != 0 || a == atom.P && o.name == atom.Button:
 			return
 		}
 	}
@@ -239,7 +239,7 @@ func (p *Parser) close(name string, a atom.Atom) {
 	case a == atom.Br:
 		p.start(name, a, nil, false)
 		return
-	case a == atom.P && p.texts == 0 && p.body: // it makes a paragraph
+	case a == atom.P && p.paragraphs == 0 && p.body: // it makes a paragraph
 		p.element(name, a, nil)
 		return
 	case is&void != 0:
@@ -247,30 +247,30 @@ func (p *Parser) close(name string, a atom.Atom) {
 	}
 	for i := len(p.open) - 1; i > 0; i-- {
 		o := p.open[i]
-		if o.name == a && (a != 0 || p.tree.nodes[o.node].Data == name) || is&o.is&heading != 0 {
-			if p.deeper > 0 && i != len(p.open)-1 {
+		if o.name == a && (a != 0 || p.tree.nodes[o.node].Data == name) || is&o.kind&heading != 0 {
+			if p.skippedLevels > 0 && i != len(p.open)-1 {
 				break
 			}
 			p.popBelow(i)
 			return
 		}
-		if o.name == atom.Table || o.is&wall != 0 && is&tablePart == 0 || is&inline != 0 && o.is&inline == 0 && a != 0 {
+		if o.name == atom.Table || o.kind&barrier != 0 && is&tablePart == 0 || is&inline != 0 && o.kind&inline == 0 && a != 0 {
 			break
 		}
 	}
-	p.deeper = max(0, p.deeper-1)
+	p.skippedLevels = max(0, p.skippedLevels-1)
 }
 
 // closeXML closes the innermost element of a name, and all in it.
 func (p *Parser) closeXML(name string) {
 	for i := len(p.open) - 1; i > 0; i-- {
 		if p.tree.nodes[p.open[i].node].Data == name {
-			if p.deeper > 0 && i != len(p.open)-1 {
+			if p.skippedLevels > 0 && i != len(p.open)-1 {
 				break
 			}
 			p.popBelow(i)
 			return
 		}
 	}
-	p.deeper = max(0, p.deeper-1)
+	p.skippedLevels = max(0, p.skippedLevels-1)
 }

@@ -37,7 +37,7 @@ type part struct {
 	combinator byte // ' ', '>', '+', '~'
 	compound   cascadia.Sel
 	key        key
-	wide       bool // it has a pseudo-class
+	hasPseudo  bool // it has a pseudo-class
 }
 
 // A key is what an element must have, at least, to match a compound: it is quickly looked at. "" is no such thing.
@@ -171,7 +171,7 @@ func compileChain(pieces []piece) (c chain, err error) {
 		if err != nil {
 			return c, fmt.Errorf("%q is no selector: %w", p.text, err)
 		}
-		if why := costly(p.text); why != "" {
+		if why := nestedCombinator(p.text); why != "" {
 			return c, errors.New(why)
 		}
 		if len(c.parts) == 0 && p.combinator != 0 {
@@ -182,8 +182,8 @@ func compileChain(pieces []piece) (c chain, err error) {
 	return c, nil
 }
 
-// costly says why a compound is refused: combinators within brackets would take a page's elements to a power.
-func costly(text string) string {
+// nestedCombinator says why a compound is refused: combinators within brackets would take a page's elements to a power.
+func nestedCombinator(text string) string {
 	for _, name := range []string{":has(", ":haschild(", ":not(", ":is(", ":where(", ":matches("} {
 		for from := 0; ; {
 			i := strings.Index(text[from:], name)
@@ -308,7 +308,7 @@ func (t *Tree) findChain(found []int, c *chain, scope, max int) []int {
 		return found
 	}
 	if len(c.parts) > 1 || c.anchored {
-		return t.pass(found, c, scope, end, max)
+		return t.scan(found, c, scope, end, max)
 	}
 	for n := 0; first < end && n < max; first++ {
 		if last.key.fits(t.nodes[first], t.at[first].class) && t.matches(last, first) {
@@ -319,8 +319,8 @@ func (t *Tree) findChain(found []int, c *chain, scope, max int) []int {
 	return found
 }
 
-// pass goes over the elements behind scope up to end.
-func (t *Tree) pass(found []int, c *chain, scope, end, max int) []int {
+// scan goes over the elements behind scope up to end.
+func (t *Tree) scan(found []int, c *chain, scope, end, max int) []int {
 	if !t.Spend((end - scope) * len(c.parts)) {
 		return found
 	}
@@ -396,11 +396,11 @@ func (t *Tree) anchored(combinator byte, scope, i int) bool {
 // matches asks cascadia. A pseudo-class may look at all that is in an element, or beside it.
 func (t *Tree) matches(p *part, i int) bool {
 	steps := 1
-	if up := t.at[i].parent; p.wide {
+	if up := t.at[i].parent; p.hasPseudo {
 		steps = int(t.at[up].end - up)
 	}
 	return t.Spend(steps) && p.compound.Match(t.nodes[i])
 }
 
-// Refill gives a tree its steps anew.
-func (t *Tree) Refill() { t.spent = 0 }
+// ResetSteps gives a tree its steps anew.
+func (t *Tree) ResetSteps() { t.spent = 0 }

@@ -65,7 +65,7 @@ func isUnread(a atom.Atom) bool { return a == atom.Script || a == atom.Style || 
 
 // breaks reports whether an element stands on lines of its own, as cells and items do.
 func breaks(a atom.Atom) bool {
-	return a == atom.Br || a == atom.Option || kinds[a]&(endsP|cell|rows) != 0 || a == atom.Tr
+	return a == atom.Br || a == atom.Option || kinds[a]&(endsP|cell|rowGroup) != 0 || a == atom.Tr
 }
 
 // collapse appends a text, a space for all white space between words, and none at the beginning.

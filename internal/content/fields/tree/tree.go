@@ -46,22 +46,22 @@ type place struct {
 
 // A Parser makes trees, one after another: the next takes the room of the last.
 type Parser struct {
-	max   int // nodes
-	tree  Tree
-	slabs [][]html.Node
-	attrs [][]html.Attribute
-	used  int // nodes
-	given int // attributes of the last slab that are in use
+	max       int // nodes
+	tree      Tree
+	slabs     [][]html.Node
+	attrs     [][]html.Attribute
+	used      int // nodes
+	usedAttrs int // attributes of the last slab that are in use
 
-	src     string
-	pos     int
-	xml     bool
-	open    []opened // the document, and elements that are open, the innermost last
-	texts   int      // of open: paragraphs
-	deeper  int      // elements that were closed for want of depth
-	foreign int      // of open: svg and math
-	body    bool     // it has begun
-	head    bool     // it is open
+	src           string
+	pos           int
+	xml           bool
+	open          []openElement // the document, and elements that are open, the innermost last
+	paragraphs    int           // of open: paragraphs
+	skippedLevels int           // elements that were closed for want of depth
+	foreign       int           // of open: svg and math
+	body          bool          // it has begun
+	head          bool          // it is open
 }
 
 // New returns a parser of trees with at most so many nodes; MaxNodes for 0.
@@ -73,10 +73,10 @@ func New(max int) *Parser {
 }
 
 // An opened element is one whose end has not come.
-type opened struct {
+type openElement struct {
 	node int32
 	name atom.Atom
-	is   kind
+	kind kind
 }
 
 const slab = 256 // nodes, and attributes
@@ -85,12 +85,12 @@ const slab = 256 // nodes, and attributes
 func (p *Parser) Parse(src string, xml bool) *Tree {
 	p.reset(src, xml)
 	p.add(html.Node{Type: html.DocumentNode})
-	p.open = append(p.open, opened{})
+	p.open = append(p.open, openElement{})
 	for p.pos < len(p.src) && !p.tree.Cut {
 		p.next()
 	}
 	if !p.xml && !p.tree.Cut {
-		p.needBody()
+		p.ensureBody()
 	}
 	for _, o := range p.open {
 		p.tree.at[o.node].end = int32(len(p.tree.nodes))
@@ -146,19 +146,19 @@ func (p *Parser) add(n html.Node) int32 {
 func (p *Parser) push(name string, a atom.Atom, attrs []html.Attribute) {
 	if len(p.open) > maxDepth {
 		p.pop()
-		p.deeper++
+		p.skippedLevels++
 	}
 	i := p.element(name, a, attrs)
 	if i < 0 {
 		return
 	}
 	is := kinds[a]
-	p.open = append(p.open, opened{i, a, is})
+	p.open = append(p.open, openElement{i, a, is})
 	if is&foreign != 0 {
 		p.foreign++
 	}
 	if a == atom.P {
-		p.texts++
+		p.paragraphs++
 	}
 }
 
@@ -168,14 +168,14 @@ func (p *Parser) element(name string, a atom.Atom, attrs []html.Attribute) int32
 	if i < 0 {
 		return i
 	}
-	p.describe(i, attrs)
+	p.setAttrs(i, attrs)
 	up := &p.tree.at[p.tree.at[i].parent]
 	p.tree.at[i].before, up.last = up.last, i
 	return i
 }
 
-// describe gives an element its attributes.
-func (p *Parser) describe(i int32, attrs []html.Attribute) {
+// setAttrs gives an element its attributes.
+func (p *Parser) setAttrs(i int32, attrs []html.Attribute) {
 	p.tree.nodes[i].Attr = attrs
 	for j := range attrs {
 		if attrs[j].Key == "class" {
@@ -184,17 +184,17 @@ func (p *Parser) describe(i int32, attrs []html.Attribute) {
 	}
 }
 
-func (p *Parser) top() opened { return p.open[len(p.open)-1] }
+func (p *Parser) top() openElement { return p.open[len(p.open)-1] }
 
 func (p *Parser) pop() {
 	o := p.top()
 	p.open = p.open[:len(p.open)-1]
 	p.tree.at[o.node].end = int32(len(p.tree.nodes))
-	if o.is&foreign != 0 {
+	if o.kind&foreign != 0 {
 		p.foreign--
 	}
 	if o.name == atom.P {
-		p.texts--
+		p.paragraphs--
 	}
 	if o.name == atom.Head {
 		p.head = false
@@ -210,7 +210,7 @@ func (p *Parser) text(s string) {
 		if isBlank(s) {
 			return
 		}
-		p.needBody()
+		p.ensureBody()
 	}
 	if p.xml && len(p.open) == 1 {
 		return // outside of the root
@@ -220,12 +220,12 @@ func (p *Parser) text(s string) {
 
 func isBlank(s string) bool { return strings.Trim(s, " \t\r\n\f") == "" }
 
-// needBody opens html and body, where that is not yet done.
-func (p *Parser) needBody() {
+// ensureBody opens html and body, where that is not yet done.
+func (p *Parser) ensureBody() {
 	if p.body {
 		return
 	}
-	p.needHead()
+	p.ensureHead()
 	if p.head {
 		for p.head {
 			p.pop()
@@ -235,8 +235,8 @@ func (p *Parser) needBody() {
 	p.push("body", atom.Body, nil)
 }
 
-// needHead opens html and head, which come first.
-func (p *Parser) needHead() {
+// ensureHead opens html and head, which come first.
+func (p *Parser) ensureHead() {
 	if len(p.open) == 1 {
 		p.push("html", atom.Html, nil)
 	}

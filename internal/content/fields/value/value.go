@@ -218,7 +218,7 @@ func (l *Layout) Read(text string) (string, error) {
 		return time.Unix(seconds, 0).UTC().Format(time.RFC3339), nil
 	}
 	for _, short := range []bool{false, true} {
-		t, err := time.Parse(l.layout, inEnglish(text, short))
+		t, err := time.Parse(l.layout, toEnglish(text, short))
 		switch {
 		case err != nil:
 		case strings.Contains(l.layout, "-0700") || strings.Contains(l.layout, "MST"):
@@ -235,11 +235,11 @@ func (l *Layout) Read(text string) (string, error) {
 // local is a time without a zone.
 const local = "2006-01-02T15:04:05"
 
-var aWord = regexp.MustCompile(`\pL[\pL\pM]+\.?`)
+var wordPattern = regexp.MustCompile(`\pL[\pL\pM]+\.?`)
 
-// inEnglish puts English names of months, or their first three letters, in the place of others.
-func inEnglish(text string, short bool) string {
-	return aWord.ReplaceAllStringFunc(text, func(word string) string {
+// toEnglish puts English names of months, or their first three letters, in the place of others.
+func toEnglish(text string, short bool) string {
+	return wordPattern.ReplaceAllStringFunc(text, func(word string) string {
 		n := months.Number(strings.ToLower(strings.TrimSuffix(word, ".")))
 		switch {
 		case n == 0:
@@ -253,14 +253,14 @@ func inEnglish(text string, short bool) string {
 
 // Forms of a date, and of the time behind it.
 var (
-	aTime     = `(?:[T\s,]+(?:um |at |à )?(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*((?i:[ap]m)?)\s*((?i:Z|UTC|GMT)|[+−-]\d\d:?\d\d|[+-]\d\d)?)?`
-	yearFirst = regexp.MustCompile(`^(\d{4})[-/.](\d\d?)[-/.](\d\d?)` + aTime + `$`)
-	eight     = regexp.MustCompile(`^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?()(Z|[+-]\d{4})?)?$`)
-	dayFirst  = regexp.MustCompile(`^(\d\d?)([-/.])\s?(\d\d?)[-/.]\s?(\d{4})` + aTime + `$`)
-	dayMonth  = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\d\d?)(?:st|nd|rd|th|er|º|\.)?[\s-]+(?:de\s+|d[’'])?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?(\d{4})` + aTime + `$`)
-	monthDay  = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+(\d{4})` +
-		aTime + `$`)
-	eastAsian    = regexp.MustCompile(`^(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]` + aTime + `$`)
+	timePattern = `(?:[T\s,]+(?:um |at |à )?(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*((?i:[ap]m)?)\s*((?i:Z|UTC|GMT)|[+−-]\d\d:?\d\d|[+-]\d\d)?)?`
+	yearFirst   = regexp.MustCompile(`^(\d{4})[-/.](\d\d?)[-/.](\d\d?)` + timePattern + `$`)
+	eight       = regexp.MustCompile(`^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?()(Z|[+-]\d{4})?)?$`)
+	dayFirst    = regexp.MustCompile(`^(\d\d?)([-/.])\s?(\d\d?)[-/.]\s?(\d{4})` + timePattern + `$`)
+	dayMonth    = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\d\d?)(?:st|nd|rd|th|er|º|\.)?[\s-]+(?:de\s+|d[’'])?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?(\d{4})` + timePattern + `$`)
+	monthDay    = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+(\d{4})` +
+		timePattern + `$`)
+	eastAsian    = regexp.MustCompile(`^(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]` + timePattern + `$`)
 	yearMonth    = regexp.MustCompile(`^(\d{4})-(\d\d)$`)
 	errNoDate    = errors.New("in no form that is known: say it with format, as in %d.%m.%Y")
 	errNoDay     = errors.New("there is no such day")

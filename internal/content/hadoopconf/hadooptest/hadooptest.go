@@ -32,8 +32,8 @@ func Conf(t testing.TB) hadoopconf.Conf {
 	return conf
 }
 
-// Folder is the URL of a folder in HDFS of the test's own, which need not be there yet, and goes with the test.
-func Folder(t testing.TB) string {
+// TempFolder is the URL of a folder in HDFS of the test's own, which need not be there yet, and goes with the test.
+func TempFolder(t testing.TB) string {
 	t.Helper()
 	Conf(t)
 	folder := fmt.Sprintf("/tmp/kumo-test-%08x", rand.Uint32())
@@ -49,14 +49,14 @@ func Kill(t testing.TB, node Node) {
 	t.Helper()
 	testbed(t, "kill", string(node))
 	t.Cleanup(func() {
-		if !Up(t, node) {
+		if !IsUp(t, node) {
 			Revive(t, node)
 		}
 	})
 }
 
-// Up reports whether a process is up.
-func Up(t testing.TB, node Node) bool {
+// IsUp reports whether a process is up.
+func IsUp(t testing.TB, node Node) bool {
 	t.Helper()
 	out, _ := testbedCommand(t, "status").Output() // it fails where something is down
 	for line := range strings.Lines(string(out)) {
@@ -134,11 +134,11 @@ func (m *Master) signal(name string) {
 	_ = exec.Command("kill", "-"+name, m.pid).Run() // it may have ended
 }
 
-// Hold lets it do nothing until Release.
-func (m *Master) Hold() { m.signal("STOP") }
+// Pause lets it do nothing until Release.
+func (m *Master) Pause() { m.signal("STOP") }
 
-// Release lets it go on, and waits until it has ended.
-func (m *Master) Release(t testing.TB) {
+// Resume lets it go on, and waits until it has ended.
+func (m *Master) Resume(t testing.TB) {
 	t.Helper()
 	m.signal("CONT")
 	m.awaitEnd(t)

@@ -9,7 +9,7 @@ import (
 const (
 	smooth = 0.5 // added to how often a word occurs in a million: lists end at one
 	// log odds that two lists of one language might differ by: one has more films, the other more encyclopedia
-	chance = 0.3
+	listNoise = 0.3
 )
 
 // bayes makes a classifier of two languages by naive Bayes over words: a word's weight is the logarithm of how much
@@ -23,14 +23,14 @@ func (p plan) bayes(all lists) *ngram.Classifier {
 		for _, f := range all[lang] {
 			folded := ngram.Fold(make([]rune, 0, len(f.word)+2), []byte(f.word), p.script)
 			for _, b := range p.shape.Grams(nil, folded) {
-				often[class][b] += f.often
+				often[class][b] += f.perMillion
 			}
 		}
 	}
 	weights := make([]float32, 2<<p.shape.Bits)
 	for b := range often[0] {
 		odds := math.Log((often[0][b] + smooth) / (often[1][b] + smooth))
-		weights[2*b] = float32(math.Copysign(max(0, math.Abs(odds)-chance), odds))
+		weights[2*b] = float32(math.Copysign(max(0, math.Abs(odds)-listNoise), odds))
 	}
 	return p.quantise(weights, []float32{0, 0})
 }

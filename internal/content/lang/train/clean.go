@@ -15,8 +15,8 @@ var noise = regexp.MustCompile(`<[^<>]*>|\{\{[^{}]*\}\}|\[\[[^\[\]|]*\|?|\[https
 // marks are shortcut keys and wiki markup inside words.
 var marks = strings.NewReplacer("&amp;", "", "&", "", "_", "", "~", "", "'''", "", "''", "", "]]", "")
 
-// letters is the least number of letters, in bytes, that a string must have to be worth keeping.
-const letters = 15
+// minLetters is the least number of letters, in bytes, that a string must have to be worth keeping.
+const minLetters = 15
 
 // clean takes the noise out of a string and says in which script the rest is. Strings that are short, or that mix
 // scripts, are not kept.
@@ -35,5 +35,5 @@ func clean(s string) (string, ngram.Script, bool) {
 			best = i
 		}
 	}
-	return s, best, count[best] >= letters && 4*count[best] >= 3*total
+	return s, best, count[best] >= minLetters && 4*count[best] >= 3*total
 }

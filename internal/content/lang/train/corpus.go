@@ -27,8 +27,8 @@ type group struct {
 // texts are the strings of each group, each once, cleaned.
 type texts map[group][]string
 
-// most is how many bytes of a language are kept from one source, so that none drowns the others.
-const most = 1 << 20
+// maxPerSource is how many bytes of a language are kept from one source, so that none drowns the others.
+const maxPerSource = 1 << 20
 
 // load reads every file of a known form below dir.
 func load(dir string) (texts, error) {
@@ -111,11 +111,11 @@ func (c *collector) file(path, lang string, read func([]byte) ([]message, error)
 }
 
 // full reports whether the source at hand has given enough of a language.
-func (c *collector) full(lang string) bool { return c.size[c.source+" "+lang] > most }
+func (c *collector) full(lang string) bool { return c.size[c.source+" "+lang] > maxPerSource }
 
 func (c *collector) add(lang, text string) {
 	key := lang + "\x00" + text
-	if len(text) < letters || c.seen[key] || c.full(lang) {
+	if len(text) < minLetters || c.seen[key] || c.full(lang) {
 		return
 	}
 	c.seen[key] = true
@@ -148,8 +148,8 @@ func (t texts) size(g group) (n int) {
 	return n
 }
 
-// home reports whether a language has most of its text in the group's script. The rest is romanised, or not translated.
-func (t texts) home(g group) bool {
+// isMainScript reports whether a language has most of its text in the group's script. The rest is romanised, or not translated.
+func (t texts) isMainScript(g group) bool {
 	own := t.size(g)
 	for s := range ngram.Scripts {
 		if t.size(group{s, g.lang}) > own {

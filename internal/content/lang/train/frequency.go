@@ -14,8 +14,8 @@ import (
 
 // A frequency says how often a word occurs in a million.
 type frequency struct {
-	word  string
-	often float64
+	word       string
+	perMillion float64
 }
 
 // lists are the word lists of the languages that are told apart by words, the most frequent first.
@@ -53,7 +53,7 @@ func frequencies(data []byte) ([]frequency, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking a word list: %w", err)
 	}
-	p := &packed{rest: unpacked}
+	p := &msgpackReader{rest: unpacked}
 	bins := p.length(0x90, 0xdc)
 	if p.skip("\x82\xa6format\xa2cB\xa7version\x01"); p.err != nil {
 		return nil, p.err
@@ -70,14 +70,14 @@ func frequencies(data []byte) ([]frequency, error) {
 
 var errList = errors.New("not a list of word frequencies, version 1 in centibels")
 
-// packed reads the little of MessagePack that lists have. The first error stays.
-type packed struct {
+// msgpackReader reads the little of MessagePack that lists have. The first error stays.
+type msgpackReader struct {
 	rest []byte
 	err  error
 }
 
 // take cuts off n bytes; they are 0 once there was an error.
-func (p *packed) take(n int) []byte {
+func (p *msgpackReader) take(n int) []byte {
 	if p.err != nil || n > len(p.rest) {
 		p.err = errList
 		return make([]byte, min(n, 2))
@@ -87,14 +87,14 @@ func (p *packed) take(n int) []byte {
 	return out
 }
 
-func (p *packed) skip(want string) {
+func (p *msgpackReader) skip(want string) {
 	if string(p.take(len(want))) != want {
 		p.err = errList
 	}
 }
 
 // length reads the head of a list or string: up to 15 items in the byte itself, or 16 bits behind it.
-func (p *packed) length(short, long byte) int {
+func (p *msgpackReader) length(short, long byte) int {
 	switch b := p.take(1)[0]; {
 	case b&0xf0 == short:
 		return int(b & 0x0f)
@@ -106,7 +106,7 @@ func (p *packed) length(short, long byte) int {
 }
 
 // str reads a string of up to 255 bytes.
-func (p *packed) str() string {
+func (p *msgpackReader) str() string {
 	n := p.take(1)[0]
 	switch {
 	case n&0xe0 == 0xa0:

@@ -51,7 +51,7 @@ func run(corpus, out string, samples, rounds int, list bool) error {
 			if p.finer {
 				model.Classifiers[i] = p.bayes(words)
 			} else {
-				model.Classifiers[i] = p.build(texts, int(float64(samples)*p.effort), rounds)
+				model.Classifiers[i] = p.build(texts, int(float64(samples)*p.sampleShare), rounds)
 			}
 		})
 	}

@@ -15,11 +15,11 @@ type plan struct {
 	// other are classes without one: languages that lie near each other, separated by spaces. What is in none of them is
 	// one more class. A linear model draws one plane a class, so that one class for all the others would lie on all sides
 	// of ours.
-	other  []string
-	share  float64 // how often the others are drawn, for each time that a known language is
-	lean   float32 // how much the others' scores are lowered: a text of a new kind looks foreign before it is
-	finer  bool    // only tells the known from each other, once another plan's classifier has found one of them
-	effort float64 // how many texts it is shown, as a part of the largest one's
+	other       []string
+	otherShare  float64 // how often the others are drawn, for each time that a known language is
+	penalty     float32 // how much the others' scores are lowered: a text of a new kind looks foreign before it is
+	finer       bool    // only tells the known from each other, once another plan's classifier has found one of them
+	sampleShare float64 // how many texts it is shown, as a part of the largest one's
 }
 
 var plans = []plan{
@@ -42,9 +42,9 @@ var plans = []plan{
 			"ceb ilo hil pag war bcl bik pam mi haw sm to ty fj ch cps tet mh",
 			"sw zu xh st tn ts ss nr nso ve sn lg rw ny ln rn ki kg tum bem loz",
 		},
-		share:  0.6,
-		lean:   1.5,
-		effort: 1,
+		otherShare:  0.6,
+		penalty:     1.5,
+		sampleShare: 1,
 	},
 	{
 		script: ngram.Latn,
@@ -61,8 +61,8 @@ var plans = []plan{
 			"bxr xal",
 			"ab ady av ce inh kbd lez lbe os",
 		},
-		share:  0.9,
-		effort: 0.5,
+		otherShare:  0.9,
+		sampleShare: 0.5,
 	},
 	{
 		script: ngram.Arab,
@@ -70,29 +70,29 @@ var plans = []plan{
 		known:  []string{"ar", "fa", "ur", "ps"},
 		other: []string{"ckb ku ku-iq sdh lki luz", "ug kk ky tt", "azb", "mzn glk lrc bqi bgn bcc bal", "pnb skr khw ks",
 			"sd"},
-		share:  0.4,
-		lean:   1,
-		effort: 0.4,
+		otherShare:  0.4,
+		penalty:     1,
+		sampleShare: 0.4,
 	},
 	{
-		script: ngram.Deva,
-		shape:  ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 15},
-		known:  []string{"hi", "ne"},
-		other:  []string{"mr", "kok gom", "sa", "mai bho awa anp hne mag bgc raj"},
-		share:  0.4,
-		lean:   1.5,
-		effort: 0.3,
+		script:      ngram.Deva,
+		shape:       ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 15},
+		known:       []string{"hi", "ne"},
+		other:       []string{"mr", "kok gom", "sa", "mai bho awa anp hne mag bgc raj"},
+		otherShare:  0.4,
+		penalty:     1.5,
+		sampleShare: 0.3,
 	},
 	{
-		script: ngram.Hani,
-		shape:  ngram.Shape{Min: 1, Max: 2, Bits: 16},
-		known:  []string{"zh-Hans", "zh-Hant", "ja"},
-		effort: 0.3,
+		script:      ngram.Hani,
+		shape:       ngram.Shape{Min: 1, Max: 2, Bits: 16},
+		known:       []string{"zh-Hans", "zh-Hant", "ja"},
+		sampleShare: 0.3,
 	},
-	{script: ngram.Mymr, shape: ngram.Shape{Min: 1, Max: 3, Bits: 12}, known: []string{"my"}, share: 0.5, lean: 1,
-		effort: 0.1},
-	{script: ngram.Tibt, shape: ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 13}, known: []string{"bo"}, share: 0.3,
-		lean: 4, effort: 0.1},
+	{script: ngram.Mymr, shape: ngram.Shape{Min: 1, Max: 3, Bits: 12}, known: []string{"my"}, otherShare: 0.5, penalty: 1,
+		sampleShare: 0.1},
+	{script: ngram.Tibt, shape: ngram.Shape{Min: 1, Max: 3, Words: true, Bits: 13}, known: []string{"bo"}, otherShare: 0.3,
+		penalty: 4, sampleShare: 0.1},
 }
 
 // other is what the classes without a name are called.
@@ -100,7 +100,7 @@ const other = "other"
 
 // classes gives the names of the plan's classes.
 func (p plan) classes() []string {
-	if p.closed() {
+	if p.hasNoOther() {
 		return slices.Clone(p.known)
 	}
 	return slices.Concat(p.known, slices.Repeat([]string{other}, len(p.other)+1))
@@ -111,7 +111,7 @@ func (p plan) class(lang string) int {
 	if i := slices.Index(p.known, lang); i >= 0 {
 		return i
 	}
-	if p.closed() {
+	if p.hasNoOther() {
 		return -1
 	}
 	for i, langs := range p.other {
@@ -122,5 +122,5 @@ func (p plan) class(lang string) int {
 	return len(p.known) + len(p.other)
 }
 
-// closed reports whether there is no other class: all that is written in Han is Chinese or Japanese.
-func (p plan) closed() bool { return p.finer || p.script == ngram.Hani }
+// hasNoOther reports whether there is no other class: all that is written in Han is Chinese or Japanese.
+func (p plan) hasNoOther() bool { return p.finer || p.script == ngram.Hani }

@@ -23,7 +23,7 @@ func (p plan) pools(all texts) []pool {
 	var out []pool
 	var langs []string
 	for g := range all {
-		if g.script == p.script && all.home(g) {
+		if g.script == p.script && all.isMainScript(g) {
 			langs = append(langs, g.lang)
 		}
 	}
@@ -42,7 +42,7 @@ func (p plan) pools(all texts) []pool {
 	}
 	for i := range out {
 		if out[i].class >= len(p.known) {
-			out[i].weight *= p.share * float64(len(p.known)) / total
+			out[i].weight *= p.otherShare * float64(len(p.known)) / total
 		}
 	}
 	return out
@@ -74,8 +74,8 @@ func (t *trainer) features(text string, want int) []uint32 {
 	return t.grams
 }
 
-// doubt is the probability of its own language below which a string is put away.
-const doubt = 0.05
+// minPlausible is the probability of its own language below which a string is put away.
+const minPlausible = 0.05
 
 // sift returns the pools without the strings that seem to be in another language.
 func (t *trainer) sift() []pool {
@@ -111,5 +111,5 @@ func (t *trainer) plausible(s string, class int) bool {
 			english = t.score[c]
 		}
 	}
-	return own >= doubt && own >= english
+	return own >= minPlausible && own >= english
 }

@@ -13,7 +13,7 @@ func (p plan) quantise(weights, bias []float32) *ngram.Classifier {
 	classes := p.classes()
 	c := &ngram.Classifier{Script: p.script, Finer: p.finer, Shape: p.shape, Classes: classes, Bias: slices.Clone(bias)}
 	for i := len(p.known); i < len(c.Bias); i++ {
-		c.Bias[i] -= p.lean
+		c.Bias[i] -= p.penalty
 	}
 	unit := largest(weights) / 127
 	c.Scale = float32(unit * gain)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// forms are those of the W3C's note on dates and times, and what is often meant to be one.
-var forms = []string{"2006-01-02", time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05",
+// dateLayouts are those of the W3C's note on dates and times, and what is often meant to be one.
+var dateLayouts = []string{"2006-01-02", time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05",
 	"2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04", "2006-01", "2006"}
 
 // date reads a date of a sitemap, Atom or RSS; zero if it is none.
@@ -14,7 +14,7 @@ func date(text string) time.Time {
 	if len(text) > 64 {
 		return time.Time{}
 	}
-	for _, form := range forms {
+	for _, form := range dateLayouts {
 		if len(form) < len("2006-01-02T") && len(text) != len(form) {
 			continue
 		}

@@ -27,9 +27,9 @@ type Config struct {
 // for pictures, sounds and videos that belong to another entry.
 type Entry struct {
 	page.Link
-	Modified time.Time // when what it leads to changed last, or was published; zero if the list does not say
-	Priority float64   // among the site's pages, from 0 to 1; 0.5 if the list does not say
-	More     bool      // another link of the same element of the list as the entry before
+	Modified   time.Time // when what it leads to changed last, or was published; zero if the list does not say
+	Priority   float64   // among the site's pages, from 0 to 1; 0.5 if the list does not say
+	SameRecord bool      // another link of the same element of the list as the entry before
 }
 
 // ErrTooLarge says that a list goes on beyond the limit.
@@ -132,7 +132,7 @@ func (s *stream) addRecord(base weburl.URL, r *record) error {
 	more := false
 	for _, l := range r.links {
 		e := r.entry
-		e.Kind, e.Rel, e.Lang, e.More = l.kind, l.rel, l.lang, more
+		e.Kind, e.Rel, e.Lang, e.SameRecord = l.kind, l.rel, l.lang, more
 		usable, err := s.add(base, l.url, e)
 		if err != nil {
 			return err
@@ -166,7 +166,7 @@ func (s *stream) text() error {
 		line, err := s.line()
 		if ref := trim(line); isAddress(ref) {
 			found = true
-			if _, err := s.add(s.base, ref, Entry{Link: page.Link{Kind: page.Listed}, Priority: middle}); err != nil {
+			if _, err := s.add(s.base, ref, Entry{Link: page.Link{Kind: page.Listed}, Priority: defaultPriority}); err != nil {
 				return err
 			}
 		} else if len(ref) > 0 && !found {
@@ -192,5 +192,5 @@ func (s *stream) line() (string, error) {
 	return text, err
 }
 
-// middle is the priority of a page that has none.
-const middle = 0.5
+// defaultPriority is the priority of a page that has none.
+const defaultPriority = 0.5

@@ -32,7 +32,7 @@ func read(t *testing.T, list string, cfg Config) (entries string, err error) {
 		if e.Lang != "" {
 			s += " " + e.Lang
 		}
-		if e.Priority != middle {
+		if e.Priority != defaultPriority {
 			s += fmt.Sprint(" ", e.Priority)
 		}
 		if !e.Modified.IsZero() {

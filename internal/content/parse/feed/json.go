@@ -19,7 +19,7 @@ var errDepth = errors.New("nested too deep")
 // json reads a JSON feed (jsonfeed.org), of versions 1 and 1.1, token by token. A feed without that version is none.
 func (s *stream) json() error {
 	j := jsonReader{stream: s, in: json.NewDecoder(io.LimitReader(s.in, maxJSON))}
-	j.now.entry.Priority = middle
+	j.current.entry.Priority = defaultPriority
 	for {
 		token, err := j.in.Token()
 		if errors.Is(err, io.EOF) && len(j.keys) == 0 {
@@ -40,17 +40,17 @@ func (s *stream) json() error {
 // jsonReader is how far a JSON feed is read.
 type jsonReader struct {
 	*stream
-	in   *json.Decoder
-	keys []jsonLevel // of the objects and arrays around
-	feed bool        // it said that it is a feed
-	now  record
+	in      *json.Decoder
+	keys    []jsonLevel // of the objects and arrays around
+	feed    bool        // it said that it is a feed
+	current record
 }
 
 // A jsonLevel is an open object or array.
 type jsonLevel struct {
-	object bool
-	keyed  bool   // the next token of the object is a value
-	key    string // of the object: the last; of the array: the one it is the value of
+	object       bool
+	expectsValue bool   // the next token of the object is a value
+	key          string // of the object: the last; of the array: the one it is the value of
 }
 
 func (j *jsonReader) token(token json.Token) error {
@@ -66,26 +66,26 @@ func (j *jsonReader) token(token json.Token) error {
 		level := jsonLevel{object: t == '{'}
 		if top >= 0 {
 			level.key = j.keys[top].key
-			j.keys[top].keyed = false
+			j.keys[top].expectsValue = false
 		}
 		j.keys = append(j.keys, level)
 	case string:
-		if top >= 0 && j.keys[top].object && !j.keys[top].keyed {
-			j.keys[top].key, j.keys[top].keyed = t, true
+		if top >= 0 && j.keys[top].object && !j.keys[top].expectsValue {
+			j.keys[top].key, j.keys[top].expectsValue = t, true
 			return nil
 		}
-		j.valued()
+		j.endValue()
 		return j.value(t)
 	default:
-		j.valued()
+		j.endValue()
 	}
 	return nil
 }
 
-// valued notes that an object's key has its value.
-func (j *jsonReader) valued() {
+// endValue notes that an object's key has its value.
+func (j *jsonReader) endValue() {
 	if top := len(j.keys) - 1; top >= 0 {
-		j.keys[top].keyed = false
+		j.keys[top].expectsValue = false
 	}
 }
 
@@ -99,18 +99,18 @@ func (j *jsonReader) value(text string) error {
 	case depth == 1 && path[0] == "version":
 		j.feed = strings.Contains(text, "jsonfeed.org/version/")
 	case depth == 1 && j.feed:
-		return j.own(path[0], text)
+		return j.feedValue(path[0], text)
 	case depth == 3 && path[0] == "items":
-		j.item(path[2], text)
+		j.itemValue(path[2], text)
 	case depth == 5 && path[0] == "items" && path[2] == "attachments" && path[4] == "url":
-		j.now.add(text, "", "", page.Media)
+		j.current.add(text, "", "", page.Media)
 	}
 	return nil
 }
 
-// own takes what the feed says of itself.
-func (j *jsonReader) own(key, text string) error {
-	e := Entry{Priority: middle}
+// feedValue takes what the feed says of itself.
+func (j *jsonReader) feedValue(key, text string) error {
+	e := Entry{Priority: defaultPriority}
 	switch key {
 	case "home_page_url", "feed_url", "next_url":
 		e.Kind = page.Feed
@@ -123,17 +123,17 @@ func (j *jsonReader) own(key, text string) error {
 	return err
 }
 
-func (j *jsonReader) item(key, text string) {
+func (j *jsonReader) itemValue(key, text string) {
 	switch key {
 	case "url", "external_url":
-		j.now.add(text, "", "", page.Feed)
+		j.current.add(text, "", "", page.Feed)
 	case "image", "banner_image":
-		j.now.add(text, "", "", page.Image)
+		j.current.add(text, "", "", page.Image)
 	case "date_modified":
-		j.now.entry.Modified = date(text)
+		j.current.entry.Modified = date(text)
 	case "date_published":
-		if j.now.entry.Modified.IsZero() {
-			j.now.entry.Modified = date(text)
+		if j.current.entry.Modified.IsZero() {
+			j.current.entry.Modified = date(text)
 		}
 	}
 }
@@ -147,9 +147,9 @@ func (j *jsonReader) close() error {
 	if !j.feed { // the version comes first
 		return ErrFormat
 	}
-	if err := j.addRecord(j.base, &j.now); err != nil {
+	if err := j.addRecord(j.base, &j.current); err != nil {
 		return err
 	}
-	j.now = record{entry: Entry{Priority: middle}, links: j.now.links[:0]}
+	j.current = record{entry: Entry{Priority: defaultPriority}, links: j.current.links[:0]}
 	return nil
 }

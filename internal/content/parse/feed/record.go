@@ -12,11 +12,11 @@ import (
 
 // A record is what one url, sitemap, item or entry element says, or what stands outside of all.
 type record struct {
-	entry Entry // what all its links share
-	links []ref
-	base  weburl.URL
-	guid  string // an RSS item's permanent address, which may be its link
-	mere  bool   // the guid is no address
+	entry       Entry // what all its links share
+	links       []ref
+	base        weburl.URL
+	guid        string // an RSS item's permanent address, which may be its link
+	guidNotLink bool   // the guid is no address
 }
 
 type ref struct {
@@ -37,20 +37,20 @@ func (r *record) add(url, rel, lang string, kind page.Kind) {
 type reader struct {
 	*stream
 	scanner
-	root   string // the first element: "urlset", "sitemapindex", "rss", "RDF", "feed"
-	kind   page.Kind
-	now    record
-	inside string // the element whose record is now, "" outside
-	base   weburl.URL
+	root    string // the first element: "urlset", "sitemapindex", "rss", "RDF", "feed"
+	kind    page.Kind
+	current record
+	inside  string // the element whose record is now, "" outside
+	base    weburl.URL
 
-	located page.Kind // what a sitemap's loc leads to
+	locKind page.Kind // what a sitemap's loc leads to
 }
 
 // xml reads a list in XML. Links outside of records come when the record or the list that follows them ends.
 func (s *stream) xml() error {
 	r := &reader{stream: s, base: s.base}
 	r.scanner.in = s.in
-	r.now = record{entry: Entry{Priority: middle}, base: s.base}
+	r.current = record{entry: Entry{Priority: defaultPriority}, base: s.base}
 	for {
 		err := r.next()
 		if errors.Is(err, io.EOF) {
@@ -84,9 +84,9 @@ func (r *reader) start() error {
 	default:
 		return ErrFormat
 	}
-	r.located = r.kind
+	r.locKind = r.kind
 	r.base = r.rebased(r.base)
-	r.now.base = r.base
+	r.current.base = r.base
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (r *reader) element() error {
 			return err
 		}
 		r.inside = r.name
-		r.now.base = r.rebased(r.base)
+		r.current.base = r.rebased(r.base)
 		return nil
 	}
 	if r.kind != page.Feed {
@@ -135,14 +135,14 @@ func (r *reader) element() error {
 
 // flush gives the links of the record, and begins what is outside of any.
 func (r *reader) flush() error {
-	if r.kind == page.Feed && len(r.now.links) == 0 {
-		r.now.add(r.now.guid, "", "", page.Feed)
+	if r.kind == page.Feed && len(r.current.links) == 0 {
+		r.current.add(r.current.guid, "", "", page.Feed)
 	}
-	if err := r.addRecord(r.now.base, &r.now); err != nil {
+	if err := r.addRecord(r.current.base, &r.current); err != nil {
 		return err
 	}
-	r.now = record{entry: Entry{Priority: middle}, links: r.now.links[:0], base: r.base}
-	r.inside, r.located = "", r.kind
+	r.current = record{entry: Entry{Priority: defaultPriority}, links: r.current.links[:0], base: r.base}
+	r.inside, r.locKind = "", r.kind
 	return nil
 }
 
@@ -154,31 +154,31 @@ func (r *reader) sitemapElement() {
 	switch r.name {
 	case "loc":
 		if r.end {
-			r.now.add(r.content(), "", "", r.located)
+			r.current.add(r.content(), "", "", r.locKind)
 		}
 	case "image":
-		if r.located = page.Image; r.end {
-			r.located = r.kind
+		if r.locKind = page.Image; r.end {
+			r.locKind = r.kind
 		}
 	case "content_loc", "player_loc":
 		if r.end {
-			r.now.add(r.content(), "", "", page.Media)
+			r.current.add(r.content(), "", "", page.Media)
 		}
 	case "thumbnail_loc":
 		if r.end {
-			r.now.add(r.content(), "", "", page.Image)
+			r.current.add(r.content(), "", "", page.Image)
 		}
 	case "lastmod":
-		if t := r.content(); r.end && r.now.entry.Modified.IsZero() {
-			r.now.entry.Modified = date(t)
+		if t := r.content(); r.end && r.current.entry.Modified.IsZero() {
+			r.current.entry.Modified = date(t)
 		}
 	case "priority":
 		if p, err := strconv.ParseFloat(r.content(), 64); r.end && err == nil && p >= 0 && p <= 1 {
-			r.now.entry.Priority = p
+			r.current.entry.Priority = p
 		}
 	case "link":
 		if !r.end {
-			r.now.add(r.attr("href"), r.attr("rel"), r.attr("hreflang"), r.kind)
+			r.current.add(r.attr("href"), r.attr("rel"), r.attr("hreflang"), r.kind)
 		}
 	}
 }
@@ -190,31 +190,31 @@ func (r *reader) feedElement() {
 		r.link()
 	case "guid":
 		if !r.end {
-			r.now.mere = r.attr("isPermaLink") == "false"
-		} else if g := r.content(); !r.now.mere && isAddress(g) {
-			r.now.guid = g
+			r.current.guidNotLink = r.attr("isPermaLink") == "false"
+		} else if g := r.content(); !r.current.guidNotLink && isAddress(g) {
+			r.current.guid = g
 		}
 	case "origLink", "comments":
 		if t := r.content(); r.end && isAddress(t) {
-			r.now.add(t, "", "", page.Feed)
+			r.current.add(t, "", "", page.Feed)
 		}
 	case "enclosure":
 		if !r.end {
-			r.now.add(r.attr("url"), "", "", mediaKind(r.attr("type")))
+			r.current.add(r.attr("url"), "", "", mediaKind(r.attr("type")))
 		}
 	case "content", "thumbnail":
 		if url := r.attr("url"); !r.end && url != "" {
-			r.now.add(url, "", "", r.pictured())
+			r.current.add(url, "", "", r.mediaElementKind())
 		} else if src := r.attr("src"); !r.end && src != "" {
-			r.now.add(src, "", "", page.Feed)
+			r.current.add(src, "", "", page.Feed)
 		}
 	case "pubDate", "date", "updated", "modified", "published", "issued":
-		if t := r.content(); r.end && r.now.entry.Modified.IsZero() {
-			r.now.entry.Modified = date(t)
+		if t := r.content(); r.end && r.current.entry.Modified.IsZero() {
+			r.current.entry.Modified = date(t)
 		}
 	case "icon", "logo":
 		if r.end && r.root == "feed" {
-			r.now.add(r.content(), "", "", page.Image)
+			r.current.add(r.content(), "", "", page.Image)
 		}
 	}
 }
@@ -224,17 +224,17 @@ func (r *reader) link() {
 	href, rel := r.attr("href"), r.attr("rel")
 	switch {
 	case r.end:
-		r.now.add(r.content(), "", "", page.Feed)
+		r.current.add(r.content(), "", "", page.Feed)
 	case href == "" || rel == "hub" || rel == "search":
 	case rel == "enclosure":
-		r.now.add(href, rel, r.attr("hreflang"), mediaKind(r.attr("type")))
+		r.current.add(href, rel, r.attr("hreflang"), mediaKind(r.attr("type")))
 	default:
-		r.now.add(href, rel, r.attr("hreflang"), page.Feed)
+		r.current.add(href, rel, r.attr("hreflang"), page.Feed)
 	}
 }
 
-// pictured is the kind of a content or thumbnail element of Media RSS.
-func (r *reader) pictured() page.Kind {
+// mediaElementKind is the kind of a content or thumbnail element of Media RSS.
+func (r *reader) mediaElementKind() page.Kind {
 	if r.name == "thumbnail" || r.attr("medium") == "image" {
 		return page.Image
 	}

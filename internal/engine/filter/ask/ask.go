@@ -46,22 +46,22 @@ func Check(point string, a *filter.Answer) error {
 
 // Hooks are those that ask filters: where none wants to be asked there is none.
 func Hooks[F Filter](filters []F) (h crawl.Hooks) {
-	if some := asked(filters, filter.Link); len(some) > 0 {
+	if some := filtersAt(filters, filter.Link); len(some) > 0 {
 		h.Link = func(from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
 			return askLinks(some, from, links, edits)
 		}
 	}
-	if some := asked(filters, filter.Request); len(some) > 0 {
+	if some := filtersAt(filters, filter.Request); len(some) > 0 {
 		h.Request = func(it *item.Item, req *fetch.Request) (string, error) { return askRequest(some, it, req) }
 	}
-	if some := asked(filters, filter.Record); len(some) > 0 {
+	if some := filtersAt(filters, filter.Record); len(some) > 0 {
 		h.Record = func(rec *page.Record) (string, error) { return askRecord(some, rec) }
 	}
 	return h
 }
 
-// asked are the filters that want to be asked at a point.
-func asked[F Filter](filters []F, point string) (some []Filter) {
+// filtersAt are the filters that want to be asked at a point.
+func filtersAt[F Filter](filters []F, point string) (some []Filter) {
 	for _, p := range filters {
 		if p.Choice().Asks(point) {
 			some = append(some, p)
@@ -70,8 +70,8 @@ func asked[F Filter](filters []F, point string) (some []Filter) {
 	return some
 }
 
-// by is a reason with who has it.
-func by(p Filter, reason string) string { return "filter " + p.Name() + ": " + reason }
+// vetoBy is a reason with who has it.
+func vetoBy(p Filter, reason string) string { return "filter " + p.Name() + ": " + reason }
 
 func askLinks(filters []Filter, from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
 	questions, of := make([]filter.Question, 0, len(links)), make([]int, 0, len(links))
@@ -106,7 +106,7 @@ func LinkQuestion(from *item.Item, l *page.Link, url string) filter.Question {
 // edit makes an answer a part of a link's edit.
 func edit(p Filter, from *item.Item, a *filter.Answer, e *crawl.LinkEdit) {
 	if a.Drop != "" {
-		e.Veto = by(p, a.Drop)
+		e.Veto = vetoBy(p, a.Drop)
 		return
 	}
 	if a.Rank > 0 {
@@ -117,7 +117,7 @@ func edit(p Filter, from *item.Item, a *filter.Answer, e *crawl.LinkEdit) {
 	}
 	u, err := absolute(from.URL, a.URL)
 	if err != nil {
-		e.Veto = by(p, "changed into what is no URL: "+filter.Plain(err.Error(), filter.MaxReason))
+		e.Veto = vetoBy(p, "changed into what is no URL: "+filter.Plain(err.Error(), filter.MaxReason))
 		return
 	}
 	e.URL = u
@@ -129,7 +129,7 @@ func absolute(from, ref string) (string, error) {
 		return "", err
 	}
 	u, err := base.Resolve(ref)
-	if err == nil && !u.Web() {
+	if err == nil && !u.IsHTTP() {
 		err = errors.New("not http or https")
 	}
 	return u.Canonical().String(), err
@@ -143,7 +143,7 @@ func askRequest(filters []Filter, it *item.Item, req *fetch.Request) (string, er
 			return "", err
 		}
 		if why := answers[0].Drop; why != "" {
-			return by(p, why), nil
+			return vetoBy(p, why), nil
 		}
 		for name, value := range answers[0].Header {
 			if req.Header == nil {
@@ -168,7 +168,7 @@ func askRecord(filters []Filter, rec *page.Record) (string, error) {
 		}
 		a := &answers[0]
 		if a.Drop != "" {
-			return by(p, a.Drop), nil
+			return vetoBy(p, a.Drop), nil
 		}
 		if a.Fields != nil && !rec.NoIndex && !rec.NoArchive { // as for those that rules make
 			rec.Fields = append(rec.Fields, page.Fields{Rule: "filter " + p.Name(), Values: a.Fields})
@@ -208,5 +208,5 @@ func text(res *page.Response, read *page.Page) (s string, cut bool) {
 		return "", false
 	}
 	body := res.Body[:min(len(res.Body), MaxHTML)]
-	return string(parse.UTF8(body, read.Charset)), len(body) < len(res.Body) || res.Whole != nil
+	return string(parse.UTF8(body, read.Charset)), len(body) < len(res.Body) || res.FullBody != nil
 }

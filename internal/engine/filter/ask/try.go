@@ -15,7 +15,7 @@ import (
 )
 
 // A Tried is a question that was asked to see what comes.
-type Tried struct {
+type Trial struct {
 	Point  string            `json:"point"`
 	URL    string            `json:"url"`
 	Drop   string            `json:"drop,omitempty"`
@@ -28,12 +28,12 @@ type Tried struct {
 }
 
 // Try asks questions one by one. The error is not of the program.
-func Try(p Filter, questions []filter.Question, tell func(*Tried) error) error {
+func Try(p Filter, questions []filter.Question, tell func(*Trial) error) error {
 	for i := range questions {
 		q := &questions[i]
 		begun := time.Now()
 		answers, err := p.Ask(questions[i : i+1])
-		said := Tried{Point: q.Point, URL: q.URL, Millis: float64(time.Since(begun).Microseconds()) / 1000}
+		said := Trial{Point: q.Point, URL: q.URL, Millis: float64(time.Since(begun).Microseconds()) / 1000}
 		unanswered, is := errors.AsType[*filter.UnansweredError](err)
 		switch {
 		case is:
@@ -51,8 +51,8 @@ func Try(p Filter, questions []filter.Question, tell func(*Tried) error) error {
 	return nil
 }
 
-// Words say in a line what was answered.
-func (t *Tried) Words() string {
+// Summary say in a line what was answered.
+func (t *Trial) Summary() string {
 	if t.Error != "" {
 		return "NO ANSWER, asked twice: " + t.Error
 	}

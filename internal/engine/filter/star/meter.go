@@ -150,7 +150,7 @@ func (m *meter) operate(op syntax.Token, args starlark.Tuple) (z starlark.Value,
 	x, y := args[0], args[1]
 	if i, is := x.(starlark.Int); is {
 		if j, is := y.(starlark.Int); is {
-			if err := fits(op, i, j); err != nil {
+			if err := checkBits(op, i, j); err != nil {
 				return nil, err
 			}
 			return starlark.Binary(op, x, y)
@@ -182,8 +182,8 @@ func (m *meter) operate(op syntax.Token, args starlark.Tuple) (z starlark.Value,
 	return starlark.Binary(op, x, y)
 }
 
-// fits reports an integer that would be too large.
-func fits(op syntax.Token, x, y starlark.Int) error {
+// checkBits reports an integer that would be too large.
+func checkBits(op syntax.Token, x, y starlark.Int) error {
 	const small = 1 << 30
 	i, is := x.Int64()
 	j, is2 := y.Int64()
@@ -241,7 +241,7 @@ func (m *meter) sum(args starlark.Tuple) (starlark.Value, error) {
 func (m *meter) add(x, y starlark.Value) error {
 	if i, is := x.(starlark.Int); is {
 		if j, is := y.(starlark.Int); is {
-			return fits(syntax.PLUS, i, j)
+			return checkBits(syntax.PLUS, i, j)
 		}
 	}
 	return m.charge(shallow(x))
@@ -381,8 +381,8 @@ func (e *estimate) add(v starlark.Value) bool {
 	return e.size <= e.most
 }
 
-// guard has a method that is a value be metered, too.
-func guard(v starlark.Value) starlark.Value {
+// meterMethod has a method that is a value be metered, too.
+func meterMethod(v starlark.Value) starlark.Value {
 	b, is := v.(*starlark.Builtin)
 	if !is || b.Receiver() == nil || !slices.Contains(meteredMethods, b.Name()) {
 		return v
@@ -418,7 +418,7 @@ func (m *meter) callFunction(f *starlark.Builtin, args starlark.Tuple, kwargs []
 		}
 	}
 	v, err := f.CallInternal(m.thread, args, kwargs)
-	return guard(v), err
+	return meterMethod(v), err
 }
 
 // argument counts what a function makes of an argument.

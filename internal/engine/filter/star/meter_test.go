@@ -264,7 +264,7 @@ func TestMeteringChangesNothing(t *testing.T) {
 		}
 		show := func(all starlark.StringDict, err error) string {
 			if err != nil {
-				return "error " + said(err).Error()
+				return "error " + withLine(err).Error()
 			}
 			return all["x"].Type() + " " + all["x"].String()
 		}

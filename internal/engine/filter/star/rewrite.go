@@ -294,7 +294,7 @@ func declare() starlark.StringDict {
 		if err != nil {
 			return nil, err
 		}
-		return guard(b), nil
+		return meterMethod(b), nil
 	})
 	add(sliced, func(m *meter, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		return args[0], m.charge(shallow(args[0]))

@@ -63,18 +63,18 @@ func (s *Script) load() error {
 	opts := &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true}
 	f, err := opts.Parse(s.cfg.Command, text, 0)
 	if err != nil {
-		return said(err)
+		return withLine(err)
 	}
 	rewrite(f)
 	program, err := starlark.FileProgram(f, predeclared.Has)
 	if err != nil {
-		return said(err)
+		return withLine(err)
 	}
 	m := s.meter()
 	globals, err := program.Init(m.thread, predeclared)
 	m.reset()
 	if err != nil {
-		return said(err)
+		return withLine(err)
 	}
 	globals.Freeze()
 	for _, point := range filter.Points {
@@ -130,7 +130,7 @@ func (s *Script) meter() *meter {
 func (s *Script) Choice() *filter.Choice { return &s.choice }
 
 // Close ends it.
-func (s *Script) Close() { s.Settle() }
+func (s *Script) Close() { s.FlushLog() }
 
 // Ask answers questions of one point. An error is one after which the crawl is to end.
 func (s *Script) Ask(questions []filter.Question) ([]filter.Answer, error) {
@@ -139,12 +139,12 @@ func (s *Script) Ask(questions []filter.Question) ([]filter.Answer, error) {
 		q := &questions[i]
 		a, err := s.ask(q)
 		if err != nil {
-			s.Trouble(err)
+			s.CountFailure(err)
 			if a, err = s.Unanswered(q, "", err); err != nil {
 				return nil, err
 			}
 		}
-		s.Answered(q.Point, &a)
+		s.CountAnswer(q.Point, &a)
 		answers[i] = a
 	}
 	return answers, nil
@@ -155,7 +155,7 @@ func (s *Script) ask(q *filter.Question) (a filter.Answer, err error) {
 	v, err := starlark.Call(m.thread, s.points[q.Point], starlark.Tuple{dict(q)}, nil)
 	if err != nil {
 		m.reset()
-		return a, said(err) // and a thread that was ended is not used again
+		return a, withLine(err) // and a thread that was ended is not used again
 	}
 	a, err = s.answer(m.thread, q, v)
 	m.reset()
@@ -169,14 +169,14 @@ func (s *Script) answer(t *starlark.Thread, q *filter.Question, v starlark.Value
 		return a, nil
 	}
 	if _, is := v.(*starlark.Dict); !is {
-		return a, fmt.Errorf("%w: %s returned a %s: None or a dict is wanted", filter.ErrNonsense, q.Point, v.Type())
+		return a, fmt.Errorf("%w: %s returned a %s: None or a dict is wanted", filter.ErrInvalidAnswer, q.Point, v.Type())
 	}
 	if quotedSize(v, filter.MaxLine) > filter.MaxLine {
-		return a, fmt.Errorf("%w: it is too large", filter.ErrNonsense)
+		return a, fmt.Errorf("%w: it is too large", filter.ErrInvalidAnswer)
 	}
 	text, err := starlark.Call(t, encode, starlark.Tuple{v}, nil)
 	if err != nil {
-		return a, fmt.Errorf("%w: %w", filter.ErrNonsense, said(err))
+		return a, fmt.Errorf("%w: %w", filter.ErrInvalidAnswer, withLine(err))
 	}
 	line, _ := starlark.AsString(text)
 	a, err = filter.ParseAnswer(q.Point, []byte(line))
@@ -184,15 +184,15 @@ func (s *Script) answer(t *starlark.Thread, q *filter.Question, v starlark.Value
 		err = s.cfg.Check(q.Point, &a)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", filter.ErrNonsense, err)
+		err = fmt.Errorf("%w: %w", filter.ErrInvalidAnswer, err)
 	}
 	return a, err
 }
 
 var encode = json.Module.Members["encode"]
 
-// said is an error with where in the file it came up.
-func said(err error) error {
+// withLine is an error with where in the file it came up.
+func withLine(err error) error {
 	if e, is := errors.AsType[*starlark.EvalError](err); is && len(e.CallStack) > 0 {
 		for i := range e.CallStack {
 			if at := e.CallStack.At(i).Pos; at.IsValid() && at.Filename() != "<builtin>" {

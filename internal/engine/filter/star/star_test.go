@@ -99,7 +99,7 @@ func TestStopEndsTheCrawl(t *testing.T) {
 	}
 	q := []filter.Question{{Point: filter.Request, URL: "http://a.test/"}}
 	_, err = s.Ask(q)
-	if unanswered, is := errors.AsType[*filter.UnansweredError](err); !is || !errors.Is(unanswered, filter.ErrNonsense) ||
+	if unanswered, is := errors.AsType[*filter.UnansweredError](err); !is || !errors.Is(unanswered, filter.ErrInvalidAnswer) ||
 		advice.Of(err) == "" {
 		t.Errorf("the error is %v", err)
 	}

@@ -26,7 +26,7 @@ func (a *askingNode) Step(_ time.Time, in []strategy.Event, out []strategy.Actio
 	changed := false
 	for _, e := range in {
 		switch e := e.(type) {
-		case strategy.Wanted:
+		case strategy.OwnersNeeded:
 			for _, h := range e.Hosts {
 				out = append(out, hostRequest{kind: reqWant, host: h}.to(a.control))
 			}
@@ -41,7 +41,7 @@ func (a *askingNode) Step(_ time.Time, in []strategy.Event, out []strategy.Actio
 			if err == nil {
 				out = append(out, strategy.Probe{Host: r.host, Timeout: timeout})
 			}
-		case strategy.Reached:
+		case strategy.ProbeResult:
 			kind := reqClaim
 			if !e.OK {
 				kind = reqFailed
@@ -50,7 +50,7 @@ func (a *askingNode) Step(_ time.Time, in []strategy.Event, out []strategy.Actio
 		}
 	}
 	if changed {
-		out = append(out, strategy.Changed{})
+		out = append(out, strategy.ViewChanged{})
 	}
 	return out
 }

@@ -19,9 +19,9 @@ import (
 func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strategy) {
 	message, timeout := ticks(d.net(s.Place).Message), ticks(s.Timeout)
 	for _, self := range nodes {
-		all = append(all, hub.New(hub.Config{Config: central.Config{Self: self, Gather: -1, Timeout: timeout,
-			Most:  max(4*timeout, ticks(float64(2*d.Delays))),
-			Retry: 4*message + 2*tick, Wait: time.Duration(s.Nodes+2) * (2*message + timeout), Beat: 10_000 * tick,
+		all = append(all, hub.New(hub.Config{Config: central.Config{Self: self, GatherTime: -1, Timeout: timeout,
+			MaxTimeout: max(4*timeout, ticks(float64(2*d.Delays))),
+			Retry:      4*message + 2*tick, DecisionWait: time.Duration(s.Nodes+2) * (2*message + timeout), Beat: 10_000 * tick,
 			Silence: 40_000 * tick}}))
 	}
 	return all
@@ -60,9 +60,9 @@ func (w *spiderWorld) write(who int, a strategy.Persist) {
 
 func (w *spiderWorld) read(who int, after uint64) {
 	for i := after; i < uint64(len(w.log)); i++ {
-		w.after(w.persist, happening{what: hTold, party: int32(who), event: strategy.Logged{Number: i + 1, Data: w.log[i]}})
+		w.after(w.persist, happening{what: hTold, party: int32(who), event: strategy.LogEntry{Number: i + 1, Data: w.log[i]}})
 	}
-	w.after(w.persist, happening{what: hTold, party: int32(who), event: strategy.AtEnd{Last: uint64(len(w.log))}})
+	w.after(w.persist, happening{what: hTold, party: int32(who), event: strategy.LogEnd{Last: uint64(len(w.log))}})
 }
 
 // handOver moves hosts under the next epoch, which begins when the last one is settled.
@@ -85,7 +85,7 @@ func (w *spiderWorld) nextEpoch() {
 		w.after(2*w.message, happening{what: hMoved, party: int32(w.index[move.To]), host: w.hosts[move.Host],
 			place: int32(w.index[move.From])})
 	}
-	w.announce(strategy.Whole{Epoch: m.epoch}, 2*w.message)
+	w.announce(strategy.TransfersComplete{Epoch: m.epoch}, 2*w.message)
 }
 
 func (w *spiderWorld) announce(e strategy.Event, after time.Duration) {

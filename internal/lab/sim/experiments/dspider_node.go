@@ -62,7 +62,7 @@ func (w *spiderWorld) meet(n *spiderNode, h int32) {
 	n.met[h] = true
 	if !w.route(n, h) {
 		n.waiting = append(n.waiting, h)
-		w.tell(n.id, strategy.Wanted{Hosts: []string{w.web.names[h]}})
+		w.tell(n.id, strategy.OwnersNeeded{Hosts: []string{w.web.names[h]}})
 	}
 }
 
@@ -187,7 +187,7 @@ func (w *spiderWorld) downloaded(n *spiderNode, place int) {
 	}
 	if !n.reached[f.host] {
 		n.reached[f.host] = true
-		w.tell(n.id, strategy.Reached{Host: w.web.names[f.host], OK: true,
+		w.tell(n.id, strategy.ProbeResult{Host: w.web.names[f.host], OK: true,
 			Connect: ticks(float64(w.web.delay[n.id][f.host]))})
 	}
 	if to := w.web.link[f.file]; to >= 0 {
@@ -200,7 +200,7 @@ func (w *spiderWorld) timedOut(n *spiderNode, place int) {
 	limit := ticks(w.set.Timeout)
 	w.sum.timedOut += limit
 	w.ended = w.now
-	w.tell(n.id, strategy.Reached{Host: w.web.names[n.places[place].host], Connect: limit})
+	w.tell(n.id, strategy.ProbeResult{Host: w.web.names[n.places[place].host], Connect: limit})
 	w.free(n, place)
 }
 

@@ -59,7 +59,7 @@ type paperNode struct {
 func (p *paperNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	for _, e := range in {
 		switch e := e.(type) {
-		case strategy.Wanted:
+		case strategy.OwnersNeeded:
 			for _, h := range e.Hosts {
 				out = p.try(h, out)
 			}
@@ -69,11 +69,11 @@ func (p *paperNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action
 			} else {
 				p.knownOwners[r.host] = r.node
 			}
-		case strategy.Reached:
+		case strategy.ProbeResult:
 			out = p.reached(e, out)
 		}
 	}
-	return append(out, strategy.Changed{})
+	return append(out, strategy.ViewChanged{})
 }
 
 // try puts a host among those to fetch, provisionally as the node's own, unless it is known.
@@ -85,7 +85,7 @@ func (p *paperNode) try(host string, out []strategy.Action) []strategy.Action {
 	return append(out, strategy.Probe{Host: host, Timeout: p.timeout})
 }
 
-func (p *paperNode) reached(e strategy.Reached, out []strategy.Action) []strategy.Action {
+func (p *paperNode) reached(e strategy.ProbeResult, out []strategy.Action) []strategy.Action {
 	kind := reqClaim
 	if !e.OK {
 		kind = reqFailed

@@ -192,15 +192,15 @@ func TestPaperDecides(t *testing.T) {
 	}
 	n := &paperNode{knownOwners{}, "a", "control", tick}
 	told := func(e strategy.Event) []strategy.Action { return n.Step(time.Time{}, []strategy.Event{e}, nil) }
-	probe, changed := strategy.Probe{Host: "h", Timeout: tick}, strategy.Changed{}
+	probe, changed := strategy.Probe{Host: "h", Timeout: tick}, strategy.ViewChanged{}
 	for i, c := range []struct {
 		told  strategy.Event
 		want  []strategy.Action
 		owner strategy.Node
 	}{
-		{strategy.Wanted{Hosts: []string{"h"}}, []strategy.Action{probe, changed}, "a"}, // provisionally
+		{strategy.OwnersNeeded{Hosts: []string{"h"}}, []strategy.Action{probe, changed}, "a"}, // provisionally
 		{strategy.Message{Data: hostRequest{kind: reqTry, host: "h"}.to("a").Data}, []strategy.Action{changed}, "a"},
-		{strategy.Reached{Host: "h", OK: true}, []strategy.Action{hostRequest{kind: reqClaim, host: "h"}.to("control"),
+		{strategy.ProbeResult{Host: "h", OK: true}, []strategy.Action{hostRequest{kind: reqClaim, host: "h"}.to("control"),
 			changed}, "a"},
 		{strategy.Message{Data: hostRequest{reqOwner, "h", "c"}.to("a").Data}, []strategy.Action{changed}, "c"},
 	} {
@@ -209,8 +209,8 @@ func TestPaperDecides(t *testing.T) {
 			t.Errorf("%d: %v of %s, want %v of %s", i, got, owner, c.want, c.owner)
 		}
 	}
-	told(strategy.Reached{Host: "f"})
-	if got := told(strategy.Wanted{Hosts: []string{"f"}}); len(got) != 1 {
+	told(strategy.ProbeResult{Host: "f"})
+	if got := told(strategy.OwnersNeeded{Hosts: []string{"f"}}); len(got) != 1 {
 		t.Errorf("a host that failed is tried again: %v", got)
 	}
 }

@@ -208,7 +208,7 @@ func (w *spiderWorld) do(who int, a strategy.Action) {
 	case strategy.Timer:
 		at := max(0, time.Duration(a.At.UnixNano())-w.now)
 		w.after(at, happening{what: hTold, party: int32(who), event: strategy.Fired{Timer: a.Timer}})
-	case strategy.Changed:
+	case strategy.ViewChanged:
 		if who < len(w.nodes) {
 			w.changed(w.nodes[who])
 		}
@@ -237,6 +237,6 @@ func (w *spiderWorld) probe(who int, a strategy.Probe) {
 	ok := delay <= a.Timeout
 	n.reached[h] = n.reached[h] || ok
 	delay = min(delay, a.Timeout)
-	w.after(delay, happening{what: hTold, party: int32(who), event: strategy.Reached{Host: a.Host, OK: ok,
+	w.after(delay, happening{what: hTold, party: int32(who), event: strategy.ProbeResult{Host: a.Host, OK: ok,
 		Connect: delay}})
 }

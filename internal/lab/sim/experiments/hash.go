@@ -131,7 +131,7 @@ func evenness(owners []strategy.Node, n int) (maxMean, deviation, p float64) {
 	for _, c := range counts {
 		squares += (float64(c) - mean) * (float64(c) - mean)
 	}
-	return float64(counts[n-1]) / mean, math.Sqrt(squares/float64(n)) / mean, stats.Even(counts)
+	return float64(counts[n-1]) / mean, math.Sqrt(squares/float64(n)) / mean, stats.UniformP(counts)
 }
 
 func moves(before, after []strategy.Node, changed strategy.Node) (m Moves) {

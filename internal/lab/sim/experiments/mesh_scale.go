@@ -90,7 +90,7 @@ func (s *MeshScale) overlays(ctx context.Context, nodes int) MeshScaleRow {
 		if i == 0 {
 			w.Start(name)
 		} else {
-			w.Start(name, w.Any().Name)
+			w.Start(name, w.RandomNode().Name)
 		}
 		run(s.Joining / time.Duration(nodes))
 	}
@@ -128,12 +128,12 @@ func (s *MeshScale) churn(w *overlaytest.World, nodes int) {
 	rng := w.Rand()
 	var next func()
 	next = func() {
-		if n := w.Any(); rng.IntN(2) == 0 {
+		if n := w.RandomNode(); rng.IntN(2) == 0 {
 			w.Leave(n)
 		} else {
 			w.Crash(n)
 		}
-		w.Start(w.Names(1)[0], w.Any().Name, w.Any().Name, w.Any().Name)
+		w.Start(w.Names(1)[0], w.RandomNode().Name, w.RandomNode().Name, w.RandomNode().Name)
 		w.After(time.Duration(rng.ExpFloat64()*float64(s.Stay)/float64(nodes)), next)
 	}
 	w.After(time.Duration(rng.ExpFloat64()*float64(s.Stay)/float64(nodes)), next)
@@ -144,16 +144,16 @@ func (s *MeshScale) lookUps(w *overlaytest.World, run func(time.Duration), row *
 	found, right := 0, 0
 	for range s.LookUps {
 		id := overlay.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
-		n := w.Any()
+		n := w.RandomNode()
 		for n.LookUps() > 0 {
-			n = w.Any()
+			n = w.RandomNode()
 		}
 		n.OnFound = func(f overlay.Found) {
 			if found++; same(f.Closest, w.Closest(id, 3)) {
 				right++
 			}
 		}
-		n.Tell(overlay.Find{ID: id, Want: 3})
+		n.Handle(overlay.Find{ID: id, Want: 3})
 		run(time.Second / 20)
 	}
 	run(10 * time.Second)

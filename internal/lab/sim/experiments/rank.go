@@ -259,7 +259,7 @@ func settle(ctx context.Context, o *pagerank.Order, g *Graph, pages, urls []rank
 		diff, sum := 0.0, 0.0
 		for _, u := range urls {
 			now := o.Importance(u, 0)
-			diff, sum = diff+max(now-o.Before(u), o.Before(u)-now), sum+now
+			diff, sum = diff+max(now-o.PreviousImportance(u), o.PreviousImportance(u)-now), sum+now
 		}
 		change = diff / sum
 	}

@@ -42,7 +42,7 @@ type rankNode struct {
 
 	found, passed int // links and gifts: all, and at the last pass
 
-	told   *rank.Told
+	told   *rank.Reports
 	others []rank.ID       // that were told of
 	box    []rankGift      // what is to be sent, in the order in which it came
 	at     map[rank.ID]int // where in box a URL is
@@ -66,7 +66,7 @@ func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float6
 	for range nodes {
 		o := pagerank.New(0)
 		o.Grow(n)
-		told := rank.NewTold(o.Unit())
+		told := rank.NewReports(o.Unit())
 		told.Grow(n)
 		c.nodes = append(c.nodes, &rankNode{c: c, order: o, passed: leastPass, told: told, at: map[rank.ID]int{}})
 	}
@@ -166,7 +166,7 @@ func (n *rankNode) fetch(ctx context.Context) (bool, error) {
 		n.link(to)
 	}
 	c.abroad += len(abroad)
-	n.told.Found(len(abroad))
+	n.told.AddBudget(len(abroad))
 	for _, to := range abroad {
 		n.tell(to)
 	}
@@ -197,7 +197,7 @@ func (n *rankNode) tell(to rank.ID) {
 	if n.told.Worth(to) == 0 {
 		n.others = append(n.others, to)
 	}
-	more := n.told.More(to, n.order.Worth(to))
+	more := n.told.Delta(to, n.order.Worth(to))
 	if more == 0 {
 		return
 	}
@@ -216,11 +216,11 @@ func (n *rankNode) tellAgain() {
 	if n.c.silent {
 		return
 	}
-	var census rank.Census
+	var census rank.Histogram
 	for _, u := range n.others {
 		n.told.Count(&census, u, n.order.Worth(u))
 	}
-	places := n.told.Choose(&census)
+	places := n.told.Threshold(&census)
 	for _, u := range n.others {
 		if n.told.Changed(u, n.order.Worth(u), places) {
 			n.tell(u)
@@ -241,7 +241,7 @@ func (n *rankNode) put(gift rankGift) {
 // take takes in what links that another node has found are worth.
 func (n *rankNode) take(gift rankGift) {
 	if gift.worth != 0 {
-		n.order.Give(gift.to, gift.worth)
+		n.order.AddExternal(gift.to, gift.worth)
 		n.gifts = append(n.gifts, gift)
 		n.found++
 	}

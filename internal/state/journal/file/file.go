@@ -75,7 +75,7 @@ func Open(disk vfs.FS, dir string, cfg Config) (*Journal, error) {
 }
 
 func (j *Journal) open() error {
-	if err := j.refuseFile(); err != nil {
+	if err := j.rejectOldFormat(); err != nil {
 		return err
 	}
 	if err := j.disk.MkdirAll(j.dir); err != nil {
@@ -85,7 +85,7 @@ func (j *Journal) open() error {
 		return err
 	}
 	if len(j.segments) == 0 {
-		return j.begin(0)
+		return j.beginSegment(0)
 	}
 	last := &j.segments[len(j.segments)-1]
 	whole, err := j.repair(last)
@@ -95,14 +95,14 @@ func (j *Journal) open() error {
 	if !whole {
 		start := last.start
 		j.segments = j.segments[:len(j.segments)-1]
-		return j.begin(start)
+		return j.beginSegment(start)
 	}
 	j.file, err = j.disk.Append(j.name(last.start))
 	return err
 }
 
-// refuseFile says so where an older kumo left its journal in one file.
-func (j *Journal) refuseFile() error {
+// rejectOldFormat says so where an older kumo left its journal in one file.
+func (j *Journal) rejectOldFormat() error {
 	rc, err := j.disk.Open(j.dir)
 	if err != nil {
 		return nil //nolint:nilerr // there is nothing yet
@@ -147,16 +147,16 @@ func (j *Journal) name(start journal.Position) string {
 	return filepath.Join(j.dir, fmt.Sprintf("%016x%s", uint64(start), suffix))
 }
 
-// begin begins a segment.
-func (j *Journal) begin(start journal.Position) error {
-	if err := vfs.CutBack(j.disk, j.name(start), 0); err != nil { // what a crash left of its first line
+// beginSegment begins a segment.
+func (j *Journal) beginSegment(start journal.Position) error {
+	if err := vfs.TruncateTo(j.disk, j.name(start), 0); err != nil { // what a crash left of its first line
 		return err
 	}
 	f, err := j.disk.Append(j.name(start))
 	if err != nil {
 		return err
 	}
-	if err := write(f, []byte(headOf(start))); err != nil {
+	if err := write(f, []byte(header(start))); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if j.file != nil {
@@ -178,7 +178,7 @@ func (j *Journal) Append(batch []byte) error {
 		return fmt.Errorf("journal %s: a batch of %d bytes is too large", j.dir, len(batch))
 	}
 	if last := j.segments[len(j.segments)-1]; last.frames >= j.max {
-		if err := j.begin(last.end()); err != nil {
+		if err := j.beginSegment(last.end()); err != nil {
 			return err
 		}
 	}
@@ -206,8 +206,8 @@ func write(f vfs.File, p []byte) error {
 // End is the position after the last batch.
 func (j *Journal) End() journal.Position { return j.segments[len(j.segments)-1].end() }
 
-// Begin is where the oldest segment begins, the least position from which there is a replay.
-func (j *Journal) Begin() journal.Position { return j.segments[0].start }
+// Start is where the oldest segment begins, the least position from which there is a replay.
+func (j *Journal) Start() journal.Position { return j.segments[0].start }
 
 // Drop removes the segments that end at or before a position, but never the last.
 func (j *Journal) Drop(before journal.Position) error {

@@ -32,10 +32,10 @@ func (j *Journal) repair(last *segment) (whole bool, err error) {
 			ErrDamaged, int64(headLen)+frames, uint64(last.start))
 	}
 	name := j.name(last.start)
-	if err := j.keepTorn(name+tornSuffix, rest); err != nil {
+	if err := j.saveTorn(name+tornSuffix, rest); err != nil {
 		return true, err
 	}
-	return true, vfs.CutBack(j.disk, name, int64(headLen)+frames)
+	return true, vfs.TruncateTo(j.disk, name, int64(headLen)+frames)
 }
 
 // rest reads what follows the last whole frame. It is one batch: each is durable before the next is written.
@@ -76,9 +76,9 @@ func isFrame(b []byte) bool {
 	return ok && frameLen+n <= len(b) && checksum(b[frameLen:][:n]) == binary.LittleEndian.Uint32(b[8:])
 }
 
-// keepTorn keeps what is cut off, should a person want to look at it.
-func (j *Journal) keepTorn(name string, rest []byte) error {
-	if err := vfs.CutBack(j.disk, name, 0); err != nil {
+// saveTorn keeps what is cut off, should a person want to look at it.
+func (j *Journal) saveTorn(name string, rest []byte) error {
+	if err := vfs.TruncateTo(j.disk, name, 0); err != nil {
 		return err
 	}
 	f, err := j.disk.Append(name)

@@ -20,8 +20,8 @@ type segment struct {
 
 func (s segment) end() journal.Position { return s.start + journal.Position(max(s.frames, 0)) }
 
-// headOf is the first line of the segment that begins at start.
-func headOf(start journal.Position) string { return fmt.Sprintf("%s%016x\n", version, uint64(start)) }
+// header is the first line of the segment that begins at start.
+func header(start journal.Position) string { return fmt.Sprintf("%s%016x\n", version, uint64(start)) }
 
 // Replay calls f with every batch behind from.
 func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
@@ -72,7 +72,7 @@ func (j *Journal) scan(s segment, f func([]byte, journal.Position) error) (whole
 	}
 	defer rc.Close()
 	r := bufio.NewReaderSize(rc, 1<<20)
-	if err := readHead(r, headOf(s.start), s.frames == 0); err != nil {
+	if err := readHead(r, header(s.start), s.frames == 0); err != nil {
 		return 0, err
 	}
 	for {

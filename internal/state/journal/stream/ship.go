@@ -21,7 +21,7 @@ func (j *Journal) ship(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.err = err
-	j.tell()
+	j.notify()
 }
 
 func (j *Journal) shipAll(ctx context.Context) error {
@@ -30,10 +30,10 @@ func (j *Journal) shipAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := j.shipSome(ctx, some); err != nil {
+		if err := j.shipBatches(ctx, some); err != nil {
 			return fmt.Errorf("ship the journal to the log %s: %w", j.to.name, err)
 		}
-		j.shippedSome(some)
+		j.dequeue(some)
 	}
 }
 
@@ -52,7 +52,7 @@ func (j *Journal) next(ctx context.Context) ([]batch, error) {
 	return j.queue[:n:n], nil
 }
 
-func (j *Journal) shipSome(ctx context.Context, some []batch) error {
+func (j *Journal) shipBatches(ctx context.Context, some []batch) error {
 	from, to := j.Shipped(), some[len(some)-1].end
 	if data := some[0].data; len(data) > entryBytes {
 		return j.shipPieces(ctx, data, from, to)
@@ -82,12 +82,12 @@ func (j *Journal) shipPieces(ctx context.Context, data []byte, from, to journal.
 	return nil
 }
 
-// shippedSome takes what the log has out of the queue.
-func (j *Journal) shippedSome(some []batch) {
+// dequeue takes what the log has out of the queue.
+func (j *Journal) dequeue(some []batch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.shipped = some[len(some)-1].end
-	j.note()
+	j.addMark()
 	for i := range some {
 		j.lag -= int64(len(some[i].data))
 		j.queue[i] = batch{} // which some is part of
@@ -95,5 +95,5 @@ func (j *Journal) shippedSome(some []batch) {
 	if j.queue = j.queue[len(some):]; len(j.queue) == 0 {
 		j.queue = nil
 	}
-	j.tell()
+	j.notify()
 }

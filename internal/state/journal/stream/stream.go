@@ -83,14 +83,14 @@ type Journal struct {
 	stop  context.CancelFunc
 	done  chan struct{} // the shipper has ended
 
-	mu      sync.Mutex // guards all below
-	queue   []batch    // durable here, and not known to be shipped
-	lag     int64      // bytes of these
-	shipped journal.Position
-	marks   []mark        // of the log's entries, from where it is trimmed to
-	err     error         // why nothing more is shipped
-	ending  bool          // Append waits no more
-	changed chan struct{} // closed, and made anew, when one of these has changed
+	mu           sync.Mutex // guards all below
+	queue        []batch    // durable here, and not known to be shipped
+	lag          int64      // bytes of these
+	shipped      journal.Position
+	marks        []mark        // of the log's entries, from where it is trimmed to
+	err          error         // why nothing more is shipped
+	shuttingDown bool          // Append waits no more
+	changed      chan struct{} // closed, and made anew, when one of these has changed
 }
 
 // A batch is one of the journal's, and the position after it.
@@ -128,7 +128,7 @@ func Open(ctx context.Context, local journal.Journal, logs Logs, name string, cf
 // catchUp queues what the local journal has and the log has not.
 func (j *Journal) catchUp(ctx context.Context) error {
 	return j.local.Replay(j.Shipped(), func(data []byte, end journal.Position) error {
-		if err := j.room(ctx); err != nil {
+		if err := j.waitForRoom(ctx); err != nil {
 			return err
 		}
 		j.add(data, end)
@@ -142,7 +142,7 @@ func (j *Journal) Append(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	if err := j.room(context.Background()); err != nil {
+	if err := j.waitForRoom(context.Background()); err != nil {
 		return err
 	}
 	if err := j.local.Append(data); err != nil {
@@ -152,9 +152,9 @@ func (j *Journal) Append(data []byte) error {
 	return nil
 }
 
-// room waits until the log is near enough.
-func (j *Journal) room(ctx context.Context) error {
-	return j.await(ctx, func() bool { return j.lag < j.cfg.MaxLag && !j.late() || j.ending })
+// waitForRoom waits until the log is near enough.
+func (j *Journal) waitForRoom(ctx context.Context) error {
+	return j.await(ctx, func() bool { return j.lag < j.cfg.MaxLag && !j.late() || j.shuttingDown })
 }
 
 // late is Late with mu held.
@@ -167,13 +167,13 @@ func (j *Journal) Late() bool {
 	return j.late()
 }
 
-// Ending says that the process is about to end: Append waits for the log no more, however far that is behind. What it
+// BeginShutdown says that the process is about to end: Append waits for the log no more, however far that is behind. What it
 // lacks, the next process ships.
-func (j *Journal) Ending() {
+func (j *Journal) BeginShutdown() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.ending = true
-	j.tell()
+	j.shuttingDown = true
+	j.notify()
 }
 
 // add queues a copy of a batch.
@@ -182,11 +182,11 @@ func (j *Journal) add(data []byte, end journal.Position) {
 	defer j.mu.Unlock()
 	j.queue = append(j.queue, batch{append([]byte(nil), data...), end, time.Now()})
 	j.lag += int64(len(data))
-	j.tell()
+	j.notify()
 }
 
-// tell wakes all who await something. It is called with mu held.
-func (j *Journal) tell() {
+// notify wakes all who await something. It is called with mu held.
+func (j *Journal) notify() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }

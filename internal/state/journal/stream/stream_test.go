@@ -244,7 +244,7 @@ func TestWhoEndsWaitsNoMore(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- j.Append([]byte("two")) }()
 		synctest.Wait()
-		j.Ending()
+		j.BeginShutdown()
 		check(t, <-done)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -17,13 +17,13 @@ type mark struct {
 	sent   int64 // bytes of entries up to it that this process has added
 }
 
-// mostMarks bounds how many are kept: beyond that every second one is forgotten, and less is trimmed than could be.
-const mostMarks = 4096
+// maxMarks bounds how many are kept: beyond that every second one is forgotten, and less is trimmed than could be.
+const maxMarks = 4096
 
-// note marks the entry that was added last. It is called with mu held, by the one who ships.
-func (j *Journal) note() {
+// addMark marks the entry that was added last. It is called with mu held, by the one who ships.
+func (j *Journal) addMark() {
 	j.marks = append(j.marks, mark{j.to.last, j.shipped, j.to.sent})
-	if len(j.marks) < mostMarks {
+	if len(j.marks) < maxMarks {
 		return
 	}
 	kept := j.marks[:1]
@@ -33,18 +33,18 @@ func (j *Journal) note() {
 	j.marks = kept
 }
 
-// marked is the last mark at or before a position; the first one, which is that of all that was trimmed, if there is
+// markBefore is the last mark at or before a position; the first one, which is that of all that was trimmed, if there is
 // none.
-func (j *Journal) marked(at journal.Position) (int, mark) {
+func (j *Journal) markBefore(at journal.Position) (int, mark) {
 	i := max(sort.Search(len(j.marks), func(i int) bool { return j.marks[i].end > at })-1, 0)
 	return i, j.marks[i]
 }
 
-// Kept is how many bytes of the log Trim would let go of, as far as this process has written them.
-func (j *Journal) Kept(before journal.Position) int64 {
+// Trimmable is how many bytes of the log Trim would let go of, as far as this process has written them.
+func (j *Journal) Trimmable(before journal.Position) int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_, m := j.marked(before)
+	_, m := j.markBefore(before)
 	return m.sent - j.marks[0].sent
 }
 
@@ -52,7 +52,7 @@ func (j *Journal) Kept(before journal.Position) int64 {
 // reads it from then on begins there.
 func (j *Journal) Trim(ctx context.Context, before journal.Position) error {
 	j.mu.Lock()
-	_, m := j.marked(before)
+	_, m := j.markBefore(before)
 	j.mu.Unlock()
 	if m.end > before {
 		return nil
@@ -62,15 +62,15 @@ func (j *Journal) Trim(ctx context.Context, before journal.Position) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if i, now := j.marked(m.end); now.end == m.end {
+	if i, now := j.markBefore(m.end); now.end == m.end {
 		j.marks = slices.Delete(j.marks, 0, i)
 	}
 	return nil
 }
 
-// Held returns nil if the log's last entry is this one's: [ErrSealed] or [ErrFenced] if it was closed, removed, or
+// CheckOwner returns nil if the log's last entry is this one's: [ErrSealed] or [ErrFenced] if it was closed, removed, or
 // opened by another since.
-func (j *Journal) Held(ctx context.Context) error {
+func (j *Journal) CheckOwner(ctx context.Context) error {
 	n, data, err := j.to.logs.Last(ctx, j.to.name)
 	if err != nil {
 		return fmt.Errorf("read the end of the log %s: %w", j.to.name, err)
@@ -90,20 +90,20 @@ func (j *Journal) Held(ctx context.Context) error {
 	return nil
 }
 
-// Begins is from where on the log has the journal.
-func (j *Journal) Begins(ctx context.Context) (at journal.Position, err error) {
+// Start is from where on the log has the journal.
+func (j *Journal) Start(ctx context.Context) (at journal.Position, err error) {
 	err = j.to.logs.Read(ctx, j.to.name, 0, func(_ uint64, data []byte) error {
 		e, err := decode(data)
 		if err != nil {
 			return err
 		}
 		at = e.from
-		return errEnough
+		return errStop
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil && !errors.Is(err, errStop) {
 		return 0, fmt.Errorf("read where the log %s begins: %w", j.to.name, err)
 	}
 	return at, nil
 }
 
-var errEnough = errors.New("the rest is not needed")
+var errStop = errors.New("the rest is not needed")

@@ -65,12 +65,12 @@ func TestTrim(t *testing.T) {
 				switch dice.IntN(6) {
 				case 0:
 					at := ends[dice.IntN(len(ends))]
-					was, kept := j.Kept(j.End()), j.Kept(at)
+					was, kept := j.Trimmable(j.End()), j.Trimmable(at)
 					trimmed = max(trimmed, at)
 					if j.Trim(t.Context(), at) != nil {
 						break // the log could not be reached; it may have been done
 					}
-					if now := j.Kept(j.End()); was-kept > now || now < 0 {
+					if now := j.Trimmable(j.End()); was-kept > now || now < 0 {
 						t.Errorf("seed %d: %d bytes are kept, %d less %d were", seed, now, was, kept)
 					}
 				case 1:
@@ -113,21 +113,21 @@ func TestALogThatIsTooShort(t *testing.T) {
 			check(t, j.Ship(t.Context(), j.End()))
 			put[j.End()], ends = b, append(ends, j.End())
 		}
-		kept := j.Kept(ends[1])
-		if at, err := j.Begins(t.Context()); at != 0 || err != nil {
+		kept := j.Trimmable(ends[1])
+		if at, err := j.Start(t.Context()); at != 0 || err != nil {
 			t.Errorf("it begins at %d (%v)", at, err)
 		}
 		check(t, j.Trim(t.Context(), ends[1]))
-		if at, err := j.Begins(t.Context()); at != ends[1] || err != nil {
+		if at, err := j.Start(t.Context()); at != ends[1] || err != nil {
 			t.Errorf("trimmed to %d it begins at %d (%v)", ends[1], at, err)
 		}
-		if now := j.Kept(ends[1]); kept <= 0 || now != 0 {
+		if now := j.Trimmable(ends[1]); kept <= 0 || now != 0 {
 			t.Errorf("%d bytes were kept, %d are", kept, now)
 		}
-		check(t, j.Held(t.Context()))
+		check(t, j.CheckOwner(t.Context()))
 		check(t, j.Close())
 		next := open(t, local, l, stream.Config{})
-		if err := j.Held(t.Context()); !errors.Is(err, stream.ErrFenced) {
+		if err := j.CheckOwner(t.Context()); !errors.Is(err, stream.ErrFenced) {
 			t.Errorf("opened again: %v", err)
 		}
 		if got, early, err := behind(t, l, ends[1], put); err != nil || early > 0 || !slices.Equal(got, []string{"three"}) {
@@ -137,7 +137,7 @@ func TestALogThatIsTooShort(t *testing.T) {
 			t.Errorf("from before where it begins: %v", err)
 		}
 		seal(t, l)
-		if err := next.Held(t.Context()); !errors.Is(err, stream.ErrSealed) {
+		if err := next.CheckOwner(t.Context()); !errors.Is(err, stream.ErrSealed) {
 			t.Errorf("sealed: %v", err)
 		}
 		check(t, next.Close())

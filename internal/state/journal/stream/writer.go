@@ -13,13 +13,13 @@ import (
 
 // A writer appends to a log, one entry at a time, and tries each until it is there or can never be.
 type writer struct {
-	logs    Logs
-	name    string
-	session uint64
-	cfg     Config
-	last    uint64 // the log's last entry, which is known to be what this one thinks it is
-	sent    int64  // bytes of entries that were added
-	away    bool   // the log could not be reached, and that was said
+	logs        Logs
+	name        string
+	session     uint64
+	cfg         Config
+	last        uint64 // the log's last entry, which is known to be what this one thinks it is
+	sent        int64  // bytes of entries that were added
+	unreachable bool   // the log could not be reached, and that was said
 }
 
 func newWriter(logs Logs, name string, session uint64, cfg Config) *writer {
@@ -69,7 +69,7 @@ func (w *writer) add(ctx context.Context, e *entry) error {
 	return w.retry(ctx, func(ctx context.Context) error {
 		n, err := w.logs.Append(ctx, w.name, data, w.last)
 		if errors.Is(err, bus.ErrStale) {
-			n, err = w.stale(ctx, data)
+			n, err = w.resolveConflict(ctx, data)
 		}
 		if err == nil {
 			w.last, w.sent = n, w.sent+int64(len(data))
@@ -78,8 +78,8 @@ func (w *writer) add(ctx context.Context, e *entry) error {
 	})
 }
 
-// stale finds out who was faster: perhaps an earlier try, whose entry's number it returns.
-func (w *writer) stale(ctx context.Context, data []byte) (uint64, error) {
+// resolveConflict finds out who was faster: perhaps an earlier try, whose entry's number it returns.
+func (w *writer) resolveConflict(ctx context.Context, data []byte) (uint64, error) {
 	n, last, err := w.logs.Last(ctx, w.name)
 	if err != nil {
 		return 0, err
@@ -105,12 +105,12 @@ func (w *writer) retry(ctx context.Context, f func(context.Context) error) error
 		one, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 		err := f(one)
 		cancel()
-		if err == nil || final(err) {
-			w.away = false
+		if err == nil || isPermanent(err) {
+			w.unreachable = false
 			return err
 		}
-		if ctx.Err() == nil && !w.away {
-			w.away = true
+		if ctx.Err() == nil && !w.unreachable {
+			w.unreachable = true
 			w.cfg.Warn(fmt.Errorf("the log %s: %w", w.name, err))
 		}
 		if !pause(ctx, wait) {
@@ -119,8 +119,8 @@ func (w *writer) retry(ctx context.Context, f func(context.Context) error) error
 	}
 }
 
-// final reports whether an error stays the same however often one tries.
-func final(err error) bool {
+// isPermanent reports whether an error stays the same however often one tries.
+func isPermanent(err error) bool {
 	for _, e := range []error{ErrSealed, ErrFenced, ErrDamaged, bus.ErrTooLarge, bus.ErrClosed} {
 		if errors.Is(err, e) {
 			return true

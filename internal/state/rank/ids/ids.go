@@ -81,8 +81,8 @@ func join(part, rest uint32) Key {
 	return Key(part/uint32(len(spans))*group+first)<<lowBits + Key(rest)
 }
 
-// Most is how many URLs can be numbered.
-const Most = 1<<numberBits - 1
+// MaxURLs is how many URLs can be numbered.
+const MaxURLs = 1<<numberBits - 1
 
 // ErrFull says that there are as many URLs as there are numbers.
 var ErrFull = errors.New("as many URLs are ranked as can be")
@@ -111,7 +111,7 @@ const slotMask = 1<<slotBits - 1
 func slotOf(rest uint32, id rank.ID) slot { return slot(rest)<<numberBits | slot(id+1) }
 
 func (s slot) rest() uint32 { return uint32(s >> numberBits) }
-func (s slot) id() rank.ID  { return rank.ID(s&Most) - 1 }
+func (s slot) id() rank.ID  { return rank.ID(s&MaxURLs) - 1 }
 
 // New returns a table without URLs.
 func New() *Table {
@@ -174,7 +174,7 @@ func (t *Table) Add(k Key) (id rank.ID, isNew bool, err error) {
 	if s != 0 {
 		return s.id(), false, nil
 	}
-	if t.n == Most {
+	if t.n == MaxURLs {
 		return 0, false, ErrFull
 	}
 	for id = rank.ID(t.n); !p.insert(at, slotOf(rest, id)); at, _ = p.find(rest) {

@@ -79,7 +79,7 @@ type Log struct {
 	chunks []chunk    // all but the last are closed
 	keys   []byte     // that are not written yet
 	urls   int64
-	inside int64 // bytes of closed chunks that are kept in memory
+	memory int64 // bytes of closed chunks that are kept in memory
 	count  int64 // links
 }
 
@@ -166,9 +166,9 @@ func (l *Log) load(mark Mark) error {
 			continue
 		}
 		c := chunk{at: at, size: n, written: n}
-		if l.inside+n <= l.cfg.Memory {
+		if l.memory+n <= l.cfg.Memory {
 			c.data = append([]byte(nil), buf[:n]...)
-			l.inside += n
+			l.memory += n
 		}
 		at += n
 		l.chunks[len(l.chunks)-1] = c
@@ -180,7 +180,7 @@ func (l *Log) load(mark Mark) error {
 // wholeRecords is how long the records are that a stretch has whole.
 func wholeRecords(b []byte, urls int64) (n int) {
 	var p rank.Page
-	nobody := Reader{Page: func(*rank.Page) {}, Gift: func(Gift) {}}
+	nobody := Reader{Page: func(*rank.Page) {}, Contribution: func(Contribution) {}}
 	for d := (decoder{varint.Reader{Rest: b}, uint64(urls)}); len(d.Rest) > 0 && d.record(&nobody, &p); {
 		n = len(b) - len(d.Rest)
 	}
@@ -200,14 +200,14 @@ func (l *Log) Close() (err error) {
 	return err
 }
 
-// Page adds a page, and before it the keys of URLs that became known with it. It never waits for the disk.
-func (l *Log) Page(fresh []ids.Key, p *rank.Page) {
+// AddPage adds a page, and before it the keys of URLs that became known with it. It never waits for the disk.
+func (l *Log) AddPage(fresh []ids.Key, p *rank.Page) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known(fresh)
+	l.appendKeys(fresh)
 	c := l.last()
 	b := varint.Writer(c.data)
-	b.Uint(uint64(len(p.Links)) << kindBits) // aPage
+	b.Uint(uint64(len(p.Links)) << kindBits) // pageRecord
 	b.Uint(uint64(max(0, p.Out-len(p.Links))))
 	b.Uint(uint64(p.ID))
 	before := rank.ID(0)
@@ -216,18 +216,18 @@ func (l *Log) Page(fresh []ids.Key, p *rank.Page) {
 		before = to
 	}
 	l.count += int64(len(p.Links))
-	l.added(c, b)
+	l.extendChunk(c, b)
 }
 
-// Known adds the keys of URLs that became known otherwise.
-func (l *Log) Known(fresh []ids.Key) {
+// AddKnown adds the keys of URLs that became known otherwise.
+func (l *Log) AddKnown(fresh []ids.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known(fresh)
+	l.appendKeys(fresh)
 }
 
 // A Gift is what links from elsewhere are worth to a URL.
-type Gift struct {
+type Contribution struct {
 	To    rank.ID
 	Worth float32
 	Tag   uint32 // tells it from others to the same URL; 0: it has none
@@ -235,46 +235,48 @@ type Gift struct {
 
 // The kinds of records, in the first bits of each.
 const (
-	aPage    = iota
-	gifts    // without tags
-	tagged   // gifts
-	told     // gifts, by this node to others
-	kindBits = 2
+	pageRecord         = iota
+	contributionRecord // without tags
+	taggedRecord       // gifts
+	reportedRecord     // gifts, by this node to others
+	kindBits           = 2
 )
 
-// Gifts adds what came from elsewhere, in the order of numbers.
-func (l *Log) Gifts(fresh []ids.Key, all []Gift) {
-	kind := gifts
+// AddContributions adds what came from elsewhere, in the order of numbers.
+func (l *Log) AddContributions(fresh []ids.Key, all []Contribution) {
+	kind := contributionRecord
 	for _, g := range all {
 		if g.Tag != 0 {
-			kind = tagged
+			kind = taggedRecord
 		}
 	}
-	l.gifts(kind, fresh, all)
+	l.appendContributions(kind, fresh, all)
 }
 
 // Told adds what another node was told of one of its URLs.
-func (l *Log) Told(fresh []ids.Key, one Gift) { l.gifts(told, fresh, []Gift{one}) }
+func (l *Log) AddReported(fresh []ids.Key, one Contribution) {
+	l.appendContributions(reportedRecord, fresh, []Contribution{one})
+}
 
-func (l *Log) gifts(kind int, fresh []ids.Key, all []Gift) {
+func (l *Log) appendContributions(kind int, fresh []ids.Key, all []Contribution) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.known(fresh)
+	l.appendKeys(fresh)
 	c := l.last()
 	b := binary.AppendUvarint(c.data, uint64(len(all))<<kindBits|uint64(kind))
 	before := rank.ID(0)
 	for _, g := range all {
 		b = binary.AppendUvarint(b, uint64(g.To-before))
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(g.Worth))
-		if kind == tagged {
+		if kind == taggedRecord {
 			b = binary.LittleEndian.AppendUint32(b, g.Tag)
 		}
 		before = g.To
 	}
-	l.added(c, b)
+	l.extendChunk(c, b)
 }
 
-func (l *Log) known(fresh []ids.Key) {
+func (l *Log) appendKeys(fresh []ids.Key) {
 	l.urls += int64(len(fresh))
 	if l.cfg.Dir == "" {
 		return
@@ -292,22 +294,22 @@ func (l *Log) last() *chunk {
 	return c
 }
 
-// added has the chunk end with a record that was appended.
-func (l *Log) added(c *chunk, b []byte) {
+// extendChunk has the chunk end with a record that was appended.
+func (l *Log) extendChunk(c *chunk, b []byte) {
 	c.data, c.size = b, int64(len(b))
 	if c.size < chunkLen {
 		return
 	}
-	l.inside += c.size
+	l.memory += c.size
 	end := c.at + c.size
-	l.drop(c)
+	l.evict(c)
 	l.chunks = append(l.chunks, chunk{at: end})
 }
 
-// drop lets go of a closed chunk that is on the disk, if memory is short.
-func (l *Log) drop(c *chunk) {
-	if l.cfg.Dir != "" && c.data != nil && c.written == c.size && l.inside > l.cfg.Memory {
-		l.inside -= c.size
+// evict lets go of a closed chunk that is on the disk, if memory is short.
+func (l *Log) evict(c *chunk) {
+	if l.cfg.Dir != "" && c.data != nil && c.written == c.size && l.memory > l.cfg.Memory {
+		l.memory -= c.size
 		c.data = nil
 	}
 }
@@ -372,7 +374,7 @@ func (l *Log) flush() (Mark, error) {
 	for i, part := range parts {
 		c := &l.chunks[first+i]
 		if c.written += int64(len(part)); first+i < len(l.chunks)-1 {
-			l.drop(c)
+			l.evict(c)
 		}
 	}
 	return mark, nil

@@ -20,7 +20,7 @@ import (
 // A record is a page, or what came from elsewhere.
 type record struct {
 	page rank.Page
-	gift Gift
+	gift Contribution
 	told bool
 }
 
@@ -40,23 +40,23 @@ func fill(l *Log, dice *rand.Rand, urls *int, pages, most int) (want []record, k
 		slices.Sort(numbers)
 		numbers = slices.Compact(numbers)
 		if dice.IntN(5) == 0 {
-			told := Gift{To: rank.ID(dice.IntN(*urls)), Worth: dice.Float32()}
-			l.Told(nil, told)
+			told := Contribution{To: rank.ID(dice.IntN(*urls)), Worth: dice.Float32()}
+			l.AddReported(nil, told)
 			want = append(want, record{gift: told, told: true})
 		}
 		if dice.IntN(5) > 0 {
 			p := rank.Page{ID: rank.ID(dice.IntN(*urls)), Links: numbers, Out: len(numbers) + dice.IntN(3)}
-			l.Page(fresh, &p)
+			l.AddPage(fresh, &p)
 			want = append(want, record{page: p})
 			continue
 		}
-		var gifts []Gift
+		var gifts []Contribution
 		tag := uint32(dice.IntN(2))
 		for _, to := range numbers {
-			gifts = append(gifts, Gift{to, dice.Float32(), tag * dice.Uint32()})
+			gifts = append(gifts, Contribution{to, dice.Float32(), tag * dice.Uint32()})
 			want = append(want, record{gift: gifts[len(gifts)-1]})
 		}
-		l.Gifts(fresh, gifts)
+		l.AddContributions(fresh, gifts)
 	}
 	return want, keys
 }
@@ -65,8 +65,8 @@ func scan(t *testing.T, v View) (got []record) {
 	t.Helper()
 	err := v.Read(t.Context(), &Reader{Page: func(p *rank.Page) {
 		got = append(got, record{page: rank.Page{ID: p.ID, Links: append([]rank.ID{}, p.Links...), Out: p.Out}})
-	}, Gift: func(g Gift) { got = append(got, record{gift: g}) },
-		Told: func(g Gift) { got = append(got, record{gift: g, told: true}) }})
+	}, Contribution: func(g Contribution) { got = append(got, record{gift: g}) },
+		Reported: func(g Contribution) { got = append(got, record{gift: g, told: true}) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 				name := fmt.Sprintf("memory %d, links up to %d, run %d", memory, most, run)
 				if run == 0 { // so that any number is one
 					keys = make([]ids.Key, urls)
-					l.Known(keys)
+					l.AddKnown(keys)
 				}
 				same(t, name+", opened", scan(t, l.View(0)), want)
 				more, moreKeys := fill(l, dice, &urls, pages, most)
@@ -135,7 +135,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 				if size := l.Size(); size.Memory > memory+3*chunkLen && most < 1000 {
 					t.Errorf("%s: %d bytes in memory", name, size.Memory)
 				}
-				l.Known([]ids.Key{1}) // which nobody syncs
+				l.AddKnown([]ids.Key{1}) // which nobody syncs
 				if err := errors.Join(l.Flush(), l.Close()); err != nil {
 					t.Fatal(err)
 				}
@@ -169,7 +169,7 @@ func TestPowerFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		urls := 100
-		l.Known(make([]ids.Key, urls))
+		l.AddKnown(make([]ids.Key, urls))
 		disk.DieAfter(dice.Int64N(100_000))
 		var all, want []record
 		var mark Mark

@@ -22,9 +22,9 @@ type othersFile struct {
 	last            string
 }
 
-// Other adds one of other nodes' URLs, which is new to the log's file of them. It never waits for the disk. A log
+// AddOther adds one of other nodes' URLs, which is new to the log's file of them. It never waits for the disk. A log
 // without a folder keeps none.
-func (l *Log) Other(u rank.ID, url string, depth int32) {
+func (l *Log) AddOther(u rank.ID, url string, depth int32) {
 	if l.cfg.Dir == "" {
 		return
 	}
@@ -56,8 +56,8 @@ func (l *Log) Others(ctx context.Context, f func(u rank.ID, url []byte, depth in
 	return errors.Join(eachOther(ctx, r, uint64(urls), f), file.Close())
 }
 
-// mostURL is more than a URL is long.
-const mostURL = 1 << 20
+// maxURL is more than a URL is long.
+const maxURL = 1 << 20
 
 func eachOther(ctx context.Context, r *bufio.Reader, urls uint64, f func(rank.ID, []byte, int32) error) error {
 	var url []byte
@@ -76,7 +76,7 @@ func eachOther(ctx context.Context, r *bufio.Reader, urls uint64, f func(rank.ID
 			}
 			head[i] = x
 		}
-		if head[0] >= urls || head[1] > 1<<31-1 || head[2] > uint64(len(url)) || head[3] > mostURL {
+		if head[0] >= urls || head[1] > 1<<31-1 || head[2] > uint64(len(url)) || head[3] > maxURL {
 			return fmt.Errorf("%w: URLs of other nodes", ErrDamaged)
 		}
 		same := int(head[2])

@@ -23,7 +23,7 @@ func TestOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	const urls = 1000
-	l.Known(make([]ids.Key, urls))
+	l.AddKnown(make([]ids.Key, urls))
 	read := func() (got []string) {
 		t.Helper()
 		err := l.Others(t.Context(), func(u rank.ID, url []byte, depth int32) error {
@@ -40,7 +40,7 @@ func TestOthers(t *testing.T) {
 		for range n {
 			u, depth := rank.ID(dice.IntN(urls)), int32(dice.IntN(300))
 			url := "https://example.com/" + strings.Repeat("ab", dice.IntN(200)) + fmt.Sprint(dice.IntN(50))
-			l.Other(u, url, depth)
+			l.AddOther(u, url, depth)
 			want = append(want, fmt.Sprint(u, url, depth))
 		}
 	}

@@ -25,7 +25,7 @@ func (l *Log) Size() Size {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Size{Links: l.count, Bytes: l.end(), Others: l.others.length,
-		Memory: l.inside + int64(cap(l.last().data)+cap(l.keys)+cap(l.others.data))}
+		Memory: l.memory + int64(cap(l.last().data)+cap(l.keys)+cap(l.others.data))}
 }
 
 // A View is a stretch of the log, which stays what it is.
@@ -56,14 +56,14 @@ func (v View) Len() int64 { return v.End() - v.from }
 
 // Scan is a [rank.Scan] of the view. The log is not closed meanwhile.
 func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
-	return v.Read(ctx, &Reader{Page: page, Gift: func(g Gift) { gift(g.To, g.Worth) }})
+	return v.Read(ctx, &Reader{Page: page, Contribution: func(g Contribution) { gift(g.To, g.Worth) }})
 }
 
 // A Reader is told what a view has, in the order in which it came.
 type Reader struct {
-	Page func(*rank.Page) // which holds until the call returns
-	Gift func(Gift)
-	Told func(Gift) // nil: nobody wants to know
+	Page         func(*rank.Page) // which holds until the call returns
+	Contribution func(Contribution)
+	Reported     func(Contribution) // nil: nobody wants to know
 }
 
 // Read calls the functions of a Reader for all that a view has. The log is not closed meanwhile.
@@ -108,11 +108,11 @@ func (d *decoder) record(r *Reader, p *rank.Page) bool {
 		return false
 	}
 	switch kind := head & (1<<kindBits - 1); kind {
-	case aPage:
-	case told:
-		return d.gifts(n, false, r.Told)
+	case pageRecord:
+	case reportedRecord:
+		return d.contributions(n, false, r.Reported)
 	default:
-		return d.gifts(n, kind == tagged, r.Gift)
+		return d.contributions(n, kind == taggedRecord, r.Contribution)
 	}
 	abroad, id := d.Uint(), d.Uint()
 	if d.Bad || n > len(d.Rest) || id >= d.urls {
@@ -146,7 +146,7 @@ func (d *decoder) record(r *Reader, p *rank.Page) bool {
 	return true
 }
 
-func (d *decoder) gifts(n int, tags bool, gift func(Gift)) bool {
+func (d *decoder) contributions(n int, tags bool, gift func(Contribution)) bool {
 	to, size := uint64(0), 4
 	if tags {
 		size = 8
@@ -159,7 +159,7 @@ func (d *decoder) gifts(n int, tags bool, gift func(Gift)) bool {
 		if to += step; to >= d.urls {
 			return false
 		}
-		g := Gift{To: rank.ID(to), Worth: math.Float32frombits(binary.LittleEndian.Uint32(d.Rest))}
+		g := Contribution{To: rank.ID(to), Worth: math.Float32frombits(binary.LittleEndian.Uint32(d.Rest))}
 		if tags {
 			g.Tag = binary.LittleEndian.Uint32(d.Rest[4:])
 		}

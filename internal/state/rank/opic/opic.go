@@ -39,8 +39,10 @@ func (o *Order) Share(page rank.ID, out int) float32 {
 	return (1 + *o.At(page)) / float32(max(out, 1))
 }
 
-// least keeps what has given all its cash away above 0.
-const least = 1.0 / 1024
+// minImportance keeps what has given all its cash away above 0.
+const minImportance = 1.0 / 1024
 
 // Importance is a URL's cash.
-func (o *Order) Importance(u rank.ID, _ int32) float64 { return max(least, 1+float64(*o.At(u))) }
+func (o *Order) Importance(u rank.ID, _ int32) float64 {
+	return max(minImportance, 1+float64(*o.At(u)))
+}

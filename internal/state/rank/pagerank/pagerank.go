@@ -60,8 +60,8 @@ func (o *Order) Grow(n int) {
 // Fetched adds a page's share to the ranks of what it links to.
 func (o *Order) Fetched(p *rank.Page) {
 	share := o.share(o.rank(p.ID), p.Out)
-	if share >= mostAtOnce {
-		o.ranks.giveAll(&o.ranks.low, p.Links, share)
+	if share >= maxAdd {
+		o.ranks.addWorthToAll(&o.ranks.low, p.Links, share)
 		return
 	}
 	x := toFixed(share)
@@ -79,8 +79,10 @@ func (o *Order) share(r float64, out int) float64 {
 
 func (o *Order) rank(u rank.ID) float64 { return o.ranks.get(o.ranks.low.At(u), u) }
 
-// Give adds to the rank of a URL.
-func (o *Order) Give(to rank.ID, worth float32) { o.ranks.give(o.ranks.low.At(to), to, float64(worth)) }
+// AddExternal adds to the rank of a URL.
+func (o *Order) AddExternal(to rank.ID, worth float32) {
+	o.ranks.addWorth(o.ranks.low.At(to), to, float64(worth))
+}
 
 // Worth is r.
 func (o *Order) Worth(u rank.ID) float32 { return float32(o.rank(u)) }
@@ -105,8 +107,8 @@ func (o *Order) Pass(ctx context.Context, links rank.Scan) error {
 	next := o.next.vector()
 	return links(ctx, func(p *rank.Page) {
 		share := o.share(o.ranks.get(ranks.At(p.ID), p.ID), p.Out)
-		if share >= mostAtOnce {
-			o.next.giveAll(&next, p.Links, share)
+		if share >= maxAdd {
+			o.next.addWorthToAll(&next, p.Links, share)
 			return
 		}
 		x := toFixed(share)
@@ -117,7 +119,7 @@ func (o *Order) Pass(ctx context.Context, links rank.Scan) error {
 				o.next.add(at, to, x)
 			}
 		}
-	}, func(to rank.ID, worth float32) { o.next.give(next.At(to), to, float64(worth)) })
+	}, func(to rank.ID, worth float32) { o.next.addWorth(next.At(to), to, float64(worth)) })
 }
 
 // End makes ranks what the pass has found.
@@ -126,8 +128,8 @@ func (o *Order) End() {
 	o.ranks, o.next = o.next, o.ranks
 }
 
-// Before is the importance that a URL had before the last pass ended.
-func (o *Order) Before(u rank.ID) float64 {
+// PreviousImportance is the importance that a URL had before the last pass ended.
+func (o *Order) PreviousImportance(u rank.ID) float64 {
 	if int(u) >= o.next.low.Len() {
 		return 1
 	}

@@ -26,8 +26,8 @@ const (
 
 func newSums() *sums { return &sums{high: map[rank.ID]uint32{}} }
 
-// mostAtOnce is below what add can add.
-const mostAtOnce = hasHigh / unit
+// maxAdd is below what add can add.
+const maxAdd = hasHigh / unit
 
 func toFixed(x float64) uint32 { return uint32(max(0, min(hasHigh-1, math.Round(x*unit)))) }
 
@@ -63,27 +63,27 @@ func (s *sums) add(at *uint32, u rank.ID, x uint32) {
 	atomic.StoreUint32(at, (*at+x)|hasHigh)
 }
 
-// give adds what may be more than add can.
-func (s *sums) give(at *uint32, u rank.ID, worth float64) {
+// addWorth adds what may be more than add can.
+func (s *sums) addWorth(at *uint32, u rank.ID, worth float64) {
 	if worth < 0 {
-		s.take(at, u, -worth)
+		s.subtract(at, u, -worth)
 		return
 	}
-	worth = max(0, min(worth, mostAtOnce*math.MaxUint16))
-	high := math.Floor(worth / mostAtOnce)
+	worth = max(0, min(worth, maxAdd*math.MaxUint16))
+	high := math.Floor(worth / maxAdd)
 	if high > 0 {
 		s.mu.Lock()
 		s.high[u] += uint32(high)
 		atomic.StoreUint32(at, *at|hasHigh)
 		s.mu.Unlock()
 	}
-	s.add(at, u, toFixed(worth-float64(high*mostAtOnce)))
+	s.add(at, u, toFixed(worth-float64(high*maxAdd)))
 }
 
-// giveAll gives to all of a page's links: one that leads elsewhere, say, and is important.
-func (s *sums) giveAll(v *vector, to []rank.ID, worth float64) {
+// addWorthToAll gives to all of a page's links: one that leads elsewhere, say, and is important.
+func (s *sums) addWorthToAll(v *vector, to []rank.ID, worth float64) {
 	for _, u := range to {
-		s.give(v.At(u), u, worth)
+		s.addWorth(v.At(u), u, worth)
 	}
 }
 
@@ -106,12 +106,12 @@ func (s *sums) bytes() int64 {
 	return int64(s.low.Room())*4 + int64(len(s.high))*highCost
 }
 
-// take takes away what was given, or all there is.
-func (s *sums) take(at *uint32, u rank.ID, worth float64) {
+// subtract takes away what was given, or all there is.
+func (s *sums) subtract(at *uint32, u rank.ID, worth float64) {
 	left := max(0, s.get(at, u)-worth)
 	s.mu.Lock()
 	delete(s.high, u)
 	atomic.StoreUint32(at, 0)
 	s.mu.Unlock()
-	s.give(at, u, left)
+	s.addWorth(at, u, left)
 }

@@ -7,32 +7,32 @@ import (
 )
 
 // An Other is one of another node's URLs.
-type Other struct {
+type RemoteURL struct {
 	URL
 	Address string // canonical; its key is URL's
 }
 
-// othersAtOnce is how many of other nodes' URLs are told at once, at the most.
-const othersAtOnce = 256
+// remoteBatch is how many of other nodes' URLs are told at once, at the most.
+const remoteBatch = 256
 
-// Again is to be called after a refresh. It calls f with batches of other nodes' URLs whose importance is told once
+// ReportAgain is to be called after a refresh. It calls f with batches of other nodes' URLs whose importance is told once
 // more, by Tell: as many as [rank.Told] allows for. They are read from the log's folder; without one, or with an
 // iterative order, there are none. It ends early with an error of the disk, of the context or of f.
-func (r *Ranker) Again(ctx context.Context, f func([]Other) error) error {
+func (r *Ranker) ReportAgain(ctx context.Context, f func([]RemoteURL) error) error {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()
-	places := r.choose()
+	places := r.changeThreshold()
 	if places > mostPlaces {
 		return nil
 	}
-	var batch []Other
+	var batch []RemoteURL
 	err := r.log.Others(ctx, func(u rank.ID, url []byte, depth int32) error {
 		if !r.hasChanged(u, places) {
 			return nil
 		}
 		address := string(url)
-		batch = append(batch, Other{URL{Key: r.KeyOf(address), Depth: depth}, address})
-		if len(batch) < othersAtOnce {
+		batch = append(batch, RemoteURL{URL{Key: r.KeyOf(address), Depth: depth}, address})
+		if len(batch) < remoteBatch {
 			return nil
 		}
 		err := f(batch)
@@ -45,21 +45,21 @@ func (r *Ranker) Again(ctx context.Context, f func([]Other) error) error {
 	return err
 }
 
-// choose says by how many places URLs are to have changed that are told again.
-func (r *Ranker) choose() (places int) {
-	var census rank.Census
+// changeThreshold says by how many places URLs are to have changed that are told again.
+func (r *Ranker) changeThreshold() (places int) {
+	var census rank.Histogram
 	for u := 0; ; {
 		r.mu.Lock()
-		if r.told == nil || r.iterative == nil || r.warm > 0 {
+		if r.reports == nil || r.iterative == nil || r.warmUpsLeft > 0 {
 			r.mu.Unlock()
 			return mostPlaces + 1
 		}
-		n := min(u+compareAtOnce, r.table.Len())
+		n := min(u+compareBatch, r.table.Len())
 		for ; u < n; u++ {
-			r.told.Count(&census, rank.ID(u), r.cfg.Order.Worth(rank.ID(u)))
+			r.reports.Count(&census, rank.ID(u), r.cfg.Order.Worth(rank.ID(u)))
 		}
 		if u == r.table.Len() {
-			places = r.told.Choose(&census)
+			places = r.reports.Threshold(&census)
 			r.mu.Unlock()
 			return places
 		}
@@ -72,5 +72,5 @@ const mostPlaces = 1000
 func (r *Ranker) hasChanged(u rank.ID, places int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.told.Changed(u, r.cfg.Order.Worth(u), places)
+	return r.reports.Changed(u, r.cfg.Order.Worth(u), places)
 }

@@ -36,10 +36,10 @@ func TestURLsThatMove(t *testing.T) {
 	deliver := func() {
 		for _, g := range box {
 			tag++
-			one := []Gift{{URL: at(home[g.u], g.u), Worth: g.worth, Tag: tag}}
-			take := all[home[g.u]].Give
+			one := []Contribution{{URL: at(home[g.u], g.u), Worth: g.worth, Tag: tag}}
+			take := all[home[g.u]].AddExternal
 			if home[g.u] == g.from {
-				take = all[g.from].TakeBack
+				take = all[g.from].Reclaim
 			} else if tag%2 == 0 { // it comes twice
 				one = append(one, one[0])
 			}
@@ -59,7 +59,7 @@ func TestURLsThatMove(t *testing.T) {
 				continue
 			}
 			v.Others, v.Shares = append(v.Others, at(n, u)), append(v.Shares, 1)
-			more, err := r.Tell(&Other{at(n, u), address(u)}, 1)
+			more, err := r.ReportDelta(&RemoteURL{at(n, u), address(u)}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,8 +75,8 @@ func TestURLsThatMove(t *testing.T) {
 			u, to := dice.IntN(urls), dice.IntN(nodes)
 			if from := home[u]; from != to {
 				home[u] = to
-				moved := []Gift{{URL: at(to, u), Worth: all[from].Hand(at(from, u))}}
-				if _, err := all[to].Arrive(moved, nil); err != nil {
+				moved := []Contribution{{URL: at(to, u), Worth: all[from].Export(at(from, u))}}
+				if _, err := all[to].Import(moved, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -88,7 +88,7 @@ func benchPages(b *testing.B, order rank.Order) {
 }
 
 type benchDone struct {
-	standings                []Standing
+	standings                []Placement
 	rose, refreshes, changes int
 }
 
@@ -152,7 +152,7 @@ func BenchmarkPass(b *testing.B) {
 
 func fillLog(b *testing.B, log *linklog.Log, pages, urls int) {
 	dice, met := rand.New(rand.NewPCG(1, 1)), map[rank.ID]bool{}
-	log.Known(make([]ids.Key, urls))
+	log.AddKnown(make([]ids.Key, urls))
 	p := rank.Page{}
 	for i := range pages {
 		p.ID, p.Links = rank.ID(i*(urls/pages)), p.Links[:0]
@@ -176,7 +176,7 @@ func fillLog(b *testing.B, log *linklog.Log, pages, urls int) {
 		}
 		slices.Sort(p.Links)
 		p.Out = len(p.Links)
-		log.Page(nil, &p)
+		log.AddPage(nil, &p)
 		if i%10_000 == 0 {
 			if err := log.Flush(); err != nil {
 				b.Fatal(err)

@@ -44,20 +44,20 @@ import (
 
 // Config says how URLs are ranked.
 type Config struct {
-	Order  rank.Order
-	Key    siphash.Key // the crawl's own: the same whenever its log is opened
-	Log    linklog.Config
-	Growth float64 // by which share links become more between two refreshes; 0.1
-	Most   int     // URLs, beyond which none gets a number; ids.Most
-	Others bool    // there are other nodes, which are told what links to their URLs are worth
+	Order   rank.Order
+	Key     siphash.Key // the crawl's own: the same whenever its log is opened
+	Log     linklog.Config
+	Growth  float64 // by which share links become more between two refreshes; 0.1
+	MaxURLs int     // URLs, beyond which none gets a number; ids.Most
+	Others  bool    // there are other nodes, which are told what links to their URLs are worth
 }
 
 // ErrFull says that there are as many URLs as are to be ranked. Those that come then have importance 1, and links to
 // them are not counted. It comes beside an answer that is whole.
 var ErrFull = ids.ErrFull
 
-// leastGrowth is how many bytes of links there are between two refreshes at least.
-const leastGrowth = 4 << 10
+// minGrowth is how many bytes of links there are between two refreshes at least.
+const minGrowth = 4 << 10
 
 // warmUp is how many refreshes are due after a log was opened: the estimates of the process before are gone.
 const warmUp = 4
@@ -70,22 +70,22 @@ type Ranker struct {
 
 	refreshing sync.Mutex // held by who refreshes; before mu
 
-	mu         sync.Mutex // guards what follows; nobody waits for the disk with it held
-	table      *ids.Table
-	fetched    bits
-	moved      bits       // a refresh gave it another place
-	told       *rank.Told // nil: nobody is told anything
-	coming     expected
-	taken      taken
-	page       rank.Page // its room is used again
-	gifts      []linklog.Gift
-	fresh      []ids.Key
-	linked     []rank.ID
-	before     []rank.Place
-	known      int   // URLs before the page or gifts that come in
-	refreshed  int64 // where the log ended when the last refresh did
-	warm       int
-	generation uint64
+	mu                sync.Mutex // guards what follows; nobody waits for the disk with it held
+	table             *ids.Table
+	fetched           bits
+	moved             bits          // a refresh gave it another place
+	reports           *rank.Reports // nil: nobody is told anything
+	expected          expected
+	seenContributions recentContributions
+	page              rank.Page // its room is used again
+	contributions     []linklog.Contribution
+	fresh             []ids.Key
+	linked            []rank.ID
+	before            []rank.Place
+	known             int   // URLs before the page or gifts that come in
+	refreshed         int64 // where the log ended when the last refresh did
+	warmUpsLeft       int
+	generation        uint64
 }
 
 // Open makes a ranker that goes on from a mark; the mark 0 begins anew.
@@ -93,16 +93,16 @@ func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
 	if cfg.Growth == 0 {
 		cfg.Growth = 0.1
 	}
-	if cfg.Most == 0 {
-		cfg.Most = ids.Most
+	if cfg.MaxURLs == 0 {
+		cfg.MaxURLs = ids.MaxURLs
 	}
 	log, err := linklog.Open(cfg.Log, mark)
 	if err != nil {
 		return nil, err
 	}
-	r := &Ranker{cfg: cfg, log: log, table: ids.New(), coming: expected{}, taken: newTaken()}
+	r := &Ranker{cfg: cfg, log: log, table: ids.New(), expected: expected{}, seenContributions: newRecentContributions()}
 	if cfg.Others {
-		r.told = rank.NewTold(cfg.Order.Unit())
+		r.reports = rank.NewReports(cfg.Order.Unit())
 	}
 	r.iterative, _ = cfg.Order.(rank.Iterative)
 	if err := r.replay(ctx); err != nil {
@@ -127,20 +127,20 @@ func (r *Ranker) replay(ctx context.Context) error {
 	r.grow()
 	view := r.log.View(0)
 	if view.Len() > 0 {
-		r.warm = warmUp
+		r.warmUpsLeft = warmUp
 	}
 	return view.Read(ctx, &linklog.Reader{Page: func(p *rank.Page) {
 		r.fetched.set(p.ID, true)
 		r.cfg.Order.Fetched(p)
-	}, Gift: func(g linklog.Gift) {
-		r.cfg.Order.Give(g.To, g.Worth)
-		r.taken.add(g)
-	}, Told: func(g linklog.Gift) {
-		if r.told == nil { // in an earlier run there were other nodes
-			r.told = rank.NewTold(r.cfg.Order.Unit())
+	}, Contribution: func(g linklog.Contribution) {
+		r.cfg.Order.AddExternal(g.To, g.Worth)
+		r.seenContributions.add(g)
+	}, Reported: func(g linklog.Contribution) {
+		if r.reports == nil { // in an earlier run there were other nodes
+			r.reports = rank.NewReports(r.cfg.Order.Unit())
 			r.grow()
 		}
-		r.told.Add(g.To, g.Worth)
+		r.reports.Add(g.To, g.Worth)
 	}})
 }
 
@@ -168,7 +168,7 @@ type Visit struct {
 }
 
 // A Standing is where a URL belongs in its host's queue.
-type Standing struct {
+type Placement struct {
 	Place rank.Place
 	Rose  bool // it was known and not fetched, and goes before what it did
 }
@@ -186,37 +186,37 @@ func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	return r.cfg.Order.Share(id, out), nil
 }
 
-// Tell returns by how much the worth of links to another node's URL exceeds what that node was told; 0 if it need not
+// ReportDelta returns by how much the worth of links to another node's URL exceeds what that node was told; 0 if it need not
 // know. It includes share, the weight of a link that Fetched has yet to report; 0: none. The error is ErrFull, or none.
-func (r *Ranker) Tell(u *Other, share float32) (more float32, err error) {
+func (r *Ranker) ReportDelta(u *RemoteURL, share float32) (more float32, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.logFresh()
 	id, err := r.number(u.Key)
-	if err != nil || r.told == nil {
+	if err != nil || r.reports == nil {
 		return share, err // of what has no number nobody knows what was told
 	}
-	r.coming.add(id, share)
-	more = r.told.More(id, r.cfg.Order.Worth(id)+r.coming[id].worth)
+	r.expected.add(id, share)
+	more = r.reports.Delta(id, r.cfg.Order.Worth(id)+r.expected[id].worth)
 	if more == 0 {
 		return 0, nil
 	}
-	isNew := r.told.Worth(id) == 0
-	r.tell(id, more)
+	isNew := r.reports.Worth(id) == 0
+	r.markReported(id, more)
 	if isNew && r.iterative != nil {
-		r.log.Other(id, u.Address, u.Depth)
+		r.log.AddOther(id, u.Address, u.Depth)
 	}
 	return more, nil
 }
 
-func (r *Ranker) tell(u rank.ID, more float32) {
-	r.told.Add(u, more)
-	r.log.Told(r.fresh, linklog.Gift{To: u, Worth: more})
+func (r *Ranker) markReported(u rank.ID, more float32) {
+	r.reports.Add(u, more)
+	r.log.AddReported(r.fresh, linklog.Contribution{To: u, Worth: more})
 	r.fresh = r.fresh[:0]
 }
 
-// Hand is what links to a URL are worth that moves to another node, which is told so by it.
-func (r *Ranker) Hand(u URL) (worth float32) {
+// Export is what links to a URL are worth that moves to another node, which is told so by it.
+func (r *Ranker) Export(u URL) (worth float32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id, ok := r.table.Find(u.Key)
@@ -224,30 +224,30 @@ func (r *Ranker) Hand(u URL) (worth float32) {
 		return 0
 	}
 	worth = r.cfg.Order.Worth(id)
-	if r.told != nil {
-		r.tell(id, worth-r.told.Worth(id))
+	if r.reports != nil {
+		r.markReported(id, worth-r.reports.Worth(id))
 	}
 	return worth
 }
 
 // Fetched takes a page in, and appends where each of its links belongs now, in their order. A page that was fetched
 // before changes nothing: what it linked to then counts. The error is ErrFull, or none.
-func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
+func (r *Ranker) Fetched(v *Visit, to []Placement) ([]Placement, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, share := range v.Shares {
 		if id, ok := r.table.Find(v.Others[i].Key); ok {
-			r.coming.remove(id, share)
+			r.expected.remove(id, share)
 		}
 	}
 	id, err := r.number(v.Page)
 	if err != nil || r.fetched.has(id) {
-		full := r.numbers(v.Links)
+		full := r.assignNumbers(v.Links)
 		r.logFresh()
-		return r.standings(v.Links, to), errors.Join(err, full)
+		return r.placements(v.Links, to), errors.Join(err, full)
 	}
 	r.fetched.set(id, true)
-	err = r.numbers(v.Links)
+	err = r.assignNumbers(v.Links)
 	p := &r.page
 	p.ID, p.Links = id, append(p.Links[:0], r.linked...)
 	for i := range v.Others {
@@ -256,8 +256,8 @@ func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 			err = failed
 		}
 	}
-	if r.told != nil {
-		r.told.Found(len(v.Others))
+	if r.reports != nil {
+		r.reports.AddBudget(len(v.Others))
 	}
 	slices.Sort(p.Links)
 	p.Links = slices.Compact(p.Links)
@@ -265,78 +265,78 @@ func (r *Ranker) Fetched(v *Visit, to []Standing) ([]Standing, error) {
 		p.Links = p.Links[:n-1]
 	}
 	p.Out = max(v.Out, len(p.Links))
-	r.log.Page(r.fresh, p)
+	r.log.AddPage(r.fresh, p)
 	r.fresh = r.fresh[:0]
 	r.cfg.Order.Fetched(p)
-	return r.standings(v.Links, to), err
+	return r.placements(v.Links, to), err
 }
 
 // A Gift is what links that other nodes found are worth to a URL, as Tell or Hand has it.
-type Gift struct {
+type Contribution struct {
 	URL
 	Worth float32
 	Tag   uint32 // tells it from others to the same URL, so that one that comes again does not count; 0: it has none
 }
 
-// Arrive is Give for URLs that move here: of what their links are worth, this node has told some itself.
-func (r *Ranker) Arrive(all []Gift, to []Standing) ([]Standing, error) {
-	r.takeOff(all, func(told, worth float32) (gift, left float32) { return worth - told, 0 })
-	return r.Give(all, to)
+// Import is Give for URLs that move here: of what their links are worth, this node has told some itself.
+func (r *Ranker) Import(all []Contribution, to []Placement) ([]Placement, error) {
+	r.subtractReported(all, func(told, worth float32) (gift, left float32) { return worth - told, 0 })
+	return r.AddExternal(all, to)
 }
 
-// TakeBack is Give for what was meant for another node, as Tell has said, and did not go there, because the URLs are
+// Reclaim is Give for what was meant for another node, as Tell has said, and did not go there, because the URLs are
 // this node's by now.
-func (r *Ranker) TakeBack(all []Gift, to []Standing) ([]Standing, error) {
-	r.takeOff(all, func(told, worth float32) (gift, left float32) {
+func (r *Ranker) Reclaim(all []Contribution, to []Placement) ([]Placement, error) {
+	r.subtractReported(all, func(told, worth float32) (gift, left float32) {
 		if told == 0 { // which Arrive has seen to, without this
 			return worth, 0
 		}
 		return 0, told - worth
 	})
-	return r.Give(all, to)
+	return r.AddExternal(all, to)
 }
 
-// takeOff has gifts be what they are beside what was told of their URLs, and notes how much of that is left.
-func (r *Ranker) takeOff(all []Gift, f func(told, worth float32) (gift, left float32)) {
+// subtractReported has gifts be what they are beside what was told of their URLs, and notes how much of that is left.
+func (r *Ranker) subtractReported(all []Contribution, f func(told, worth float32) (gift, left float32)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.told == nil {
+	if r.reports == nil {
 		return
 	}
 	for i := range all {
 		if id, ok := r.table.Find(all[i].Key); ok {
-			told := r.told.Worth(id)
+			told := r.reports.Worth(id)
 			gift, left := f(told, all[i].Worth)
 			if all[i].Worth = gift; left != told {
-				r.tell(id, left-told)
+				r.markReported(id, left-told)
 			}
 		}
 	}
 }
 
-// Give takes links in that other nodes found, and appends where each URL belongs now. The error is ErrFull, or none.
-func (r *Ranker) Give(all []Gift, to []Standing) (_ []Standing, err error) {
+// AddExternal takes links in that other nodes found, and appends where each URL belongs now. The error is ErrFull, or none.
+func (r *Ranker) AddExternal(all []Contribution, to []Placement) (_ []Placement, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.linked, r.before, r.gifts, r.known = r.linked[:0], r.before[:0], r.gifts[:0], r.table.Len()
+	r.linked, r.before, r.contributions, r.known = r.linked[:0], r.before[:0], r.contributions[:0], r.table.Len()
 	for i := range all {
-		if failed := r.note(&all[i].URL); failed != nil {
+		if failed := r.addNumber(&all[i].URL); failed != nil {
 			err = failed
 			continue
 		}
-		g := linklog.Gift{To: r.linked[i], Worth: all[i].Worth, Tag: all[i].Tag}
-		if g.Worth != 0 && r.taken.add(g) {
-			r.gifts = append(r.gifts, g)
+		g := linklog.Contribution{To: r.linked[i], Worth: all[i].Worth, Tag: all[i].Tag}
+		if g.Worth != 0 && r.seenContributions.add(g) {
+			r.contributions = append(r.contributions, g)
 		}
 	}
-	slices.SortStableFunc(r.gifts, func(a, b linklog.Gift) int { return int(int64(a.To) - int64(b.To)) })
-	for _, g := range r.gifts {
-		r.cfg.Order.Give(g.To, g.Worth)
+	slices.SortStableFunc(r.contributions, func(a, b linklog.Contribution) int { return int(int64(a.To) - int64(b.To)) })
+	for _, g := range r.contributions {
+		r.cfg.Order.AddExternal(g.To, g.Worth)
 	}
-	r.log.Gifts(r.fresh, r.gifts)
+	r.log.AddContributions(r.fresh, r.contributions)
 	r.fresh = r.fresh[:0]
 	for i := range all {
-		to = append(to, r.standing(i, &all[i].URL))
+		to = append(to, r.placement(i, &all[i].URL))
 	}
 	return to, err
 }
@@ -375,11 +375,11 @@ func (r *Ranker) Explain(u URL) (e Explanation, known bool) {
 	return Explanation{r.cfg.Order.Importance(id, u.Depth), r.cfg.Order.Worth(id), r.fetched.has(id)}, true
 }
 
-// numbers numbers links, and notes where they belong before anything changes.
-func (r *Ranker) numbers(links []URL) (err error) {
+// assignNumbers numbers links, and notes where they belong before anything changes.
+func (r *Ranker) assignNumbers(links []URL) (err error) {
 	r.linked, r.before, r.known = r.linked[:0], r.before[:0], r.table.Len()
 	for i := range links {
-		if failed := r.note(&links[i]); failed != nil {
+		if failed := r.addNumber(&links[i]); failed != nil {
 			err = failed
 		}
 	}
@@ -391,7 +391,7 @@ const (
 	unnumbered rank.ID    = math.MaxUint32 // there are no numbers left
 )
 
-func (r *Ranker) note(u *URL) error {
+func (r *Ranker) addNumber(u *URL) error {
 	id, err := r.number(u.Key)
 	place := unplaced
 	if err == nil && int(id) < r.known && !r.fetched.has(id) {
@@ -401,16 +401,16 @@ func (r *Ranker) note(u *URL) error {
 	return err
 }
 
-func (r *Ranker) standings(links []URL, to []Standing) []Standing {
+func (r *Ranker) placements(links []URL, to []Placement) []Placement {
 	for i := range links {
-		to = append(to, r.standing(i, &links[i]))
+		to = append(to, r.placement(i, &links[i]))
 	}
 	return to
 }
 
-func (r *Ranker) standing(i int, u *URL) Standing {
+func (r *Ranker) placement(i int, u *URL) Placement {
 	place := r.place(r.linked[i], u.Depth)
-	return Standing{place, r.before[i] != unplaced && place < r.before[i]}
+	return Placement{place, r.before[i] != unplaced && place < r.before[i]}
 }
 
 func (r *Ranker) place(u rank.ID, depth int32) rank.Place {
@@ -422,7 +422,7 @@ func (r *Ranker) place(u rank.ID, depth int32) rank.Place {
 
 // number is the number of a URL. One that is new is to be logged.
 func (r *Ranker) number(k ids.Key) (rank.ID, error) {
-	if r.table.Len() >= r.cfg.Most {
+	if r.table.Len() >= r.cfg.MaxURLs {
 		if id, ok := r.table.Find(k); ok {
 			return id, nil
 		}
@@ -442,7 +442,7 @@ func (r *Ranker) number(k ids.Key) (rank.ID, error) {
 // logFresh logs URLs that became known without a page or a gift.
 func (r *Ranker) logFresh() {
 	if len(r.fresh) > 0 {
-		r.log.Known(r.fresh)
+		r.log.AddKnown(r.fresh)
 		r.fresh = r.fresh[:0]
 	}
 }
@@ -450,8 +450,8 @@ func (r *Ranker) logFresh() {
 func (r *Ranker) grow() {
 	r.cfg.Order.Grow(r.table.Len())
 	r.fetched.grow(r.table.Len())
-	if r.told != nil {
-		r.told.Grow(r.table.Len())
+	if r.reports != nil {
+		r.reports.Grow(r.table.Len())
 	}
 }
 
@@ -481,8 +481,8 @@ func (r *Ranker) Size() Size {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.table.Bytes() + int64(r.fetched.Room()+r.moved.Room())
-	if r.told != nil {
-		n += r.told.Bytes()
+	if r.reports != nil {
+		n += r.reports.Bytes()
 	}
 	if o, ok := r.cfg.Order.(interface{ Bytes() int64 }); ok {
 		n += o.Bytes()

@@ -55,7 +55,7 @@ func visit(r *Ranker, dice *rand.Rand, p *rank.Page) *Visit {
 	return v
 }
 
-func tell(t *testing.T, r *Ranker, v *Visit) []Standing {
+func tell(t *testing.T, r *Ranker, v *Visit) []Placement {
 	t.Helper()
 	all, err := r.Fetched(v, nil)
 	if err != nil || len(all) != len(v.Links) {
@@ -64,7 +64,7 @@ func tell(t *testing.T, r *Ranker, v *Visit) []Standing {
 	return all
 }
 
-func refresh(t *testing.T, r *Ranker, changed func([]Change) error) Refreshed {
+func refresh(t *testing.T, r *Ranker, changed func([]Change) error) RefreshStats {
 	t.Helper()
 	done, err := r.Refresh(t.Context(), changed)
 	if err != nil {
@@ -151,8 +151,8 @@ func TestAgain(t *testing.T) {
 				v := visit(r, dice, &pages[i])
 				tell(t, r, v)
 				if i%10 == 0 {
-					gift := Gift{URL: URL{Key: r.KeyOf(url(rank.ID(dice.IntN(n))))}, Worth: 0.5}
-					if _, err := r.Give([]Gift{gift, gift}, nil); err != nil {
+					gift := Contribution{URL: URL{Key: r.KeyOf(url(rank.ID(dice.IntN(n))))}, Worth: 0.5}
+					if _, err := r.AddExternal([]Contribution{gift, gift}, nil); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -237,7 +237,7 @@ func TestRefreshWhilePagesCome(t *testing.T) {
 	for part := range 4 {
 		fetching.Go(func() {
 			dice := rand.New(rand.NewPCG(seed, uint64(part)))
-			var standings []Standing
+			var standings []Placement
 			for i := part; i < len(pages); i += 4 {
 				var err error
 				if standings, err = r.Fetched(visit(r, dice, &pages[i]), standings[:0]); err != nil {
@@ -305,7 +305,7 @@ func TestTwoNodes(t *testing.T) {
 			continue
 		}
 		moved := URL{Key: told[1].KeyOf(fmt.Sprint("moved ", u))}
-		if _, err := told[1].Arrive([]Gift{{URL: moved, Worth: told[0].Hand(URL{Key: told[0].KeyOf(url(u))})}},
+		if _, err := told[1].Import([]Contribution{{URL: moved, Worth: told[0].Export(URL{Key: told[0].KeyOf(url(u))})}},
 			nil); err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +335,7 @@ func crawl(t *testing.T, pages []rank.Page, nodes int, tell bool) (all []*Ranker
 		if err != nil {
 			t.Fatal(err)
 		}
-		gifts := make([][]Gift, nodes)
+		gifts := make([][]Contribution, nodes)
 		for _, to := range p.Links {
 			u := URL{Key: at.KeyOf(url(to))}
 			o := owner(to, nodes)
@@ -348,18 +348,18 @@ func crawl(t *testing.T, pages []rank.Page, nodes int, tell bool) (all []*Ranker
 				continue
 			}
 			v.Shares = append(v.Shares, share)
-			more, err := at.Tell(&Other{u, url(to)}, share)
+			more, err := at.ReportDelta(&RemoteURL{u, url(to)}, share)
 			if err != nil {
 				t.Fatal(err)
 			}
-			gifts[o] = append(gifts[o], Gift{u, more, uint32(i + 1)})
+			gifts[o] = append(gifts[o], Contribution{u, more, uint32(i + 1)})
 		}
 		if _, err := at.Fetched(&v, nil); err != nil {
 			t.Fatal(err)
 		}
 		for o := range gifts {
 			for range 2 { // which counts once
-				if _, err := all[o].Give(gifts[o], nil); err != nil {
+				if _, err := all[o].AddExternal(gifts[o], nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -391,10 +391,10 @@ func crawl(t *testing.T, pages []rank.Page, nodes int, tell bool) (all []*Ranker
 
 // tellAgain has other nodes be told after a refresh.
 func tellAgain(t *testing.T, r *Ranker, all []*Ranker) (n int) {
-	err := r.Again(t.Context(), func(others []Other) error {
+	err := r.ReportAgain(t.Context(), func(others []RemoteURL) error {
 		for i := range others {
 			u := &others[i]
-			more, err := r.Tell(u, 0)
+			more, err := r.ReportDelta(u, 0)
 			if err != nil || more == 0 {
 				t.Errorf("%s is to be told again, and there is %v more: %v", u.Address, more, err)
 			}
@@ -402,7 +402,7 @@ func tellAgain(t *testing.T, r *Ranker, all []*Ranker) (n int) {
 			if _, err := fmt.Sscanf(u.Address, "https://example.com/%d", &number); err != nil {
 				return err
 			}
-			if _, err := all[owner(rank.ID(number), len(all))].Give([]Gift{{u.URL, more, 0}}, nil); err != nil {
+			if _, err := all[owner(rank.ID(number), len(all))].AddExternal([]Contribution{{u.URL, more, 0}}, nil); err != nil {
 				return err
 			}
 		}
@@ -448,7 +448,7 @@ func TestAPageThatIsFetchedAgainChangesNothing(t *testing.T) {
 
 // What comes when there are no numbers left has importance 1, and the rest goes on.
 func TestNoMoreThanMost(t *testing.T) {
-	r := open(t, Config{Order: indegree.New(), Most: 4}, linklog.Mark{})
+	r := open(t, Config{Order: indegree.New(), MaxURLs: 4}, linklog.Mark{})
 	tell(t, r, &Visit{Page: 1, Links: []URL{{Key: 2}, {Key: 3}}})
 	all, err := r.Fetched(&Visit{Page: 2, Links: []URL{{Key: 3}, {Key: 4}, {Key: 5}, {Key: 3}}}, nil)
 	one := rank.PlaceOf(1)
@@ -466,7 +466,7 @@ func TestNoMoreThanMost(t *testing.T) {
 	if e, _ := r.Explain(URL{Key: 3}); e.Importance != 3 {
 		t.Errorf("after links from two pages that count: %+v", e)
 	}
-	all, err = r.Give([]Gift{{URL: URL{Key: 8}, Worth: 1}, {URL: URL{Key: 4}, Worth: 2}}, nil)
+	all, err = r.AddExternal([]Contribution{{URL: URL{Key: 8}, Worth: 1}, {URL: URL{Key: 4}, Worth: 2}}, nil)
 	if !errors.Is(err, ErrFull) || len(all) != 2 || all[0].Place != one {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -519,7 +519,7 @@ func TestNothingIsAllocatedForALink(t *testing.T) {
 			}
 		}
 	}
-	standings, i := make([]Standing, 0, 1000), 0
+	standings, i := make([]Placement, 0, 1000), 0
 	if n := testing.AllocsPerRun(1000, func() {
 		var err error
 		if standings, err = r.Fetched(visits[i], standings[:0]); err != nil {
@@ -545,11 +545,11 @@ func BenchmarkKeyOf(b *testing.B) {
 // the first is told, that node hears of both.
 func TestPagesThatComeAtOnceCountEach(t *testing.T) {
 	r := open(t, Config{Order: indegree.New(), Others: true}, linklog.Mark{})
-	other := Other{URL{Key: 99}, "https://example.com/99"}
+	other := RemoteURL{URL{Key: 99}, "https://example.com/99"}
 	sum := float32(0)
 	tell := func(share float32) {
 		t.Helper()
-		more, err := r.Tell(&other, share)
+		more, err := r.ReportDelta(&other, share)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -572,7 +572,7 @@ func TestPagesThatComeAtOnceCountEach(t *testing.T) {
 	if sum != 5 {
 		t.Errorf("of 5 links %v were told", sum)
 	}
-	if tell(0); sum != 5 || len(r.coming) > 0 {
-		t.Errorf("and %v then, with %d to come", sum, len(r.coming))
+	if tell(0); sum != 5 || len(r.expected) > 0 {
+		t.Errorf("and %v then, with %d to come", sum, len(r.expected))
 	}
 }

@@ -22,16 +22,16 @@ func (b *bits) set(u rank.ID, is bool) {
 
 // Expected is what links to others' URLs are worth of pages that are not told by Fetched yet: without it two pages that
 // come at the same time would be one for who is told.
-type expected map[rank.ID]future
+type expected map[rank.ID]expectedWorth
 
-type future struct {
+type expectedWorth struct {
 	worth float32
 	links int
 }
 
 func (e expected) add(u rank.ID, share float32) {
 	if f := e[u]; share != 0 {
-		e[u] = future{f.worth + share, f.links + 1}
+		e[u] = expectedWorth{f.worth + share, f.links + 1}
 	}
 }
 
@@ -39,31 +39,33 @@ func (e expected) remove(u rank.ID, share float32) {
 	switch f := e[u]; {
 	case share == 0:
 	case f.links > 1:
-		e[u] = future{f.worth - share, f.links - 1}
+		e[u] = expectedWorth{f.worth - share, f.links - 1}
 	default:
 		delete(e, u)
 	}
 }
 
 // Taken are gifts that were taken: one that comes again is dropped.
-type taken struct {
-	*bounded.Recent[giftKey, struct{}]
+type recentContributions struct {
+	*bounded.Recent[contributionKey, struct{}]
 }
 
-type giftKey struct {
+type contributionKey struct {
 	to  rank.ID
 	tag uint32
 }
 
-// newTaken remembers some gifts at the least. Batches on their way have some thousands for each node.
-func newTaken() taken { return taken{bounded.NewRecent[giftKey, struct{}](1 << 17)} }
+// newRecentContributions remembers some gifts at the least. Batches on their way have some thousands for each node.
+func newRecentContributions() recentContributions {
+	return recentContributions{bounded.NewRecent[contributionKey, struct{}](1 << 17)}
+}
 
 // add reports whether a gift was not taken before, as far as its tag says.
-func (t taken) add(g linklog.Gift) bool {
+func (t recentContributions) add(g linklog.Contribution) bool {
 	if g.Tag == 0 {
 		return true
 	}
-	key := giftKey{g.To, g.Tag}
+	key := contributionKey{g.To, g.Tag}
 	_, has := t.Get(key)
 	if !has {
 		t.Put(key, struct{}{})

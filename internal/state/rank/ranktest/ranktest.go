@@ -99,7 +99,7 @@ func share(t *testing.T, finder, other rank.Order) {
 		s := finder.Share(p.ID, p.Out)
 		finder.Fetched(p)
 		for _, to := range p.Links {
-			other.Give(to, s)
+			other.AddExternal(to, s)
 			linked[to] = true
 		}
 	}
@@ -121,11 +121,11 @@ func takeBack(t *testing.T, o rank.Order) {
 	fill(o, Pages(5, urls, 5))
 	for u := range rank.ID(urls) {
 		before, far := o.Importance(u, 1), o.Unit()*300
-		o.Give(u, far)
+		o.AddExternal(u, far)
 		if x := o.Importance(u, 1); x != before && math.Abs(x-before-300) > 1e-3 && before > 0.01 {
 			t.Fatalf("URL %d: %v, and %v with 300 units", u, before, x)
 		}
-		o.Give(u, -far)
+		o.AddExternal(u, -far)
 		if x := o.Importance(u, 1); math.Abs(x-before) > 1e-4 {
 			t.Fatalf("URL %d: %v, and %v with what was taken again", u, before, x)
 		}
@@ -136,7 +136,7 @@ func worth(t *testing.T, before, after rank.Order) {
 	fill(before, Pages(4, urls, 5))
 	after.Grow(urls)
 	for u := range rank.ID(urls) {
-		after.Give(u, before.Worth(u))
+		after.AddExternal(u, before.Worth(u))
 		if x, y := before.Importance(u, 1), after.Importance(u, 1); math.Abs(x-y) > 1e-6*x {
 			t.Fatalf("URL %d: %v before it moved, %v after", u, x, y)
 		}

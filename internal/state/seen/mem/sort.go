@@ -36,16 +36,16 @@ const small = 12
 // sort sorts items that are alike in their first depth bytes and have the next eight cached.
 func (s sorter) sort(items []Item, depth int) {
 	for len(items) > small {
-		lt, gt := part(items, pivot(items))
+		lt, gt := partition(items, pivot(items))
 		s.sort(items[:lt], depth)
-		s.alike(items[lt:gt], depth)
+		s.sortEqual(items[lt:gt], depth)
 		items = items[gt:]
 	}
 	s.insertion(items, depth)
 }
 
-// alike sorts items with the same cache: first those that end in it, the shorter first, then the rest by what follows.
-func (s sorter) alike(items []Item, depth int) {
+// sortEqual sorts items with the same cache: first those that end in it, the shorter first, then the rest by what follows.
+func (s sorter) sortEqual(items []Item, depth int) {
 	ended := 0
 	for i := range items {
 		if len(s.Key(items[i].Ref)) <= depth+8 {
@@ -91,8 +91,8 @@ func pivot(items []Item) uint64 {
 	return max(min(a, b), min(max(a, b), c))
 }
 
-// part puts items less than p before lt, and those greater from gt on.
-func part(items []Item, p uint64) (lt, gt int) {
+// partition puts items less than p before lt, and those greater from gt on.
+func partition(items []Item, p uint64) (lt, gt int) {
 	gt = len(items)
 	for i := 0; i < gt; {
 		switch cmp.Compare(items[i].cache, p) {

@@ -3,17 +3,17 @@ package run
 import "bytes"
 
 // A Fold makes one value of two that a key has in a newer and in an older source. It may change newer and return it.
-type Fold func(newer, older []byte) []byte
+type MergeFunc func(newer, older []byte) []byte
 
 var _ Source = (*Merged)(nil)
 
 // Merged is several sources as one: each key once, its values folded.
 type Merged struct {
-	heap  []ranked // the least key first, the newer first among equal ones
-	fold  Fold
-	key   []byte
-	value []byte
-	err   error
+	heap        []ranked // the least key first, the newer first among equal ones
+	mergeValues MergeFunc
+	key         []byte
+	value       []byte
+	err         error
 }
 
 type ranked struct {
@@ -22,8 +22,8 @@ type ranked struct {
 }
 
 // Merge merges sources, the newest first.
-func Merge(fold Fold, sources ...Source) *Merged {
-	m := &Merged{fold: fold}
+func Merge(fold MergeFunc, sources ...Source) *Merged {
+	m := &Merged{mergeValues: fold}
 	for age, s := range sources {
 		if s.Next() {
 			m.heap = append(m.heap, ranked{s, age})
@@ -46,7 +46,7 @@ func (m *Merged) Next() bool {
 	m.value = append(m.value[:0], m.heap[0].Value()...)
 	m.advance()
 	for len(m.heap) > 0 && bytes.Equal(m.heap[0].Key(), m.key) {
-		m.value = m.fold(m.value, m.heap[0].Value())
+		m.value = m.mergeValues(m.value, m.heap[0].Value())
 		m.advance()
 	}
 	return m.err == nil

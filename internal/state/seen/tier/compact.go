@@ -29,7 +29,7 @@ func (s *Set) Compact(ctx context.Context) (done bool, err error) {
 	for i, h := range old {
 		sources[i] = v.rest(h, h.Iter())
 	}
-	h, err := s.write(ctx, run.Merge(s.cfg.Fold, sources...), old[len(old)-1].run.Tier+1, true)
+	h, err := s.write(ctx, run.Merge(s.cfg.Merge, sources...), old[len(old)-1].run.Tier+1, true)
 	if err != nil {
 		return false, err
 	}

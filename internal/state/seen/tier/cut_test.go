@@ -29,14 +29,14 @@ func keys(t *testing.T, s *Set) (all string) {
 	return all
 }
 
-// cut adds a cut and nothing else.
+// isCut adds a cut and nothing else.
 func cut(s *Set, value, mask []byte) error {
 	return s.Add(context.Background(), &one{}, nil, func(m *Manifest) { m.Cut(value, mask) })
 }
 
 func TestCut(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 3})
+	s, err := Open(vfs.OS, dir, Config{Merge: concat, Ratio: 3})
 	check(t, err)
 	add := func(key, value string) { check(t, s.Add(t.Context(), &one{key, value}, nil, func(*Manifest) {})) }
 	add("a", "1")
@@ -47,7 +47,7 @@ func TestCut(t *testing.T) {
 		t.Errorf("the set has %q", got)
 	}
 	check(t, s.Close())
-	s, err = Open(vfs.OS, dir, Config{Fold: concat, Ratio: 3})
+	s, err = Open(vfs.OS, dir, Config{Merge: concat, Ratio: 3})
 	check(t, err)
 	if got := keys(t, s); got != "a1 c3 " {
 		t.Errorf("opened again, the set has %q", got)
@@ -67,7 +67,7 @@ func TestCut(t *testing.T) {
 // that is added with the cut.
 func TestCutWhileRunsAreMerged(t *testing.T) {
 	for _, other := range []bool{false, true} {
-		s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat, Ratio: 2})
+		s, err := Open(vfs.OS, t.TempDir(), Config{Merge: concat, Ratio: 2})
 		check(t, err)
 		for _, key := range []string{"a", "b"} {
 			check(t, s.Add(t.Context(), &one{key, key}, nil, func(*Manifest) {}))
@@ -107,7 +107,7 @@ func (d *during) Err() error {
 }
 
 func TestCutsThatAreCovered(t *testing.T) {
-	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat})
+	s, err := Open(vfs.OS, t.TempDir(), Config{Merge: concat})
 	check(t, err)
 	for _, key := range []string{"a1", "a2", "b1"} {
 		check(t, s.Add(t.Context(), &one{key, key}, nil, func(*Manifest) {}))
@@ -126,7 +126,7 @@ func TestCutsThatAreCovered(t *testing.T) {
 }
 
 func TestManyCuts(t *testing.T) {
-	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat})
+	s, err := Open(vfs.OS, t.TempDir(), Config{Merge: concat})
 	check(t, err)
 	check(t, s.Add(t.Context(), &one{"a", "1"}, nil, func(*Manifest) {}))
 	for i := range maxCuts + 1 {
@@ -144,7 +144,7 @@ func TestManyCuts(t *testing.T) {
 }
 
 func TestReplace(t *testing.T) {
-	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat})
+	s, err := Open(vfs.OS, t.TempDir(), Config{Merge: concat})
 	check(t, err)
 	for _, v := range []string{"a", "b"} {
 		check(t, s.Replace(t.Context(), &one{"key", v}, &one{"late", v}, func(*Manifest) {}))

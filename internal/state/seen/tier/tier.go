@@ -26,9 +26,9 @@ import (
 
 // Config says how runs are merged.
 type Config struct {
-	Fold  run.Fold // makes one value of two
-	Ratio int      // runs of one tier that are merged into one of the next; default 4
-	Rate  int64    // bytes a second that merges may write; default without limit
+	Merge run.MergeFunc // makes one value of two
+	Ratio int           // runs of one tier that are merged into one of the next; default 4
+	Rate  int64         // bytes a second that merges may write; default without limit
 }
 
 // A Set is the runs of one folder. Its methods may be called by many goroutines at once.
@@ -151,8 +151,8 @@ func (s *Set) add(ctx context.Context, src, waiting run.Source, old []*handle, c
 	}, change, []*handle{h, w}, old)
 }
 
-// Settle drops what waits. What has become of it is in the owner's journal up to relies.
-func (s *Set) Settle(relies uint64) error {
+// DropWaiting drops what waits. What has become of it is in the owner's journal up to relies.
+func (s *Set) DropWaiting(relies uint64) error {
 	waiting := s.View().waiting
 	if len(waiting) == 0 {
 		return nil

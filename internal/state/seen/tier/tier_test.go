@@ -25,7 +25,7 @@ func concat(newer, older []byte) []byte { return append(newer, older...) }
 
 func TestTiers(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 3})
+	s, err := Open(vfs.OS, dir, Config{Merge: concat, Ratio: 3})
 	check(t, err)
 	for i := range 26 {
 		check(t, s.Add(t.Context(), &one{"key", string(rune('a' + i))}, nil, func(m *Manifest) { m.Position = uint64(i) }))
@@ -43,7 +43,7 @@ func TestTiers(t *testing.T) {
 	check(t, s.Close())
 	check(t, os.WriteFile(filepath.Join(dir, "00000999.run"), []byte("left behind"), 0o600))
 
-	s, err = Open(vfs.OS, dir, Config{Fold: concat})
+	s, err = Open(vfs.OS, dir, Config{Merge: concat})
 	check(t, err)
 	files(t, dir, 7)
 	if m := s.Manifest(); m.Position != 25 {
@@ -64,7 +64,7 @@ func TestTiers(t *testing.T) {
 // TestPinned has a run stay as long as somebody reads it.
 func TestPinned(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 2})
+	s, err := Open(vfs.OS, dir, Config{Merge: concat, Ratio: 2})
 	check(t, err)
 	for i := range 2 {
 		check(t, s.Add(t.Context(), &one{fmt.Sprint(i), "v"}, nil, func(*Manifest) {}))
@@ -87,7 +87,7 @@ func TestPinned(t *testing.T) {
 // TestWaiting has a run wait over a restart, apart from the others, until it is settled.
 func TestWaiting(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(vfs.OS, dir, Config{Fold: concat, Ratio: 2})
+	s, err := Open(vfs.OS, dir, Config{Merge: concat, Ratio: 2})
 	check(t, err)
 	for _, v := range []string{"a", "b"} {
 		check(t, s.Add(t.Context(), &one{"key", v}, &one{"late", v}, func(*Manifest) {}))
@@ -95,14 +95,14 @@ func TestWaiting(t *testing.T) {
 	_, err = s.Compact(t.Context())
 	check(t, err)
 	check(t, s.Close())
-	s, err = Open(vfs.OS, dir, Config{Fold: concat})
+	s, err = Open(vfs.OS, dir, Config{Merge: concat})
 	check(t, err)
 	v := s.Pin()
 	files(t, dir, 4)
 	if st := v.Stats(); st.Entries != 1 || st.Waiting != 2 || v.May("late", run.HashString("late")) {
 		t.Errorf("%+v", st)
 	}
-	check(t, s.Settle(0))
+	check(t, s.DropWaiting(0))
 	files(t, dir, 4) // v has them
 	all := run.Merge(concat, v.Waiting().Scan(nil)...)
 	if !all.Next() || string(all.Key()) != "late" || string(all.Value()) != "ba" || all.Next() {
@@ -125,14 +125,14 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		check(t, os.WriteFile(filepath.Join(dir, manifestName), []byte(text), 0o600))
-		if _, err := Open(vfs.OS, dir, Config{Fold: concat}); !errors.Is(err, want) {
+		if _, err := Open(vfs.OS, dir, Config{Merge: concat}); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", text, err, want)
 		}
 	}
 }
 
 func TestRate(t *testing.T) {
-	s, err := Open(vfs.OS, t.TempDir(), Config{Fold: concat, Rate: 1 << 20})
+	s, err := Open(vfs.OS, t.TempDir(), Config{Merge: concat, Rate: 1 << 20})
 	check(t, err)
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())

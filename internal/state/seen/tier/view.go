@@ -12,9 +12,9 @@ import (
 // A handle is an open run and the number of those who hold it: the set, as long as the manifest names it, and views.
 type handle struct {
 	*run.Reader
-	run  Run
-	refs int
-	gone bool // no manifest names it any more
+	run     Run
+	refs    int
+	unnamed bool // no manifest names it any more
 }
 
 // A View is the runs at one moment. A view that is not pinned only answers May.
@@ -24,8 +24,8 @@ type View struct {
 	cuts          []Cut
 }
 
-// cut reports whether a key is gone from a run.
-func (v *View) cut(h *handle, key []byte) bool {
+// isCut reports whether a key is gone from a run.
+func (v *View) isCut(h *handle, key []byte) bool {
 	for i := range v.cuts {
 		if v.cuts[i].has(h.run.ID, key) {
 			return true
@@ -79,14 +79,14 @@ func (v *View) Release() error {
 func (s *Set) release(h *handle, gone bool) error {
 	s.mu.Lock()
 	h.refs--
-	h.gone = h.gone || gone
+	h.unnamed = h.unnamed || gone
 	last := h.refs == 0
 	s.mu.Unlock()
 	if !last {
 		return nil
 	}
 	err := h.Close()
-	if h.gone {
+	if h.unnamed {
 		err = errors.Join(err, s.disk.Remove(s.path(h.run.file())))
 	}
 	return err
@@ -132,7 +132,7 @@ func (f *Finder) Find(key []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		hash, name := run.Hash(key), string(key)
 		for i, h := range f.view.runs {
-			if !h.May(name, hash) || f.view.cut(h, key) {
+			if !h.May(name, hash) || f.view.isCut(h, key) {
 				continue
 			}
 			value, ok, err := f.finders[i].Find(key)
@@ -157,18 +157,18 @@ func (v *View) rest(h *handle, src run.Source) run.Source {
 	if len(v.cuts) == 0 {
 		return src
 	}
-	return &uncut{src, v, h}
+	return &cutFilter{src, v, h}
 }
 
-type uncut struct {
+type cutFilter struct {
 	run.Source
 	view *View
 	h    *handle
 }
 
-func (u *uncut) Next() bool {
+func (u *cutFilter) Next() bool {
 	for u.Source.Next() {
-		if !u.view.cut(u.h, u.Key()) {
+		if !u.view.isCut(u.h, u.Key()) {
 			return true
 		}
 	}

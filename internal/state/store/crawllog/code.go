@@ -15,7 +15,7 @@ var codes = map[page.Failure]int{
 	page.Timeout:     -4,
 	page.Internal:    -5,
 	page.Unreachable: -8,
-	page.NoRules:     -61,
+	page.NoRobots:    -61,
 	page.Private:     -5002,
 }
 

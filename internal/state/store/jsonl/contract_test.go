@@ -70,7 +70,7 @@ func TestFields(t *testing.T) {
 	if err := s.Put(rec); err != nil {
 		t.Fatal(err)
 	}
-	rec.Fields, rec.Place = rec.Fields[:1], page.Place{File: "a.warc.gz", Offset: 815}
+	rec.Fields, rec.Location = rec.Fields[:1], page.Location{File: "a.warc.gz", Offset: 815}
 	if err := s.Put(rec); err != nil {
 		t.Fatal(err)
 	}

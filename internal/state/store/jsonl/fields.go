@@ -31,9 +31,9 @@ func appendFields(b []byte, rec *page.Record) []byte {
 		o.text("url", rec.URL)
 		o.text("rule", f.Rule)
 		o.time("time", rec.Time)
-		if rec.Place.File != "" {
-			o.text("warc", rec.Place.File)
-			o.number("offset", rec.Place.Offset)
+		if rec.Location.File != "" {
+			o.text("warc", rec.Location.File)
+			o.number("offset", rec.Location.Offset)
 		}
 		o.key("fields")
 		o.b = append(o.b, f.Values...)

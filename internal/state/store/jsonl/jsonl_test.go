@@ -47,7 +47,7 @@ func TestPages(t *testing.T) {
 		want   string
 	}{
 		{"plain", func(*page.Record) {}, plain + "}\n"},
-		{"stored", func(r *page.Record) { r.Place = page.Place{File: "a.warc.gz", Offset: 815} },
+		{"stored", func(r *page.Record) { r.Location = page.Location{File: "a.warc.gz", Offset: 815} },
 			plain + `,"warc":"a.warc.gz","offset":815}` + "\n"},
 		{"truncated", func(r *page.Record) { r.Response.Truncated = page.Time }, plain + `,"truncated":"time"}` + "\n"},
 		{"malformed", func(r *page.Record) { r.Response.Malformed = "bad \"chunk\"\n\xff" },

@@ -33,8 +33,8 @@ func (l *object) text(name, value string) {
 	l.b = field.JSON(l.b, value)
 }
 
-// exception adds a member that is there only when it has something to say.
-func (l *object) exception(name, value string) {
+// optional adds a member that is there only when it has something to say.
+func (l *object) optional(name, value string) {
 	if value != "" {
 		l.text(name, value)
 	}

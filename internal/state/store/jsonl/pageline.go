@@ -66,10 +66,10 @@ func (p *PageLine) set(rec *page.Record) {
 	*p = PageLine{URL: rec.URL, Final: rec.Final, Status: res.Status, Time: rec.Time, Type: read.Type,
 		Charset: read.Charset, Lang: read.Lang, Title: read.Title, H1: read.Heading, Description: read.Description,
 		Canonical: read.Canonical, HrefLang: read.Variants, Bytes: res.PayloadLen(), Depth: rec.Depth,
-		Links: len(read.Links), WARC: rec.Place.File, Offset: rec.Place.Offset, Importance: rec.Importance,
+		Links: len(read.Links), WARC: rec.Location.File, Offset: rec.Location.Offset, Importance: rec.Importance,
 		Truncated: string(res.Truncated), Malformed: res.Malformed, LinksCut: string(read.LinksCut),
 		Recrawl: string(rec.Recrawl), Robots: read.Robots.String(), sum: &rec.Digest,
-		Visit: Visit{From: rec.From, NearDuplicate: rec.NearDuplicate, ConnectMS: res.Connecting().Milliseconds(),
+		Visit: Visit{From: rec.From, NearDuplicate: rec.NearDuplicate, ConnectMS: res.ConnectTime().Milliseconds(),
 			FirstByteMS: res.FirstByte.Milliseconds(), TotalMS: res.Total.Milliseconds(), ServerIP: res.ServerIP()}}
 	if read.Sniffed != read.Type {
 		p.Sniffed = read.Sniffed
@@ -109,22 +109,22 @@ func (p *PageLine) Append(b []byte) []byte {
 		l.text("warc", p.WARC)
 		l.number("offset", p.Offset)
 	}
-	l.exception("h1", p.H1)
-	l.exception("description", p.Description)
-	l.exception("canonical", p.Canonical)
+	l.optional("h1", p.H1)
+	l.optional("description", p.Description)
+	l.optional("canonical", p.Canonical)
 	l.variants("hreflang", p.HrefLang)
 	if p.Importance > 0 {
 		l.key("importance")
 		l.b = strconv.AppendFloat(l.b, p.Importance, 'g', 5, 64)
 	}
-	l.exception("sniffed", p.Sniffed)
-	l.exception("truncated", p.Truncated)
-	l.exception("malformed", p.Malformed)
-	l.exception("links_cut", p.LinksCut)
-	l.exception("revisit", p.Revisit)
-	l.exception("near_duplicate_of", p.NearDuplicate)
-	l.exception("recrawl", p.Recrawl)
-	l.exception("robots", p.Robots)
+	l.optional("sniffed", p.Sniffed)
+	l.optional("truncated", p.Truncated)
+	l.optional("malformed", p.Malformed)
+	l.optional("links_cut", p.LinksCut)
+	l.optional("revisit", p.Revisit)
+	l.optional("near_duplicate_of", p.NearDuplicate)
+	l.optional("recrawl", p.Recrawl)
+	l.optional("robots", p.Robots)
 	l.flag("noindex", p.NoIndex)
 	l.flag("noarchive", p.NoArchive)
 	l.addr("server_ip", p.ServerIP)

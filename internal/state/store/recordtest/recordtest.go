@@ -50,7 +50,7 @@ func Write(t testing.TB, compression string, visits iter.Seq[*page.Record], skip
 	}
 	for _, s := range stores {
 		marks, err := s.Mark()
-		f.must(errors.Join(err, s.Sync(), s.Settle(), s.Close()))
+		f.must(errors.Join(err, s.Sync(), s.Finalize(), s.Close()))
 		f.Marks = append(f.Marks, marks...)
 	}
 	names, err := filepath.Glob(filepath.Join(f.Dir, "warc", "*.warc.*"))

@@ -30,9 +30,9 @@ type place struct {
 	offset int64
 }
 
-// Agree checks that the files of the crawl in dir, which is done, are whole and say the same: WARCs compressed by gzip,
+// CheckConsistent checks that the files of the crawl in dir, which is done, are whole and say the same: WARCs compressed by gzip,
 // their indexes, pages.jsonl, crawl.log and skipped.jsonl.
-func Agree(t *testing.T, dir string) {
+func CheckConsistent(t *testing.T, dir string) {
 	t.Helper()
 	members := readWARCs(t, dir)
 	pages := readPages(t, dir, members)

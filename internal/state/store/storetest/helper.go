@@ -107,7 +107,7 @@ func commit(t *testing.T, s store.Store) []store.Mark {
 	if err := s.Sync(); err != nil {
 		t.Fatalf("sync: %v", err)
 	}
-	if err := s.Settle(); err != nil {
+	if err := s.Finalize(); err != nil {
 		t.Fatalf("settle: %v", err)
 	}
 	return marks

@@ -31,9 +31,9 @@ func Run(t *testing.T, open Opener) {
 		"concurrent puts all arrive whole":          testConcurrent,
 		"a crash keeps what was marked":             testCrash,
 		"a crash before the first mark leaves none": testUnmarked,
-		"settled files survive a crash":             testSettled,
-		"Close keeps what was settled only":         testUnsettled,
-		"a closed store goes on":                    testGoesOn,
+		"settled files survive a crash":             testFinalized,
+		"Close keeps what was settled only":         testUnfinalized,
+		"a closed store goes on":                    testReopen,
 		"lost bytes are told":                       testLost,
 		"a full disk is told and passes":            testFullDisk,
 	} {
@@ -120,8 +120,8 @@ func testUnmarked(t *testing.T, open Opener) {
 	finish(t, s)
 }
 
-// testSettled crashes between Settle and the next journalled mark, so that marks name files that have their final name.
-func testSettled(t *testing.T, open Opener) {
+// testFinalized crashes between Settle and the next journalled mark, so that marks name files that have their final name.
+func testFinalized(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := mustOpen(t, open, vfs.OS, dir, nil)
 	put(t, s, 0, 40)
@@ -136,8 +136,8 @@ func testSettled(t *testing.T, open Opener) {
 	finish(t, s)
 }
 
-// testUnsettled closes where the last commit failed at its end: the marks were taken, the journal did not get them.
-func testUnsettled(t *testing.T, open Opener) {
+// testUnfinalized closes where the last commit failed at its end: the marks were taken, the journal did not get them.
+func testUnfinalized(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := mustOpen(t, open, vfs.OS, dir, nil)
 	put(t, s, 0, 10)
@@ -153,7 +153,7 @@ func testUnsettled(t *testing.T, open Opener) {
 	expectFinal(t, dir)
 }
 
-func testGoesOn(t *testing.T, open Opener) {
+func testReopen(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	var marks []store.Mark
 	for round := range 3 {

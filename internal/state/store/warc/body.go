@@ -42,14 +42,14 @@ func (r *Record) Response() (*http.Response, error) {
 	if len(head) > maxAnswerHead {
 		return nil, fmt.Errorf("the head of the answer has more than %d bytes", maxAnswerHead)
 	}
-	head = plainHead(head)
+	head = normalizeHead(head)
 	return http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(body))), nil)
 }
 
-// plainHead returns an answer's head in a form that net/http reads as package fetch reads the original: "http" is in upper
+// normalizeHead returns an answer's head in a form that net/http reads as package fetch reads the original: "http" is in upper
 // case, control characters are spaces, blanks before a colon and lines without one are gone, and a length or "chunked"
 // that is said several times is said once.
-func plainHead(head []byte) []byte {
+func normalizeHead(head []byte) []byte {
 	line, fields, _ := strings.Cut(string(head), "\n")
 	proto, rest, _ := strings.Cut(line, " ")
 	plain := make([]byte, 0, len(head)+1)
@@ -76,7 +76,7 @@ func plainHead(head []byte) []byte {
 		case !strings.EqualFold(name, "Content-Length"):
 			said = nil
 		}
-		if one := single(value); said != nil && one != "" {
+		if one := commonValue(value); said != nil && one != "" {
 			if *said == one {
 				continue
 			}
@@ -107,8 +107,8 @@ func cutField(fields string) (field, rest string) {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// single returns what all members of a list are, in lower case; "" if they differ.
-func single(list string) (one string) {
+// commonValue returns what all members of a list are, in lower case; "" if they differ.
+func commonValue(list string) (one string) {
 	for i, member := range strings.Split(list, ",") {
 		member = strings.ToLower(strings.Trim(member, " \t\r\n"))
 		if i > 0 && member != one {

@@ -15,7 +15,7 @@ import (
 func appendLine(dst []byte, rec *page.Record, payload [sha1.Size]byte, length int64) []byte {
 	dst = appendSURT(dst, rec.URL)
 	dst = append(dst, ' ')
-	dst = began(rec).UTC().AppendFormat(dst, "20060102150405")
+	dst = startTime(rec).UTC().AppendFormat(dst, "20060102150405")
 	dst = append(dst, ` {"url":`...)
 	dst = field.JSON(dst, rec.URL)
 	dst = append(dst, `,"mime":`...)

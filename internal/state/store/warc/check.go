@@ -59,7 +59,7 @@ func (c *checker) final(name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it has just been moved
 	}
-	length, known := store.Find(c.marks, "warc/"+name+open)
+	length, known := store.FindMark(c.marks, "warc/"+name+open)
 	stem, _, _ := strings.Cut(name, ".warc")
 	switch {
 	case err != nil:

@@ -14,19 +14,19 @@ import (
 // A draft is where one goroutine puts records together: packed one by one into out, which is then appended to a file.
 type draft struct {
 	packer
-	out     []byte
-	head    []byte // of the record at work
-	block   []byte // of a record whose block is made here
-	line    []byte // of the index
-	capture []byte // fields of all records of the visit
-	wire    []byte // fields of those that went over the wire
-	payload [sha1.Size]byte
+	out         []byte
+	head        []byte // of the record at work
+	block       []byte // of a record whose block is made here
+	line        []byte // of the index
+	visitFields []byte // fields of all records of the visit
+	wireFields  []byte // fields of those that went over the wire
+	payload     [sha1.Size]byte
 
 	compression string
 	scratch     *vfs.Scratch
-	far         *vfs.Stretch // where all that comes before out is, if there is a long record; otherwise nil
-	piece       []byte       // of a long block
-	err         error        // of long records
+	spool       *vfs.Spool // where all that comes before out is, if there is a long record; otherwise nil
+	copyBuf     []byte     // of a long block
+	err         error      // of long records
 }
 
 // drafts is a pool of them.
@@ -49,15 +49,15 @@ func (p *drafts) get() *draft {
 	return d
 }
 
-const maxKept = 1 << 20 // bytes of room that a draft keeps for the next visit
+const maxPooled = 1 << 20 // bytes of room that a draft keeps for the next visit
 
 // put gives d back unless a huge answer has made it huge.
 func (p *drafts) put(d *draft) {
-	if d.far != nil {
-		d.far.Free()
-		d.far, d.piece = nil, nil
+	if d.spool != nil {
+		d.spool.Free()
+		d.spool, d.copyBuf = nil, nil
 	}
-	if cap(d.out)+cap(d.block) <= maxKept {
+	if cap(d.out)+cap(d.block) <= maxPooled {
 		p.pool.Put(d)
 	}
 }

@@ -16,17 +16,17 @@ const open = ".open" // the ending of a file that still grows
 
 // A file is a WARC file with its index.
 type file struct {
-	disk    vfs.FS
-	dir     string
-	name    string // final base name of the WARC file
-	index   string // final base name of its index
-	records *vfs.Log
-	lines   *vfs.Log // the index in the order of arrival
-	place   []byte   // the end of the index line that is being added
-	marked  int64    // the length of records at the last Mark
-	safe    int64    // the same, once the mark was journalled
-	closed  bool
-	failed  error // of closing; a file that could not be made durable never gets its final name
+	disk      vfs.FS
+	dir       string
+	name      string // final base name of the WARC file
+	index     string // final base name of its index
+	records   *vfs.Log
+	lines     *vfs.Log // the index in the order of arrival
+	location  []byte   // the end of the index line that is being added
+	marked    int64    // the length of records at the last Mark
+	committed int64    // the same, once the mark was journalled
+	closed    bool
+	closeErr  error // of closing; a file that could not be made durable never gets its final name
 }
 
 // openFile opens the file that will be called name, at the given lengths.
@@ -74,12 +74,12 @@ func (f *file) addLine(offset int64, line []byte) error {
 	if len(line) == 0 {
 		return nil
 	}
-	f.place = append(f.place[:0], `,"offset":"`...)
-	f.place = strconv.AppendInt(f.place, offset, 10)
-	f.place = append(f.place, `","filename":"`...)
-	f.place = append(f.place, f.name...)
-	f.place = append(f.place, "\"}\n"...)
-	_, err := f.lines.Append(line, f.place)
+	f.location = append(f.location[:0], `,"offset":"`...)
+	f.location = strconv.AppendInt(f.location, offset, 10)
+	f.location = append(f.location, `","filename":"`...)
+	f.location = append(f.location, f.name...)
+	f.location = append(f.location, "\"}\n"...)
+	_, err := f.lines.Append(line, f.location)
 	return err
 }
 
@@ -105,14 +105,14 @@ func (f *file) sync() error {
 	return errors.Join(f.records.Sync(), f.lines.Sync())
 }
 
-// settle closes the file, sorts its index and gives both their final names. A crash after any step leaves a state
+// finalize closes the file, sorts its index and gives both their final names. A crash after any step leaves a state
 // from which Open does it again.
-func (f *file) settle() error {
+func (f *file) finalize() error {
 	if err := f.close(); err != nil {
 		return err
 	}
 	unsorted := f.path(f.index + open)
-	if err := sortLines(f.disk, unsorted, f.path(f.index), sortRoom); err != nil {
+	if err := sortLines(f.disk, unsorted, f.path(f.index), sortBuffer); err != nil {
 		return fmt.Errorf("sorting %s: %w", f.index, err)
 	}
 	if err := f.disk.Rename(f.path(f.name+open), f.path(f.name)); err != nil {
@@ -124,9 +124,9 @@ func (f *file) settle() error {
 // close syncs both logs, because cutting back is not durable by itself, and closes them.
 func (f *file) close() error {
 	if !f.closed {
-		f.closed, f.failed = true, errors.Join(f.records.Sync(), f.lines.Sync(), f.records.Close(), f.lines.Close())
+		f.closed, f.closeErr = true, errors.Join(f.records.Sync(), f.lines.Sync(), f.records.Close(), f.lines.Close())
 	}
-	return f.failed
+	return f.closeErr
 }
 
 var extensions = map[string]string{"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}

@@ -12,7 +12,7 @@ import (
 // Mark hands all records to the operating system and returns the lengths of all open files and their indexes.
 func (s *Store) Mark() ([]store.Mark, error) {
 	s.mu.Lock()
-	s.settled = slices.Clone(s.full)
+	s.toFinalize = slices.Clone(s.full)
 	s.marked = slices.Clone(s.full)
 	if s.cur != nil {
 		s.marked = append(s.marked, s.cur)
@@ -38,18 +38,18 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// Settle gives the files that were full at the last Mark their final names.
-func (s *Store) Settle() error {
+// Finalize gives the files that were full at the last Mark their final names.
+func (s *Store) Finalize() error {
 	for _, f := range s.marked {
-		f.safe = f.marked
+		f.committed = f.marked
 	}
-	for len(s.settled) > 0 {
-		f := s.settled[0]
-		if err := f.settle(); err != nil {
+	for len(s.toFinalize) > 0 {
+		f := s.toFinalize[0]
+		if err := f.finalize(); err != nil {
 			return err
 		}
-		s.settled = s.settled[1:]
-		s.forget(f)
+		s.toFinalize = s.toFinalize[1:]
+		s.removeFile(f)
 		if s.cfg.Closed != nil {
 			s.cfg.Closed()
 		}
@@ -57,7 +57,7 @@ func (s *Store) Settle() error {
 	return nil
 }
 
-func (s *Store) forget(f *file) {
+func (s *Store) removeFile(f *file) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	is := func(other *file) bool { return other == f }
@@ -73,12 +73,12 @@ func (s *Store) Close() error {
 	if s.cur != nil {
 		files = append(files, s.cur)
 	}
-	s.cur, s.full, s.marked, s.settled = nil, nil, nil, nil
+	s.cur, s.full, s.marked, s.toFinalize = nil, nil, nil, nil
 	s.mu.Unlock()
 	var failed error
 	for _, f := range files {
-		if f.safe == f.records.Len() {
-			failed = errors.Join(failed, f.settle())
+		if f.committed == f.records.Len() {
+			failed = errors.Join(failed, f.finalize())
 		} else {
 			failed = errors.Join(failed, f.close())
 		}

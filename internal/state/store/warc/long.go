@@ -22,14 +22,14 @@ import (
 
 const (
 	maxShort = 512 << 10 // bytes of a block that is put together in memory
-	piece    = 256 << 10 // bytes that are read at once
+	copySize = 256 << 10 // bytes that are read at once
 )
 
-// answerOf is what an answer has from a place on.
-func answerOf(res *page.Response, from int64) *io.SectionReader {
+// rawFrom is what an answer has from a place on.
+func rawFrom(res *page.Response, from int64) *io.SectionReader {
 	var src io.ReaderAt = bytes.NewReader(res.Raw)
-	if res.Far != nil {
-		src = res.Far.Raw
+	if res.Spooled != nil {
+		src = res.Spooled.Raw
 	}
 	return io.NewSectionReader(src, from, res.RawLen()-from)
 }
@@ -44,16 +44,18 @@ func (d *draft) headOf(res *page.Response) []byte {
 }
 
 func headBytes(res *page.Response) []byte {
-	if res.Far == nil {
+	if res.Spooled == nil {
 		return res.Raw[:res.HeadLen]
 	}
 	head := make([]byte, res.HeadLen)
-	n, _ := res.Far.Raw.ReadAt(head, 0) // what is missing is seen
+	n, _ := res.Spooled.Raw.ReadAt(head, 0) // what is missing is seen
 	return head[:n]
 }
 
-// oneBody reports whether an answer's payload is its body as it came.
-func oneBody(res *page.Response) bool { return res.PayloadLen() == res.RawLen()-int64(res.HeadLen) }
+// payloadIsBody reports whether an answer's payload is its body as it came.
+func payloadIsBody(res *page.Response) bool {
+	return res.PayloadLen() == res.RawLen()-int64(res.HeadLen)
+}
 
 // fail keeps the first error of what is on the disk.
 func (d *draft) fail(err error) {
@@ -69,15 +71,15 @@ func (d *draft) endLong(contentType string, block *io.SectionReader) (length int
 	d.copy(sum, block)
 	d.endHead(contentType, [sha1.Size]byte(sum.Sum(nil)), block.Size())
 
-	start := d.far.Len()
-	out := bufio.NewWriterSize(d.far, 64<<10)
+	start := d.spool.Len()
+	out := bufio.NewWriterSize(d.spool, 64<<10)
 	z := d.compressor(out)
 	_, err := z.Write(d.head)
 	d.fail(err)
 	d.copy(z, block)
 	_, err = z.Write(recordEnd)
 	d.fail(errors.Join(err, z.Close(), out.Flush()))
-	return d.far.Len() - start
+	return d.spool.Len() - start
 }
 
 // compressor makes a member of what is written to it.
@@ -101,11 +103,11 @@ func (plainWriter) Close() error { return nil }
 
 // copy writes a block, piece by piece. A piece is the draft's: at most one block is copied at a time.
 func (d *draft) copy(to io.Writer, block *io.SectionReader) {
-	if d.piece == nil {
-		d.piece = make([]byte, piece)
+	if d.copyBuf == nil {
+		d.copyBuf = make([]byte, copySize)
 	}
 	for off := int64(0); off < block.Size() && d.err == nil; {
-		part := d.piece[:min(piece, block.Size()-off)]
+		part := d.copyBuf[:min(copySize, block.Size()-off)]
 		if n, err := block.ReadAt(part, off); n < len(part) {
 			d.fail(err)
 			return
@@ -118,10 +120,10 @@ func (d *draft) copy(to io.Writer, block *io.SectionReader) {
 
 // flush puts what is in memory behind the long records.
 func (d *draft) flush() {
-	if d.far == nil {
-		d.far = d.scratch.New()
+	if d.spool == nil {
+		d.spool = d.scratch.New()
 	}
-	_, err := d.far.Write(d.out)
+	_, err := d.spool.Write(d.out)
 	d.fail(err)
 	d.out = d.out[:0]
 }
@@ -154,8 +156,8 @@ func linksAreLong(rec *page.Record) bool {
 	return size > maxShort
 }
 
-// appendFar adds records that lie on the disk, which begin where the file ends.
-func (f *file) appendFar(far *vfs.Stretch, line, room []byte) (offset int64, err error) {
+// appendSpooled adds records that lie on the disk, which begin where the file ends.
+func (f *file) appendSpooled(far *vfs.Spool, line, room []byte) (offset int64, err error) {
 	offset = f.records.Len()
 	for at := int64(0); at < far.Len(); {
 		part := room[:min(int64(len(room)), far.Len()-at)]

@@ -44,7 +44,7 @@ func TestLongRecords(t *testing.T) {
 						if err := errors.Join(err, err2); err != nil {
 							t.Fatal(err)
 						}
-						res.Raw, res.Payload, res.Far = nil, nil, &page.Far{Raw: st, Payload: payload}
+						res.Raw, res.Payload, res.Spooled = nil, nil, &page.Spooled{Raw: st, Payload: payload}
 						defer func() { st.Free(); payload.Free() }()
 					}
 					if i%2 == 1 {
@@ -87,7 +87,7 @@ func TestLongRecordsThatCannotBeRead(t *testing.T) {
 	for _, size := range []lost{100, 2 * maxShort} {
 		s := openTest(t, t.TempDir(), nil)
 		rec := storetest.Record(1)
-		rec.Response.Raw, rec.Response.Payload, rec.Response.Far = nil, nil, &page.Far{Raw: size, Payload: size - 20}
+		rec.Response.Raw, rec.Response.Payload, rec.Response.Spooled = nil, nil, &page.Spooled{Raw: size, Payload: size - 20}
 		rec.Response.HeadLen = 20
 		if err := s.Put(rec); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "long record") {
 			t.Errorf("%d bytes: %v", size, err)

@@ -13,10 +13,10 @@ import (
 
 // A member is how one record is compressed.
 type member interface {
-	// text returns what the member at src holds. It takes no byte of src behind the member, and all of it once text is
+	// open returns what the member at src holds. It takes no byte of src behind the member, and all of it once text is
 	// read.
-	text(src *counted) (io.Reader, error)
-	begins(head []byte) bool // whether a member may begin with these magicLen bytes
+	open(src *counted) (io.Reader, error)
+	canBegin(head []byte) bool // whether a member may begin with these magicLen bytes
 }
 
 const magicLen = 4
@@ -24,14 +24,16 @@ const magicLen = 4
 type gzipMember struct{ z gzip.Reader }
 
 // A writer of members sets no flag, so the magic number goes on.
-func (m *gzipMember) begins(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b, 8, 0}) }
+func (m *gzipMember) canBegin(head []byte) bool {
+	return bytes.HasPrefix(head, []byte{0x1f, 0x8b, 8, 0})
+}
 
-func (m *gzipMember) text(src *counted) (io.Reader, error) {
+func (m *gzipMember) open(src *counted) (io.Reader, error) {
 	head, err := src.r.Peek(magicLen)
 	if err != nil {
 		return nil, err
 	}
-	if !m.begins(head) {
+	if !m.canBegin(head) {
 		return nil, errors.New("no gzip member begins there")
 	}
 	if err := m.z.Reset(src); err != nil {
@@ -46,12 +48,12 @@ type zstdMember struct {
 	frame, data []byte
 }
 
-func (m *zstdMember) begins(head []byte) bool {
+func (m *zstdMember) canBegin(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd})
 }
 
-// text finds where the frame ends by its blocks' heads: a decoder would read on.
-func (m *zstdMember) text(src *counted) (io.Reader, error) {
+// open finds where the frame ends by its blocks' heads: a decoder would read on.
+func (m *zstdMember) open(src *counted) (io.Reader, error) {
 	var head zstd.Header
 	begin, err := src.r.Peek(zstd.HeaderMaxSize)
 	if len(begin) < magicLen {
@@ -61,11 +63,11 @@ func (m *zstdMember) text(src *counted) (io.Reader, error) {
 		return nil, errors.New("no zstd frame begins there")
 	}
 	m.frame = m.frame[:0]
-	if err := m.take(src, head.HeaderSize); err != nil {
+	if err := m.read(src, head.HeaderSize); err != nil {
 		return nil, err
 	}
 	for last := false; !last; {
-		if err := m.take(src, 3); err != nil {
+		if err := m.read(src, 3); err != nil {
 			return nil, err
 		}
 		b := m.frame[len(m.frame)-3:]
@@ -74,12 +76,12 @@ func (m *zstdMember) text(src *counted) (io.Reader, error) {
 		if last = block&1 != 0; block>>1&3 == 1 { // one byte, n times
 			n = 1
 		}
-		if err := m.take(src, n); err != nil {
+		if err := m.read(src, n); err != nil {
 			return nil, err
 		}
 	}
 	if head.HasCheckSum {
-		if err := m.take(src, 4); err != nil {
+		if err := m.read(src, 4); err != nil {
 			return nil, err
 		}
 	}
@@ -89,8 +91,8 @@ func (m *zstdMember) text(src *counted) (io.Reader, error) {
 	return bytes.NewReader(m.data), nil
 }
 
-// take reads n bytes more of the frame.
-func (m *zstdMember) take(src *counted, n int) error {
+// read reads n bytes more of the frame.
+func (m *zstdMember) read(src *counted, n int) error {
 	at := len(m.frame)
 	m.frame = append(m.frame, make([]byte, n)...)
 	_, err := io.ReadFull(src, m.frame[at:])

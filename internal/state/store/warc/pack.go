@@ -139,7 +139,7 @@ func (p *zstdPacker) pack(dst, head, block []byte, longText bool) []byte {
 		z = fullZstd()
 	}
 	dst = z.EncodeAll(p.record, dst)
-	if cap(p.record) > maxKept {
+	if cap(p.record) > maxPooled {
 		p.record = nil
 	}
 	return dst

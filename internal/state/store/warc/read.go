@@ -25,8 +25,8 @@ type Record struct {
 // ID is the record's id without its brackets.
 func (r *Record) ID() string { return unbracket(r.Fields["WARC-Record-ID"]) }
 
-// Answer is the id of the record of the same visit that has the answer, "" if the record does not say.
-func (r *Record) Answer() string { return unbracket(r.Fields["WARC-Concurrent-To"]) }
+// ResponseID is the id of the record of the same visit that has the answer, "" if the record does not say.
+func (r *Record) ResponseID() string { return unbracket(r.Fields["WARC-Concurrent-To"]) }
 
 func unbracket(id string) string { return strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">") }
 
@@ -78,17 +78,17 @@ func newReader(src io.ReaderAt, size int64, name string, ahead int) (*Reader, er
 	return r, nil
 }
 
-// ErrLong is a record whose block is longer than the reader was told to read.
-var ErrLong = errors.New("it is longer than is read here")
+// ErrTooLong is a record whose block is longer than the reader was told to read.
+var ErrTooLong = errors.New("it is longer than is read here")
 
-// Limit has the reader read no block of more bytes.
-func (r *Reader) Limit(most int64) { r.most = min(most, maxBlock) }
+// SetLimit has the reader read no block of more bytes.
+func (r *Reader) SetLimit(most int64) { r.most = min(most, maxBlock) }
 
 // Offset is where the next record begins.
 func (r *Reader) Offset() int64 { return r.at }
 
-// GoTo makes the record that begins at a place the next.
-func (r *Reader) GoTo(at int64) { r.at = at }
+// SeekTo makes the record that begins at a place the next.
+func (r *Reader) SeekTo(at int64) { r.at = at }
 
 // Next returns the next record: io.EOF when there is none. After another error Skip leads to the next record that can
 // be read.
@@ -125,13 +125,13 @@ func (r *Reader) Skip() {
 				r.at = r.size
 				return
 			}
-			if r.open.begins(head) {
+			if r.open.canBegin(head) {
 				break
 			}
 			_, _ = src.ReadByte() // which Peek has seen
 		}
 		r.at += src.n
-		text, err := r.open.text(r.from(r.at))
+		text, err := r.open.open(r.from(r.at))
 		var begin [len(versionLine)]byte
 		if err == nil {
 			_, err = io.ReadFull(text, begin[:])
@@ -146,7 +146,7 @@ const versionLine = "WARC/1.1\r\n"
 
 // read takes one member apart.
 func (r *Reader) read(src *counted) error {
-	text, err := r.open.text(src)
+	text, err := r.open.open(src)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (r *Reader) read(src *counted) error {
 		return fmt.Errorf("its Content-Length is %q", r.rec.Fields["Content-Length"])
 	}
 	if n > r.most {
-		return ErrLong
+		return ErrTooLong
 	}
 	if r.rec.Block, err = vfs.ReadN(in, r.rec.Block[:0], int(n)); err != nil {
 		return err

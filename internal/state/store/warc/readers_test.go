@@ -66,7 +66,7 @@ func checkWith(t *testing.T, script, compression string) {
 	}
 	put(t, s, storetest.Record(1))
 	closeTest(t, s)
-	out, err := exec.Command("python3", "-c", script, filepath.Join(dir, "warc", last.Place.File)).CombinedOutput()
+	out, err := exec.Command("python3", "-c", script, filepath.Join(dir, "warc", last.Location.File)).CombinedOutput()
 	if want := fmt.Sprintln(1 + 3*(len(odd())+1)); err != nil || string(out) != want {
 		t.Errorf("%s: %v, read %q, want %q", compression, err, out, want)
 	}

@@ -25,7 +25,7 @@ const (
 // visit drafts the records of one visit, that of the answer first, and the answer's index line. It returns that
 // record's id and length.
 func (d *draft) visit(rec *page.Record) (id string, length int64) {
-	d.share(rec)
+	d.setShared(rec)
 	d.payload = d.payloadDigest(rec)
 	id = newID()
 	switch {
@@ -44,39 +44,39 @@ func (d *draft) visit(rec *page.Record) (id string, length int64) {
 	return id, length
 }
 
-// share writes once what several records of a visit have.
-func (d *draft) share(rec *page.Record) {
+// setShared writes once what several records of a visit have.
+func (d *draft) setShared(rec *page.Record) {
 	d.head = d.head[:0]
 	d.url("WARC-Target-URI", rec.URL)
-	d.date("WARC-Date", began(rec))
-	d.capture = append(d.capture[:0], d.head...)
+	d.date("WARC-Date", startTime(rec))
+	d.visitFields = append(d.visitFields[:0], d.head...)
 	d.head = d.head[:0]
-	d.travel(rec.Response)
-	d.wire = append(d.wire[:0], d.head...)
+	d.addTransport(rec.Response)
+	d.wireFields = append(d.wireFields[:0], d.head...)
 }
 
 // fields begins a record with the fields that all records of a visit have.
 func (d *draft) fields(kind, id string) {
 	d.begin(kind, id)
-	d.head = append(d.head, d.capture...)
+	d.head = append(d.head, d.visitFields...)
 }
 
 // exchange begins a record of what went over the wire.
 func (d *draft) exchange(kind, id string) {
 	d.fields(kind, id)
-	d.head = append(d.head, d.wire...)
+	d.head = append(d.head, d.wireFields...)
 }
 
-// began is when the exchange began, the date of the visit's records.
-func began(rec *page.Record) time.Time {
+// startTime is when the exchange began, the date of the visit's records.
+func startTime(rec *page.Record) time.Time {
 	if t := rec.Response.Start; !t.IsZero() {
 		return t
 	}
 	return rec.Time
 }
 
-// travel adds how the bytes travelled.
-func (d *draft) travel(res *page.Response) {
+// addTransport adds how the bytes travelled.
+func (d *draft) addTransport(res *page.Response) {
 	if addr := res.ServerIP(); addr.IsValid() {
 		d.head = append(d.head, "WARC-IP-Address: "...)
 		d.head = addr.AppendTo(d.head)
@@ -106,11 +106,11 @@ func (d *draft) response(rec *page.Record, id string) int64 {
 	d.field("WARC-Truncated", string(res.Truncated))
 	d.digest("WARC-Payload-Digest", d.payload)
 	if res.RawLen() > maxShort {
-		return d.endLong(responseType, answerOf(res, 0))
+		return d.endLong(responseType, rawFrom(res, 0))
 	}
-	if res.Far != nil {
+	if res.Spooled != nil {
 		d.block = append(d.block[:0], make([]byte, res.RawLen())...)
-		if n, err := res.Far.Raw.ReadAt(d.block, 0); n < len(d.block) {
+		if n, err := res.Spooled.Raw.ReadAt(d.block, 0); n < len(d.block) {
 			d.fail(err)
 		}
 		return d.end(responseType, d.block, smallText)
@@ -127,11 +127,11 @@ func (d *draft) payloadDigest(rec *page.Record) [sha1.Size]byte {
 	switch {
 	case rec.Revisit != nil && rec.Revisit.Chunked != [sha1.Size]byte{}:
 		return rec.Revisit.Chunked
-	case rec.Revisit != nil, oneBody(res):
+	case rec.Revisit != nil, payloadIsBody(res):
 		return rec.Digest
-	case res.Far != nil:
+	case res.Spooled != nil:
 		sum := sha1.New()
-		d.copy(sum, answerOf(res, int64(res.HeadLen)))
+		d.copy(sum, rawFrom(res, int64(res.HeadLen)))
 		return [sha1.Size]byte(sum.Sum(nil))
 	}
 	return sha1.Sum(res.Raw[res.HeadLen:])
@@ -208,7 +208,7 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendField(b, "via", rec.From)
 	b = appendField(b, "hopsFromSeed", rec.Path)
 	b = appendMillis(b, "fetchTimeMs: ", rec.Took)
-	b = appendMillis(b, "\r\nexchangeTimeMs: connect=", rec.Response.Connecting())
+	b = appendMillis(b, "\r\nexchangeTimeMs: connect=", rec.Response.ConnectTime())
 	b = appendMillis(b, " firstByte=", rec.Response.FirstByte)
 	b = appendMillis(b, " total=", rec.Response.Total)
 	b = append(b, "\r\n"...)

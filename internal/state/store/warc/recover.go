@@ -28,21 +28,21 @@ func (s *Store) recover(marks []store.Mark) error {
 	if err := s.checkLost(marks); err != nil {
 		return err
 	}
-	return s.sweep()
+	return s.removeLeftovers()
 }
 
 func (s *Store) recoverFile(name string, marks []store.Mark) error {
-	length, ok := store.Find(marks, "warc/"+name+open)
+	length, ok := store.FindMark(marks, "warc/"+name+open)
 	if !ok {
 		return s.disk.Remove(filepath.Join(s.dir(), name+open))
 	}
 	stem, _, _ := strings.Cut(name, ".warc")
-	indexLength, _ := store.Find(marks, "warc/"+stem+".cdxj"+open)
+	indexLength, _ := store.FindMark(marks, "warc/"+stem+".cdxj"+open)
 	f, err := openFile(s.disk, s.dir(), name, length, indexLength)
 	if err != nil {
 		return err
 	}
-	return f.settle()
+	return f.finalize()
 }
 
 // checkLost returns an error of kind fs.ErrInvalid when a file that marks name has less than they say.
@@ -66,9 +66,9 @@ func (s *Store) checkLost(marks []store.Mark) error {
 	return nil
 }
 
-// sweep removes what a crash left that has no meaning any more: halves of indexes, and indexes that are sorted
+// removeLeftovers removes what a crash left that has no meaning any more: halves of indexes, and indexes that are sorted
 // elsewhere or whose file is gone.
-func (s *Store) sweep() error {
+func (s *Store) removeLeftovers() error {
 	for _, dir := range []string{s.dir(), s.cfg.Dir} {
 		names, err := s.disk.List(dir)
 		if err != nil {

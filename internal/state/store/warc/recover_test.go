@@ -21,13 +21,13 @@ func TestHalfSettled(t *testing.T) {
 			return writeSorted(vfs.OS, f.path(f.index+".run0"+temporary), [][]byte{[]byte("b\n"), []byte("a")})
 		},
 		"index sorted": func(f *file) error {
-			return sortLines(vfs.OS, f.path(f.index+open), f.path(f.index), sortRoom)
+			return sortLines(vfs.OS, f.path(f.index+open), f.path(f.index), sortBuffer)
 		},
 		"file renamed": func(f *file) error {
-			return errors.Join(sortLines(vfs.OS, f.path(f.index+open), f.path(f.index), sortRoom),
+			return errors.Join(sortLines(vfs.OS, f.path(f.index+open), f.path(f.index), sortBuffer),
 				vfs.OS.Rename(f.path(f.name+open), f.path(f.name)))
 		},
-		"all done": (*file).settle,
+		"all done": (*file).finalize,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

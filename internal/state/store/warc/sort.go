@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	temporary = ".tmp"  // the ending of files that mean nothing after a crash
-	sortRoom  = 4 << 20 // bytes of lines sorted at once
-	maxFanIn  = 128     // files merged at once
+	temporary  = ".tmp"  // the ending of files that mean nothing after a crash
+	sortBuffer = 4 << 20 // bytes of lines sorted at once
+	maxFanIn   = 128     // files merged at once
 )
 
 // sortLines sorts the lines of the file at from, bytewise, into a file at to. Files larger than room are sorted in runs

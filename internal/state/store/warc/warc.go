@@ -78,8 +78,8 @@ type Store struct {
 	cur    *file      // that grows, nil before its first record
 	full   []*file    // that grow no more and wait for Settle
 
-	marked  []*file // whose lengths the last Mark gave
-	settled []*file // those of them that were full by then
+	marked     []*file // whose lengths the last Mark gave
+	toFinalize []*file // those of them that were full by then
 }
 
 // Open makes a store. What an earlier one left open is cut back to marks and gets its final form; new records go to new
@@ -115,7 +115,7 @@ func (s *Store) Put(rec *page.Record) error {
 	d := s.drafts.get()
 	defer s.drafts.put(d)
 	id, length := d.visit(rec)
-	if d.far != nil {
+	if d.spool != nil {
 		d.flush()
 	}
 	if d.err != nil {
@@ -125,9 +125,9 @@ func (s *Store) Put(rec *page.Record) error {
 	if err != nil {
 		return err
 	}
-	rec.Place = page.Place{File: name, Offset: offset, Length: length, ID: id}
+	rec.Location = page.Location{File: name, Offset: offset, Length: length, ID: id}
 	if rec.Revisit == nil && d.payload != rec.Digest {
-		rec.Place.Chunked = d.payload
+		rec.Location.Chunked = d.payload
 	}
 	return nil
 }
@@ -138,8 +138,8 @@ func (s *Store) PutSkip(*page.Skip) error { return nil }
 // append adds a visit's records and its index line, if it has one, to the current file.
 func (s *Store) append(d *draft) (name string, offset int64, err error) {
 	size := int64(len(d.out))
-	if d.far != nil {
-		size = d.far.Len()
+	if d.spool != nil {
+		size = d.spool.Len()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,8 +152,8 @@ func (s *Store) append(d *draft) (name string, offset int64, err error) {
 			return "", 0, err
 		}
 	}
-	if d.far != nil {
-		offset, err = s.cur.appendFar(d.far, d.line, d.piece)
+	if d.spool != nil {
+		offset, err = s.cur.appendSpooled(d.spool, d.line, d.copyBuf)
 	} else {
 		offset, err = s.cur.append(d.out, d.line)
 	}

@@ -43,7 +43,7 @@ func closeTest(t *testing.T, s *Store) []store.Mark {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []func() error{s.Sync, s.Settle, s.Close} {
+	for _, step := range []func() error{s.Sync, s.Finalize, s.Close} {
 		if err := step(); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestRecords(t *testing.T) {
 	}
 	put(t, s, &page.Record{URL: "http://nowhere.example/", Failure: page.DNS}) // leaves nothing
 	closeTest(t, s)
-	all := readWARC(t, filepath.Join(dir, "warc", recs["plain"].Place.File))
+	all := readWARC(t, filepath.Join(dir, "warc", recs["plain"].Location.File))
 	if len(all) != 1+3*len(recs) || !all[0].is("warcinfo") {
 		t.Fatalf("%d records, the first a %s", len(all), all[0].head.Get("WARC-Type"))
 	}
@@ -132,9 +132,9 @@ func TestRecords(t *testing.T) {
 // checkVisit checks what holds for every visit: the answer is at its place with the bytes of the wire, and the other
 // two records stand right behind it and name it.
 func checkVisit(t *testing.T, dir string, rec *page.Record, all []record) {
-	at := recordAt(t, filepath.Join(dir, "warc", rec.Place.File), rec.Place.Offset, rec.Place.Length)
-	if got := at.head.Get("WARC-Record-ID"); got != "<"+rec.Place.ID+">" {
-		t.Errorf("at its place is %s, want %s", got, rec.Place.ID)
+	at := recordAt(t, filepath.Join(dir, "warc", rec.Location.File), rec.Location.Offset, rec.Location.Length)
+	if got := at.head.Get("WARC-Record-ID"); got != "<"+rec.Location.ID+">" {
+		t.Errorf("at its place is %s, want %s", got, rec.Location.ID)
 	}
 	want := rec.Response.Raw
 	if rec.Revisit != nil {
@@ -152,10 +152,10 @@ func checkVisit(t *testing.T, dir string, rec *page.Record, all []record) {
 	if got := at.head.Get("WARC-IP-Address"); got != "192.0.2.7" {
 		t.Errorf("address %s", got)
 	}
-	i := slices.IndexFunc(all, func(r record) bool { return r.head.Get("WARC-Record-ID") == "<"+rec.Place.ID+">" })
+	i := slices.IndexFunc(all, func(r record) bool { return r.head.Get("WARC-Record-ID") == "<"+rec.Location.ID+">" })
 	for j, kind := range []string{"request", "metadata"} {
 		r := all[i+1+j]
-		if !r.is(kind) || r.head.Get("WARC-Concurrent-To") != "<"+rec.Place.ID+">" ||
+		if !r.is(kind) || r.head.Get("WARC-Concurrent-To") != "<"+rec.Location.ID+">" ||
 			r.head.Get("WARC-Target-URI") != at.head.Get("WARC-Target-URI") {
 			t.Errorf("record %d after the answer is %v", j+1, r.head)
 		}
@@ -199,7 +199,7 @@ func TestHeads(t *testing.T) {
 		{"revisit", "WARC-Payload-Digest", sum("<html>hello")},
 		{"bad url", "WARC-Target-URI", "http://example.org/a%20b%0D%0AWARC-Type:%20evil"},
 	} {
-		place := recs[c.visit].Place
+		place := recs[c.visit].Location
 		r := recordAt(t, filepath.Join(dir, "warc", place.File), place.Offset, place.Length)
 		if got := strings.Join(r.head.Values(c.field), " "); got != c.want {
 			t.Errorf("%s: %s is %q, want %q", c.visit, c.field, got, c.want)
@@ -213,7 +213,7 @@ func TestFieldBlocks(t *testing.T) {
 	rec := odd()["plain"]
 	put(t, s, rec)
 	closeTest(t, s)
-	all := readWARC(t, filepath.Join(dir, "warc", rec.Place.File))
+	all := readWARC(t, filepath.Join(dir, "warc", rec.Location.File))
 	for i, want := range map[int]string{
 		0: "software: kumo/0.1\r\nformat: WARC File Format 1.1\r\n" +
 			"conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n" +
@@ -236,8 +236,8 @@ func TestFieldBlocks(t *testing.T) {
 	if got := string(appendMetadata(nil, unmodified)); got != want {
 		t.Errorf("of what has not changed:\n%s\nwant:\n%s", got, want)
 	}
-	if got := all[0].head.Get("WARC-Filename"); got != rec.Place.File {
-		t.Errorf("warcinfo names %s, want %s", got, rec.Place.File)
+	if got := all[0].head.Get("WARC-Filename"); got != rec.Location.File {
+		t.Errorf("warcinfo names %s, want %s", got, rec.Location.File)
 	}
 }
 
@@ -311,9 +311,9 @@ func TestFileNamesCountOn(t *testing.T) {
 		for n := range 5 {
 			rec := storetest.Record(run*5 + n)
 			put(t, s, rec)
-			m := fileName.FindStringSubmatch(rec.Place.File)
+			m := fileName.FindStringSubmatch(rec.Location.File)
 			if m == nil {
-				t.Fatalf("file is called %s", rec.Place.File)
+				t.Fatalf("file is called %s", rec.Location.File)
 			}
 			serials = append(serials, m[1])
 		}

@@ -51,7 +51,7 @@ func Run(ctx context.Context, w io.Writer, at place.Place, name, date string, al
 		var kinds []string
 		for _, kind := range slices.Sorted(maps.Keys(failed)) {
 			n := stats.Grouped(failed[kind])
-			if kind == string(page.NoRules) {
+			if kind == string(page.NoRobots) {
 				kind = "robots.txt not had"
 			}
 			kinds = append(kinds, kind+" "+n)

@@ -184,7 +184,7 @@ func (s *scaled) fill() {
 			u := s.url(i, j)
 			s.f.Push(s.host(i), frontier.Item{URL: u, From: originOf(u) + "/", Path: "LL", Rank: 1})
 		}
-		s.f.Room(context.Background())
+		s.f.WaitForRoom(context.Background())
 	}
 	s.db.Freeze(0)
 	s.merge()
@@ -285,7 +285,7 @@ func (x scaledSource) Explain(_ context.Context, text string) (*inspect.Explanat
 	if found, err := x.Frontier.Inspector().Find(u.Host(), text); err != nil {
 		return nil, err
 	} else if found != nil {
-		e.Waits, e.Place = &inspect.Item{URL: text}, found.Place
+		e.Waits, e.Place = &inspect.Item{URL: text}, found.Position
 	}
 	if _, _, err := x.Known.Pending(text); err != nil {
 		return nil, err

@@ -149,13 +149,13 @@ func words(o *Overview) (all []Word) {
 			"%d %% of answers ask the crawl to slow down (429, 503)",
 			100*busy/o.Pages)
 	}
-	if o.GaveUpMany() && o.HostsGivenUp > 0 {
-		say(levelLook, "The next run tries them again.", "%d hosts were given up, with %s that wait there", o.HostsGivenUp,
-			stats.Count(o.Forsaken, "URLs"))
+	if o.AbandonedMany() && o.HostsAbandoned > 0 {
+		say(levelLook, "The next run tries them again.", "%d hosts were given up, with %s that wait there", o.HostsAbandoned,
+			stats.Count(o.Abandoned, "URLs"))
 	}
-	if o.Scarce > 0 {
+	if o.OutOfSockets > 0 {
 		say(levelLook, "Raise ulimit -n, or lower --concurrency.",
-			"This machine had no file descriptor, port or buffer for %d connections", o.Scarce)
+			"This machine had no file descriptor, port or buffer for %d connections", o.OutOfSockets)
 	}
 	switch {
 	case o.Forecast != "" && o.runs() && o.StalledBy == "":
@@ -200,7 +200,7 @@ func live(o *Overview) map[string]string {
 		"failed-rate": rate(o.ErrorsNow),
 		"waiting":     n(o.Waiting), "growth": growth(o.Growth), "known": n(o.Known), "hosts": n(o.Hosts),
 		"active": n(o.Active),
-		"idle":   n(o.Idle), "backing": n(o.Backing), "given-up": forecast.Grouped(o.HostsGivenUp), "for": span(o.Seconds),
+		"idle":   n(o.Idle), "backing": n(o.Backing), "given-up": forecast.Grouped(o.HostsAbandoned), "for": span(o.Seconds),
 		"retries": forecast.Grouped(o.Retries), "duplicates": forecast.Grouped(o.Duplicates),
 		"links": forecast.Grouped(o.Links),
 	}

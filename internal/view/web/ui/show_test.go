@@ -56,8 +56,8 @@ func TestWords(t *testing.T) {
 		"info: Ends: about 9 h":                                                            {Status: inspect.Status{State: inspect.Running, Forecast: "about 9 h"}},
 		"info: 7 URLs wait when it ended":                                                  {Status: inspect.Status{State: inspect.Stopped, Report: stats.Report{Waiting: 7}}},
 		"look: The last run was killed, or had no room on the disk to report":              {Status: inspect.Status{State: inspect.BrokenOff}},
-		"look: This machine had no file descriptor, port or buffer for 4 connections":      {Status: inspect.Status{State: inspect.Running, Report: stats.Report{Scarce: 4}}},
-		"look: 3 hosts were given up, with 9 URLs that wait there":                         {Status: inspect.Status{State: inspect.Running, Report: stats.Report{HostsGivenUp: 3, HostsAnswered: 1, Forsaken: 9}}},
+		"look: This machine had no file descriptor, port or buffer for 4 connections":      {Status: inspect.Status{State: inspect.Running, Report: stats.Report{OutOfSockets: 4}}},
+		"look: 3 hosts were given up, with 9 URLs that wait there":                         {Status: inspect.Status{State: inspect.Running, Report: stats.Report{HostsAbandoned: 3, HostsAnswered: 1, Abandoned: 9}}},
 	} {
 		all := words(&o)
 		if len(all) != 1 || all[0].Level+": "+all[0].What != want {

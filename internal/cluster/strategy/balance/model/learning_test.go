@@ -77,7 +77,7 @@ func TestUnseenNode(t *testing.T) {
 		for i := range 5 {
 			machine := anyMachine(rand.New(rand.NewPCG(seed, uint64(100+i))))
 			time, basis := m.Time(fmt.Sprint("new", i), machine)
-			if basis != Learnt {
+			if basis != Network {
 				t.Fatalf("seed %d: by %v", seed, basis)
 			}
 			truths = append(truths, func(n int) float64 { return quick.seconds(machine, n) })

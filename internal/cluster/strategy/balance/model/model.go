@@ -8,20 +8,20 @@ import (
 
 // A Config says how a model learns. What is 0 has its default; nothing may be negative.
 type Config struct {
-	Hidden    int     // units of the hidden layer; 0: 13
-	Rate      float64 // learning rate, of Adam's steps; 0: 0.02
-	Decay     float64 // of weights, a share of each step; 0: 0.003
-	Threshold float64 // training stops at a mean of E below it; 0: 1e-6
-	Samples   int     // the most that are kept, at least 8; 0: 2,000
-	Least     int     // samples to learn from without which there is no network; 0: DefaultLeast
-	Seed      uint64  // of the first weights, of the order of examples, and of what is kept and held back
+	Hidden     int     // units of the hidden layer; 0: 13
+	Rate       float64 // learning rate, of Adam's steps; 0: 0.02
+	Decay      float64 // of weights, a share of each step; 0: 0.003
+	Threshold  float64 // training stops at a mean of E below it; 0: 1e-6
+	MaxSamples int     // the most that are kept, at least 8; 0: 2,000
+	MinSamples int     // samples to learn from without which there is no network; 0: DefaultMinSamples
+	Seed       uint64  // of the first weights, of the order of examples, and of what is kept and held back
 }
 
-// DefaultLeast is a Config's Least if nothing is said.
-const DefaultLeast = 20
+// DefaultMinSamples is a Config's Least if nothing is said.
+const DefaultMinSamples = 20
 
 func (c Config) withDefaults() Config {
-	c.Hidden, c.Samples, c.Least = cmp.Or(c.Hidden, 13), cmp.Or(c.Samples, 2000), cmp.Or(c.Least, DefaultLeast)
+	c.Hidden, c.MaxSamples, c.MinSamples = cmp.Or(c.Hidden, 13), cmp.Or(c.MaxSamples, 2000), cmp.Or(c.MinSamples, DefaultMinSamples)
 	c.Rate, c.Decay, c.Threshold = cmp.Or(c.Rate, 0.02), cmp.Or(c.Decay, 0.003), cmp.Or(c.Threshold, 1e-6)
 	return c
 }
@@ -52,7 +52,7 @@ type Model struct {
 func New(c Config) *Model {
 	c = c.withDefaults()
 	return &Model{
-		config: c, samples: newReservoir(c.Samples, c.Seed), scaling: newScaling(),
+		config: c, samples: newReservoir(c.MaxSamples, c.Seed), scaling: newScaling(),
 		pace: map[string]float64{}, factor: map[string]float64{},
 	}
 }
@@ -64,14 +64,14 @@ func (m *Model) Add(s Sample) error {
 		return err
 	}
 	if m.samples.add(s) {
-		m.learnNodes()
+		m.updateNodes()
 	} else {
-		m.learnNode(s.Node)
+		m.updateNode(s.Node)
 	}
 	return nil
 }
 
-// Samples are those that are kept, in the order in which they came.
+// MaxSamples are those that are kept, in the order in which they came.
 func (m *Model) Samples() (samples []Sample) {
 	for _, rec := range m.samples.records() {
 		samples = append(samples, rec.Sample)
@@ -84,7 +84,7 @@ func (m *Model) Samples() (samples []Sample) {
 // samples. An epoch over 1,000 samples takes half a millisecond; a training has some milliseconds beside its epochs.
 func (m *Model) Train(epochs int) Report {
 	training := m.samples.training()
-	if len(training) < m.config.Least {
+	if len(training) < m.config.MinSamples {
 		return m.report
 	}
 	rng := rand.New(rand.NewPCG(m.config.Seed, m.samples.count))
@@ -105,16 +105,16 @@ func (m *Model) Train(epochs int) Report {
 	m.report = Report{Trained: len(training)}
 	m.report.Epochs, m.report.Loss = newTrainer(m.net, m.config.Decay).
 		run(examples, epochs, m.config.Rate, m.config.Threshold, rng)
-	m.learnNodes()
-	m.test()
+	m.updateNodes()
+	m.measureErrors()
 	return m.report
 }
 
 // Report is what the last training came to.
 func (m *Model) Report() Report { return m.report }
 
-// test fills in the errors of the report.
-func (m *Model) test() {
+// measureErrors fills in the errors of the report.
+func (m *Model) measureErrors() {
 	var learnt, paced float64
 	n := 0
 	for _, rec := range m.samples.records() {
@@ -124,7 +124,7 @@ func (m *Model) test() {
 		}
 		n++
 		truth := math.Log(rec.Seconds)
-		learnt += square(math.Log(m.learnt(rec.Node, rec.Machine)(rec.URLs)) - truth)
+		learnt += square(math.Log(m.nodeTime(rec.Node, rec.Machine)(rec.URLs)) - truth)
 		paced += square(math.Log(float64(rec.URLs)/pace) - truth)
 	}
 	if m.report.HeldBack = n; n > 0 {

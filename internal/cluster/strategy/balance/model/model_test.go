@@ -52,7 +52,7 @@ func TestWithFewSamples(t *testing.T) {
 		}
 		add(t, m, quick.measure("fast", fast, rng))
 	}
-	if _, basis := seconds(m, "new", slow, 10); basis != Learnt {
+	if _, basis := seconds(m, "new", slow, 10); basis != Network {
 		t.Errorf("a network answers for a new node by %v", basis)
 	}
 }
@@ -65,7 +65,7 @@ func TestRising(t *testing.T) {
 		for i := range 20 {
 			node, machine := fmt.Sprint("n", i), anyMachine(rng)
 			time, basis := m.Time(node, machine)
-			if basis != Learnt {
+			if basis != Network {
 				t.Fatalf("seed %d: basis %v", seed, basis)
 			}
 			if time(0) != 0 || time(-1) != 0 {
@@ -95,7 +95,7 @@ func TestFewerThanEver(t *testing.T) {
 		add(t, m, s)
 	}
 	m.Train(20)
-	if time, basis := m.Time("n1", fiveNodes[1]); basis != Learnt || !about(time(10), time(100)/10, 1e-9) {
+	if time, basis := m.Time("n1", fiveNodes[1]); basis != Network || !about(time(10), time(100)/10, 1e-9) {
 		t.Errorf("by %v 10 pages take %v s, 100 take %v s", basis, time(10), time(100))
 	}
 }
@@ -213,7 +213,7 @@ func TestAPaceThatIsBetter(t *testing.T) {
 	if s, basis := seconds(m, "n3", fiveNodes[0], 10); basis != Pace || !about(s, 40, 1e-9) {
 		t.Errorf("%v s by %v", s, basis)
 	}
-	if _, basis := seconds(m, "new", fiveNodes[0], 10); basis != Learnt {
+	if _, basis := seconds(m, "new", fiveNodes[0], 10); basis != Network {
 		t.Errorf("a new node by %v", basis)
 	}
 }

@@ -14,25 +14,25 @@ const (
 	Nothing Basis = iota // no sample of any node: a second a page
 	Mean                 // the mean of other nodes' pages a second, because this one has no samples
 	Pace                 // the node's own pages a second
-	Learnt               // the network
+	Network              // the network
 )
 
 // String is a word for people.
 func (b Basis) String() string {
-	return [...]string{"nothing", "mean", "pace", "learnt"}[min(b, Learnt)]
+	return [...]string{"nothing", "mean", "pace", "learnt"}[min(b, Network)]
 }
 
-// enough samples held back tell which of two errors is the less.
-const enough = 3
+// minHeldBack samples held back tell which of two errors is the less.
+const minHeldBack = 3
 
 // Time is how long a node with such a machine takes for n URLs, in seconds: 0 for none, and, but for rounding, never
 // less for more. It says what the model knows now, and stays as it is when the model learns.
 func (m *Model) Time(node string, machine Machine) (func(n int) float64, Basis) {
 	pace, known := m.pace[node]
-	worse := m.report.HeldBack < enough || m.report.ByPace < m.report.Error
+	worse := m.report.HeldBack < minHeldBack || m.report.ByPace < m.report.Error
 	switch {
 	case m.net != nil && !(known && worse):
-		return m.learnt(node, machine), Learnt
+		return m.nodeTime(node, machine), Network
 	case known:
 		return atPace(pace), Pace
 	case len(m.pace) > 0:
@@ -55,17 +55,17 @@ func (m *Model) meanPace() float64 {
 	return sum / float64(len(m.pace))
 }
 
-// learnt is the time by the network and what is known of the node.
-func (m *Model) learnt(node string, machine Machine) func(n int) float64 {
+// nodeTime is the time by the network and what is known of the node.
+func (m *Model) nodeTime(node string, machine Machine) func(n int) float64 {
 	if factor, known := m.factor[node]; known {
-		return m.ofMachine(machine, factor)
+		return m.machineTime(machine, factor)
 	}
-	return m.ofMachine(machine, 1)
+	return m.machineTime(machine, 1)
 }
 
-// ofMachine is the network's time for a machine, times a factor. Below the least and above the greatest number of URLs
+// machineTime is the network's time for a machine, times a factor. Below the least and above the greatest number of URLs
 // that was learnt from, pages a second stay as they are there.
-func (m *Model) ofMachine(machine Machine, factor float64) func(n int) float64 {
+func (m *Model) machineTime(machine Machine, factor float64) func(n int) float64 {
 	type unit struct{ rest, perURL, out float64 }
 	units, x := make([]unit, m.net.units), m.scaling.machine(machine)
 	for u := range units {

@@ -15,8 +15,8 @@ type record struct {
 }
 
 const (
-	leastOfNode = 8 // samples that each node may have, however many nodes there are
-	heldShare   = 5 // one of so many samples is held back
+	minPerNode   = 8 // samples that each node may have, however many nodes there are
+	holdOutEvery = 5 // one of so many samples is held back
 )
 
 // A reservoir keeps a bounded number of samples, and as many of each node. What comes is kept; what goes for it is
@@ -29,7 +29,7 @@ type reservoir struct {
 }
 
 func newReservoir(limit int, seed uint64) reservoir {
-	return reservoir{limit: max(limit, leastOfNode), seed: seed, nodes: map[string][]record{}}
+	return reservoir{limit: max(limit, minPerNode), seed: seed, nodes: map[string][]record{}}
 }
 
 // add says whether samples of other nodes went.
@@ -37,19 +37,19 @@ func (r *reservoir) add(s Sample) (others bool) {
 	r.count++
 	rng := rand.New(rand.NewPCG(r.seed, r.count))
 	before := r.nodes[s.Node]
-	held := len(before) > 0 && rng.IntN(heldShare) == 0
+	held := len(before) > 0 && rng.IntN(holdOutEvery) == 0
 	r.nodes[s.Node] = append(before, record{s, r.count, held})
 	if len(before) == 0 {
-		return r.fit(rng)
+		return r.shrink(rng)
 	}
 	r.nodes[s.Node] = thin(r.nodes[s.Node], r.share(), rng)
 	return false
 }
 
-// fit removes what is too much: of nodes that have been silent for longest all, if there are too many nodes; then of
+// shrink removes what is too much: of nodes that have been silent for longest all, if there are too many nodes; then of
 // each what is above its share.
-func (r *reservoir) fit(rng *rand.Rand) (removed bool) {
-	for len(r.nodes)*leastOfNode > r.limit {
+func (r *reservoir) shrink(rng *rand.Rand) (removed bool) {
+	for len(r.nodes)*minPerNode > r.limit {
 		delete(r.nodes, r.longestSilent())
 		removed = true
 	}
@@ -62,7 +62,7 @@ func (r *reservoir) fit(rng *rand.Rand) (removed bool) {
 }
 
 // share is how many samples a node may have.
-func (r *reservoir) share() int { return max(r.limit/len(r.nodes), leastOfNode) }
+func (r *reservoir) share() int { return max(r.limit/len(r.nodes), minPerNode) }
 
 // thin removes what is above the share: of those held back if they are more than their part, else of the others, and
 // the newest never.
@@ -74,7 +74,7 @@ func thin(of []record, share int, rng *rand.Rand) []record {
 				held++
 			}
 		}
-		excess := held > share/heldShare
+		excess := held > share/holdOutEvery
 		at := rng.IntN(len(of) - 1)
 		for of[at].Held != excess {
 			at = (at + 1) % (len(of) - 1)

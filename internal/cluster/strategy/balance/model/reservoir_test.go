@@ -10,7 +10,7 @@ import (
 func TestKept(t *testing.T) {
 	const limit = 200
 	for seed := range uint64(5) {
-		m, rng := New(Config{Samples: limit, Seed: seed}), rand.New(rand.NewPCG(seed, 0))
+		m, rng := New(Config{MaxSamples: limit, Seed: seed}), rand.New(rand.NewPCG(seed, 0))
 		for i := range 2000 {
 			node := "often"
 			switch {
@@ -44,7 +44,7 @@ func TestKept(t *testing.T) {
 
 // TestTooManyNodes: those that have been silent for longest are forgotten.
 func TestTooManyNodes(t *testing.T) {
-	m, rng := New(Config{Samples: 80, Seed: 1}), rand.New(rand.NewPCG(1, 0))
+	m, rng := New(Config{MaxSamples: 80, Seed: 1}), rand.New(rand.NewPCG(1, 0))
 	for node := range 30 {
 		for range 9 {
 			add(t, m, quick.measure(fmt.Sprint("n", node), fiveNodes[node%5], rng))

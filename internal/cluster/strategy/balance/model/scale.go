@@ -23,12 +23,12 @@ func (s *span) add(v float64) {
 	s.Min, s.Max = min(s.Min, v), max(s.Max, v)
 }
 
-// same is the width of a span whose figures, 5 % apart at most, count as one.
-const same = 0.05
+// minWidth is the width of a span whose figures, 5 % apart at most, count as one.
+const minWidth = 0.05
 
 // width is 0 where all figures were the same.
 func (s span) width() float64 {
-	if w := s.Max - s.Min; w > same {
+	if w := s.Max - s.Min; w > minWidth {
 		return w
 	}
 	return 0

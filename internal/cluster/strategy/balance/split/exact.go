@@ -34,7 +34,7 @@ func give(nodes []Time, counts []int, units, block int) int {
 		i := q.first()
 		counts[i] += block
 		given[i] = true
-		q.fix(nodes[i].at(counts[i] + 1))
+		q.updateFirst(nodes[i].at(counts[i] + 1))
 	}
 	if block == 1 {
 		return units
@@ -68,8 +68,8 @@ func newQueue(nodes []Time, counts []int, more int) *queue {
 
 func (q *queue) first() int { return q.heap[0] }
 
-// fix gives the first another time, not before the one that it had.
-func (q *queue) fix(time float64) {
+// updateFirst gives the first another time, not before the one that it had.
+func (q *queue) updateFirst(time float64) {
 	q.times[q.first()] = time
 	q.sink(0)
 }

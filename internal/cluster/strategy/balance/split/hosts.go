@@ -59,7 +59,7 @@ func longestFirst(nodes []Time, sizes []int) []int {
 		i := q.first()
 		owners[k] = i
 		counts[i] += size
-		q.fix(nodes[i].at(counts[i] + size))
+		q.updateFirst(nodes[i].at(counts[i] + size))
 	}
 	return owners
 }

@@ -2,8 +2,8 @@ package split
 
 import "slices"
 
-// trials is how many exchanges are tried at most: some hundredths of a second.
-const trials = 1 << 17
+// maxTrials is how many exchanges are tried at most: some hundredths of a second.
+const maxTrials = 1 << 17
 
 // A search makes a split of whole hosts better.
 type search struct {
@@ -16,14 +16,14 @@ type search struct {
 
 // An exchange gives a host of the node that takes longest to another, for a smaller one of its hosts, or for none.
 type exchange struct {
-	give, take int // hosts; take is -1 if there is none
-	to         int
-	time       float64 // the longer of the two nodes' times after it
+	give, receive int // hosts; take is -1 if there is none
+	to            int
+	time          float64 // the longer of the two nodes' times after it
 }
 
 // improve changes owners by exchanges while these make the longest time shorter, or one node fewer take as long.
 func improve(nodes []Time, sizes, owners []int) {
-	s := search{nodes, sizes, Counts(len(nodes), sizes, owners), make([][]int, len(nodes)), trials}
+	s := search{nodes, sizes, Counts(len(nodes), sizes, owners), make([][]int, len(nodes)), maxTrials}
 	for k, owner := range owners {
 		s.hosts[owner] = append(s.hosts[owner], k)
 	}
@@ -40,9 +40,9 @@ func improve(nodes []Time, sizes, owners []int) {
 		}
 		s.move(best.give, from, best.to)
 		owners[best.give] = best.to
-		if best.take >= 0 {
-			s.move(best.take, best.to, from)
-			owners[best.take] = from
+		if best.receive >= 0 {
+			s.move(best.receive, best.to, from)
+			owners[best.receive] = from
 		}
 	}
 }
@@ -66,11 +66,11 @@ func (s *search) best(from int, time float64) (best exchange, found bool) {
 			if to == from {
 				continue
 			}
-			if s.try(&best, from, exchange{give: give, take: -1, to: to}) {
+			if s.try(&best, from, exchange{give: give, receive: -1, to: to}) {
 				found = true
 			}
 			for _, take := range s.hosts[to] {
-				if s.try(&best, from, exchange{give: give, take: take, to: to}) {
+				if s.try(&best, from, exchange{give: give, receive: take, to: to}) {
 					found = true
 				}
 			}
@@ -85,8 +85,8 @@ func (s *search) best(from int, time float64) (best exchange, found bool) {
 // try makes the exchange the best, if it is.
 func (s *search) try(best *exchange, from int, e exchange) bool {
 	size := s.sizes[e.give]
-	if e.take >= 0 {
-		size -= s.sizes[e.take]
+	if e.receive >= 0 {
+		size -= s.sizes[e.receive]
 	}
 	if size <= 0 {
 		return false

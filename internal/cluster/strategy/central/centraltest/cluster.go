@@ -18,11 +18,11 @@ type Cluster struct {
 	Log    [][]byte
 	Base   int                                              // number of the first entry of Log, less one
 	Reach  func(n strategy.Node, host string) time.Duration // how long a connection takes; 0: it fails
-	Spare  func(n strategy.Node) []strategy.Queue           // what a node can spare; nil: nothing waits
+	Queues func(n strategy.Node) []strategy.Queue           // what a node can spare; nil: nothing waits
 	Moves  []Move                                           // that nodes want
 	Probes []strategy.Probe                                 // that nodes were asked for
 	Delay  func(from, to strategy.Node) time.Duration       // of messages; nil: they come at once
-	later  []letter
+	later  []message
 	fresh  func(n strategy.Node) *central.Strategy
 	wake   map[strategy.Node]map[uint64]time.Time
 }
@@ -34,7 +34,7 @@ type Move struct {
 }
 
 // A letter is a message on its way.
-type letter struct {
+type message struct {
 	at   time.Time
 	to   strategy.Node
 	said strategy.Message
@@ -68,15 +68,17 @@ func (c *Cluster) Members(epoch, settled uint64, moves ...strategy.Move) {
 		e.Members = append(e.Members, strategy.Member{Node: n})
 	}
 	for _, n := range c.Names() {
-		c.Tell(n, e)
+		c.Post(n, e)
 	}
 }
 
-// Tell has a node told something in its next step.
-func (c *Cluster) Tell(n strategy.Node, e strategy.Event) { c.Inbox[n] = append(c.Inbox[n], e) }
+// Post has a node told something in its next step.
+func (c *Cluster) Post(n strategy.Node, e strategy.Event) { c.Inbox[n] = append(c.Inbox[n], e) }
 
-// Want tells a node of hosts for which it has links.
-func (c *Cluster) Want(n strategy.Node, hosts ...string) { c.Tell(n, strategy.Wanted{Hosts: hosts}) }
+// RequestOwners tells a node of hosts for which it has links.
+func (c *Cluster) RequestOwners(n strategy.Node, hosts ...string) {
+	c.Post(n, strategy.OwnersNeeded{Hosts: hosts})
+}
 
 // Settle lets a minute pass.
 func (c *Cluster) Settle() { c.Run(time.Minute) }
@@ -96,12 +98,12 @@ func (c *Cluster) Run(d time.Duration) {
 
 // deliver tells nodes what has come to them by now.
 func (c *Cluster) deliver() {
-	c.later = slices.DeleteFunc(c.later, func(l letter) bool {
+	c.later = slices.DeleteFunc(c.later, func(l message) bool {
 		if l.at.After(c.Now) {
 			return false
 		}
 		if c.Nodes[l.to] != nil {
-			c.Tell(l.to, l.said)
+			c.Post(l.to, l.said)
 		}
 		return true
 	})
@@ -121,37 +123,37 @@ func (c *Cluster) Step(n strategy.Node) bool {
 	}
 	c.Inbox[n] = nil
 	for _, a := range c.Nodes[n].Step(c.Now, in, nil) {
-		c.CarryOut(n, a)
+		c.Execute(n, a)
 	}
 	return true
 }
 
-// CarryOut does what a node wants done.
-func (c *Cluster) CarryOut(n strategy.Node, a strategy.Action) {
+// Execute does what a node wants done.
+func (c *Cluster) Execute(n strategy.Node, a strategy.Action) {
 	switch a := a.(type) {
 	case strategy.Send:
 		switch m := (strategy.Message{From: n, Data: a.Data}); {
 		case c.Delay != nil && c.Delay(n, a.To) > 0:
-			c.later = append(c.later, letter{c.Now.Add(c.Delay(n, a.To)), a.To, m})
+			c.later = append(c.later, message{c.Now.Add(c.Delay(n, a.To)), a.To, m})
 		case c.Nodes[a.To] != nil:
-			c.Tell(a.To, m)
+			c.Post(a.To, m)
 		}
 	case strategy.Persist:
 		last := c.Base + len(c.Log)
 		if a.After != uint64(last) {
-			c.Tell(n, strategy.Persisted{ID: a.ID, State: strategy.Stale})
+			c.Post(n, strategy.Persisted{ID: a.ID, State: strategy.Stale})
 			return
 		}
 		c.Log = append(c.Log, a.Data)
-		c.Tell(n, strategy.Persisted{ID: a.ID, Number: uint64(last + 1)})
+		c.Post(n, strategy.Persisted{ID: a.ID, Number: uint64(last + 1)})
 	case strategy.Read:
 		_ = c.Read(func(number uint64, data []byte) error {
 			if number > a.After {
-				c.Tell(n, strategy.Logged{Number: number, Data: data})
+				c.Post(n, strategy.LogEntry{Number: number, Data: data})
 			}
 			return nil
 		})
-		c.Tell(n, strategy.AtEnd{Last: uint64(c.Base + len(c.Log))})
+		c.Post(n, strategy.LogEnd{Last: uint64(c.Base + len(c.Log))})
 	case strategy.Trim:
 		if drop := int(a.Before) - c.Base - 1; drop > 0 {
 			c.Log, c.Base = c.Log[drop:], c.Base+drop
@@ -159,17 +161,17 @@ func (c *Cluster) CarryOut(n strategy.Node, a strategy.Action) {
 	case strategy.Probe:
 		c.Probes = append(c.Probes, a)
 		took := c.Reach(n, a.Host)
-		c.Tell(n, strategy.Reached{Host: a.Host, OK: took > 0 && took <= a.Timeout, Connect: took})
+		c.Post(n, strategy.ProbeResult{Host: a.Host, OK: took > 0 && took <= a.Timeout, Connect: took})
 	case strategy.HandOver:
 		c.Moves = append(c.Moves, Move{a, n})
 	case strategy.Survey:
-		c.Tell(n, strategy.Surveyed{})
-	case strategy.Spare:
+		c.Post(n, strategy.Surveyed{})
+	case strategy.ListQueues:
 		var queues []strategy.Queue
-		if c.Spare != nil {
-			queues = c.Spare(n)
+		if c.Queues != nil {
+			queues = c.Queues(n)
 		}
-		c.Tell(n, strategy.Spared{Queues: queues})
+		c.Post(n, strategy.QueueList{Queues: queues})
 	case strategy.Timer:
 		c.wake[n][a.Timer] = a.At
 	}
@@ -188,7 +190,7 @@ func (c *Cluster) Owners(host string) (owners []strategy.Node) {
 // Leader is the first node that believes that it leads; "" if there is none.
 func (c *Cluster) Leader() strategy.Node {
 	for _, n := range c.Names() {
-		if c.Nodes[n].Facts().Leads {
+		if c.Nodes[n].Status().Leads {
 			return n
 		}
 	}

@@ -21,8 +21,8 @@ import (
 // have little in common.
 const version = 1
 
-// leastRow is how few bytes a row has.
-const leastRow = 8
+// minRowSize is how few bytes a row has.
+const minRowSize = 8
 
 // ErrDamaged is what LoadPart says of bytes that are no part, or one of a table with another key.
 var ErrDamaged = errors.New("these are not the hosts of a part")
@@ -32,36 +32,36 @@ func (t *Table) AppendPart(b []byte, part int) []byte {
 	p, begin := &t.parts[part], len(b)
 	b = append(b, version)
 	b = binary.AppendUvarint(b, uint64(part))
-	owners := t.number(p)
+	owners := t.numberOwners(p)
 	b = binary.AppendUvarint(b, uint64(len(owners)))
 	for _, i := range owners {
 		b = appendBytes(b, t.nodes.all[i].name)
 	}
-	b = binary.AppendUvarint(b, uint64(len(p.rows)-p.frees))
+	b = binary.AppendUvarint(b, uint64(len(p.rows)-p.freeCount))
 	for i, r := range p.rows {
-		if r.name == gone {
+		if r.name == freeName {
 			continue
 		}
 		b = appendBytes(b, p.name(uint32(i)))
-		b = binary.AppendUvarint(b, uint64(t.locally[r.owner]))
+		b = binary.AppendUvarint(b, uint64(t.localNumbers[r.owner]))
 		b = append(b, r.state, r.round)
 		b = binary.LittleEndian.AppendUint32(b, r.since)
 	}
 	for _, i := range owners {
-		t.locally[i] = 0
+		t.localNumbers[i] = 0
 	}
 	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b[begin:]))
 }
 
 // number numbers the nodes that own something in a part, from 1, in the order of its rows.
-func (t *Table) number(p *part) (owners []uint16) {
-	if more := len(t.nodes.all) - len(t.locally); more > 0 {
-		t.locally = append(t.locally, make([]uint32, more)...)
+func (t *Table) numberOwners(p *part) (owners []uint16) {
+	if more := len(t.nodes.all) - len(t.localNumbers); more > 0 {
+		t.localNumbers = append(t.localNumbers, make([]uint32, more)...)
 	}
 	for _, r := range p.rows {
-		if r.name != gone && r.owner != 0 && t.locally[r.owner] == 0 {
+		if r.name != freeName && r.owner != 0 && t.localNumbers[r.owner] == 0 {
 			owners = append(owners, r.owner)
-			t.locally[r.owner] = uint32(len(owners))
+			t.localNumbers[r.owner] = uint32(len(owners))
 		}
 	}
 	return owners
@@ -78,10 +78,10 @@ func (t *Table) LoadPart(b []byte) error {
 		return fmt.Errorf("%w: their checksum is another", ErrDamaged)
 	}
 	l := loader{in: b[:len(b)-8]}
-	if v := l.take(1); len(v) == 0 || v[0] != version {
+	if v := l.readBytes(1); len(v) == 0 || v[0] != version {
 		return fmt.Errorf("%w: version %d", ErrDamaged, v)
 	}
-	l.part = int(l.number(Parts - 1))
+	l.part = int(l.readNumber(Parts - 1))
 	l.readNodes()
 	l.readRows(&t.key)
 	if l.bad == nil && len(l.in) > 0 {
@@ -102,25 +102,25 @@ func (t *Table) replace(n int, p part, owners []owner) {
 	numbers := make([]uint16, 1+len(owners))
 	for i, o := range owners {
 		if o.hosts > 0 {
-			numbers[1+i] = t.nodes.takeMany(o.name, o.hosts)
+			numbers[1+i] = t.nodes.acquireMany(o.name, o.hosts)
 		}
 	}
 	for i := range p.rows {
 		r := &p.rows[i]
 		if r.owner == 0 {
-			t.nodes.take("")
+			t.nodes.acquire("")
 		}
 		r.owner = numbers[r.owner]
 	}
 	old := &t.parts[n]
 	for _, r := range old.rows {
-		if r.name != gone {
+		if r.name != freeName {
 			t.nodes.release(r.owner)
 		}
 	}
-	t.hosts += len(p.rows) - len(old.rows) + old.frees
+	t.hosts += len(p.rows) - len(old.rows) + old.freeCount
 	t.bytes += p.size() - old.size()
-	p.moves = old.moves + 1
+	p.generation = old.generation + 1
 	*old = p
 }
 
@@ -133,7 +133,7 @@ type loader struct {
 	bad    error
 }
 
-func (l *loader) number(most uint64) uint64 {
+func (l *loader) readNumber(most uint64) uint64 {
 	x, n := binary.Uvarint(l.in)
 	if n <= 0 || x > most {
 		l.fail("a number")
@@ -143,7 +143,7 @@ func (l *loader) number(most uint64) uint64 {
 	return x
 }
 
-func (l *loader) take(n uint64) []byte {
+func (l *loader) readBytes(n uint64) []byte {
 	if n > uint64(len(l.in)) {
 		l.fail("what has a length")
 		n = 0
@@ -161,10 +161,10 @@ func (l *loader) fail(what string) {
 }
 
 func (l *loader) readNodes() {
-	n := l.number(min(MaxNodes, uint64(len(l.in)/2)))
+	n := l.readNumber(min(MaxNodes, uint64(len(l.in)/2)))
 	known := make(map[strategy.Node]bool, n)
 	for range n {
-		name := strategy.Node(l.take(l.number(math.MaxInt32)))
+		name := strategy.Node(l.readBytes(l.readNumber(math.MaxInt32)))
 		if name == "" || known[name] {
 			l.fail("a node's name")
 			return
@@ -175,18 +175,18 @@ func (l *loader) readNodes() {
 }
 
 func (l *loader) readRows(k *Key) {
-	n := int(l.number(uint64(len(l.in) / leastRow)))
+	n := int(l.readNumber(uint64(len(l.in) / minRowSize)))
 	if n == 0 || l.bad != nil {
 		return
 	}
 	p := &l.to
 	p.rows = slices.Grow(p.rows, n)
-	p.names = slices.Grow(p.names, max(0, len(l.in)-n*(leastRow-1)))
+	p.names = slices.Grow(p.names, max(0, len(l.in)-n*(minRowSize-1)))
 	p.index = make([]uint32, indexFor(n))
 	for range n {
-		name := l.take(l.number(math.MaxInt32))
-		r := row{owner: uint16(l.number(uint64(len(l.owners))))}
-		rest := l.take(6)
+		name := l.readBytes(l.readNumber(math.MaxInt32))
+		r := row{owner: uint16(l.readNumber(uint64(len(l.owners))))}
+		rest := l.readBytes(6)
 		if l.bad != nil {
 			return
 		}
@@ -208,7 +208,7 @@ func (l *loader) add(k *Key, name []byte, r row) {
 	r.name = uint32(len(p.names))
 	p.names = appendBytes(p.names, name)
 	p.rows = append(p.rows, r)
-	p.enter(h, uint32(len(p.rows)-1))
+	p.insertIndex(h, uint32(len(p.rows)-1))
 	if r.owner > 0 {
 		l.owners[r.owner-1].hosts++
 	}

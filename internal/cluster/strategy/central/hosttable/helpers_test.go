@@ -60,7 +60,7 @@ func (t *Table) sound() error {
 			return fmt.Errorf("part %d: %w", n, err)
 		}
 		for _, r := range p.rows {
-			if r.name != gone {
+			if r.name != freeName {
 				hosts++
 				owned[r.owner]++
 			}
@@ -77,7 +77,7 @@ func (t *Table) sound() error {
 	if len(t.nodes.number)+len(t.nodes.free) != len(t.nodes.all) {
 		return fmt.Errorf("%d nodes and %d free numbers of %d", len(t.nodes.number), len(t.nodes.free), len(t.nodes.all))
 	}
-	if slices.ContainsFunc(t.locally, func(i uint32) bool { return i != 0 }) {
+	if slices.ContainsFunc(t.localNumbers, func(i uint32) bool { return i != 0 }) {
 		return fmt.Errorf("numbers of a part that was written are left")
 	}
 	return nil
@@ -86,7 +86,7 @@ func (t *Table) sound() error {
 func (p *part) sound(k *Key, number int) error {
 	used, free, names := 0, 0, 0
 	for i, r := range p.rows {
-		if r.name == gone {
+		if r.name == freeName {
 			free++
 			continue
 		}
@@ -103,16 +103,16 @@ func (p *part) sound(k *Key, number int) error {
 		}
 	}
 	listed := 0
-	for i := p.free; i != 0; i = p.rows[i-1].since {
+	for i := p.freeHead; i != 0; i = p.rows[i-1].since {
 		listed++
 	}
-	if used != len(p.rows)-free || free != p.frees || free != listed || names != len(p.names)-p.waste ||
+	if used != len(p.rows)-free || free != p.freeCount || free != listed || names != len(p.names)-p.waste ||
 		used*5 > len(p.index)*4 {
 		return fmt.Errorf("%d of %d rows free, %d said, %d listed; %d of %d slots used; %d bytes of %d wasted, names have %d",
-			free, len(p.rows), p.frees, listed, used, len(p.index), p.waste, len(p.names), names)
+			free, len(p.rows), p.freeCount, listed, used, len(p.index), p.waste, len(p.names), names)
 	}
-	if p.waste*3 > len(p.names) || p.frees*3 > len(p.rows) {
-		return fmt.Errorf("%d bytes of %d and %d rows of %d are wasted", p.waste, len(p.names), p.frees, len(p.rows))
+	if p.waste*3 > len(p.names) || p.freeCount*3 > len(p.rows) {
+		return fmt.Errorf("%d bytes of %d and %d rows of %d are wasted", p.waste, len(p.names), p.freeCount, len(p.rows))
 	}
 	return nil
 }

@@ -47,12 +47,12 @@ type Row struct {
 
 // A Table says who owns which host. Its methods are called by one goroutine at a time.
 type Table struct {
-	key     Key
-	parts   []part
-	nodes   nodes
-	hosts   int
-	bytes   int64
-	locally []uint32 // by a node's index: its number in the part that is being written, 0 between two
+	key          Key
+	parts        []part
+	nodes        nodes
+	hosts        int
+	bytes        int64
+	localNumbers []uint32 // by a node's index: its number in the part that is being written, 0 between two
 }
 
 // New makes an empty table. Who reads the parts that another table has written has its key.
@@ -77,7 +77,7 @@ func (t *Table) Set(host string, r Row) {
 	name := []byte(host)
 	h := t.key.Sum(name)
 	p := &t.parts[partOf(h)]
-	is := row{since: r.Since, owner: t.nodes.take(r.Owner), state: r.State, round: r.Round}
+	is := row{since: r.Since, owner: t.nodes.acquire(r.Owner), state: r.State, round: r.Round}
 	if _, i, ok := p.find(h, name); ok {
 		t.nodes.release(p.rows[i].owner)
 		is.name = p.rows[i].name

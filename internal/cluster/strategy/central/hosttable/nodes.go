@@ -35,9 +35,9 @@ func (n *nodes) count(name strategy.Node) int {
 func (n *nodes) known() int { return len(n.number) - 1 }
 
 // take counts one more host of a node, and returns its number.
-func (n *nodes) take(name strategy.Node) uint16 { return n.takeMany(name, 1) }
+func (n *nodes) acquire(name strategy.Node) uint16 { return n.acquireMany(name, 1) }
 
-func (n *nodes) takeMany(name strategy.Node, hosts int) uint16 {
+func (n *nodes) acquireMany(name strategy.Node, hosts int) uint16 {
 	i, known := n.number[name]
 	if !known {
 		i = n.unused()

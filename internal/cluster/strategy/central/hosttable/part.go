@@ -14,11 +14,11 @@ type part struct {
 	rows  []row
 	names []byte // each with its length in front
 	// of rows: bits of the hash above, the row's number plus one below; 0: empty. Its length is a power of two, or 0
-	index []uint32
-	free  uint32 // the first free row's number plus one; 0: none
-	frees int    // how many rows are free
-	waste int    // bytes of names that are gone
-	moves uint32 // how often rows have changed their numbers
+	index      []uint32
+	freeHead   uint32 // the first free row's number plus one; 0: none
+	freeCount  int    // how many rows are free
+	waste      int    // bytes of names that are gone
+	generation uint32 // how often rows have changed their numbers
 }
 
 // A row is a host. In a free one name is gone, and since is the next free row's number plus one.
@@ -29,7 +29,7 @@ type row struct {
 	state, round uint8
 }
 
-const gone = math.MaxUint32
+const freeName = math.MaxUint32
 
 func (p *part) size() int64 {
 	return int64(cap(p.rows))*int64(unsafe.Sizeof(row{})) + int64(cap(p.names)) + 4*int64(cap(p.index))
@@ -69,8 +69,8 @@ func (p *part) find(h uint64, host []byte) (slot, i uint32, ok bool) {
 	}
 }
 
-// enter puts a row into the index, where there is room.
-func (p *part) enter(h uint64, i uint32) {
+// insertIndex puts a row into the index, where there is room.
+func (p *part) insertIndex(h uint64, i uint32) {
 	mask := p.mask()
 	slot := p.home(h)
 	for p.index[slot] != 0 {
@@ -81,11 +81,11 @@ func (p *part) enter(h uint64, i uint32) {
 
 // add adds a host that is not there.
 func (p *part) add(k *Key, h uint64, host []byte, r row) {
-	r.name = p.write(host)
-	i := p.free - 1
-	if p.free != 0 {
-		p.free = p.rows[i].since
-		p.frees--
+	r.name = p.appendName(host)
+	i := p.freeHead - 1
+	if p.freeHead != 0 {
+		p.freeHead = p.rows[i].since
+		p.freeCount--
 		p.rows[i] = r
 	} else {
 		i = uint32(len(p.rows))
@@ -95,11 +95,11 @@ func (p *part) add(k *Key, h uint64, host []byte, r row) {
 			return
 		}
 	}
-	p.enter(h, i)
+	p.insertIndex(h, i)
 }
 
-// write adds a name to names.
-func (p *part) write(host []byte) uint32 {
+// appendName adds a name to names.
+func (p *part) appendName(host []byte) uint32 {
 	p.names = grown(p.names, len(host)+binary.MaxVarintLen32, 64)
 	at := uint32(len(p.names))
 	p.names = appendBytes(p.names, host)
@@ -127,27 +127,27 @@ func indexFor(rows int) int {
 func (p *part) reindex(k *Key, n int) {
 	p.index = make([]uint32, n)
 	for i := range uint32(len(p.rows)) {
-		if p.rows[i].name != gone {
-			p.enter(k.Sum(p.name(i)), i)
+		if p.rows[i].name != freeName {
+			p.insertIndex(k.Sum(p.name(i)), i)
 		}
 	}
 }
 
 // remove removes a row, which lies in a slot of the index.
 func (p *part) remove(k *Key, slot, i uint32) {
-	p.empty(k, slot)
+	p.clearSlot(k, slot)
 	n := len(p.name(i))
 	p.waste += n + (bits.Len(uint(n|1))+6)/7 // the length's bytes, too
-	p.rows[i] = row{name: gone, since: p.free}
-	p.free = i + 1
-	p.frees++
-	if p.waste > len(p.names)/3 || p.frees > len(p.rows)/3 {
+	p.rows[i] = row{name: freeName, since: p.freeHead}
+	p.freeHead = i + 1
+	p.freeCount++
+	if p.waste > len(p.names)/3 || p.freeCount > len(p.rows)/3 {
 		p.compact(k)
 	}
 }
 
-// empty empties a slot of the index. What was put further on because it was taken moves up.
-func (p *part) empty(k *Key, slot uint32) {
+// clearSlot empties a slot of the index. What was put further on because it was taken moves up.
+func (p *part) clearSlot(k *Key, slot uint32) {
 	mask := p.mask()
 	for at := slot; ; {
 		at = (at + 1) & mask
@@ -166,15 +166,15 @@ func (p *part) empty(k *Key, slot uint32) {
 // compact leaves out what is free.
 func (p *part) compact(k *Key) {
 	old := *p
-	*p = part{moves: old.moves + 1}
-	left := len(old.rows) - old.frees
+	*p = part{generation: old.generation + 1}
+	left := len(old.rows) - old.freeCount
 	if left == 0 {
 		return
 	}
 	p.rows = slices.Grow(p.rows, left+left/16)
 	p.names = slices.Grow(p.names, len(old.names)-old.waste)
 	for i, r := range old.rows {
-		if r.name != gone {
+		if r.name != freeName {
 			name := old.name(uint32(i))
 			r.name = uint32(len(p.names))
 			p.names = appendBytes(p.names, name)

@@ -90,7 +90,7 @@ func disturb(tab *Table, names []string, dice *rand.Rand) {
 func TestWalkFew(t *testing.T) {
 	t.Parallel()
 	tab := New(testKey)
-	for i := range 3 * step {
+	for i := range 3 * maxScan {
 		tab.Set(fmt.Sprint(i), Row{Owner: "many~1"})
 	}
 	tab.Set("one", Row{Owner: "few~1"})

@@ -73,7 +73,7 @@ func (e *Encoder) compress(src []byte) {
 			from--
 			at--
 		}
-		length := minMatch + same(src[from+minMatch:], src[at+minMatch:])
+		length := minMatch + matchLength(src[from+minMatch:], src[at+minMatch:])
 		e.literals(src[done:at])
 		e.match(length, at-from)
 		at += length
@@ -88,8 +88,8 @@ func (e *Encoder) compress(src []byte) {
 // hash takes four bytes. It multiplies by 2³² divided by the golden ratio, as Knuth has it (TAOCP 3, section 6.4).
 func hash(v uint32) uint32 { return v * 0x9e3779b1 >> (32 - tableBits) }
 
-// same is the number of bytes in which b, the shorter one, begins like a.
-func same(a, b []byte) int {
+// matchLength is the number of bytes in which b, the shorter one, begins like a.
+func matchLength(a, b []byte) int {
 	n := 0
 	for ; n+8 <= len(b); n += 8 {
 		if x := binary.LittleEndian.Uint64(a[n:]) ^ binary.LittleEndian.Uint64(b[n:]); x != 0 {
