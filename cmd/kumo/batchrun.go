@@ -104,8 +104,14 @@ type batchOptions struct {
 
 func batchRunCommand() *cobra.Command {
 	o := &batchOptions{}
-	cmd := &cobra.Command{Use: "run [flags] CONFIG...", Short: "Crawl the day of collections", Long: batchRunLong,
-		Example: batchRunExample, Args: someCollections, RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) }}
+	cmd := &cobra.Command{
+		Use:     "run [flags] CONFIG...",
+		Short:   "Crawl the day of collections",
+		Long:    batchRunLong,
+		Example: batchRunExample,
+		Args:    someCollections,
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
 	cmd.Flags().StringVar(&o.date, "date", "", "run this `DAY`, 2026-11-21 (default: today, UTC)")
 	o.bind(cmd)
 	cmd.Flags().StringVar(&o.profile, "profile", "",

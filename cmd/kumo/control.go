@@ -141,7 +141,9 @@ func (c *clusterFlags) done(w io.Writer, what string) error {
 
 func addCommand() *cobra.Command {
 	o, c, a := &options{}, &clusterFlags{}, &alone{}
-	cmd := &cobra.Command{Use: "add (--crawl NAME | -o FOLDER) [flags] URL...", Short: "Add URLs to a crawl that runs",
+	cmd := &cobra.Command{
+		Use:                   "add (--crawl NAME | -o FOLDER) [flags] URL...",
+		Short:                 "Add URLs to a crawl that runs",
 		DisableFlagsInUseLine: true,
 		Long: `Add URLs to a crawl of several nodes, or to one that runs on this machine, as more to begin with. They are within its scope then, and so
 are the links on them as the crawl's --scope has it. The answer says how many were new; what is known already is not fetched again for that.`,
@@ -180,7 +182,8 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 				}
 				return c.done(cmd.OutOrStdout(), addedAll(known, o.Job.File))
 			})
-		}}
+		},
+	}
 	c.bindCommand(cmd.Flags())
 	a.bind(cmd.Flags())
 	borrow(cmd.Flags(), crawlFlags(o), []string{"input-file", "skip-bad-seeds"})
@@ -263,13 +266,17 @@ func resumeCommand() *cobra.Command {
 }
 
 func stopCommand() *cobra.Command {
-	return stateCommand("stop", "End a crawl, to go on later",
+	return stateCommand(
+		"stop",
+		"End a crawl, to go on later",
 		`End all nodes of a crawl: they finish what is under way, write down where they are, keep their place, and their processes end. The same
 kumo node commands, and then kumo start, go on.
 
-One that runs on this machine ends as with Ctrl-C: the same kumo crawl command goes on.`, "the nodes end",
+One that runs on this machine ends as with Ctrl-C: the same kumo crawl command goes on.`,
+		"the nodes end",
 		admin.Client.Stop,
-		func(ctx context.Context, s inspect.Steerer) (string, error) { return "ends", s.Stop(ctx) })
+		func(ctx context.Context, s inspect.Steerer) (string, error) { return "ends", s.Stop(ctx) },
+	)
 }
 
 // alone is a crawl on this machine alone, for verbs that steer one of several nodes as well.

@@ -24,7 +24,8 @@ func variable(flag string) string {
 
 // isVariable reports whether a flag can be set by the environment.
 func isVariable(f *pflag.Flag) bool {
-	return f.Name != "help" && f.Name != helpAll && f.Name != "version" && f.Deprecated == "" && f.Annotations[noVariable] == nil
+	return f.Name != "help" && f.Name != helpAll && f.Name != "version" && f.Deprecated == "" &&
+		f.Annotations[noVariable] == nil
 }
 
 // noVariable marks a flag that the environment does not set: the variable of its name is meant for others.

@@ -103,7 +103,9 @@ func (m *mcpServer) run(ctx context.Context, args []string) error {
 	case len(args) == 0:
 		return usagef("which crawls? name their folders, or the URL of a web page of theirs")
 	case m.into == "" && (m.contact != "" || m.private || m.pages != mcp.MaxPages || m.bytes != mcp.MaxBytes):
-		return usagef("--contact, --allow-private, --crawl-pages and --crawl-size say how is crawled: give --allow-crawl, too")
+		return usagef(
+			"--contact, --allow-private, --crawl-pages and --crawl-size say how is crawled: give --allow-crawl, too",
+		)
 	case m.pages < 1 || m.bytes < 1:
 		return usagef("--crawl-pages and --crawl-size bound each crawl: numbers from 1 on are wanted")
 	case strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://"): // and no place's URL

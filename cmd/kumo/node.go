@@ -115,16 +115,28 @@ func nodeCommand() *cobra.Command {
 		"is taken)")
 	f.IntVar(&n.servers, "servers", 0, "the first `N` addresses in --join are those of all servers: 1, 3 or 5")
 	f.Var(setting.Choice(&n.preset, cluster.Presets()), "preset", "how far the nodes are from each other; the same on all")
-	f.Var(setting.Choice(&n.place, cluster.Strategies()), "strategy", "how hosts are shared among the nodes, the same on all: "+
-		"by a hash (shard), by who reaches them (hub), by how long nodes are predicted to take (balance), or by a hash and "+
-		"without any server (mesh)")
-	f.Var(setting.Choice(&n.splitter, cluster.Splitters()), "splitter", "with balance: how what waits is split: all end together "+
-		"(exact), by particle swarm (swarm), evenly (even), by a hash (hash); the same on all (default exact)")
+	f.Var(
+		setting.Choice(&n.place, cluster.Strategies()),
+		"strategy",
+		"how hosts are shared among the nodes, the same on all: "+
+			"by a hash (shard), by who reaches them (hub), by how long nodes are predicted to take (balance), or by a hash and "+
+			"without any server (mesh)",
+	)
+	f.Var(
+		setting.Choice(&n.splitter, cluster.Splitters()),
+		"splitter",
+		"with balance: how what waits is split: all end together "+
+			"(exact), by particle swarm (swarm), evenly (even), by a hash (hash); the same on all (default exact)",
+	)
 	f.IntVar(&n.slots, "slots", cluster.DefaultSlots, "plan for at most `M` nodes; the same on all")
 	f.IntVar(&n.mesh.backups, "backups", cluster.DefaultBackups, "with mesh: `N` nodes remember the URLs of each host; "+
 		"the same on all")
-	f.Var(setting.Choice(&n.mesh.reach, cluster.Reaches()), "reach", "with mesh: whether other nodes can connect to this one; "+
-		"auto asks them")
+	f.Var(
+		setting.Choice(&n.mesh.reach, cluster.Reaches()),
+		"reach",
+		"with mesh: whether other nodes can connect to this one; "+
+			"auto asks them",
+	)
 	f.BoolVar(&n.mesh.noLAN, "no-lan", false, "with mesh: do not look for nodes in the local network")
 	durationVar(f, &n.mesh.lostAfter, "lost-after", cluster.DefaultLostAfter, "with mesh and a place: a node that is "+
 		"missed for so long counts as lost with its disk, and what it had fetched and not brought to its place is "+

@@ -37,7 +37,8 @@ func borrow(to, from *pflag.FlagSet, names []string) {
 // readStart reads what kumo start was told: flags, then the --config file; and the seeds.
 func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []string) error {
 	err := o.read(ctx, all, args, func(s settings.Setting) error {
-		if s.Key != setting.SeedsKey && s.Key != setting.FilesKey && all.Lookup(s.Key) != nil && !hasScope(s.Key, setting.Crawl) {
+		if s.Key != setting.SeedsKey && s.Key != setting.FilesKey && all.Lookup(s.Key) != nil &&
+			!hasScope(s.Key, setting.Crawl) {
 			return notShared(s.Key, o.Config)
 		}
 		return nil

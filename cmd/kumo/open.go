@@ -70,9 +70,13 @@ func findPage(dir string) (n uiNote, at string, err error) {
 	if err != nil {
 		return n, "", err
 	}
-	return n, "", advice.With(fmt.Errorf("no web page of the crawl in %s is served", dir),
-		fmt.Sprintf("kumo crawl -o %s --ui (of a node: kumo node --ui) serves it while it crawls, kumo serve %[1]s at any time",
-			dir))
+	return n, "", advice.With(
+		fmt.Errorf("no web page of the crawl in %s is served", dir),
+		fmt.Sprintf(
+			"kumo crawl -o %s --ui (of a node: kumo node --ui) serves it while it crawls, kumo serve %[1]s at any time",
+			dir,
+		),
+	)
 }
 
 // findClusterPage returns the note of a page that shows a crawl of several nodes: that of kumo serve --crawl, or that of
@@ -91,9 +95,11 @@ func findClusterPage(crawl string) (n uiNote, at string, err error) {
 			return n, dir, nil
 		}
 	}
-	return n, "", advice.With(fmt.Errorf("no web page of the crawl %s is served on this machine, in a usual folder", crawl),
+	return n, "", advice.With(
+		fmt.Errorf("no web page of the crawl %s is served on this machine, in a usual folder", crawl),
 		fmt.Sprintf("kumo node --crawl %s --ui and kumo serve --crawl %[1]s serve one; of a node with a folder elsewhere: "+
-			"kumo open FOLDER", crawl))
+			"kumo open FOLDER", crawl),
+	)
 }
 
 // openBrowser opens a URL in the user's browser, if there is one. Other users see the arguments of programs: so what is

@@ -16,17 +16,22 @@ do anything in the cluster, so keep it as you keep a password. Copy it to each m
 environment variable KUMO_SECRET. Without a secret a cluster is on one machine only.`
 
 func secretCommand() *cobra.Command {
-	return withVerbs("secret", "Make the secret of a cluster", secretLong, &cobra.Command{Use: "new [FILE]", Short: "Make a secret, and print it or write it to a new file",
-		Args: cobra.MaximumNArgs(1),
-		Long: secretLong, Example: "  kumo secret new cluster.secret\n  KUMO_SECRET=$(kumo secret new)",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			text := secret.New().Text() + "\n"
-			if len(args) == 0 {
-				_, err := io.WriteString(cmd.OutOrStdout(), text)
-				return err
-			}
-			return writeSecret(args[0], text)
-		}})
+	return withVerbs(
+		"secret",
+		"Make the secret of a cluster",
+		secretLong,
+		&cobra.Command{Use: "new [FILE]", Short: "Make a secret, and print it or write it to a new file",
+			Args: cobra.MaximumNArgs(1),
+			Long: secretLong, Example: "  kumo secret new cluster.secret\n  KUMO_SECRET=$(kumo secret new)",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				text := secret.New().Text() + "\n"
+				if len(args) == 0 {
+					_, err := io.WriteString(cmd.OutOrStdout(), text)
+					return err
+				}
+				return writeSecret(args[0], text)
+			}},
+	)
 }
 
 // writeSecret writes a file that nobody else can read. It never writes over one: that could be the secret of a cluster.

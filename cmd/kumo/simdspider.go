@@ -68,12 +68,24 @@ func (d *dspider) flags(cmd *cobra.Command) {
 	f.Float64Var(&w.LAN.Message, "lan-message", w.LAN.Message, "`T` that a message takes in the LAN")
 	f.Float64Var(&w.WAN.Message, "wan-message", w.WAN.Message, "`T` that a message takes in the WAN: what a connection "+
 		"takes on average")
-	f.Var(setting.Choice(&d.share, []string{"parts", "running"}), "share", "a LAN node has its part of the bandwidth, or those "+
-		"that transfer share it")
-	f.Var(setting.Choice(&d.order, []string{"host", "turns"}), "order", "a node finishes a host before the next, or hosts take "+
-		"turns by file")
-	f.Var(setting.Choice(&d.decider, []string{"hub", "plain"}), "decider", "what decides in kumo's mode: the code of a crawl, "+
-		"or the plainest form of its rules")
+	f.Var(
+		setting.Choice(&d.share, []string{"parts", "running"}),
+		"share",
+		"a LAN node has its part of the bandwidth, or those "+
+			"that transfer share it",
+	)
+	f.Var(
+		setting.Choice(&d.order, []string{"host", "turns"}),
+		"order",
+		"a node finishes a host before the next, or hosts take "+
+			"turns by file",
+	)
+	f.Var(
+		setting.Choice(&d.decider, []string{"hub", "plain"}),
+		"decider",
+		"what decides in kumo's mode: the code of a crawl, "+
+			"or the plainest form of its rules",
+	)
 	f.Float64Var(&w.Persist, "persist", w.Persist, "`T` until kumo's control unit has an entry on disk")
 	f.IntVar(&w.Places, "places", w.Places, "fetch `K` files at once where links are to be saturated")
 	f.IntSliceVar(&w.Nodes, "nodes", w.Nodes, "nodes of experiment 1, or of --scale, `N,N,...`")

@@ -45,7 +45,13 @@ func snapshotCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s files, %s bytes\n", target, stats.Grouped(int64(last.Files)), stats.Grouped(last.Bytes))
+			fmt.Fprintf(
+				cmd.OutOrStdout(),
+				"%s: %s files, %s bytes\n",
+				target,
+				stats.Grouped(int64(last.Files)),
+				stats.Grouped(last.Bytes),
+			)
 			return nil
 		}}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not say how far it is")

@@ -171,15 +171,32 @@ func clusterOf(crawl string, r desired.Record, nodes []node.Status, now time.Tim
 }
 
 func nodeOf(s *node.Status, now time.Time) inspect.Node {
-	n := inspect.Node{Node: string(s.Node), Name: s.Node.Name(), Is: inspect.Standing(s.Standing()), Slot: s.Slot, Clock: s.Clock,
-		Version: s.Version,
-		Address: s.Address, Epoch: s.Report.Epoch, Idle: s.Idle, Slips: s.Slips, Moved: s.Moved,
-		CutOff: tenths(s.Offline), CutOffWhy: s.OfflineReason,
-		EndsIn: tenths(s.EndsIn), Growth: tenths(s.Growth), Forecast: s.Forecast,
-		Stalled: tenths(s.Stalled), StalledBy: s.StalledBy, StallWhy: s.StallWhy, StallDo: s.StallDo, Uploads: s.Uploads,
+	n := inspect.Node{
+		Node:      string(s.Node),
+		Name:      s.Node.Name(),
+		Is:        inspect.Standing(s.Standing()),
+		Slot:      s.Slot,
+		Clock:     s.Clock,
+		Version:   s.Version,
+		Address:   s.Address,
+		Epoch:     s.Report.Epoch,
+		Idle:      s.Idle,
+		Slips:     s.Slips,
+		Moved:     s.Moved,
+		CutOff:    tenths(s.Offline),
+		CutOffWhy: s.OfflineReason,
+		EndsIn:    tenths(s.EndsIn),
+		Growth:    tenths(s.Growth),
+		Forecast:  s.Forecast,
+		Stalled:   tenths(s.Stalled),
+		StalledBy: s.StalledBy,
+		StallWhy:  s.StallWhy,
+		StallDo:   s.StallDo,
+		Uploads:   s.Uploads,
 		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
 			Outbox: s.Outbox, InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,
-			RegistryBytes: s.RegistryBytes}}
+			RegistryBytes: s.RegistryBytes},
+	}
 	if !s.Clock.IsZero() {
 		n.Age = tenths(now.Sub(s.Clock).Seconds())
 	}

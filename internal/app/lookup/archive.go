@@ -65,7 +65,10 @@ func (f *Filter) takes(r *Record) bool {
 		}
 	}
 	if !strings.HasPrefix(r.Type, f.Type) || len(r.Lang) < len(f.Lang) ||
-		!strings.EqualFold(r.Lang[:len(f.Lang)], f.Lang) || f.Day != "" && !strings.HasPrefix(r.Time.UTC().Format(time.DateOnly), f.Day) {
+		!strings.EqualFold(
+			r.Lang[:len(f.Lang)],
+			f.Lang,
+		) || f.Day != "" && !strings.HasPrefix(r.Time.UTC().Format(time.DateOnly), f.Day) {
 		return false
 	}
 	status := fmt.Sprint(r.Status)

@@ -410,10 +410,14 @@ func (s *set) Set(text string) error {
 }
 
 func canon(p *weburl.Rules) Value {
-	return &set{names: func() []string { return strings.Split(p.String(), ",") }, replace: func(names []string) (err error) {
-		*p, err = weburl.ParseRules(strings.Join(names, ","))
-		return err
-	}, kind: "RULES"}
+	return &set{
+		names: func() []string { return strings.Split(p.String(), ",") },
+		replace: func(names []string) (err error) {
+			*p, err = weburl.ParseRules(strings.Join(names, ","))
+			return err
+		},
+		kind: "RULES",
+	}
 }
 
 func directives(p *policy.Directives) Value {

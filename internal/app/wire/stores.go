@@ -49,7 +49,10 @@ func (o *opening) openStores(p *crawl.Parts) (err error) {
 			return err
 		}
 	}
-	_, kept := store.FindMark(marks, jsonl.FieldsName) // or else what an earlier run wrote would be cut back to nothing later
+	_, kept := store.FindMark(
+		marks,
+		jsonl.FieldsName,
+	) // or else what an earlier run wrote would be cut back to nothing later
 	if kept || j.Fields != nil || j.Filters != nil && j.Filters.Records {
 		if err := o.add(jsonl.OpenFields(o.disk, lines, marks)); err != nil {
 			return err

@@ -49,9 +49,18 @@ func (w *walk) next() (e entry, more bool, err error) {
 	}
 	e.term = r.Suffix(w.last, maxTerm)
 	df, list, pos := r.Uint(), r.Uint(), r.Uint()
-	size := uint64(w.s.info.Bytes)                                                                         //nolint:gosec // a length
-	bad := r.Bad || e.term <= w.last || df == 0 || df > uint64(w.s.info.Docs) || list > size || pos > size //nolint:gosec // it counts
-	e.df, e.lenDoc, e.posLen = int(df), int(list), int(pos)                                                //nolint:gosec // checked
+	size := uint64(
+		w.s.info.Bytes,
+	) //nolint:gosec // a length
+	bad := r.Bad || e.term <= w.last || df == 0 || df > uint64(w.s.info.Docs) || list > size ||
+		pos > size //nolint:gosec // it counts
+	e.df, e.lenDoc, e.posLen = int(
+		df,
+	), int(
+		list,
+	), int(
+		pos,
+	) //nolint:gosec // checked
 	if !bad && list+pos <= inlined {
 		if bad = list+pos > uint64(len(r.Rest)); !bad {
 			e.inline, r.Rest = r.Rest[:list+pos], r.Rest[list+pos:]

@@ -371,7 +371,11 @@ func (s *segment) column(doc int) (at uint32, length byte, err error) {
 }
 
 func (s *segment) readBlock(rec []byte, check []byte) ([]byte, error) {
-	at, n := int64(binary.LittleEndian.Uint64(rec)), int(binary.LittleEndian.Uint32(rec[8:])) //nolint:gosec // checked below
+	at, n := int64(
+		binary.LittleEndian.Uint64(rec),
+	), int(
+		binary.LittleEndian.Uint32(rec[8:]),
+	) //nolint:gosec // checked below
 	if at < 0 || int64(n) > s.info.Bytes || at > s.info.Bytes-int64(n) {
 		return nil, damagedf("%s: a block is not there", s.info.Name)
 	}

@@ -82,8 +82,20 @@ func AppendBody(b []byte, host string, it *Item) []byte {
 	if flags&flagRobots != 0 {
 		b = appendString(b, it.Robots)
 	}
-	more := flag(it.Refetch, flagRefetch) | flag(it.Refetch && it.Refetches > 0, flagRefetches) | flag(it.Vain > 0, flagVain) |
-		flag(it.Deferred, flagDeferred)
+	more := flag(
+		it.Refetch,
+		flagRefetch,
+	) | flag(
+		it.Refetch && it.Refetches > 0,
+		flagRefetches,
+	) | flag(
+		it.Vain > 0,
+		flagVain,
+	) |
+		flag(
+			it.Deferred,
+			flagDeferred,
+		)
 	if it.Lift != 0 || more != 0 {
 		b = append(b, byte(it.Lift))
 	}
@@ -119,8 +131,26 @@ func originLen(scheme, host, url string) int {
 }
 
 func (it *Item) flags() byte {
-	return flag(it.ScopeSeed, flagScopeSeed) | flag(it.Reported, flagReported) | flag(it.Recrawl, flagRecrawl) | flag(it.QueueLast, flagQueueLast) |
-		flag(it.Robots != "", flagRobots) | flag(it.Redirects|it.Tries != 0, flagCounts)
+	return flag(
+		it.ScopeSeed,
+		flagScopeSeed,
+	) | flag(
+		it.Reported,
+		flagReported,
+	) | flag(
+		it.Recrawl,
+		flagRecrawl,
+	) | flag(
+		it.QueueLast,
+		flagQueueLast,
+	) |
+		flag(
+			it.Robots != "",
+			flagRobots,
+		) | flag(
+		it.Redirects|it.Tries != 0,
+		flagCounts,
+	)
 }
 
 func flag(set bool, f byte) byte {
@@ -147,7 +177,23 @@ func commonPrefix(a, b string) int {
 // firstEight are the first eight bytes of a string, which the compiler loads at once.
 func firstEight(s string) uint64 {
 	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	return uint64(
+		s[0],
+	) | uint64(
+		s[1],
+	)<<8 | uint64(
+		s[2],
+	)<<16 | uint64(
+		s[3],
+	)<<24 | uint64(
+		s[4],
+	)<<32 | uint64(
+		s[5],
+	)<<40 | uint64(
+		s[6],
+	)<<48 | uint64(
+		s[7],
+	)<<56
 }
 
 // A Reader reads items. The strings of one item are parts of one, and those of several where Share is set. The zero

@@ -86,7 +86,11 @@ func (g groups) cores() (most float64) {
 		most = minKnown(most, share(positive(quota), positive(period)))
 	}
 	for _, dir := range g.v1["cpu"] {
-		quota, period := readNumber(filepath.Join(dir, "cpu.cfs_quota_us")), readNumber(filepath.Join(dir, "cpu.cfs_period_us"))
+		quota, period := readNumber(
+			filepath.Join(dir, "cpu.cfs_quota_us"),
+		), readNumber(
+			filepath.Join(dir, "cpu.cfs_period_us"),
+		)
 		most = minKnown(most, share(quota, period))
 	}
 	return most

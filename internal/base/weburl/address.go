@@ -10,7 +10,10 @@ func IsAddress(hostname string) bool {
 	if hostname == "localhost" || strings.HasSuffix(hostname, ".localhost") {
 		return true
 	}
-	if last := len(hostname) - 1; last < 0 || !strings.Contains(hostname, ":") && (hostname[last] < '0' || hostname[last] > '9') {
+	if last := len(
+		hostname,
+	) - 1; last < 0 ||
+		!strings.Contains(hostname, ":") && (hostname[last] < '0' || hostname[last] > '9') {
 		return false // without the cost of an error
 	}
 	_, err := netip.ParseAddr(strings.Trim(hostname, "[]"))

@@ -234,7 +234,10 @@ func expiryMoved(was, c *Cookie) bool {
 // 6265bis 5.7, step 16.
 func (j *Jar) shadowed(c *Cookie, from *Target) bool {
 	for d := range j.domainsOf(from.Host) {
-		if slices.ContainsFunc(d.cookies, func(k storedCookie) bool { return k.Secure && k.Name == c.Name && k.covers(c.Path) }) {
+		if slices.ContainsFunc(
+			d.cookies,
+			func(k storedCookie) bool { return k.Secure && k.Name == c.Name && k.covers(c.Path) },
+		) {
 			return true
 		}
 	}

@@ -190,7 +190,8 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 // Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not
 // known: the zero Addr.
 func (c *Client) Resolve(ctx context.Context, hostname, port string) (netip.Addr, error) {
-	if (c.proxies.hasAny() || c.proxies.hostProxies != nil) && c.proxies.forHost(hostname, net.JoinHostPort(hostname, port)) != nil {
+	if (c.proxies.hasAny() || c.proxies.hostProxies != nil) &&
+		c.proxies.forHost(hostname, net.JoinHostPort(hostname, port)) != nil {
 		return netip.Addr{}, nil
 	}
 	addrs, _, err := c.addresses(ctx, hostname, port)

@@ -149,7 +149,11 @@ func (x *exchange) waitForRoom() error {
 func (x *exchange) spill() error {
 	if x.raws == nil {
 		x.raws, x.payloads = x.client.scratch.New(), x.client.scratch.New()
-		x.resp.Buffers.Spooled = &page.Spooled{Raw: x.raws, Payload: x.payloads, Free: func() { x.raws.Free(); x.payloads.Free() }}
+		x.resp.Buffers.Spooled = &page.Spooled{
+			Raw:     x.raws,
+			Payload: x.payloads,
+			Free:    func() { x.raws.Free(); x.payloads.Free() },
+		}
 		x.raw = x.raw[:copy(x.raw, x.raw[x.frame.start:])]
 		x.frame.discard(x.frame.start)
 		x.frame.end, x.frame.start = x.frame.end-x.frame.start, 0

@@ -31,7 +31,14 @@ type liveSettings struct {
 
 func newLiveSettings(cfg Config) *liveSettings {
 	public, trusted := cfg.headers()
-	return &liveSettings{cfg.UserAgent, cfg.ConnectTimeout, cfg.Timeout, cfg.MaxTime, newFields(public), newFields(trusted)}
+	return &liveSettings{
+		cfg.UserAgent,
+		cfg.ConnectTimeout,
+		cfg.Timeout,
+		cfg.MaxTime,
+		newFields(public),
+		newFields(trusted),
+	}
 }
 
 // fieldsFor are those that a request has in common with others, or its own.

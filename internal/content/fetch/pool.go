@@ -53,8 +53,14 @@ func (h *siteConns) handOver(c *conn) bool {
 const idlePerHost = 8
 
 func newPool(perHost, maxIdle int) *pool {
-	return &pool{perHost: perHost, maxIdle: maxIdle, socketWanted: func() bool { return false }, hosts: make(map[site]*siteConns),
-		domains: newIdleGroups[string](ofDomain), addrs: newIdleGroups[netip.Addr](ofAddr)}
+	return &pool{
+		perHost:      perHost,
+		maxIdle:      maxIdle,
+		socketWanted: func() bool { return false },
+		hosts:        make(map[site]*siteConns),
+		domains:      newIdleGroups[string](ofDomain),
+		addrs:        newIdleGroups[netip.Addr](ofAddr),
+	}
 }
 
 // take returns an idle connection, or nil for leave to open one. It waits, until the deadline, where the site has all

@@ -100,8 +100,13 @@ func CheckProxies(env *httpproxy.Config) error {
 }
 
 func newProxies(cfg Config) (*proxies, error) {
-	p := &proxies{byDomain: make(map[string][]*proxy), now: cfg.Now, hostProxies: cfg.HostProxies, onChange: cfg.OnProxyChange,
-		seed: maphash.MakeSeed()}
+	p := &proxies{
+		byDomain:    make(map[string][]*proxy),
+		now:         cfg.Now,
+		hostProxies: cfg.HostProxies,
+		onChange:    cfg.OnProxyChange,
+		seed:        maphash.MakeSeed(),
+	}
 	rules := cfg.Proxies
 	if cfg.Proxy != nil {
 		rules = append([]ProxyRule{{URL: cfg.Proxy}}, rules...)

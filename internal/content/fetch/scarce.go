@@ -34,7 +34,8 @@ func isExhausted(err error) bool {
 	}
 	// The system's resolver keeps of such an error only the words.
 	de, is := errors.AsType[*net.DNSError](err)
-	return is && slices.ContainsFunc(exhaustionErrors[:4], func(e syscall.Errno) bool { return strings.Contains(de.Err, e.Error()) })
+	return is &&
+		slices.ContainsFunc(exhaustionErrors[:4], func(e syscall.Errno) bool { return strings.Contains(de.Err, e.Error()) })
 }
 
 func isOneOf(err error, all []syscall.Errno) bool {

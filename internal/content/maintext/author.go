@@ -53,7 +53,9 @@ func hasWord(list, word string) bool {
 }
 
 var (
-	writtenBy  = regexp.MustCompile(`(?i)^(?:(?:text|article|posted|written|published|story|artikel|ein gastbeitrag|foto|par|von|autorin|autor|auteur|author|by|da|di|de|por)[:\s]+)+`)
+	writtenBy = regexp.MustCompile(
+		`(?i)^(?:(?:text|article|posted|written|published|story|artikel|ein gastbeitrag|foto|par|von|autorin|autor|auteur|author|by|da|di|de|por)[:\s]+)+`,
+	)
 	afterName  = regexp.MustCompile(`(?i)\s*(?:[|•·/@–(\d]|,\s|\s-\s|\b(?:on|am|posted|published|updated|le|il|el)\b).*$`)
 	maxNameLen = 60
 )

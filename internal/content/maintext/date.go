@@ -177,10 +177,12 @@ func shortTextOf(n *html.Node) string {
 }
 
 var (
-	yearFirst  = regexp.MustCompile(`(?:^|\D)((?:19|20)\d\d)[-/.](\d\d?)[-/.](\d\d?)(?:\D|$)`)
-	eight      = regexp.MustCompile(`^((?:19|20)\d\d)(\d\d)(\d\d)(?:\D|$|\d{6}$)`)
-	yearLast   = regexp.MustCompile(`(?:^|\D)(\d\d?)([./-])\s?(\d\d?)[./-]\s?((?:19|20)\d\d|\d\d)(?:\D|$)`)
-	dayMonth   = regexp.MustCompile(`(?:^|\D)(\d\d?)(?:st|nd|rd|th|er|º)?[.,]?[\s-]+(?:de\s+|d’|d')?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?((?:19|20)\d\d)(?:\D|$)`)
+	yearFirst = regexp.MustCompile(`(?:^|\D)((?:19|20)\d\d)[-/.](\d\d?)[-/.](\d\d?)(?:\D|$)`)
+	eight     = regexp.MustCompile(`^((?:19|20)\d\d)(\d\d)(\d\d)(?:\D|$|\d{6}$)`)
+	yearLast  = regexp.MustCompile(`(?:^|\D)(\d\d?)([./-])\s?(\d\d?)[./-]\s?((?:19|20)\d\d|\d\d)(?:\D|$)`)
+	dayMonth  = regexp.MustCompile(
+		`(?:^|\D)(\d\d?)(?:st|nd|rd|th|er|º)?[.,]?[\s-]+(?:de\s+|d’|d')?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?((?:19|20)\d\d)(?:\D|$)`,
+	)
 	monthDay   = regexp.MustCompile(`(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+((?:19|20)\d\d)(?:\D|$)`)
 	yearMonth  = regexp.MustCompile(`((?:19|20)\d\d)\.?[\s-]+(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:\D|$)`)
 	httpLayout = []string{time.RFC1123, time.RFC1123Z, time.RFC850, "Mon, 2 Jan 2006 15:04:05 MST",

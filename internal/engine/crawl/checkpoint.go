@@ -159,10 +159,16 @@ func (c *Checkpoints) merge(ctx context.Context) error {
 
 // record is called while nothing is put.
 func (c *Checkpoints) note(at journal.Position, marks []store.Mark) recovery.Note {
-	n := recovery.Note{Version: recovery.NoteVersion, Position: at, Marks: c.allMarks(marks), Stats: c.stats.DurableSnapshot(),
-		Sums:  c.stats.Sums(),
-		Lists: c.feed.marks(),
-		Asked: c.deferred.upTo, Slices: recovery.NoteSlices(c.hosts.slices)}
+	n := recovery.Note{
+		Version:  recovery.NoteVersion,
+		Position: at,
+		Marks:    c.allMarks(marks),
+		Stats:    c.stats.DurableSnapshot(),
+		Sums:     c.stats.Sums(),
+		Lists:    c.feed.marks(),
+		Asked:    c.deferred.upTo,
+		Slices:   recovery.NoteSlices(c.hosts.slices),
+	}
 	n.Settled, n.Told = c.ends.all()
 	n.Arrivals = c.transfer.NoteUnsettled()
 	if c.claims != nil {

@@ -117,7 +117,8 @@ func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 			if met, _, err = ds.known.db.Get(c.Item.URL); err != nil {
 				return d, err
 			}
-			over = met.Over() && claimed && !ds.claims.isUnreported(ds.hosts.sliceOf(c), c.Item.URL) // unsaid is noted before it is over
+			over = met.Over() && claimed &&
+				!ds.claims.isUnreported(ds.hosts.sliceOf(c), c.Item.URL) // unsaid is noted before it is over
 		}
 		d.done = append(d.done, over)
 		d.met = append(d.met, met)

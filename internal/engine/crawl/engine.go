@@ -70,8 +70,16 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	traps := newTrapGuard(cfg, s.Traps)
 	line := newOutageMonitor(cfg, p.Fetcher, p.Listener, stop)
 	origins := newOrigins(cfg, line)
-	lim := &limits{cfg: cfg, quota: policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()), rate: visit.NewLimiter(cfg.Rate),
-		known: known, hosts: hosts, traps: traps, stats: s.Stats, stopper: stop}
+	lim := &limits{
+		cfg:     cfg,
+		quota:   policy.NewQuota(cfg.pageLimits(), s.Stats.NewPages()),
+		rate:    visit.NewLimiter(cfg.Rate),
+		known:   known,
+		hosts:   hosts,
+		traps:   traps,
+		stats:   s.Stats,
+		stopper: stop,
+	}
 	lim.tries.Store(int64(cfg.Tries))
 	lim.bytes.Store(s.Stats.Totals().Bytes)
 	counts := &journalCounts{stats: s.Stats, offHosts: offHosts{links: map[string]int64{}}}
@@ -81,8 +89,16 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		MaxPending: cfg.Shares.pending(), Now: cfg.Now,
 		Begin: entry.AppendTime, Mark: entry.AppendMark, Extra: counts.appendCounts, Durable: p.Durable})
 	feed := newFeed(p.Seeds, s.SeedLists)
-	roots := &scopeSeeds{cfg: cfg, file: p.ScopeSeeds, announce: p.NewScopeSeed, scope: p.Scope, outages: line, origins: origins,
-		fetcher: p.Fetcher, ledger: log}
+	roots := &scopeSeeds{
+		cfg:      cfg,
+		file:     p.ScopeSeeds,
+		announce: p.NewScopeSeed,
+		scope:    p.Scope,
+		outages:  line,
+		origins:  origins,
+		fetcher:  p.Fetcher,
+		ledger:   log,
+	}
 	if !p.NoSecrets {
 		roots.trusted = weburl.NewSet()
 	}
@@ -114,19 +130,52 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	batches := &batchWriter{hosts: hosts, known: known, admission: admit, outgoing: out, claims: claims, ranks: ranks,
 		scopeSeeds: roots, ends: ends, counts: counts, frontier: front, transfer: moves, deferred: p.Deferred, ledger: log,
 		stats: s.Stats, listener: p.Listener}
-	abandons := &abandoner{cfg: cfg, batches: batches, admission: admit, hosts: hosts, known: known, origins: origins,
-		rules: gate, ends: ends, frontier: front, abandoned: views.Abandoned, ledger: log, stats: s.Stats, listener: p.Listener}
+	abandons := &abandoner{
+		cfg:       cfg,
+		batches:   batches,
+		admission: admit,
+		hosts:     hosts,
+		known:     known,
+		origins:   origins,
+		rules:     gate,
+		ends:      ends,
+		frontier:  front,
+		abandoned: views.Abandoned,
+		ledger:    log,
+		stats:     s.Stats,
+		listener:  p.Listener,
+	}
 	buffers := &batchPool{}
 	hops := newHops(p.Cookies, s.Cookies, log)
 	outcomes := &outcomes{cfg: cfg, limits: lim, outages: line, origins: origins}
-	visits := &visits{cfg: cfg, fetcher: p.Fetcher, header: p.Header, hooks: p.Hooks, listener: p.Listener, frontier: front,
-		ledger: log, known: known, feed: feed, scopeSeeds: roots, admission: admit, batches: batches, abandons: abandons,
-		gate:   &robotsGate{Gate: gate, answers: p.Answers, hosts: hosts, origins: origins, names: names, ledger: log},
-		limits: lim, outcomes: outcomes, hops: hops, logins: p.Logins, claims: claims,
-		permits: &permits{hosts: hosts, origins: origins, postponements: newPostponements(), transfer: moves}}
+	visits := &visits{
+		cfg:        cfg,
+		fetcher:    p.Fetcher,
+		header:     p.Header,
+		hooks:      p.Hooks,
+		listener:   p.Listener,
+		frontier:   front,
+		ledger:     log,
+		known:      known,
+		feed:       feed,
+		scopeSeeds: roots,
+		admission:  admit,
+		batches:    batches,
+		abandons:   abandons,
+		gate:       &robotsGate{Gate: gate, answers: p.Answers, hosts: hosts, origins: origins, names: names, ledger: log},
+		limits:     lim,
+		outcomes:   outcomes,
+		hops:       hops,
+		logins:     p.Logins,
+		claims:     claims,
+		permits:    &permits{hosts: hosts, origins: origins, postponements: newPostponements(), transfer: moves},
+	}
 	reading := reading{pool: newReadPool(p.NewParser, cfg.Shares), decoder: fetch.NewDecoder(cfg.Shares.windows()),
 		text: p.Text, fields: p.Fields}
-	workers := &workerPool{buffers: buffers, make: func() *worker { return newWorker(visits, &reading, traps, ranks, p.Archive, buffers) }}
+	workers := &workerPool{
+		buffers: buffers,
+		make:    func() *worker { return newWorker(visits, &reading, traps, ranks, p.Archive, buffers) },
+	}
 	links := &Links{hosts: hosts, outbox: out.outbox, claims: claims, holds: hold, pool: buffers, scopeSeeds: roots,
 		batches: batches, abandons: abandons, ledger: log}
 	if p.Router == nil {
@@ -134,8 +183,16 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	}
 	open := &keepOpen{cfg: cfg, feed: feed, frontier: front}
 
-	e := &Engine{cfg: cfg, frontier: front, ledger: log, known: known, limits: lim, outages: line, holds: hold,
-		abandons: abandons, Links: links,
+	e := &Engine{
+		cfg:      cfg,
+		frontier: front,
+		ledger:   log,
+		known:    known,
+		limits:   lim,
+		outages:  line,
+		holds:    hold,
+		abandons: abandons,
+		Links:    links,
 		Seeding: &Seeding{cfg: cfg, scopeSeeds: roots, feed: feed, open: open, hosts: hosts, outgoing: out, holds: hold,
 			admission: admit, batches: batches, abandons: abandons, ledger: log},
 		Dispatches: &Dispatches{cfg: cfg, claims: claims, known: known, hosts: hosts, outbox: out.outbox, frontier: front,
@@ -148,9 +205,23 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 		Inspector: &Inspector{cfg: cfg, rules: rules, robots: p.Robots, known: known, hosts: hosts, links: links,
 			claims: claims, ends: ends, origins: origins, abandoned: views.Abandoned, limits: lim, counts: counts, ranks: ranks,
 			keeper: keeper, frontier: front, ledger: log},
-		recrawls: &recrawls{added: make(chan struct{}, 1), ended: make(chan struct{}), cfg: cfg, known: known, feed: feed, rules: rules, scopeSeeds: roots, hosts: hosts,
-			names: names, ranks: ranks, abandons: abandons, transfer: moves, frontier: front, ledger: log,
-			listener: p.Listener},
+		recrawls: &recrawls{
+			added:      make(chan struct{}, 1),
+			ended:      make(chan struct{}),
+			cfg:        cfg,
+			known:      known,
+			feed:       feed,
+			rules:      rules,
+			scopeSeeds: roots,
+			hosts:      hosts,
+			names:      names,
+			ranks:      ranks,
+			abandons:   abandons,
+			transfer:   moves,
+			frontier:   front,
+			ledger:     log,
+			listener:   p.Listener,
+		},
 		skips: &skipReports{deferred: deferred, known: known, admission: admit, abandons: abandons, ledger: log},
 		stuck: &stuckGuard{abandons: abandons, frontier: front, listener: p.Listener},
 		runner: &runner{hosts: hosts, holds: hold, outages: line, workers: workers, visits: visits, frontier: front,
@@ -223,7 +294,8 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 // addFinished makes the last commit. It returns why the run stopped, nil when nothing waits.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
-	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Continuous && e.frontier.Counts().URLs == 0 && !e.known.pendingDedup() &&
+	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Continuous && e.frontier.Counts().URLs == 0 &&
+		!e.known.pendingDedup() &&
 		e.Seeding.feed.ended() {
 		stopped = nil // the limit was just enough
 	}

@@ -10,7 +10,14 @@ import (
 
 // linkTo is what led to an item.
 func linkTo(it *item.Item) policy.Link {
-	l := policy.Link{From: it.From, Kind: it.Kind, Depth: it.Depth, Redirects: it.Redirects, Seed: it.ScopeSeed, Path: it.Path}
+	l := policy.Link{
+		From:      it.From,
+		Kind:      it.Kind,
+		Depth:     it.Depth,
+		Redirects: it.Redirects,
+		Seed:      it.ScopeSeed,
+		Path:      it.Path,
+	}
 	if len(l.Path) >= entry.MaxPath {
 		l.Path = "" // its end is not that of the way
 	}

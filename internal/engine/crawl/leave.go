@@ -44,8 +44,15 @@ func (w *worker) skipForClean(v *frontier.Visit, clean string) error {
 }
 
 func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
-	return page.Skip{URL: v.URL, Host: item.HostOfSlice(v.Host), From: v.From, Depth: int(v.Depth), Time: w.visits.cfg.Now(), Rule: rule,
-		Why: why}
+	return page.Skip{
+		URL:   v.URL,
+		Host:  item.HostOfSlice(v.Host),
+		From:  v.From,
+		Depth: int(v.Depth),
+		Time:  w.visits.cfg.Now(),
+		Rule:  rule,
+		Why:   why,
+	}
 }
 
 // entryFor is the entry for a URL that a rule leaves out at its visit: rules of the user's own may be others in the
@@ -119,7 +126,10 @@ func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) err
 		w.visits.abandons.ends.clear(v.URL)
 		return nil
 	}
-	wait := w.visits.frontier.Done(v, frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Requeue: again})
+	wait := w.visits.frontier.Done(
+		v,
+		frontier.Result{Outcome: f.Outcome, RetryAfter: f.RetryAfter, Took: f.took, Requeue: again},
+	)
 	if f.Outcome == frontier.Throttled {
 		w.visits.listener.Slowed(item.HostOfSlice(v.Host), w.answer.resp.Status, f.RetryAfter, wait)
 	}

@@ -23,7 +23,8 @@ func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bo
 	if !w.visits.logins.Has(host) {
 		return true, nil
 	}
-	if wait, off := w.visits.outcomes.outages.suspected(); off && !w.visits.logins.IsReady(host) { // a login that fails is not repeated
+	if wait, off := w.visits.outcomes.outages.suspected(); off &&
+		!w.visits.logins.IsReady(host) { // a login that fails is not repeated
 		w.returnQuota(v)
 		w.visits.frontier.Postpone(v, wait)
 		return false, nil

@@ -65,8 +65,14 @@ func (o *outcomes) excuse(v *frontier.Visit, f *visitOutcome) {
 	}
 	origin := item.OriginOf(v.URL)
 	h, first, last := o.origins.Failing(origin, now)
-	m := &outage.FailedVisit{At: now, Origin: o.outages.origin(origin, o.origins.Hash(origin)), Layer: by, ProxyFailed: f.Own,
-		AnsweredBefore: h.Answered, Why: f.Detail}
+	m := &outage.FailedVisit{
+		At:             now,
+		Origin:         o.outages.origin(origin, o.origins.Hash(origin)),
+		Layer:          by,
+		ProxyFailed:    f.Own,
+		AnsweredBefore: h.Answered,
+		Why:            f.Detail,
+	}
 	if wait, off := o.outages.failed(m); off {
 		f.forgive(v, frontier.NoRequest)
 		f.wait = wait

@@ -32,7 +32,13 @@ func (w *worker) override(req *fetch.Request, u weburl.URL) {
 // CheckOverrides says which of some overrides cannot come into force while the crawl runs; perHost is how many
 // connections a host may have at most.
 func (e *Engine) CheckOverrides(all []*policy.Override, perHost int) error {
-	k := policy.Tracked{Scope: e.Inspector.rules.Scope, Depth: e.known.depths, Pages: e.limits.quota.CountsPages(), Bytes: e.limits.quota.CountsBytes(), Recrawl: e.cfg.Recrawl.Enabled(),
-		PerHost: perHost}
+	k := policy.Tracked{
+		Scope:   e.Inspector.rules.Scope,
+		Depth:   e.known.depths,
+		Pages:   e.limits.quota.CountsPages(),
+		Bytes:   e.limits.quota.CountsBytes(),
+		Recrawl: e.cfg.Recrawl.Enabled(),
+		PerHost: perHost,
+	}
 	return k.CheckRuntime(all)
 }

@@ -160,9 +160,19 @@ func (l *rankedLinks) nextPart() {
 }
 
 func (l *rankedLinks) reset() {
-	*l = rankedLinks{cands: l.cands[:0], candOf: l.candOf[:0], earlier: l.earlier[:0], slices: clean(l.slices), others: l.others[:0],
-		shares: l.shares[:0],
-		urls:   l.urls[:0], gifts: l.gifts[:0], standings: l.standings[:0], promoted: clean(l.promoted), moves: l.moves[:0]}
+	*l = rankedLinks{
+		cands:     l.cands[:0],
+		candOf:    l.candOf[:0],
+		earlier:   l.earlier[:0],
+		slices:    clean(l.slices),
+		others:    l.others[:0],
+		shares:    l.shares[:0],
+		urls:      l.urls[:0],
+		gifts:     l.gifts[:0],
+		standings: l.standings[:0],
+		promoted:  clean(l.promoted),
+		moves:     l.moves[:0],
+	}
 }
 
 func clean[T any](s []T) []T {

@@ -44,7 +44,12 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	start := w.visits.cfg.Now()
 	v.Tries++
-	req := fetch.Request{URL: v.URL, Trusted: w.visits.scopeSeeds.trusts(u), NoCookies: true, OnArrival: w.answer.takeBuffers}
+	req := fetch.Request{
+		URL:       v.URL,
+		Trusted:   w.visits.scopeSeeds.trusts(u),
+		NoCookies: true,
+		OnArrival: w.answer.takeBuffers,
+	}
 	w.override(&req, u)
 	req.MaxBody = visit.MaxRobots
 	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp) // no session is to change the rules
@@ -105,7 +110,9 @@ func (w *worker) robotsFailure(f visitOutcome) (visit.Abandonment, bool) {
 	case f.Failure != page.None:
 		return robotsAbandonment(visit.Abandonment{Failure: f.Failure, Why: f.Detail}), true
 	case f.Outcome == frontier.Throttled:
-		return robotsAbandonment(visit.Abandonment{Failure: page.NoRobots, Why: fmt.Sprintf("status %d", w.answer.resp.Status)}), true
+		return robotsAbandonment(
+			visit.Abandonment{Failure: page.NoRobots, Why: fmt.Sprintf("status %d", w.answer.resp.Status)},
+		), true
 	}
 	return visit.Abandonment{}, false
 }

@@ -132,7 +132,8 @@ func (w *worker) isOurs(v *frontier.Visit) bool {
 	if w.visits.permits.hosts.router == nil || w.visits.permits.mayRequest(w.politenessHost) {
 		return true
 	}
-	if v.Robots != "" && !w.visits.permits.hosts.ours(w.politenessHost) && w.visits.permits.transfer.IsAway(w.politenessHost) { // nobody here waits for it any more
+	if v.Robots != "" && !w.visits.permits.hosts.ours(w.politenessHost) &&
+		w.visits.permits.transfer.IsAway(w.politenessHost) { // nobody here waits for it any more
 		w.visits.frontier.Done(v, frontier.Result{})
 		return false
 	}
@@ -159,7 +160,10 @@ func (p *permits) mayRequest(host string) bool {
 }
 
 func (w *worker) postpone(v *frontier.Visit) {
-	w.visits.frontier.Postpone(v, w.visits.permits.postponements.next(w.visits.outcomes.origins.Hash(w.politenessHost), w.visits.cfg.Now()))
+	w.visits.frontier.Postpone(
+		v,
+		w.visits.permits.postponements.next(w.visits.outcomes.origins.Hash(w.politenessHost), w.visits.cfg.Now()),
+	)
 }
 
 // Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than

@@ -62,7 +62,10 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if err != nil {
 		return w.skip(v, "url", err.Error())
 	}
-	if host := item.HostOfSlice(v.Host); !u.IsHTTP() || u.Host() != host { // its rules would be asked for, and awaited, at another host
+	if host := item.HostOfSlice(
+		v.Host,
+	); !u.IsHTTP() ||
+		u.Host() != host { // its rules would be asked for, and awaited, at another host
 		return w.skip(v, "url", "not a URL of "+host)
 	}
 	if v.Robots != "" {
@@ -216,7 +219,8 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 			return err
 		}
 	}
-	full := w.granted && w.visits.limits.quota.Finish(item.HostOfSlice(v.Host), w.domain, answered && w.reader.vetoed == "")
+	full := w.granted &&
+		w.visits.limits.quota.Finish(item.HostOfSlice(v.Host), w.domain, answered && w.reader.vetoed == "")
 	w.granted = false
 	if rec.Failure, rec.Detail = fate.Failure, fate.Detail; !answered {
 		return w.fail(v, rec, fate)
@@ -239,8 +243,11 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 // finish commits a record with all that it brings, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.revisit.result(rec, v)
-	d := &entry.Done{URL: rec.URL, Visit: stats.Visit{Host: item.HostOfSlice(v.Host), Failure: string(rec.Failure), Took: rec.Took,
-		Duplicate: isDuplicate(rec), Recrawl: v.Recrawl}}
+	d := &entry.Done{
+		URL: rec.URL,
+		Visit: stats.Visit{Host: item.HostOfSlice(v.Host), Failure: string(rec.Failure), Took: rec.Took,
+			Duplicate: isDuplicate(rec), Recrawl: v.Recrawl},
+	}
 	d.Meta = w.revisit.plan(v, rec.Recrawl)
 	d.Meta.Fetched = rec.Time
 	if rec.Response != nil {

@@ -31,9 +31,15 @@ type serving struct {
 
 // serve asks a process until it fails, or the pool is closed: the error is nil then. It returns what was not answered.
 func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
-	s := &serving{pool: p, proc: proc, wake: make(chan struct{}, 1), failed: make(chan struct{}), inFlight: map[uint64]*call{},
-		next:   1,
-		oldest: 1}
+	s := &serving{
+		pool:     p,
+		proc:     proc,
+		wake:     make(chan struct{}, 1),
+		failed:   make(chan struct{}),
+		inFlight: map[uint64]*call{},
+		next:     1,
+		oldest:   1,
+	}
 	s.watch = time.AfterFunc(time.Hour, s.expire)
 	halt := context.AfterFunc(p.ctx, func() { proc.stop(patience) }) // or one that does not read would hold the end up
 	defer halt()

@@ -123,7 +123,9 @@ func New(cfg Config, p Parts) *Survey {
 	s := &Survey{cfg: cfg, parts: p, rate: visit.NewLimiter(cfg.Rate),
 		reading: make(chan struct{}, max(p.Readers, 1)), listed: weburl.NewSet(), hosts: map[string]*hostState{},
 		asked: map[string]bool{}, guessed: map[string]bool{}}
-	s.gate = visit.NewGate(&visit.Gate{Rules: p.Robots, Frontier: p.Frontier, Block: cfg.Rules.Block, Unavailable: s.robotsDone})
+	s.gate = visit.NewGate(
+		&visit.Gate{Rules: p.Robots, Frontier: p.Frontier, Block: cfg.Rules.Block, Unavailable: s.robotsDone},
+	)
 	s.parsers.New = func() any { return &reading{parser: p.NewParser()} }
 	return s
 }
@@ -323,7 +325,13 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 }
 
 // handleExchange decides what follows from an exchange.
-func (s *Survey) handleExchange(v *frontier.Visit, u weburl.URL, addr netip.Addr, resp *page.Response, err error) error {
+func (s *Survey) handleExchange(
+	v *frontier.Visit,
+	u weburl.URL,
+	addr netip.Addr,
+	resp *page.Response,
+	err error,
+) error {
 	judge := visit.Judge
 	if v.Robots != "" {
 		judge = visit.JudgeRobots

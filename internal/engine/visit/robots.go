@@ -97,7 +97,12 @@ func (g *Gate) Forget(origin string) {
 
 // HandleAnswer makes rules of the answer to a visit of a robots.txt, with the status 0 if there is none, and lets the
 // origin's URLs go. If the answer redirects, it does nothing and returns the next item to fetch, and its URL.
-func (g *Gate) HandleAnswer(v *frontier.Visit, u weburl.URL, status int, resp *page.Response) (next item.Item, to weburl.URL) {
+func (g *Gate) HandleAnswer(
+	v *frontier.Visit,
+	u weburl.URL,
+	status int,
+	resp *page.Response,
+) (next item.Item, to weburl.URL) {
 	body := resp.Body
 	if status >= 300 && status < 400 {
 		if to, ok := g.nextHop(v, u, resp); ok {

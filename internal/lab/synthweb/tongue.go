@@ -23,8 +23,11 @@ type pathWord struct {
 	raw     []byte // in the tongue's charset
 }
 
-var universal = madeUp("utf-8", "ba be ca co da de en er es fi ga gra in ka la lo ma mi na no or pa pré ra re ro sa si "+
-	"sta ta te ti tion u va ve vü za hé")
+var universal = madeUp(
+	"utf-8",
+	"ba be ca co da de en er es fi ga gra in ka la lo ma mi na no or pa pré ra re ro sa si "+
+		"sta ta te ti tion u va ve vü za hé",
+)
 
 var legacies = []func() *tongue{
 	madeUp("windows-1251", "ба ве го да ет жи за ин ка ло ма на об по ра ст та ум фо ход че ши ый эк юг яр ние ска "+

@@ -67,8 +67,16 @@ func (d *dispatcher) handOut(h *host, now time.Time) (*Visit, error) {
 		d.bench.place(h)
 		return nil, err
 	}
-	v := &Visit{Item: *it, Host: h.key, host: h, item: it, nextBefore: h.clock.next, Started: now, removals: h.visits.removals,
-		suspect: h.position.class == suspect}
+	v := &Visit{
+		Item:       *it,
+		Host:       h.key,
+		host:       h,
+		item:       it,
+		nextBefore: h.clock.next,
+		Started:    now,
+		removals:   h.visits.removals,
+		suspect:    h.position.class == suspect,
+	}
 	v.QueueLast = false // only the queue's mark
 	d.inFlight++
 	d.bench.schedule.begin(h.visits.n == 0, v.suspect)

@@ -277,7 +277,8 @@ func affects(by Layer, own bool, origin Origin) bool {
 // BlocksAll reports whether no host at all is to be visited. Hosts that do not depend on the failed way are, until all have
 // been silent for some minutes.
 func (o *Detector) BlocksAll(now time.Time) bool {
-	return o.State == Down && (o.Layer == LayerConnection && !o.ProxyFailed || now.Sub(later(o.answered, o.Since)) >= silence)
+	return o.State == Down &&
+		(o.Layer == LayerConnection && !o.ProxyFailed || now.Sub(later(o.answered, o.Since)) >= silence)
 }
 
 func later(a, b time.Time) time.Time {

@@ -44,9 +44,11 @@ func (r *Rebuilt) Write(ctx context.Context) error {
 	if err := r.merge(ctx); err != nil {
 		return err
 	}
-	text, err := json.Marshal(Note{Version: NoteVersion, Marks: r.Marks, Stats: r.Stats.DurableSnapshot(), Sums: r.Stats.Sums(),
-		Lists: r.Lists,
-		Told:  r.Told, Slices: NoteSlices(r.Frontier.Slices())})
+	text, err := json.Marshal(
+		Note{Version: NoteVersion, Marks: r.Marks, Stats: r.Stats.DurableSnapshot(), Sums: r.Stats.Sums(),
+			Lists: r.Lists,
+			Told:  r.Told, Slices: NoteSlices(r.Frontier.Slices())},
+	)
 	if err != nil {
 		return err
 	}

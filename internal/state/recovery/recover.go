@@ -77,7 +77,12 @@ func Recover(j journal.Journal, v Views) (*State, error) {
 }
 
 // recoverBy calls after with the position behind each batch that is read.
-func recoverBy(j journal.Journal, v Views, lost *LostRecords, after func(*State, journal.Position) error) (*State, error) {
+func recoverBy(
+	j journal.Journal,
+	v Views,
+	lost *LostRecords,
+	after func(*State, journal.Position) error,
+) (*State, error) {
 	if v.Abandoned != nil {
 		v.Abandoned.Slices = v.Frontier.Slices()
 	}

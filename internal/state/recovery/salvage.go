@@ -24,7 +24,11 @@ type salvaged struct {
 }
 
 // Batch reads a batch of the journal.
-func (s *Salvage) Batch(batch []byte) { _ = entry.Read(batch, salvaged{s, entry.NopReader()}) } // what is behind an entry that nobody knows is lost
+func (s *Salvage) Batch(
+	batch []byte,
+) {
+	_ = entry.Read(batch, salvaged{s, entry.NopReader()})
+} // what is behind an entry that nobody knows is lost
 
 // Note reads the note of a checkpoint. It comes before the batches.
 func (s *Salvage) Note(text []byte) {

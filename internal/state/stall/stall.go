@@ -101,8 +101,13 @@ func diagnose(s *Snapshot) Alarm {
 		return Alarm{Kind: Disk, Words: fmt.Sprintf("the disk has %s left, and is to have %s", bytes(s.DiskFree),
 			bytes(s.DiskNeed)), Do: "make room, or stop the crawl and go on with a lower --min-free-disk"}
 	case s.Offline:
-		return Alarm{Kind: Outage, Words: fmt.Sprintf("no host that worked has been reached for %s (%s)",
-			stats.Span(s.OfflineFor), s.OfflineReason), Do: "check this machine's line; the crawl goes on by itself when it is " +
+		return Alarm{Kind: Outage, Words: fmt.Sprintf(
+			"no host that worked has been reached for %s (%s)",
+			stats.Span(
+				s.OfflineFor,
+			),
+			s.OfflineReason,
+		), Do: "check this machine's line; the crawl goes on by itself when it is " +
 			"back, and ends after --outage-wait"}
 	case s.OutboxFull:
 		return Alarm{Kind: Outbox, Words: "the outbox is full: other nodes do not take the links that were found here",
@@ -130,9 +135,13 @@ func diagnose(s *Snapshot) Alarm {
 		return a
 	}
 	if all > 0 {
-		return Alarm{Kind: Failures, Words: fmt.Sprintf("%s failed since%s by %s (%s)",
-			stats.Count(all, "attempts")+stats.Either(all, " has", " have"), stats.Either(all, ",", ", most of them"), kind,
-			s.Failure), Do: s.hostsCommand() + " lists what hosts wait for; kumo check links URL fetches one and tells what came"}
+		return Alarm{Kind: Failures, Words: fmt.Sprintf(
+			"%s failed since%s by %s (%s)",
+			stats.Count(all, "attempts")+stats.Either(all, " has", " have"),
+			stats.Either(all, ",", ", most of them"),
+			kind,
+			s.Failure,
+		), Do: s.hostsCommand() + " lists what hosts wait for; kumo check links URL fetches one and tells what came"}
 	}
 	words := "hosts may be asked, and nobody asks them: workers wait for memory or for the disk"
 	if s.Checkpointing {

@@ -152,8 +152,13 @@ func (l *Live) render(s Status, r Rates) string {
 	row("  hosts  %d active, %d waiting, %d backing off", s.Frontier.Active, s.Frontier.Waiting, s.Frontier.Backing)
 	row("  URLs   %d waiting, %d known", s.Frontier.URLs, s.Known)
 	if c := s.Frontier.AddressQueue; c.Wait() >= longCrowd {
-		row("  turns  %d hosts wait for theirs at %v, %v apart (--ip-delay); the last comes in %s", c.Hosts, c.Addr, c.Interval,
-			clock(c.Wait()))
+		row(
+			"  turns  %d hosts wait for theirs at %v, %v apart (--ip-delay); the last comes in %s",
+			c.Hosts,
+			c.Addr,
+			c.Interval,
+			clock(c.Wait()),
+		)
 	}
 	if s.Seeds.comes() {
 		row("  seeds  %d of %d taken in", s.Seeds.Taken, s.Seeds.All)

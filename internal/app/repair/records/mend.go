@@ -299,7 +299,13 @@ func (w *wanting) pageLine(b []byte) []byte {
 		p.Depth++
 	}
 	// which an earlier kumo did not note: they are 0 then
-	_, _ = fmt.Sscanf(w.said["exchangeTimeMs"], "connect=%d firstByte=%d total=%d", &p.ConnectMS, &p.FirstByteMS, &p.TotalMS)
+	_, _ = fmt.Sscanf(
+		w.said["exchangeTimeMs"],
+		"connect=%d firstByte=%d total=%d",
+		&p.ConnectMS,
+		&p.FirstByteMS,
+		&p.TotalMS,
+	)
 	return p.Append(b)
 }
 

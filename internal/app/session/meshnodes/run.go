@@ -42,15 +42,32 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 	l := &life{Node: n, warcs: n.folder.Path(warcDir)}
 	known := n.known()
 	l.mesh, err = meshnode.New(meshnode.Config{
-		Messenger: n.conn, Overlay: overlay.Config{Self: asContact(n.conn.Self()), Seed: rand.Uint64()},
-		Mesh: mesh.Config{Backups: n.Backups, AbsentWait: n.Absent, CheckEvery: n.Check, LostAfter: n.LostAfter}, Places: l.places(),
+		Messenger: n.conn,
+		Overlay:   overlay.Config{Self: asContact(n.conn.Self()), Seed: rand.Uint64()},
+		Mesh: mesh.Config{
+			Backups:    n.Backups,
+			AbsentWait: n.Absent,
+			CheckEvery: n.Check,
+			LostAfter:  n.LostAfter,
+		},
+		Places:  l.places(),
 		Known:   known,
 		Waits:   len(n.Join) > 0,
 		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
 		Learn:   func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
-		Disk:    n.disk, Dir: n.stateDir(), Router: &n.router, History: remembered, Read: l.readLinks, Slice: l.slice,
+		Disk:    n.disk,
+		Dir:     n.stateDir(),
+		Router:  &n.router,
+		History: remembered,
+		Read:    l.readLinks,
+		Slice:   l.slice,
 		Blocked: l.blocked,
-		Load:    l.load, Figures: l.figures, Limit: job.LimitOf, Settle: l.settle, Version: job.Version, Address: n.Address,
+		Load:    l.load,
+		Figures: l.figures,
+		Limit:   job.LimitOf,
+		Settle:  l.settle,
+		Version: job.Version,
+		Address: n.Address,
 		Log:     n.Log,
 		Changed: func() { wait.Wake(n.changed) },
 	})
@@ -98,7 +115,10 @@ func (l *life) readLinks(data []byte, f func(host, key string, link []byte)) err
 	if c == nil {
 		return meshnode.ErrNotYet
 	}
-	return exchange.Read(data, func(k entry.Candidate, link []byte) { f(c.OfHost(k.Host, k.Item.URL), k.Item.Key(), link) })
+	return exchange.Read(
+		data,
+		func(k entry.Candidate, link []byte) { f(c.OfHost(k.Host, k.Item.URL), k.Item.Key(), link) },
+	)
 }
 
 // slice is the slice of a URL, of a crawl that was started.

@@ -30,8 +30,9 @@ func OpenClient(ctx context.Context, crawl string, o NodeOptions) (admin.Client,
 // long, and its Trouble says so; 0: it waits for them.
 func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Duration) (_ admin.Client, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Listen = ""                                                                                              // its server is a node's
-	if o.NATS == "" && slices.ContainsFunc(o.Join, func(a string) bool { return strings.HasPrefix(a, "/") }) { // a multiaddr
+	o.Listen = "" // its server is a node's
+	if o.NATS == "" &&
+		slices.ContainsFunc(o.Join, func(a string) bool { return strings.HasPrefix(a, "/") }) { // a multiaddr
 		return openMesh(ctx, crawl, &o)
 	}
 	c, err := natsbus.Connect(ctx, o.bus(crawl))

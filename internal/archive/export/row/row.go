@@ -73,8 +73,15 @@ type Variant = page.Variant
 
 // Of is what is known of a capture before its record is read: url, host, status, time, type, digest, depth, and what pages.jsonl says.
 func Of(c *captures.Capture) Row {
-	r := Row{URL: c.URL, Host: item.HostOf(c.URL), Status: c.Status, Time: c.Time.UTC(), Type: clean(c.Type), Digest: c.Digest,
-		Depth: c.Depth}
+	r := Row{
+		URL:    c.URL,
+		Host:   item.HostOf(c.URL),
+		Status: c.Status,
+		Time:   c.Time.UTC(),
+		Type:   clean(c.Type),
+		Digest: c.Digest,
+		Depth:  c.Depth,
+	}
 	if v := c.Visit; v != nil {
 		visit := *v
 		visit.From, visit.NearDuplicate = clean(v.From), clean(v.NearDuplicate)

@@ -179,6 +179,8 @@ func checkPayload(url string, has int64) error {
 	if has >= bus.MaxData+64<<10 {
 		return nil
 	}
-	return permanentError{fmt.Errorf("%s takes messages of %d bytes at most, kumo needs %d: set max_payload in its configuration",
-		url, has, maxPayload)}
+	return permanentError{
+		fmt.Errorf("%s takes messages of %d bytes at most, kumo needs %d: set max_payload in its configuration",
+			url, has, maxPayload),
+	}
 }

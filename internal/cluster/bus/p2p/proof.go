@@ -129,7 +129,10 @@ func (m membership) mac(side string, at channelEnds, nonces ...[nonceSize]byte) 
 func readAll(r io.Reader, parts ...[]byte) error {
 	for _, part := range parts {
 		if _, err := io.ReadFull(r, part); err != nil {
-			if reset, is := errors.AsType[*network.StreamError](err); is && reset.Remote { // a stream that its peer does not take for a proof
+			if reset, is := errors.AsType[*network.StreamError](
+				err,
+			); is &&
+				reset.Remote { // a stream that its peer does not take for a proof
 				return fmt.Errorf("%w: %w", ErrNotMember, err)
 			}
 			return err

@@ -35,7 +35,13 @@ type Holder interface {
 	// Export begins to read what it has of hosts that have another owner; "" where a host stays.
 	Export(owner func(host string) strategy.Node) (Export, error)
 	// Import takes a chunk in. What it returns waits until the chunk is durable and shipped, beside the next Take.
-	Import(ctx context.Context, t member.Transfer, seq uint64, last bool, data []byte) (durable func(context.Context) error,
+	Import(
+		ctx context.Context,
+		t member.Transfer,
+		seq uint64,
+		last bool,
+		data []byte,
+	) (durable func(context.Context) error,
 		err error)
 	Drop(ctx context.Context, t member.Transfer) error
 	// Forget forgets the hosts that are gone (nil: none), and notes which transfers are done with.
@@ -64,8 +70,10 @@ type FailedState interface {
 	Forgotten() []member.Transfer // that it was done with since then
 	Forget(gone member.Moved)     // leaves hosts out of what is exported from now on
 	Export(owner func(host string) strategy.Node) (Export, error)
-	OutboxLinks(f func(data []byte) error) error // gives the links that it had for others, in batches that Inherit understands
-	Close() error                                // removes it
+	OutboxLinks(
+		f func(data []byte) error,
+	) error // gives the links that it had for others, in batches that Inherit understands
+	Close() error // removes it
 }
 
 // A Strategist is the engine's part in strategies that decide host by host.

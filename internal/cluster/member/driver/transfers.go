@@ -64,7 +64,11 @@ func (t *transfers) apply(a member.Action) {
 	case member.Drain:
 		t.drain(a)
 	case member.Read:
-		t.inHolderLane(a.From, "read what is another's", func(ctx context.Context, h *holder) error { return t.read(ctx, h, a) })
+		t.inHolderLane(
+			a.From,
+			"read what is another's",
+			func(ctx context.Context, h *holder) error { return t.read(ctx, h, a) },
+		)
 	case member.Forget:
 		t.inHolderLane(a.From, "forget what has come to others",
 			func(ctx context.Context, h *holder) error { return t.forget(ctx, h, a) })

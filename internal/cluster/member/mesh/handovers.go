@@ -117,7 +117,8 @@ func (s *handovers) begin(h *handover, named strategy.Node) {
 
 // ask asks one more node, unless it is being asked.
 func (s *handovers) requestStop(h *handover, node strategy.Node) {
-	if node == "" || node == s.core.self || slices.ContainsFunc(h.requests, func(a *stopRequest) bool { return a.node == node }) {
+	if node == "" || node == s.core.self ||
+		slices.ContainsFunc(h.requests, func(a *stopRequest) bool { return a.node == node }) {
 		return
 	}
 	a := &stopRequest{node: node}

@@ -89,7 +89,11 @@ type Peer struct {
 func New(cfg Config) *Peer {
 	p := &Peer{overlay: overlay.New(cfg.Overlay), finds: map[uint64]xor.ID{}, width: cfg.Overlay.Width,
 		known: bounded.NewRecent[strategy.Node, overlay.Contact](maxKnown)}
-	cfg.Mesh.Self, cfg.Mesh.Overlay, cfg.Mesh.Width = strategy.Node(cfg.Overlay.Self.Node), &overlayView{Overlay: p.overlay},
+	cfg.Mesh.Self, cfg.Mesh.Overlay, cfg.Mesh.Width = strategy.Node(
+		cfg.Overlay.Self.Node,
+	), &overlayView{
+		Overlay: p.overlay,
+	},
 		p.width
 	p.machine = mesh.New(cfg.Mesh)
 	return p
@@ -234,7 +238,10 @@ func (p *Peer) fromMesh(out []Action) []Action {
 		case mesh.Find:
 			p.tag++
 			p.finds[p.tag] = a.ID
-			p.toOverlay = append(p.toOverlay, overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Count, AcceptReported: true, SkipCache: a.Again})
+			p.toOverlay = append(
+				p.toOverlay,
+				overlay.Find{ID: a.ID, Tag: p.tag, Want: a.Count, AcceptReported: true, SkipCache: a.Again},
+			)
 		case mesh.Suspect:
 			p.toOverlay = append(p.toOverlay, overlay.Suspect{Node: string(a.Node)})
 		case mesh.Wake:

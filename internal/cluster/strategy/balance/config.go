@@ -29,13 +29,28 @@ func LAN() Config { return Config{}.withDefaults() }
 
 // WAN is for nodes that are far from each other.
 func WAN() Config {
-	return Config{Config: central.Config{Retry: 2 * time.Second, Beat: 2 * time.Second, Silence: 7 * time.Second,
-		DecisionWait: 5 * time.Second, GatherTime: 4 * time.Second, JoinTimeout: time.Minute}, MinWork: 5 * time.Second, MoveTime: 5 * time.Second,
+	return Config{Config: central.Config{
+		Retry:        2 * time.Second,
+		Beat:         2 * time.Second,
+		Silence:      7 * time.Second,
+		DecisionWait: 5 * time.Second,
+		GatherTime:   4 * time.Second,
+		JoinTimeout:  time.Minute,
+	}, MinWork: 5 * time.Second, MoveTime: 5 * time.Second,
 		MinStay: time.Minute}.withDefaults()
 }
 
 func (c Config) withDefaults() Config {
-	c.MinWork, c.MoveTime, c.MinStay = cmp.Or(c.MinWork, 2*time.Second), cmp.Or(c.MoveTime, 2*time.Second), cmp.Or(c.MinStay, 15*time.Second)
+	c.MinWork, c.MoveTime, c.MinStay = cmp.Or(
+		c.MinWork,
+		2*time.Second,
+	), cmp.Or(
+		c.MoveTime,
+		2*time.Second,
+	), cmp.Or(
+		c.MinStay,
+		15*time.Second,
+	)
 	c.OfferCooldown = cmp.Or(c.OfferCooldown, c.MinStay)
 	c.Config = c.Config.WithDefaults()
 	c.MaxPool, c.MaxLinks = cmp.Or(c.MaxPool, 20_000), cmp.Or(c.MaxLinks, 50_000)

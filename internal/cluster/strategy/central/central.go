@@ -218,8 +218,18 @@ func Earliest(a, b time.Time) time.Time {
 // String says what the node has not settled, for who looks for the reason why.
 func (s *Strategy) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %v, synced %v, surveyed %v, whole %d, acknowledged %d, unacknowledged %d, probing %d\n",
-		s.cfg.Self, s.elector, s.synced, s.surveyed, s.completeEpoch, s.acknowledged, s.pending.unacknowledged, s.pending.probing)
+	fmt.Fprintf(
+		&b,
+		"%s: %v, synced %v, surveyed %v, whole %d, acknowledged %d, unacknowledged %d, probing %d\n",
+		s.cfg.Self,
+		s.elector,
+		s.synced,
+		s.surveyed,
+		s.completeEpoch,
+		s.acknowledged,
+		s.pending.unacknowledged,
+		s.pending.probing,
+	)
 	for _, host := range slices.Sorted(maps.Keys(s.pending.hosts)) {
 		p := s.pending.hosts[host]
 		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, needsAck %v, round %d, tries %d, to %s, moved %d, in %v\n", host,

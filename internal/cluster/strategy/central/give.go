@@ -88,7 +88,8 @@ func (g *donor) offerQueues(queues []strategy.Queue) {
 			return
 		}
 		value, mine := g.owners.own.get(key(q.Host))
-		if !mine || value != ownGranted || g.pending.hosts[q.Host] != nil || g.declined.has(g.now, g.cfg.OfferCooldown, q.Host) {
+		if !mine || value != ownGranted || g.pending.hosts[q.Host] != nil ||
+			g.declined.has(g.now, g.cfg.OfferCooldown, q.Host) {
 			continue
 		}
 		turn %= len(gives)

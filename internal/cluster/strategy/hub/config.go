@@ -34,16 +34,29 @@ func LAN() Config { return Config{SimilarLatency: 50 * time.Millisecond}.withDef
 // WAN is for nodes that are far from each other and from parts of the web: a short timeout leaves hosts to those who
 // are near them.
 func WAN() Config {
-	return Config{Config: central.Config{Retry: 2 * time.Second, Beat: 2 * time.Second, Silence: 7 * time.Second,
-		DecisionWait: 5 * time.Second, Timeout: 200 * time.Millisecond, MaxTimeout: 5 * time.Second, GatherTime: 4 * time.Second,
-		JoinTimeout: time.Minute}, ParallelProbes: 4, BalanceInterval: 15 * time.Second}.withDefaults()
+	return Config{Config: central.Config{
+		Retry:        2 * time.Second,
+		Beat:         2 * time.Second,
+		Silence:      7 * time.Second,
+		DecisionWait: 5 * time.Second,
+		Timeout:      200 * time.Millisecond,
+		MaxTimeout:   5 * time.Second,
+		GatherTime:   4 * time.Second,
+		JoinTimeout:  time.Minute,
+	}, ParallelProbes: 4, BalanceInterval: 15 * time.Second}.withDefaults()
 }
 
 func (c Config) withDefaults() Config {
 	c.Config = c.Config.WithDefaults()
 	c.ParallelProbes, c.Window = cmp.Or(c.ParallelProbes, 1), cmp.Or(c.Window, 250*time.Millisecond)
 	c.Rounds, c.RetryDelay = cmp.Or(c.Rounds, 3), cmp.Or(c.RetryDelay, 10*time.Second)
-	c.SimilarLatency, c.BalanceInterval = cmp.Or(c.SimilarLatency, 5*time.Millisecond), cmp.Or(c.BalanceInterval, 5*time.Second)
+	c.SimilarLatency, c.BalanceInterval = cmp.Or(
+		c.SimilarLatency,
+		5*time.Millisecond,
+	), cmp.Or(
+		c.BalanceInterval,
+		5*time.Second,
+	)
 	c.MinStay = cmp.Or(c.MinStay, time.Hour)
 	if c.FetchFirst { // the paper's nodes keep what they have met
 		c.GatherTime, c.BalanceInterval = -1, -1

@@ -61,7 +61,10 @@ func (p *policy) receiverProbed(b central.ProbeReport) {
 	}
 	o.answered, o.reached = true, b.OK
 	has, known := p.latencies.cost(o.from, b.Host, b.Network)
-	if took := float64(b.Took.Microseconds()); b.OK && known && took > 4*(has+float64(p.cfg.SimilarLatency.Microseconds())) {
+	if took := float64(
+		b.Took.Microseconds(),
+	); b.OK && known &&
+		took > 4*(has+float64(p.cfg.SimilarLatency.Microseconds())) {
 		l := p.balancer.loads[o.from]
 		o.reached = l != nil && l.queueTime >= longQueue
 	}

@@ -252,7 +252,8 @@ func (p *policy) checkProbes() {
 
 func (p *policy) retryProbes(t *placementSearch) {
 	for _, q := range slices.Clone(t.probes) {
-		late := !q.until.After(p.Now()) && q.retries >= maxRetries // it has much to probe; who is dead is none of the members soon
+		late := !q.until.After(p.Now()) &&
+			q.retries >= maxRetries // it has much to probe; who is dead is none of the members soon
 		if late {
 			t.failed = append(t.failed, q.to)
 		}

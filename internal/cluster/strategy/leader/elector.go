@@ -176,8 +176,16 @@ func (e *Elector) follow(n strategy.Node, term uint64) {
 func (e *Elector) String() string {
 	s := fmt.Sprintf("leader %s, term %d", e.leader, e.term)
 	if c := e.candidate; c != nil {
-		s += fmt.Sprintf(", leads %v, led %d, last %d by %v, reading %v, writing %v, unreadable %v", c.leading, c.ledTerm, c.last,
-			c.lastHeader, c.reader == c, c.writing != nil, c.unreadable)
+		s += fmt.Sprintf(
+			", leads %v, led %d, last %d by %v, reading %v, writing %v, unreadable %v",
+			c.leading,
+			c.ledTerm,
+			c.last,
+			c.lastHeader,
+			c.reader == c,
+			c.writing != nil,
+			c.unreadable,
+		)
 	}
 	return s
 }

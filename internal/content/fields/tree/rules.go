@@ -254,7 +254,8 @@ func (p *Parser) close(name string, a atom.Atom) {
 			p.popBelow(i)
 			return
 		}
-		if o.name == atom.Table || o.kind&barrier != 0 && is&tablePart == 0 || is&inline != 0 && o.kind&inline == 0 && a != 0 {
+		if o.name == atom.Table || o.kind&barrier != 0 && is&tablePart == 0 ||
+			is&inline != 0 && o.kind&inline == 0 && a != 0 {
 			break
 		}
 	}

@@ -257,8 +257,10 @@ var (
 	yearFirst   = regexp.MustCompile(`^(\d{4})[-/.](\d\d?)[-/.](\d\d?)` + timePattern + `$`)
 	eight       = regexp.MustCompile(`^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?()(Z|[+-]\d{4})?)?$`)
 	dayFirst    = regexp.MustCompile(`^(\d\d?)([-/.])\s?(\d\d?)[-/.]\s?(\d{4})` + timePattern + `$`)
-	dayMonth    = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\d\d?)(?:st|nd|rd|th|er|º|\.)?[\s-]+(?:de\s+|d[’'])?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?(\d{4})` + timePattern + `$`)
-	monthDay    = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+(\d{4})` +
+	dayMonth    = regexp.MustCompile(
+		`^(?:\pL+[,.]?\s+)?(\d\d?)(?:st|nd|rd|th|er|º|\.)?[\s-]+(?:de\s+|d[’'])?(\pL[\pL\pM]+)\.?,?[\s-]+(?:de\s+|del\s+)?(\d{4})` + timePattern + `$`,
+	)
+	monthDay = regexp.MustCompile(`^(?:\pL+[,.]?\s+)?(\pL[\pL\pM]+)\.?[\s-]+(\d\d?)(?:st|nd|rd|th)?,?[\s-]+(\d{4})` +
 		timePattern + `$`)
 	eastAsian    = regexp.MustCompile(`^(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]` + timePattern + `$`)
 	yearMonth    = regexp.MustCompile(`^(\d{4})-(\d\d)$`)

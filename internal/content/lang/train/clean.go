@@ -9,8 +9,10 @@ import (
 )
 
 // noise is what a translation shares with every other: placeholders, markup, templates, addresses, file names.
-var noise = regexp.MustCompile(`<[^<>]*>|\{\{[^{}]*\}\}|\[\[[^\[\]|]*\|?|\[https?:[^ \]]*|https?:[^ ]*|\$\{?[A-Za-z0-9_]+\}?|` +
-	`%\([a-z_]+\)[sd]|%(\d+\$)?[-+ #0-9.l]*[a-zA-Z]|\{[^{}]*\}|&[a-z]+;|&#\d+;|\\[nt]|[\w.-]*[/@=_][\w./@=_-]*|--[\w-]+`)
+var noise = regexp.MustCompile(
+	`<[^<>]*>|\{\{[^{}]*\}\}|\[\[[^\[\]|]*\|?|\[https?:[^ \]]*|https?:[^ ]*|\$\{?[A-Za-z0-9_]+\}?|` +
+		`%\([a-z_]+\)[sd]|%(\d+\$)?[-+ #0-9.l]*[a-zA-Z]|\{[^{}]*\}|&[a-z]+;|&#\d+;|\\[nt]|[\w.-]*[/@=_][\w./@=_-]*|--[\w-]+`,
+)
 
 // marks are shortcut keys and wiki markup inside words.
 var marks = strings.NewReplacer("&amp;", "", "&", "", "_", "", "~", "", "'''", "", "''", "", "]]", "")

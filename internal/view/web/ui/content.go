@@ -52,10 +52,13 @@ var (
 
 func (set *crawlSet) contentEndpoints() []endpoint {
 	return []endpoint{
-		{"/crawls/{crawl}/search", "search", "Pages by words. Where there is a full-text index (kumo index) it is searched, " +
-			"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
-			"part of the records is gone through, the newest first, and the texts of some of them are read; the answer says if " +
-			"it was cut short, and goes on by its cursor.",
+		{
+			"/crawls/{crawl}/search",
+			"search",
+			"Pages by words. Where there is a full-text index (kumo index) it is searched, " +
+				"best first, and words may be a query: \"a phrase\", -not, host:, lang:, status:, type:, day:. Otherwise a bounded " +
+				"part of the records is gone through, the newest first, and the texts of some of them are read; the answer says if " +
+				"it was cut short, and goes on by its cursor.",
 			[]param{crawlParam, {"query", "words", "string", "words that have to be there, all of them, in whatever case: in " +
 				"the URL, in what the page says of itself, or in its text", false},
 				{"query", "using", "string", "index or scan: with the index, or without; otherwise as there is one", false},
@@ -69,8 +72,10 @@ func (set *crawlSet) contentEndpoints() []endpoint {
 				{"query", "lang", "string", "a language: en, of which en-GB is one; without the index, however its tag begins",
 					false},
 				{"query", "day", "string", "a day such as 2026-11-26, or a month such as 2026-11", false},
-				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam}, lookup.Found{},
-			listOf(set.find, getSearch)},
+				{"query", "cursor", "integer", "where to go on: \"next\" of the answer before", false}, limitParam},
+			lookup.Found{},
+			listOf(set.find, getSearch),
+		},
 		{"/crawls/{crawl}/page", "page", "The newest good answer of a URL, to read.",
 			[]param{crawlParam, urlParam, {"query", "as", "string",
 				"markdown (unless given) or text: the main text of HTML, other text as it is; headers: the header fields", false},

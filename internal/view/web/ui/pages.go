@@ -280,21 +280,38 @@ func (h *crawlPages) overviewPage(c *crawl, r *http.Request) (*filled, error) {
 	}
 	pages := "/crawls/" + url.PathEscape(c.name) + "/pages?"
 	excluded := "/crawls/" + url.PathEscape(c.name) + "/excluded?rule="
-	return &filled{"overview", struct {
-		top
-		*Overview
-		Live                            map[string]string
-		Charts                          []chart
-		All                             bool
-		Done                            string
-		ByStatus, ByType, ByError, Left []count
-		Delays                          string
-		Runs, Paused                    bool
-	}{h.out.top(c, "Overview", "overview"), o, live(o), charts, !o.runs() || r.FormValue("span") == "all", doneWords(r),
-		counts(o.Statuses, statusClass, func(k int) string { return pages + "status=" + strconv.Itoa(k) }),
-		counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
-		counts(o.Errors, func(string) string { return "bad" }, nil), counts(o.Skipped, nil, func(k string) string { return excluded + url.QueryEscape(k) }),
-		c.waitsFor(r, o), o.runs(), o.State == inspect.Paused}}, nil
+	return &filled{
+		"overview",
+		struct {
+			top
+			*Overview
+			Live                            map[string]string
+			Charts                          []chart
+			All                             bool
+			Done                            string
+			ByStatus, ByType, ByError, Left []count
+			Delays                          string
+			Runs, Paused                    bool
+		}{
+			h.out.top(c, "Overview", "overview"),
+			o,
+			live(o),
+			charts,
+			!o.runs() || r.FormValue("span") == "all",
+			doneWords(r),
+			counts(o.Statuses, statusClass, func(k int) string { return pages + "status=" + strconv.Itoa(k) }),
+			counts(o.Types, nil, func(k string) string { return pages + "type=" + url.QueryEscape(k) }),
+			counts(
+				o.Errors,
+				func(string) string { return "bad" },
+				nil,
+			),
+			counts(o.Skipped, nil, func(k string) string { return excluded + url.QueryEscape(k) }),
+			c.waitsFor(r, o),
+			o.runs(),
+			o.State == inspect.Paused,
+		},
+	}, nil
 }
 
 // waitsFor says what the hosts wait for where most waits.

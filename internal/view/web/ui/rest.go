@@ -47,9 +47,15 @@ func (set *crawlSet) endpoints() []endpoint {
 		{"/crawls/{crawl}", "overview", "How a crawl stands: totals, rates, statuses, errors by kind, what waits, when it " +
 			"ends, and what is wrong, in words.",
 			[]param{crawlParam}, Overview{}, of(set.find, getOverview)},
-		{"/crawls/{crawl}/curves", "curves", "How the counters went: over the last hour, and over the whole run. Of a crawl " +
-			"that does not run only the whole, by visits.",
-			[]param{crawlParam}, stats.Curves{}, of(set.find, (*crawl).curves)},
+		{
+			"/crawls/{crawl}/curves",
+			"curves",
+			"How the counters went: over the last hour, and over the whole run. Of a crawl " +
+				"that does not run only the whole, by visits.",
+			[]param{crawlParam},
+			stats.Curves{},
+			of(set.find, (*crawl).curves),
+		},
 		{"/crawls/{crawl}/hosts", "hosts", "Hosts of known URLs, in order, or those where most waits.",
 			[]param{crawlParam, prefix("hosts"), after, limitParam,
 				{"query", "by", "string", "waiting: those where most waits, of which there is no next", false}}, hostPage{},

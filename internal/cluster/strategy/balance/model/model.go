@@ -21,7 +21,16 @@ type Config struct {
 const DefaultMinSamples = 20
 
 func (c Config) withDefaults() Config {
-	c.Hidden, c.MaxSamples, c.MinSamples = cmp.Or(c.Hidden, 13), cmp.Or(c.MaxSamples, 2000), cmp.Or(c.MinSamples, DefaultMinSamples)
+	c.Hidden, c.MaxSamples, c.MinSamples = cmp.Or(
+		c.Hidden,
+		13,
+	), cmp.Or(
+		c.MaxSamples,
+		2000,
+	), cmp.Or(
+		c.MinSamples,
+		DefaultMinSamples,
+	)
 	c.Rate, c.Decay, c.Threshold = cmp.Or(c.Rate, 0.02), cmp.Or(c.Decay, 0.003), cmp.Or(c.Threshold, 1e-6)
 	return c
 }
