@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,8 +17,10 @@ func TestCommandsThatTextsNameExist(t *testing.T) {
 	addVerbs(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	docs, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(docs) == 0 {
+	pages, err := filepath.Glob("../../docs/*.md")
+	below, err2 := filepath.Glob("../../docs/*/*.md")
+	docs := append(pages, below...)
+	if err := cmp.Or(err, err2); err != nil || len(docs) == 0 {
 		t.Fatal("no documents", err)
 	}
 	typed := regexp.MustCompile("(?m)(?:`|^\\$ |^ {2,})kumo ([a-z]+)(?: ([a-z]+)\\b)?")

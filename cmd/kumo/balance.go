@@ -24,7 +24,7 @@ const balanceLong = `Look into what a crawl with the strategy balance has learnt
 
   kumo balance model      how long its nodes take for so many URLs
 
-docs/balance.md says how it shares work: kumo node --strategy balance.`
+docs/explanation/balance.md says how it shares work: kumo node --strategy balance.`
 
 func balanceCommand() *cobra.Command {
 	return withVerbs("balance", "Look into what a crawl has learnt of its nodes' running times", balanceLong,

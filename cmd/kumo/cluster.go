@@ -18,7 +18,7 @@ const clusterLong = `Try a cluster out on this machine.
 
   kumo cluster demo       see five nodes crawl a made-up web, one of them killed and one joining meanwhile
 
-docs/cluster.md says how to run one: kumo node, start, status, add, set, pause, resume, stop and secret.`
+docs/how-to/run-a-cluster-on-hosts.md says how to run one: kumo node, start, status, add, set, pause, resume, stop and secret.`
 
 func clusterCommand() *cobra.Command {
 	return withVerbs("cluster", "Try a cluster out on this machine", clusterLong, clusterDemo())

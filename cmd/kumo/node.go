@@ -46,7 +46,7 @@ the node that fetched it.
 
 With -o s3://bucket/prefix (or hdfs://, file://) record files go to that place as they are closed, each life's below a name of its own,
 s3://bucket/prefix/NAME~LIFE, and the node's folder is --work. What is there survives the node's disk; pages whose records are not are
-fetched again by the others. docs/cluster.md has more.
+fetched again by the others. docs/how-to/keep-pages-of-lost-nodes.md has more.
 
 With --strategy mesh no node runs a server, and any may be the first, or vanish: --join names any node that runs, and is not needed once a
 node has met others. A node listens on TCP and UDP at port 7070, or where --listen says.

@@ -20,7 +20,7 @@ const simDSpiderLong = `Make the two experiments again by which DSpider (Wu, Ke,
   kumo    the code of a crawl, --strategy hub: ask, probe, claim, and fetch what was granted
 
 Nodes fetch one file after another, or so many at once that their links are saturated. Each of the paper's statements is judged by the
-numbers: seen, or not seen. f is a unit of size and T one of time. docs/dspider.md has the measures, the results, and what is assumed.
+numbers: seen, or not seen. f is a unit of size and T one of time. docs/explanation/dspider-experiments.md has the measures, the results, and what is assumed.
 
 --scale asks another question: at how many nodes is the control unit the limit?
 

@@ -24,7 +24,7 @@ paper's rule and by kumo's, and each of the paper's statements is judged by the 
 --scale asks another question: what does it take to keep nodes together, as they become more? 10,000 nodes take some 6
 minutes of a processor and 1.3 GB, 100,000 more than ten times as much of both.
 
-The same flags give the same bytes, but for --cost. docs/mesh.md has the results, and what is assumed.`
+The same flags give the same bytes, but for --cost. docs/explanation/mesh-experiments.md has the results, and what is assumed.`
 
 const simMeshExample = `  kumo sim mesh                                 # the tables and what is seen, in about a minute
   kumo sim mesh --out mesh                      # and CSV, and pictures as SVG

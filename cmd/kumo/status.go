@@ -25,12 +25,12 @@ import (
 
 const statusLong = `Say how a crawl goes. Of one on this machine alone, in the folder that --out names: whether it runs, or how it has ended, what it
 has fetched, what waits, why URLs were left out, when it ends at the earliest, and what is in the way if it stands still. --json gives report.json's
-fields and what is told of a crawl that runs: see docs/forecast.md. A crawl that runs goes on undisturbed.
+fields and what is told of a crawl that runs: see docs/how-to/watch-a-crawl.md. A crawl that runs goes on undisturbed.
 
 Of a crawl of several nodes (--crawl): what it does, and of each node what it is to the others, how many hosts it owns, what waits there,
 what it fetches, which links it has for others, how much of its journal is not shipped yet, and when it was last heard of.
 
-A node tells this every few seconds, with its lease; --json gives the same as one object, the fields of which docs/cluster.md
+A node tells this every few seconds, with its lease; --json gives the same as one object, the fields of which docs/reference/cluster-status.md
 explains. With --watch it is shown again and again until Ctrl-C, or until the nodes end. The pages of all nodes are also those of nodes that
 have gone. On a narrow terminal some columns are left out.
 

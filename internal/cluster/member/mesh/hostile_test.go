@@ -14,7 +14,7 @@ import (
 )
 
 // A member of a mesh that has the cluster's secret may say anything. These tests are about what follows from that at
-// honest nodes: docs/cluster.md has what does, and what cannot be helped.
+// honest nodes: docs/explanation/mesh-security.md has what does, and what cannot be helped.
 
 // hostile is a machine that knows one other node, which is hostile.
 func hostile(log *slog.Logger) (*Machine, time.Time) {
