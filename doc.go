@@ -22,7 +22,7 @@
 // files and lets it resume after a crash. [Keep] passes pages to a store of the program.
 //
 // The command kumo, in cmd/kumo, uses the same parts and has more features; kumo crawl --help lists them. If you know
-// Colly or Scrapy, docs/library.md compares the APIs.
+// Colly or Scrapy, docs/reference/library.md compares the APIs.
 //
 // # Internal packages
 //

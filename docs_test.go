@@ -20,7 +20,7 @@ func TestDocumentationCompiles(t *testing.T) {
 	}
 	tmp, overlay := t.TempDir(), map[string]string{}
 	var packages []string
-	for _, name := range []string{"README.md", "docs/library.md"} {
+	for _, name := range []string{"README.md", "docs/reference/library.md", "docs/tutorials/first-program.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

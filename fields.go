@@ -28,8 +28,8 @@ import (
 //
 // A tag is a CSS selector, the first match of which counts, with @ and an attribute behind it or not, and then words
 // with commas before them: required, url, html (what is in the element), number (for a string: the number as JSON has
-// it). Fields of numbers are read as kumo crawl --fields does (see docs/fields.md); a bool is true where the selector
-// matches. Fields without a tag are left alone.
+// it). Fields of numbers are read as kumo crawl --fields does (see docs/reference/field-rules.md); a bool is true where
+// the selector matches. Fields without a tag are left alone.
 //
 // What is not on the page keeps its zero value, and so does what cannot be read, of which the error speaks, as it does
 // of what is required and missing. The error is nil only if all is well.

@@ -262,7 +262,8 @@ func Delay(d time.Duration) Option {
 }
 
 // Override gives some hosts or URLs settings in place of the crawl's, as YAML: {match: example.com, delay: 5s}, or a
-// list of such mappings. Of each setting the first that matches and has it counts. docs/overrides.md has what there is.
+// list of such mappings. Of each setting the first that matches and has it counts. See
+// docs/reference/overrides.md.
 func Override(yaml string) Option {
 	return func(c *Crawler) {
 		more, err := policy.ParseOverrides(yaml)

@@ -54,7 +54,7 @@ Keys of a collection's file, with their defaults:
     share: 0.5             of a page's text that must be in it
     confidence: 0.5        of telling so
   recrawl: 24h,20h,30d     when pages are visited again: at first, least, most; never; REGEX=… for those that match
-  fields: RULES.yaml       makes records of its pages by these rules, a file beside this one; see docs/fields.md
+  fields: RULES.yaml       makes records of its pages by these rules, a file beside this one; see docs/reference/field-rules.md
   schedule: "00:30"        when kumo batch schedule runs it; see there
 
 What lies in the place, DIR being the collection's directory:
@@ -127,7 +127,7 @@ func (o *batchOptions) bind(cmd *cobra.Command) {
 	f.IntVarP(&o.depth, "depth", "d", -1, "follow links this many `HOPS` from a seed (default: what the collections say)")
 	f.Lookup("depth").DefValue = "0" // which is not told
 	f.StringVar(&o.fields, "fields", "", "make records of pages by the rules in `FILE`, for collections whose files name "+
-		"none; see docs/fields.md")
+		"none; see docs/reference/field-rules.md")
 	f.IntVar(&o.reducers, "reducers", wirebatch.Reducers(), "spread each job over `N` partitions")
 	f.StringVar(&o.contact, "contact", "", "a `URL` or mail address where site owners can reach you; part of the "+
 		"user agent")

@@ -187,7 +187,7 @@ func checkCanon() *cobra.Command {
 
 const fieldsLong = `What do rules make of a page, and why not more?
 
-RULES is a file as kumo crawl --fields takes it: docs/fields.md says how it is written. Of each rule that is for the page's URL
+RULES is a file as kumo crawl --fields takes it: docs/reference/field-rules.md says how it is written. Of each rule that is for the page's URL
 the answer has all fields: the first value that was found and which source has it, or else why it is missing. BASE is the URL
 that the page is taken to lie at; for a FILE without one each rule is tried. With --jsonl the rules are those of --rules, or
 of the line, as text.`

@@ -25,7 +25,7 @@ about a link to it and about the request for it, as far as the program wants to 
 pages, the URL is fetched. Of a FILE with a page it is asked about the page, as if it lay at --base, and about its links.
 
 Each answer comes with the time until it was there. Where there is none the line says what was wrong; what the program wrote to
-standard error, and why it was started again, is told on standard error. docs/filters.md says what the lines are that go to and
+standard error, and why it was started again, is told on standard error. docs/reference/filters.md says what the lines are that go to and
 fro. With --json each line of output is an object.`
 
 const filterExample = `  kumo check filter ./my.py https://example.com/ https://example.com/print/1

@@ -58,7 +58,7 @@ it runs; kumo repair makes a crawl with damaged files usable again.
 
 With --out s3://bucket/prefix (or hdfs://, file://) kumo uploads each WARC file when it is closed,
 and the other files at the end of each run. The crawl's own folder stays on this machine (--work).
-If the storage fails or is down, kumo retries while the crawl goes on (docs/crawl-to-place.md).
+If the storage fails or is down, kumo retries while the crawl goes on (docs/how-to/crawl-to-storage.md).
 
 On a terminal, kumo shows:
 

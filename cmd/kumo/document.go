@@ -40,7 +40,7 @@ func (s *source) bind(cmd *cobra.Command) *cobra.Command {
 	bindTLS(f, &c.InsecureTLS, &c.PostQuantumTLS, &c.LegacyTLS)
 	f.BoolVar(&c.AllowPrivate, "allow-private", false, "follow redirects to private addresses, too; a URL that is "+
 		"given may be private anyway")
-	f.StringVar(&s.login, "login", "", "log in first, as this `FILE` says (see docs/login.md)")
+	f.StringVar(&s.login, "login", "", "log in first, as this `FILE` says (see docs/how-to/crawl-behind-a-login.md)")
 	f.BoolVar(&s.get.NoCookies, "no-cookies", false, "do not send back the cookies that redirects set")
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "connect to ADDR for HOST:PORT, as `HOST:PORT:ADDR` (repeatable)")
 	f.StringVar(&c.DNSServer, "dns-server", "", "ask this name server (`HOST:PORT`) instead of the system's")

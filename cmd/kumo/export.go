@@ -48,7 +48,7 @@ made of the page; the URL is its id, so that it is there once, however often it 
   hbase://HOST:8080/TABLE                           rows of a table, by HBase's REST gateway; hbase+https:// for TLS
   -                                                 standard output: JSON Lines, for a pipe
 
-Better than in the URL a password is in PGPASSWORD or KUMO_SINK_PASSWORD. docs/sinks.md says more.
+Better than in the URL a password is in PGPASSWORD or KUMO_SINK_PASSWORD. docs/reference/sinks.md says more.
 
 --where exports only pages of which a condition is true, over the columns of jsonl: 'status == 200 && host ~ "\.de$"',
 'lang == "de" || depth <= 1', '!noindex && time >= "2026-11"'. Texts have == != < > and ~ !~ for regular expressions.
@@ -57,7 +57,7 @@ Of a site only what is in the crawl can be shown: kumo crawl --embeds fetches wh
 have every visit, but with --where the newest ones alone.
 
 The same command again brings PLACE up to date, and goes on where a run was ended. A folder that has files and was no
-export's is refused. The crawl must not be running. CRAWL may be a place (s3://bucket/prefix). docs/export.md says more.`
+export's is refused. The crawl must not be running. CRAWL may be a place (s3://bucket/prefix). docs/how-to/export-pages.md says more.`
 
 const exportExample = `  kumo export --to site crawls/example.com example
   kumo export --to parquet --where 'status == 200' crawls/example.com tables

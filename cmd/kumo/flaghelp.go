@@ -62,13 +62,8 @@ func flagUsages(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "%s:\n%s", title, usagesOf(groups[group]))
 	}
 	if hidden > 0 {
-		fmt.Fprintf(
-			&b,
-			"\n%s --%s prints %d more flags; docs/settings.md describes all.\n",
-			cmd.CommandPath(),
-			helpAll,
-			hidden,
-		)
+		fmt.Fprintf(&b, "\n%s --%s prints %d more flags; docs/reference/settings.md describes all.\n",
+			cmd.CommandPath(), helpAll, hidden)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -28,7 +28,7 @@ import (
 var mcpLong = `Let programs that speak the Model Context Protocol, such as assistants with a language model, ask crawls in folders, whether they run or
 have ended. They get tools to search pages by words, to read a page as Markdown, and to ask why a URL was, or was not, crawled; hosts, totals and
 links of pages, too. Of batch crawls, in the places of kumo batch, which s3:// and hdfs:// URLs name as well, they get
-tools to list collections, days and their records, to search and to read these. They change nothing. docs/mcp.md says how to name kumo to such a program.
+tools to list collections, days and their records, to search and to read these. They change nothing. docs/reference/mcp.md says how to name kumo to such a program.
 
 It speaks over standard input and output, as a program that the assistant starts; or over HTTP at ADDR/mcp with --listen, to
 programs that send the token in the first folder's state/ui.json as Authorization: Bearer TOKEN. A URL in place of folders is that of a web page that kumo serves, as

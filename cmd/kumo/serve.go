@@ -27,7 +27,7 @@ const serveLong = `Serve a web page and a REST of what is in folders, whatever t
 
   experiments       what kumo sim --out has left, in the folder or in those in it: tables, plots, what papers state against what was measured
 
-With --crawl it shows all nodes of a crawl of several. docs/ui.md walks through it, docs/rest.md says what programs can ask.
+With --crawl it shows all nodes of a crawl of several. docs/reference/web-page.md walks through it, docs/reference/rest.md says what programs can ask.
 
 A crawl that runs is asked, and can be paused, resumed, stopped and changed from the page; one that has ended is read, and begins at once if it is
 started meanwhile. Whoever opens the page needs its token, which is in the URL that kumo open prints; with a certificate it is served over TLS.`

@@ -25,7 +25,7 @@ round, names that any host answers to.
 A crawl learns patterns of URLs: their host, directories and names in the query, with {n}, {date}, {id}, {word} in the place of
 what differs. A pattern whose pages are copies goes after all others of its host; it is left out only if it has no end: its
 copies lead to ever more copies. skipped.jsonl has what is left out with the rule "trap"; of a registered domain that is
-bounded (--max-pages-per-domain and others) the bound is the rule, and *.DOMAIN the pattern. docs/traps.md says more.
+bounded (--max-pages-per-domain and others) the bound is the rule, and *.DOMAIN the pattern. docs/how-to/handle-traps.md says more.
 
 For each pattern there are the number of URLs that were left out, what was known then, and an example.
 

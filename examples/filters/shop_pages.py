@@ -3,7 +3,7 @@
 
     kumo crawl --filter examples/filters/shop_pages.py https://shop.example/
 
-It needs Python 3 and nothing else. docs/filters.md says what the lines are.
+It needs Python 3 and nothing else. docs/reference/filters.md says what the lines are.
 """
 import json
 import re

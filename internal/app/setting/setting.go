@@ -1,7 +1,7 @@
 // Package setting is the table of a crawl's settings. Each is one entry of All: its key, type, default, help, whom it
 // concerns and when it may change. The flags of kumo crawl and of the commands that share them, the environment,
 // configuration files, kumo set, the settings that a crawl's folder keeps, options of package kumo, completion and
-// docs/settings.md all follow from it.
+// docs/reference/settings.md all follow from it.
 //
 // To add a setting, add a field to the job (or to Values) and an entry to All, and use the field.
 package setting
@@ -108,7 +108,7 @@ type Setting struct {
 	Value func(v *Values) Value
 }
 
-// A Group is a heading of --help and of docs/settings.md.
+// A Group is a heading of --help and of docs/reference/settings.md.
 type Group string
 
 // The groups, in order.

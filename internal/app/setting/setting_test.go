@@ -11,7 +11,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-var update = flag.Bool("update", false, "write docs/settings.md")
+var update = flag.Bool("update", false, "write docs/reference/settings.md")
 
 func TestEntriesAreComplete(t *testing.T) {
 	seen := map[string]bool{}
@@ -92,9 +92,9 @@ func TestOverridesAreSettings(t *testing.T) {
 	}
 }
 
-// TestDocument holds docs/settings.md against the table. With -update it writes the page.
+// TestDocument compares docs/reference/settings.md with the table. With -update it writes the page.
 func TestDocument(t *testing.T) {
-	const name = "../../../docs/settings.md"
+	const name = "../../../docs/reference/settings.md"
 	want := document()
 	if *update {
 		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
@@ -103,30 +103,32 @@ func TestDocument(t *testing.T) {
 	}
 	got, err := os.ReadFile(name)
 	if err != nil || string(got) != want {
-		t.Errorf("docs/settings.md is not what the table says (%v): go test ./internal/app/setting -update writes it", err)
+		t.Errorf("docs/reference/settings.md differs from the table (%v): go test ./internal/app/setting -update writes it",
+			err)
 	}
 }
 
-// document is docs/settings.md.
+// document returns docs/reference/settings.md.
 func document() string {
 	var b strings.Builder
-	b.WriteString(`# Settings
+	b.WriteString(strings.ReplaceAll(`# Settings
 
-Every setting of a crawl, by group. This page is generated from the table in internal/app/setting:
-` + "`" + `go test ./internal/app/setting -update` + "`" + `.
+All settings of a crawl, by group: ~--KEY~ is a flag of ~kumo crawl~, as in ~kumo crawl --delay 2s URL~.
 
-A setting KEY is the flag ` + "`" + `--KEY` + "`" + ` of ` + "`" + `kumo crawl` + "`" + `, the key ` + "`" + `KEY` + "`" + ` of the file that ` + "`" + `--config` + "`" + ` names and of a crawl's
-config.yaml, and the environment variable ` + "`" + `KUMO_KEY` + "`" + ` in upper case, with ` + "`" + `_` + "`" + ` for ` + "`" + `-` + "`" + `. Flags win over the environment,
-which wins over the file, which wins over what the crawl's folder has.
+The same setting is the key ~KEY~ in the file that ~--config~ names and in a crawl's config.yaml, and the environment
+variable ~KUMO_KEY~, in upper case with ~_~ for ~-~. Flags override the environment, which overrides the file, which
+overrides the crawl's folder.
 
-- **Scope**: ` + "`" + `crawl` + "`" + ` settings are the same on all nodes of a cluster: give them to ` + "`" + `kumo start` + "`" + `. ` + "`" + `node` + "`" + ` settings belong
-  to one machine: give them to ` + "`" + `kumo node` + "`" + `. ` + "`" + `alone` + "`" + ` settings are for a crawl on one machine. ` + "`" + `kumo crawl` + "`" + ` has all.
-- **Change**: ` + "`" + `live` + "`" + ` settings change while the crawl runs (` + "`" + `kumo set` + "`" + `). ` + "`" + `next run` + "`" + ` settings change when the crawl, or the
-  node, starts again. ` + "`" + `grow` + "`" + ` settings may then change so that more is fetched or written. ` + "`" + `fixed` + "`" + ` settings never
-  change. ` + "`" + `per run` + "`" + ` settings are not kept with the crawl.
-- **Override**: it can differ by host, or by URL (docs/overrides.md).
+- **Scope**: ~crawl~ settings are the same on all nodes of a cluster; give them to ~kumo start~. ~node~ settings belong
+  to one machine; give them to ~kumo node~. ~alone~ settings are for a crawl on one machine. ~kumo crawl~ has all.
+- **Change**: ~live~ settings can change while the crawl runs (~kumo set~). ~next run~ settings can change when the
+  crawl, or the node, starts again. ~grow~ settings can then change only so that more is fetched or written. ~fixed~
+  settings never change. ~per run~ settings are not stored with the crawl.
+- **Override**: the setting can differ by host, or by URL ([overrides.md](overrides.md)).
 - **Library**: the option of package kumo.
-`)
+
+This page is generated: ~go test ./internal/app/setting -update~ writes it.
+`, "~", "`"))
 	for _, g := range Groups {
 		fmt.Fprintf(&b, "\n## %s\n\n| Setting | Value | Default | Scope | Change | Override | Library | |\n"+
 			"| --- | --- | --- | --- | --- | --- | --- | --- |\n", g)
@@ -138,6 +140,7 @@ which wins over the file, which wins over what the crawl's folder has.
 			}
 		}
 	}
+	b.WriteString("\nNext: [overrides.md](overrides.md), [a first crawl](../tutorials/first-crawl.md).\n")
 	return b.String()
 }
 

@@ -24,7 +24,7 @@ var All = []Setting{
 		Value: func(v *Values) Value { return Text(&v.Job.Name) }},
 	{Key: "out", Short: "o", Group: Seeds, Basic: true, Scope: Alone, Change: PerRun, Option: "Out",
 		Help: "keep the crawl in `FOLDER` (default: crawls/NAME), or upload its files to s3://, hdfs:// or file:// " +
-			"(docs/crawl-to-place.md); - writes pages to standard output and keeps nothing",
+			"(docs/how-to/crawl-to-storage.md); - writes pages to standard output and keeps nothing",
 		Value: func(v *Values) Value { return Text(&v.Out) }},
 	{Key: "fresh", Group: Seeds, Basic: true, Scope: Alone, Change: PerRun, FlagOnly: true,
 		Help:  "start again: move the crawl in the folder aside, into a folder inside it",
@@ -69,7 +69,7 @@ var All = []Setting{
 		Value: func(v *Values) Value { return Text(&v.Job.BlockFile) }},
 	{Key: job.OverrideKey, Group: Scoping, Scope: Crawl, Change: Live,
 		Help: "use other settings for some hosts or URLs: '{match: example.com, delay: 5s}', a list of these, or " +
-			"@FILE (repeatable; docs/overrides.md)",
+			"@FILE (repeatable; docs/reference/overrides.md)",
 		Value: func(v *Values) Value { return overrides(&v.Overrides) }},
 
 	{Key: "limit", Group: Limits, Basic: true, Scope: Crawl, Change: Live, Mirror: true, Option: "Limit", Default: "0",
@@ -155,7 +155,7 @@ var All = []Setting{
 		Help:  "discard the cookies that servers set",
 		Value: func(v *Values) Value { return Bool(&v.Job.NoCookies) }},
 	{Key: "login", Group: Requests, Scope: Node, Change: NextRun, Mirror: true, Option: "Login",
-		Help:  "log in to the sites described in `FILE` (docs/login.md)",
+		Help:  "log in to the sites described in `FILE` (docs/how-to/crawl-behind-a-login.md)",
 		Value: func(v *Values) Value { return Text(&v.Login) }},
 	{Key: "user", Group: Requests, Scope: Node, Change: NextRun, Mirror: true, Option: "BasicAuth",
 		Help:  "log in at the seeds' hosts with this `NAME` (Basic authentication)",
@@ -184,10 +184,10 @@ var All = []Setting{
 		Widens: turnedOn,
 		Value:  func(v *Values) Value { return Bool(&v.Text) }},
 	{Key: "index", Group: Output, Scope: Node, Change: NextRun,
-		Help:  "build a full-text index for kumo search and the web page; implies --text (docs/search.md)",
+		Help:  "build a full-text index for kumo search and the web page; implies --text (docs/reference/search.md)",
 		Value: func(v *Values) Value { return Bool(&v.Index) }},
 	{Key: job.FieldsKey, Group: Output, Scope: Node, Change: Grow,
-		Help:   "extract records by the rules in YAML `FILE` to fields.jsonl (docs/fields.md)",
+		Help:   "extract records by the rules in YAML `FILE` to fields.jsonl (docs/reference/field-rules.md)",
 		Widens: anotherFile,
 		Value:  func(v *Values) Value { return Text(&v.Fields) }},
 	{Key: "warc-size", Group: Output, Scope: Crawl, Change: NextRun, Default: "1GB",
@@ -267,7 +267,7 @@ var All = []Setting{
 		Help:  "with a remote --out that fails: retry for this time at the end of the crawl",
 		Value: func(v *Values) Value { return Time(&v.PlaceWait) }},
 	{Key: "sink", Group: Places, Scope: Alone, Change: PerRun,
-		Help:  "send records to a server while the crawl runs: a `URL` (repeatable; docs/sinks.md)",
+		Help:  "send records to a server while the crawl runs: a `URL` (repeatable; docs/reference/sinks.md)",
 		Value: func(v *Values) Value { return Texts(&v.Sinks) }},
 	{Key: "sink-wait", Group: Places, Scope: Alone, Change: PerRun, Default: "1m",
 		Help:  "wait this long at the end for a sink that accepts nothing",
@@ -275,7 +275,7 @@ var All = []Setting{
 
 	{Key: "filter", Group: Filters, Scope: Node, Change: NextRun,
 		Help: "ask a program, or a FILE.star, which links, requests and pages to drop or change: `COMMAND` " +
-			"(repeatable; docs/filters.md)",
+			"(repeatable; docs/reference/filters.md)",
 		Value: func(v *Values) Value { return Texts(&v.Filter.Commands) }},
 	{Key: "filter-procs", Group: Filters, Scope: Node, Change: NextRun,
 		Help:  "run `N` processes of each filter (0: one for each processor)",

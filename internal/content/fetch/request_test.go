@@ -109,7 +109,7 @@ func TestSecrets(t *testing.T) {
 }
 
 // A server that echoes secrets has them in the recorded answer: its bytes are evidence, and are not changed. Those of
-// the request are redacted all the same. docs/login.md says so.
+// the request are redacted all the same. docs/how-to/crawl-behind-a-login.md says so.
 func TestEchoedSecretsStayInTheAnswer(t *testing.T) {
 	var body, echoed string
 	srv := httptest.NewServer(handler(func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
 // Package filter sends links, requests and records to a program of the user, which drops or changes them. The program
-// reads one JSON question per line and writes one JSON answer per line; see docs/filters.md.
+// reads one JSON question per line and writes one JSON answer per line; see docs/reference/filters.md.
 //
 // A [Pool] runs several processes of one program. The number of questions queued at a process depends on its speed: as
 // many as it answers in a fraction of the answer timeout. A fast process thus receives batches, and a slow process is

@@ -100,9 +100,9 @@ var (
 // Schemes are those of the URLs that Open takes.
 func Schemes() []string { return []string{"s3", "gs"} }
 
-// Open opens the place of a URL, s3://BUCKET/PREFIX?OPTION=VALUE&... or gs://BUCKET/PREFIX. Options are in docs/places.md;
-// credentials are found as AWS's and Google's own programs find them. It asks the store once, so that a wrong URL or
-// wrong credentials are reported at once.
+// Open opens the place of a URL, s3://BUCKET/PREFIX?OPTION=VALUE&... or gs://BUCKET/PREFIX. Options are in
+// docs/reference/storage.md; credentials are found as AWS's and Google's own programs find them. It asks the store once,
+// so that a wrong URL or wrong credentials are reported at once.
 func Open(ctx context.Context, rawURL string, cfg Config) (*Place, error) {
 	p, err := Make(ctx, rawURL, cfg)
 	if err != nil {

@@ -137,7 +137,7 @@ func badOption(u *url.URL, err error) error {
 		err = inner
 	}
 	return advice.Usage("place s3://%s%s: %w; options are region, endpoint, use_path_style, profile, anonymous and the "+
-		"like: see docs/places.md", u.Host, u.Path, err)
+		"like: see docs/reference/storage.md", u.Host, u.Path, err)
 }
 
 // retryer tries again what may come to another end: servers that are down or busy, and bytes that the way has changed.

@@ -69,7 +69,7 @@ func (p *Place) inWords(where string, err error) error {
 	case isAPI && strings.Contains(said.ErrorCode(), "AccessDenied"), status == http.StatusForbidden:
 		return advice.With(fmt.Errorf("%s: the store does not permit it: %s: %w", where, short(err), fs.ErrPermission),
 			"these credentials need the rights to list the bucket, and to read, write and remove what is below "+p.URL()+
-				" (docs/places.md)")
+				" (docs/reference/storage.md)")
 	case isGoogles(err) && !passes(err):
 		return advice.With(fmt.Errorf("%s: the store does not accept the credentials: %s: %w", where, short(err),
 			fs.ErrPermission), gcsCredentials)

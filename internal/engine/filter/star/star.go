@@ -1,6 +1,6 @@
 // Package star runs filters written in Starlark, a small language like Python, inside this process. A script defines
 // link(l), request(r) and record(p). Each function receives the question as a dict and returns None or a dict as the
-// answer; see docs/filters.md. Steps and memory are bounded; see rewrite and meter.
+// answer; see docs/reference/filters.md. Steps and memory are bounded; see rewrite and meter.
 package star
 
 import (

@@ -87,7 +87,7 @@ func describe() object {
 	paths["/api/v1"+actPath] = object{"post": s.act()}
 	return object{"openapi": "3.1.0", "info": object{"title": "kumo", "version": "1",
 		"description": "What a crawl does and has. Fields stay what they are; there may be more of them one day. See " +
-			"docs/rest.md."},
+			"docs/reference/rest.md."},
 		"paths": paths, "security": []object{{}, {"token": []string{}}},
 		"components": object{"schemas": s, "securitySchemes": object{"token": object{"type": "http", "scheme": "bearer",
 			"description": "the one in the URL that kumo open prints; not with --ui-no-token"}}}}
