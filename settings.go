@@ -75,7 +75,7 @@ func (c *Crawler) goOnWith(key string, was map[string][]string) error {
 			return nil
 		}
 		if err := setSetting(&c.job, key, old); err != nil {
-			return inOptions(folder.ToRepair(fmt.Errorf("the crawl in %s: %s: %w", c.job.Dir, key, err), c.job.Dir))
+			return inOptions(folder.WithRepairHint(fmt.Errorf("the crawl in %s: %s: %w", c.job.Dir, key, err), c.job.Dir))
 		}
 		return nil
 	}
@@ -98,7 +98,7 @@ func (c *Crawler) goOnWith(key string, was map[string][]string) error {
 // otherwise.
 func (c *Crawler) keepSettings(saved []settings.Setting) error {
 	j := &c.job
-	if _, err := j.Fix(); err != nil {
+	if _, err := j.Normalize(); err != nil {
 		return inOptions(err)
 	}
 	var all []settings.Setting

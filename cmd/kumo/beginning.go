@@ -77,7 +77,7 @@ func (b *beginning) begin(ctx context.Context, control admin.Client, r *desired.
 	if len(b.samples) == 0 {
 		return nil
 	}
-	if err := control.Give(ctx, b.samples); err != nil {
+	if err := control.SetSamples(ctx, b.samples); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.stderr, "kumo: the crawl begins with %s of %s\n", stats.Count(int64(len(b.samples)), "samples"), b.file)

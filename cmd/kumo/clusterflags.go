@@ -145,7 +145,7 @@ func (c *clusterFlags) reached(log *slog.Logger) (cluster.NodeOptions, error) {
 // unreached adds to an error what to do where simply nobody is there.
 func (c *clusterFlags) unreached(err error, o *cluster.NodeOptions) error {
 	switch {
-	case !cluster.IsNobody(err):
+	case !cluster.IsNoAnswer(err):
 		return cluster.Advise(err)
 	case o.NATS != "":
 		return advice.With(err, "check that it runs, the URL in --nats, and the firewall")

@@ -166,14 +166,14 @@ are the links on them as the crawl's --scope has it. The answer says how many we
 				if _, err := seeds.Parse(o.Job.Seeds); err != nil {
 					return err
 				}
-				return a.steer(cmd, func(ctx context.Context, s inspect.Steerer) (string, error) {
+				return a.steer(cmd, func(ctx context.Context, s inspect.Controller) (string, error) {
 					news, err := s.Add(ctx, o.Job.Seeds)
 					all := len(o.Job.Seeds)
 					return fmt.Sprintf("%s added, %d of them new", stats.Count(all, "URLs"), news), err
 				})
 			}
 			return c.control(cmd.Context(), cmd.ErrOrStderr(), func(ctx context.Context, control admin.Client) error {
-				known, err := control.Known(ctx, o.Job.Seeds) // before they are added
+				known, err := control.CountKnown(ctx, o.Job.Seeds) // before they are added
 				if err != nil {
 					return cluster.Advise(err)
 				}
@@ -227,7 +227,7 @@ func addedAll(k node.Known, file *seeds.File) string {
 func are(n int, what string) string { return what + stats.Either(n, " is", " are") }
 
 func stateCommand(name, short, long, done string, change func(admin.Client, context.Context) error,
-	here func(context.Context, inspect.Steerer) (string, error)) *cobra.Command {
+	here func(context.Context, inspect.Controller) (string, error)) *cobra.Command {
 	c, a := &clusterFlags{}, &alone{}
 	cmd := &cobra.Command{Use: name + " (--crawl NAME | -o FOLDER)", Short: short, Long: long, Args: cobra.NoArgs,
 		Example: "  kumo " + name + " --crawl news\n  kumo " + name + " -o crawls/news", DisableFlagsInUseLine: true,
@@ -252,7 +252,7 @@ func pauseCommand() *cobra.Command {
 	return stateCommand("pause", "Let a crawl fetch nothing for a while",
 		"Let the nodes of a crawl, or one that runs on this machine, fetch nothing, and stay, until kumo resume. Requests "+
 			"that are under way are finished.",
-		"paused", admin.Client.Pause, func(ctx context.Context, s inspect.Steerer) (string, error) {
+		"paused", admin.Client.Pause, func(ctx context.Context, s inspect.Controller) (string, error) {
 			return "paused", s.Pause(ctx, true)
 		})
 }
@@ -260,7 +260,7 @@ func pauseCommand() *cobra.Command {
 func resumeCommand() *cobra.Command {
 	return stateCommand("resume", "Let a crawl go on that was paused", "Let a crawl go on that kumo pause has paused.",
 		"goes on",
-		admin.Client.Resume, func(ctx context.Context, s inspect.Steerer) (string, error) {
+		admin.Client.Resume, func(ctx context.Context, s inspect.Controller) (string, error) {
 			return "goes on", s.Pause(ctx, false)
 		})
 }
@@ -275,7 +275,7 @@ kumo node commands, and then kumo start, go on.
 One that runs on this machine ends as with Ctrl-C: the same kumo crawl command goes on.`,
 		"the nodes end",
 		admin.Client.Stop,
-		func(ctx context.Context, s inspect.Steerer) (string, error) { return "ends", s.Stop(ctx) },
+		func(ctx context.Context, s inspect.Controller) (string, error) { return "ends", s.Stop(ctx) },
 	)
 }
 
@@ -297,16 +297,16 @@ func (a *alone) check(f *pflag.FlagSet) error {
 	return nil
 }
 
-func (a *alone) steer(cmd *cobra.Command, f func(context.Context, inspect.Steerer) (done string, err error)) error {
+func (a *alone) steer(cmd *cobra.Command, f func(context.Context, inspect.Controller) (done string, err error)) error {
 	if err := a.check(cmd.Flags()); err != nil {
 		return err
 	}
 	var done string
-	err := session.Steer(cmd.Context(), a.dir, func(s inspect.Steerer) (err error) {
+	err := session.WithController(cmd.Context(), a.dir, func(s inspect.Controller) (err error) {
 		done, err = f(cmd.Context(), s)
 		return err
 	})
-	if errors.Is(err, session.ErrIdle) {
+	if errors.Is(err, session.ErrNotRunning) {
 		return usagef("the crawl in %s does not run: kumo crawl -o %s, with or without more URLs, lets it go on", a.dir,
 			a.dir)
 	}

@@ -399,7 +399,7 @@ func liveStatus(c *session.Session) progress.Status {
 }
 
 func uploadsOf(c *session.Session) (u stats.Uploads) {
-	if a := c.Job.Away; a != nil {
+	if a := c.Job.Upload; a != nil {
 		u = a.Status()
 	}
 	return u
@@ -552,7 +552,7 @@ func (o *options) explain(w io.Writer) error {
 	if err := wire.Check(&o.Job); err != nil {
 		return err
 	}
-	seeds, err := o.Job.Fix()
+	seeds, err := o.Job.Normalize()
 	if err != nil {
 		return err
 	}
@@ -560,7 +560,7 @@ func (o *options) explain(w io.Writer) error {
 	if saved, err := folder.ReadSettings(o.Job.Dir); err == nil && saved != nil && !o.Job.Fresh {
 		what = "The crawl there would be continued"
 	} else if !o.Job.HasSeeds() {
-		return job.NoCrawl(o.Job.Dir)
+		return job.NoSeedsError(o.Job.Dir)
 	}
 	o.warn(w)
 	fmt.Fprintf(w, "%s, %q, in %s, as\n  %s\n", what, o.Job.Name, o.Job.Dir, o.Job.UserAgent())

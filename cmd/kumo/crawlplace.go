@@ -85,7 +85,7 @@ func (o *options) openPlace(ctx context.Context, show *show) (*uploads.Upload, e
 }
 
 func (s *show) placeOpened(up *uploads.Upload, place, folder string) {
-	late := up.Late()
+	late := up.Unreachable()
 	if late == nil {
 		s.log.Info("record files go to the place as they are closed", "place", place, "folder", folder)
 		return

@@ -79,12 +79,12 @@ func explainCommand() *cobra.Command {
 
 func (e *explainer) run(stderr io.Writer, url string) (err error) {
 	if places.IsURL(e.dir) {
-		src, err := uploads.Reach(e.ctx, e.dir)
+		src, err := uploads.OpenSource(e.ctx, e.dir)
 		if err != nil {
 			return err
 		}
 		e.dir, e.far = src.Dir, src
-		return errors.Join(src.Named(e.read(stderr, url)), src.Close())
+		return errors.Join(src.WithName(e.read(stderr, url)), src.Close())
 	}
 	return e.read(stderr, url)
 }

@@ -80,7 +80,7 @@ func exportCommand() *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.form == "":
-				return usagef("to what? --to is one of: %s; or a sink: %s://… or -", strings.Join(exports.Forms(), ", "),
+				return usagef("to what? --to is one of: %s; or a sink: %s://… or -", strings.Join(exports.Formats(), ", "),
 					strings.Join(sinks.Schemes(), "://…, "))
 			case sinks.Is(o.form) && len(args) != 1:
 				return usagef("name the crawl's folder, and nothing else: what it is sent to is --to")
@@ -102,7 +102,7 @@ func exportCommand() *cobra.Command {
 			return err
 		}}
 	f := cmd.Flags()
-	f.Var(formOrSink{setting.Choice(&o.form, exports.Forms()), &o.form}, "to", "the form to make, or the sink's URL")
+	f.Var(formOrSink{setting.Choice(&o.form, exports.Formats()), &o.form}, "to", "the form to make, or the sink's URL")
 	f.StringVar(&o.where, "where", "", "export only pages of which the `CONDITION` is true")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	f.StringVar(&o.temp, "temp", "", "sort in this `FOLDER` (default: the system's for temporary files)")
@@ -110,18 +110,18 @@ func exportCommand() *cobra.Command {
 }
 
 func (o *exportOptions) run(ctx context.Context, name, dir string) (_ *export.Report, err error) {
-	src, err := uploads.Reach(ctx, name)
+	src, err := uploads.OpenSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(src.Named(err), src.Close()) }()
+	defer func() { err = errors.Join(src.WithName(err), src.Close()) }()
 	crawl := src.Dir
 	saved, err := folder.ReadSettings(crawl)
 	if err != nil {
 		return nil, err
 	}
 	if len(saved) == 0 {
-		return nil, folder.NoCrawl(crawl)
+		return nil, folder.NoCrawlError(crawl)
 	}
 	j, err := settledJob(ctx, crawl)
 	if err != nil {

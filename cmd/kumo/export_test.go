@@ -32,7 +32,7 @@ func TestExportIsKilled(t *testing.T) {
 		crawl).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, form := range exports.Forms() {
+	for _, form := range exports.Formats() {
 		whole, place := filepath.Join(dir, form, "whole"), filepath.Join(dir, form, "place")
 		began := time.Now()
 		if out, err := run("export", "-q", "--to", form, crawl, whole).CombinedOutput(); err != nil {

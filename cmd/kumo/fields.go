@@ -60,5 +60,5 @@ func recordsOf(rules *fields.Rules, shares func() crawl.Shares) *job.Fields {
 		}
 		return res.Records, nil
 	}
-	return &job.Fields{Read: read, Before: tally.Restore, Counts: func() []stats.FieldCounts { return tally.Counts() }}
+	return &job.Fields{Read: read, Restore: tally.Restore, Counts: func() []stats.FieldCounts { return tally.Counts() }}
 }

@@ -100,7 +100,7 @@ func (all filters) join(j *job.Job) {
 	}
 	j.Hooks = ask.Hooks(all)
 	j.AnchorText = j.Hooks.Link != nil
-	j.Filters = &job.Filters{Records: j.Hooks.Record != nil, Before: all.goOn, Counts: all.counts}
+	j.Filters = &job.Filters{Records: j.Hooks.Record != nil, Restore: all.goOn, Counts: all.counts}
 }
 
 func (all filters) counts() (counts []stats.FilterCounts) {

@@ -48,21 +48,21 @@ func indexCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			x := sinks.Indexing{Crawl: args[0], Anew: anew}
+			x := sinks.Indexing{Crawl: args[0], Rebuild: anew}
 			named := func(err error) error { return err }
 			if len(args) == 2 {
-				src, err := uploads.Reach(cmd.Context(), args[0])
+				src, err := uploads.OpenSource(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
 				defer func() { _ = src.Close() }() // a folder for the time being
-				x.Crawl, x.Disk, x.Into, named = src.Dir, src.Disk, args[1], src.Named
-			} else if err := uploads.AllHere(args[0], "kumo index"); err != nil {
+				x.Crawl, x.Disk, x.Into, named = src.Dir, src.Disk, args[1], src.WithName
+			} else if err := uploads.CheckLocal(args[0], "kumo index"); err != nil {
 				return err
 			}
 			line := lineOn(os.Stderr, !quiet)
 			begin := time.Now()
-			x.Said = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", named(err)) }
+			x.Warn = func(err error) { fmt.Fprintln(cmd.ErrOrStderr(), "kumo:", named(err)) }
 			x.Progress = func(s stats.Sink) {
 				line.show("%s indexed, %s wait", stats.Grouped(s.Sent), stats.Grouped(s.Waiting))
 			}

@@ -89,12 +89,12 @@ func (o *linksOptions) run(cmd *cobra.Command, dir string) (err error) {
 			}
 		}
 	}
-	src, err := uploads.Reach(cmd.Context(), dir)
+	src, err := uploads.OpenSource(cmd.Context(), dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(src.Named(err), src.Close()) }()
-	if src.Alone && o.external {
+	defer func() { err = errors.Join(src.WithName(err), src.Close()) }()
+	if src.Remote && o.external {
 		return usagef("--check-external keeps what it finds in the crawl's folder, which a place is not: name that folder")
 	}
 	dir = src.Dir
@@ -151,7 +151,7 @@ func urlArg(arg string) (string, error) {
 }
 
 func (o *linksOptions) check(cmd *cobra.Command, f *links.Finder, j *job.Job) error {
-	done, err := f.CheckExternal(cmd.Context(), links.Checker{Fetch: j.Fetching(), Agent: job.Agent,
+	done, err := f.CheckExternal(cmd.Context(), links.Checker{Fetch: j.FetchConfig(), Agent: job.Agent,
 		Robots: !j.Crawl.IgnoreRobots, Delay: j.Frontier.Delay, MaxDelay: j.Frontier.MaxDelay, Most: o.most, Hosts: 16})
 	if !o.quiet && err == nil {
 		left := ""

@@ -168,7 +168,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer n.asked.close()
-	opts.Settle = func(j *job.Job, settings []settings.Setting) error {
+	opts.ApplySettings = func(j *job.Job, settings []settings.Setting) error {
 		if err := n.o.settleNode(n.given, j, settings); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (n *noder) run(ctx context.Context, out io.Writer) (err error) {
 		defer page.close()
 		opts.Address = page.url()
 	}
-	opts.Carry, opts.There, opts.PlaceWait = n.carry(show), uploads.There, n.o.PlaceWait
+	opts.NewUploader, opts.ReadManifest, opts.PlaceWait = n.carry(show), uploads.ReadManifest, n.o.PlaceWait
 	opts.CopyState, opts.DropState = uploads.CopyState, uploads.DropState
 	n.say(show, &opts)
 	late := time.AfterFunc(lateJoin, func() { show.log.Warn(hint(&opts)) })
@@ -430,7 +430,7 @@ const leavePatience = 15 * time.Second
 func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
 	since := time.Now()
 	for now := range wait.Every(ctx, time.Second) {
-		if one.Member() || one.Bringing() {
+		if one.Member() || one.Uploading() {
 			since = now
 		} else if now.Sub(since) > leavePatience {
 			return false
@@ -441,8 +441,8 @@ func (n *noder) handsOver(ctx context.Context, one cluster.Node) bool {
 
 // ended says why the node has ended, and which of the reasons is none to worry about.
 func (n *noder) ended(err error, show *show) error {
-	if u, waits := errors.AsType[*session.Unbrought](err); waits {
-		return withPlace(n.ended(u.End, show), adviseWaits(u.Place))
+	if u, waits := errors.AsType[*session.IncompleteUpload](err); waits {
+		return withPlace(n.ended(u.RunErr, show), adviseWaits(u.UploadErr))
 	}
 	switch {
 	case err == nil:

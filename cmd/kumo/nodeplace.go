@@ -41,7 +41,7 @@ func (n *noder) findPlace() error {
 			return err
 		}
 		if of != "" {
-			n.o.place = uploads.Above(of)
+			n.o.place = uploads.Parent(of)
 		}
 	}
 	if n.o.place == "" && !n.o.KeepLocal {
@@ -71,7 +71,7 @@ func (n *noder) checkPlace(ctx context.Context, show *show) error {
 }
 
 // carry is what brings the files of each of the node's lives to the place; nil without one.
-func (n *noder) carry(show *show) session.Carry {
+func (n *noder) carry(show *show) session.NewUploader {
 	if n.o.place == "" {
 		return nil
 	}
@@ -83,8 +83,8 @@ func (n *noder) carry(show *show) session.Carry {
 		s := up.Status()
 		return cmp.Or(s.Summary(), "nothing waits for "+s.Place)
 	}
-	return func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
-		at, earlier := uploads.Below(n.o.place, life), j.Dir != n.out
+	return func(ctx context.Context, j *job.Job, life string) (session.Uploader, error) {
+		at, earlier := uploads.Child(n.o.place, life), j.Dir != n.out
 		if earlier { // it goes where the rest of it is
 			var err error
 			if at, err = uploads.PlaceOf(j.Dir); err != nil {
@@ -110,8 +110,8 @@ func (n *noder) carry(show *show) session.Carry {
 
 // refetched is how many pages of dead nodes are fetched again, as this one has found.
 func refetched(one cluster.Node) int64 {
-	if n, is := one.(interface{ Again() int64 }); is {
-		return n.Again()
+	if n, is := one.(interface{ Refetched() int64 }); is {
+		return n.Refetched()
 	}
 	return 0
 }

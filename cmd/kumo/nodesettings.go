@@ -56,7 +56,7 @@ func (o *options) readStart(ctx context.Context, all *pflag.FlagSet, args []stri
 	if err := checkShared(&o.Job); err != nil {
 		return err
 	}
-	_, err = o.Job.Fix()
+	_, err = o.Job.Normalize()
 	return err
 }
 
@@ -147,7 +147,7 @@ func (o *options) settleNode(given *pflag.FlagSet, j *job.Job, settings []settin
 		return err
 	}
 	mine.Job.Name, mine.Job.Dir, mine.Job.Listener, mine.Job.Warn = j.Name, j.Dir, j.Listener, j.Warn
-	mine.Job.Away = j.Away
+	mine.Job.Upload = j.Upload
 	mine.Job.Crawl.Pages = 0 // all nodes together are counted
 	mine.Job.Settings = mine.settings()
 	*j = mine.Job

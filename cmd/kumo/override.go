@@ -60,7 +60,7 @@ func checkLate(wishes []settings.Setting, was map[string][]string) error {
 	if err := errors.Join(o.finish(), next.readOverrides()); err != nil {
 		return err
 	}
-	if err := o.Job.CheckLate(next.Job.Crawl.Overrides.All()); err != nil {
+	if err := o.Job.CheckLive(next.Job.Crawl.Overrides.All()); err != nil {
 		return usagef("%s: %w", job.OverrideKey, err)
 	}
 	return nil

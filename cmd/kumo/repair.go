@@ -44,11 +44,11 @@ func repairCommand() *cobra.Command {
 		Args:    oneFolderAtMost}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir, out := append(args, ".")[0], cmd.OutOrStdout()
-		if err := uploads.AllHere(dir, "kumo repair without --moved"); err != nil && !moved {
+		if err := uploads.CheckLocal(dir, "kumo repair without --moved"); err != nil && !moved {
 			return err
 		}
 		r, err := wire.Repair(cmd.Context(), dir, repair.Options{DryRun: dry, Moved: moved, Now: time.Now,
-			Say: func(text string) {
+			Report: func(text string) {
 				if !quiet && !asJSON {
 					fmt.Fprintln(out, text)
 				}
@@ -74,7 +74,7 @@ func repairCommand() *cobra.Command {
 
 func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	out := cmd.OutOrStdout()
-	if r.Whole {
+	if r.Intact {
 		fmt.Fprintf(out, "%s: nothing is wrong\n", dir)
 		return
 	}
@@ -86,7 +86,7 @@ func sayRepaired(cmd *cobra.Command, dir string, r *repair.Result, dry bool) {
 	kept := fmt.Sprintf("%s; %s known, %s", howMany(r.Pages, "pages"), howMany(int64(r.Known),
 		"URLs")+stats.Either(r.Known, " is", " are"),
 		stats.Grouped(int64(r.Waiting))+stats.Either(r.Waiting, " waits", " wait"))
-	if r.Only {
+	if r.OnlySettings {
 		fmt.Fprintf(out, "  the rest is as it should be: %s\n", kept)
 	} else {
 		fmt.Fprintf(out, "  kept     %s\n", kept)

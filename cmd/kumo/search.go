@@ -105,7 +105,7 @@ func (o *searchOptions) run(ctx context.Context, out, errs io.Writer, text strin
 		return err
 	}
 	if f := folder.At(o.out, vfs.OS); !f.IsCrawl() && !f.HasOutputs() {
-		return folder.NoCrawl(o.out)
+		return folder.NoCrawlError(o.out)
 	}
 	r, err := fulltext.OpenReader(vfs.OS, filepath.Join(o.out, folder.IndexDir))
 	if err != nil {

@@ -135,7 +135,7 @@ func noneIn(name string) error {
 
 func lookInto(dir string) ui.Crawl {
 	return ui.Crawl{Dir: dir, Open: func(ctx context.Context) (*inspect.View, error) { return openLook(ctx, dir) },
-		Wanted: folder.At(dir, vfs.OS).IsWanted}
+		Wanted: folder.At(dir, vfs.OS).WantedByCrawl}
 }
 
 func serveCommand() *cobra.Command {

@@ -105,7 +105,7 @@ type folderSetter string
 
 func (dir folderSetter) Set(ctx context.Context, changes []inspect.Setting) ([]inspect.Setting, error) {
 	was, err := session.Set(ctx, string(dir), changes)
-	if errors.Is(err, session.ErrIdle) {
+	if errors.Is(err, session.ErrNotRunning) {
 		err = usagef("the crawl in %s does not run: give the settings to kumo crawl -o %[1]s, as flags", string(dir))
 	}
 	return was, err
@@ -131,7 +131,7 @@ func listSettings(w io.Writer, dir string, asJSON bool) error {
 		return err
 	}
 	if saved == nil {
-		return folder.NoCrawl(dir)
+		return folder.NoCrawlError(dir)
 	}
 	now := settings.Map(saved)
 	for _, key := range setting.LiveKeys() {

@@ -124,7 +124,7 @@ func setFlag(f *pflag.FlagSet, s settings.Setting) error {
 // findFolder sets the crawl's name and folder, and its place if it has one.
 func (o *options) findFolder() error {
 	if o.Out == sinks.Stdout && o.pipes {
-		_, err := o.Job.Fix()
+		_, err := o.Job.Normalize()
 		return err
 	}
 	dir, err := o.folderOfPlace()
@@ -134,7 +134,7 @@ func (o *options) findFolder() error {
 	if err := checkFolder("--out", dir); err != nil {
 		return err
 	}
-	if _, err := o.Job.Fix(); err != nil {
+	if _, err := o.Job.Normalize(); err != nil {
 		return err
 	}
 	if dir == "" {
@@ -200,7 +200,7 @@ func (o *options) goOn(f *pflag.FlagSet) error {
 			o.inherited = append(o.inherited, "--"+s.Key+" "+value)
 		}
 	}
-	return folder.ToRepair(o.apply(f, saved, o.Job.Dir), o.Job.Dir)
+	return folder.WithRepairHint(o.apply(f, saved, o.Job.Dir), o.Job.Dir)
 }
 
 const userAgentKey = "user-agent"

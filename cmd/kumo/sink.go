@@ -37,14 +37,14 @@ func (f formOrSink) Set(s string) error {
 
 // send is kumo export --to SINK.
 func (o *exportOptions) send(ctx context.Context, crawl string, out io.Writer) error {
-	if err := uploads.AllHere(crawl, "an export to a server"); err != nil {
+	if err := uploads.CheckLocal(crawl, "an export to a server"); err != nil {
 		return err
 	}
 	x := sinks.Export{Crawl: crawl, Sink: o.form, Condition: o.where, Temp: o.temp, Out: out}
 	show, clear := exportProgress(!o.quiet)
 	x.Progress = show
 	said := ""
-	x.Waiting = func(err error, _ time.Duration) {
+	x.OnWait = func(err error, _ time.Duration) {
 		if text := err.Error(); !o.quiet && text != said {
 			said = text
 			clear()
@@ -76,7 +76,7 @@ var errDiffers = errors.New("the sink has not what the crawl has")
 
 func (o *verifyOptions) compare(cmd *cobra.Command, crawl string) error {
 	out := cmd.OutOrStdout()
-	if err := uploads.AllHere(crawl, "kumo verify --sink"); err != nil {
+	if err := uploads.CheckLocal(crawl, "kumo verify --sink"); err != nil {
 		return err
 	}
 	x := sinks.Export{Crawl: crawl, Sink: o.sink, Temp: o.cfg.Temp}

@@ -169,7 +169,7 @@ func (s *spreading) shares(ctx context.Context, client admin.Client, came time.D
 	if err != nil {
 		s.Fatal(err)
 	}
-	c, err := client.Look(ctx, clusterdemo.Crawl)
+	c, err := client.Cluster(ctx, clusterdemo.Crawl)
 	if err != nil {
 		s.Fatal(err)
 	}

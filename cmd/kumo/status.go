@@ -85,7 +85,7 @@ func statusCommand() *cobra.Command {
 				if s.watch {
 					return s.follow(context.WithoutCancel(ctx), cmd.Context(), control, c.crawl)
 				}
-				all, err := control.Look(ctx, c.crawl)
+				all, err := control.Cluster(ctx, c.crawl)
 				if err != nil {
 					return cluster.Advise(err)
 				}
@@ -119,7 +119,7 @@ func (s *statusView) follow(ctx, enough context.Context, control admin.Client, c
 	ends := false // the nodes do, as far as was seen
 	for range wait.Ticks(enough, max(s.every, 100*time.Millisecond)) {
 		one, cancel := context.WithTimeout(ctx, clusterWait)
-		all, err := control.Look(one, crawl)
+		all, err := control.Cluster(one, crawl)
 		cancel()
 		switch {
 		case err != nil && ends:

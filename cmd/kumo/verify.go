@@ -83,11 +83,11 @@ const faultsSaid = 20
 var errFaults = errors.New("the crawl's files do not agree")
 
 func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
-	src, err := uploads.Reach(cmd.Context(), name)
+	src, err := uploads.OpenSource(cmd.Context(), name)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(src.Named(err), src.Close()) }()
+	defer func() { err = errors.Join(src.WithName(err), src.Close()) }()
 	o.cfg.Disk = src.Disk
 	out := &faultPrinter{w: cmd.OutOrStdout(), most: faultsSaid, said: map[string]int{}}
 	if o.all {
@@ -107,7 +107,7 @@ func (o *verifyOptions) run(cmd *cobra.Command, name string) (err error) {
 		}
 	}
 	check := wire.Verify
-	if src.Alone {
+	if src.Remote {
 		check = src.Verify
 	}
 	report, err := check(cmd.Context(), src.Dir, o.cfg)

@@ -28,8 +28,8 @@ type Client interface {
 	As(by string) Client
 	// Start lets the crawl begin with settings and seeds, or go on: then no setting may be given but the limit on pages.
 	Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error
-	// Known asks the nodes which of the seeds they know already. It may be called once.
-	Known(ctx context.Context, seeds []string) (node.Known, error)
+	// CountKnown asks the nodes which of the seeds they know already. It may be called once.
+	CountKnown(ctx context.Context, seeds []string) (node.Known, error)
 	Add(ctx context.Context, seeds []string, files ...*seeds.File) error
 	// Tune changes settings of a crawl that was started: those that f returns, which is told the record and may be called
 	// again.
@@ -40,13 +40,13 @@ type Client interface {
 
 	// Strategy is the name of the strategy that the nodes have; "" if none has said it yet.
 	Strategy(ctx context.Context) (string, error)
-	// Give gives samples to a crawl that was not started yet: the first master begins with them.
-	Give(ctx context.Context, samples []model.Sample) error
+	// SetSamples gives samples to a crawl that was not started yet: the first master begins with them.
+	SetSamples(ctx context.Context, samples []model.Sample) error
 	// Model is what the crawl has learnt of how long its nodes take, with the samples that it keeps, the oldest first.
 	Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample, error)
 
 	Record(ctx context.Context) (desired.Record, error)
-	Look(ctx context.Context, crawl string) (*inspect.Cluster, error) // at the crawl's record, and all nodes
+	Cluster(ctx context.Context, crawl string) (*inspect.Cluster, error) // at the crawl's record, and all nodes
 	// Owners says whose hosts are, Owner whose one host is; nil if it is nobody's yet. Self is the identity of the node
 	// that asks, if it is one.
 	Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error)
@@ -69,10 +69,10 @@ type Client interface {
 type Config struct {
 	Crawl string // as nodes call it
 	Bus   bus.Bus
-	// Picture is what the registry had when it was last heard of, and Trouble why nothing can be changed; nil in a cluster
+	// Snapshot is what the registry had when it was last heard of, and Trouble why nothing can be changed; nil in a cluster
 	// that is as it should be.
-	Picture []bus.Entry
-	Trouble error
+	Snapshot []bus.Entry
+	Trouble  error
 	// Placement reads from the table of members how the cluster places hosts.
 	Placement func(layout string) (*Placement, error)
 	Close     func() error // lets the cluster go
@@ -88,7 +88,7 @@ type client struct {
 func New(cfg Config) Client {
 	c := &client{cfg: cfg, control: node.Control{Registry: cfg.Bus}}
 	if cfg.Trouble != nil {
-		c.control.Registry = newPicture(cfg.Picture)
+		c.control.Registry = newRegistrySnapshot(cfg.Snapshot)
 	}
 	return c
 }
@@ -104,7 +104,7 @@ func (c *client) Trouble() error { return c.cfg.Trouble }
 func (c *client) Close() error { return c.cfg.Close() }
 
 func (c *client) Start(ctx context.Context, all []settings.Setting, seeds []string, files ...*seeds.File) error {
-	urls, err := c.seedFrom(ctx, seeds, files)
+	urls, err := c.addSeedFiles(ctx, seeds, files)
 	if err != nil {
 		return err
 	}
@@ -112,19 +112,19 @@ func (c *client) Start(ctx context.Context, all []settings.Setting, seeds []stri
 }
 
 const (
-	knowTime = 3 * time.Second // that nodes have to say what they know
-	knowMost = 20_000          // URLs that they are asked about: each costs a look at the disk
+	knownTimeout = 3 * time.Second // that nodes have to say what they know
+	maxKnownURLs = 20_000          // URLs that they are asked about: each costs a look at the disk
 )
 
-func (c *client) Known(ctx context.Context, seeds []string) (k node.Known, err error) {
-	urls, err := asURLs(seeds)
+func (c *client) CountKnown(ctx context.Context, seeds []string) (k node.Known, err error) {
+	urls, err := parseSeeds(seeds)
 	if err != nil {
 		return k, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, knowTime)
+	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
-	asked := urls[:min(len(urls), knowMost)]
-	if k, err = c.control.AskKnown(ctx, c.cfg.Bus, c.cfg.Crawl, asked); err != nil {
+	asked := urls[:min(len(urls), maxKnownURLs)]
+	if k, err = c.control.CountKnown(ctx, c.cfg.Bus, c.cfg.Crawl, asked); err != nil {
 		return k, err
 	}
 	k.Unsure += len(urls) - len(asked)
@@ -132,14 +132,14 @@ func (c *client) Known(ctx context.Context, seeds []string) (k node.Known, err e
 }
 
 func (c *client) Links(ctx context.Context, url string) (inspect.Links, error) {
-	ctx, cancel := context.WithTimeout(ctx, knowTime)
+	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
-	l, err := c.control.AskLinks(ctx, c.cfg.Bus, c.cfg.Crawl, url)
+	l, err := c.control.CountLinks(ctx, c.cfg.Bus, c.cfg.Crawl, url)
 	return inspect.Links(l), err
 }
 
 func (c *client) Add(ctx context.Context, seeds []string, files ...*seeds.File) error {
-	urls, err := c.seedFrom(ctx, seeds, files)
+	urls, err := c.addSeedFiles(ctx, seeds, files)
 	if err != nil {
 		return err
 	}
@@ -153,27 +153,27 @@ func (c *client) Tune(ctx context.Context, f func(desired.Record) ([]settings.Se
 	})
 }
 
-// seedFrom adds the seeds of files in pieces. It returns the typed URLs and the first seeds of the files: adding known
+// addSeedFiles adds the seeds of files in pieces. It returns the typed URLs and the first seeds of the files: adding known
 // URLs again is harmless, and a non-empty result shows that the crawl has seeds.
-func (c *client) seedFrom(ctx context.Context, typed []string, files []*seeds.File) ([]string, error) {
-	urls, err := asURLs(typed)
+func (c *client) addSeedFiles(ctx context.Context, typed []string, files []*seeds.File) ([]string, error) {
+	urls, err := parseSeeds(typed)
 	if err != nil {
 		return nil, err
 	}
 	var failed error
-	if err := errors.Join(c.control.Seed(ctx, eachSeed(nil, files, &failed)), failed); err != nil {
+	if err := errors.Join(c.control.AddSeeds(ctx, eachSeed(nil, files, &failed)), failed); err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		if hasMany(f) {
+		if isLarge(f) {
 			urls = append(urls, f.First[0])
 		}
 	}
 	return urls, nil
 }
 
-// hasMany reports whether a file has seeds that are not among those that were typed.
-func hasMany(f *seeds.File) bool { return f != nil && !f.Few() }
+// isLarge reports whether a file has seeds that are not among those that were typed.
+func isLarge(f *seeds.File) bool { return f != nil && !f.Few() }
 
 // eachSeed are seeds as all nodes understand them, those of files read as they are wanted. What goes wrong ends them,
 // and is failed.
@@ -185,19 +185,19 @@ func eachSeed(urls []string, files []*seeds.File, failed *error) iter.Seq[string
 			}
 		}
 		for _, f := range files {
-			if !hasMany(f) {
+			if !isLarge(f) {
 				continue
 			}
 			err := f.Each(0, func(seeds []weburl.URL, _ int64) error {
 				for _, u := range seeds {
 					if !yield(u.String()) {
-						return errNoMore
+						return errStopRead
 					}
 				}
 				return nil
 			})
 			if err != nil {
-				if !errors.Is(err, errNoMore) {
+				if !errors.Is(err, errStopRead) {
 					*failed = err
 				}
 				return
@@ -206,10 +206,10 @@ func eachSeed(urls []string, files []*seeds.File, failed *error) iter.Seq[string
 	}
 }
 
-var errNoMore = errors.New("no more are wanted")
+var errStopRead = errors.New("no more are wanted")
 
-// asURLs are seeds as all nodes understand them.
-func asURLs(typed []string) (urls []string, err error) {
+// parseSeeds are seeds as all nodes understand them.
+func parseSeeds(typed []string) (urls []string, err error) {
 	all, err := seeds.Parse(typed)
 	for _, u := range all {
 		urls = append(urls, u.String())
@@ -228,14 +228,14 @@ func (c *client) Record(ctx context.Context) (desired.Record, error) {
 	return r, err
 }
 
-// countTime is how long nodes have to count: each takes two seconds at most, and may be busy.
-const countTime = 5 * time.Second
+// countTimeout is how long nodes have to count: each takes two seconds at most, and may be busy.
+const countTimeout = 5 * time.Second
 
 // BlockedAll has all members count what rules would leave out.
 func (c *client) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
-	ctx, cancel := context.WithTimeout(ctx, countTime)
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	counts, err := c.control.AskBlocked(ctx, c.cfg.Bus, c.cfg.Crawl, rules)
+	counts, err := c.control.CountBlocked(ctx, c.cfg.Bus, c.cfg.Crawl, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -247,25 +247,25 @@ func (c *client) BlockedAll(ctx context.Context, rules []string) (*inspect.Block
 }
 
 // A picture is a registry as it was once. Nothing can be written to it.
-type picture struct{ entries []bus.Entry }
+type registrySnapshot struct{ entries []bus.Entry }
 
-var _ bus.Registry = (*picture)(nil)
+var _ bus.Registry = (*registrySnapshot)(nil)
 
-func newPicture(entries []bus.Entry) *picture {
+func newRegistrySnapshot(entries []bus.Entry) *registrySnapshot {
 	slices.SortFunc(entries, func(a, b bus.Entry) int { return cmp.Compare(a.Revision, b.Revision) })
-	return &picture{entries}
+	return &registrySnapshot{entries}
 }
 
-func (p *picture) Put(_ context.Context, key string, _ []byte, _ uint64) (uint64, error) {
+func (p *registrySnapshot) Put(_ context.Context, key string, _ []byte, _ uint64) (uint64, error) {
 	return 0, fmt.Errorf("write %s: %w", key, bus.ErrUnavailable)
 }
 
-func (p *picture) Delete(ctx context.Context, key string, rev uint64) error {
+func (p *registrySnapshot) Delete(ctx context.Context, key string, rev uint64) error {
 	_, err := p.Put(ctx, key, nil, rev)
 	return err
 }
 
-func (p *picture) Get(_ context.Context, key string) (bus.Entry, error) {
+func (p *registrySnapshot) Get(_ context.Context, key string) (bus.Entry, error) {
 	for _, e := range p.entries {
 		if e.Key == key {
 			return e, nil
@@ -274,7 +274,7 @@ func (p *picture) Get(_ context.Context, key string) (bus.Entry, error) {
 	return bus.Entry{}, nil
 }
 
-func (p *picture) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
+func (p *registrySnapshot) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
 	for _, e := range p.entries {
 		if strings.HasPrefix(e.Key, prefix) {
 			f(e)

@@ -23,28 +23,30 @@ import (
 
 // A meshClient asks any node of a crawl without a centre.
 type meshClient struct {
-	control asker
+	control attributedClient
 	close   func() error
 }
 
-type asker struct {
+type attributedClient struct {
 	*control.Client
 	by string
 }
 
-// Ask asks a question.
-func (a asker) Ask(ctx context.Context, q control.Question) (*control.Answer, error) {
+// Do asks a question.
+func (a attributedClient) Do(ctx context.Context, q control.Request) (*control.Response, error) {
 	q.By = a.by
-	return a.Client.Ask(ctx, q)
+	return a.Client.Do(ctx, q)
 }
 
 // NewMesh makes a client that asks one of some nodes that are connected. It receives what comes over the messenger. The
 // caller closes it, and it calls close.
 func NewMesh(m bus.Messenger, nodes []strategy.Node, close func() error) Client {
-	return &meshClient{asker{Client: control.NewClient(m, nodes)}, close}
+	return &meshClient{attributedClient{Client: control.NewClient(m, nodes)}, close}
 }
 
-func (c *meshClient) As(by string) Client { return &meshClient{asker{c.control.Client, by}, c.close} }
+func (c *meshClient) As(by string) Client {
+	return &meshClient{attributedClient{c.control.Client, by}, c.close}
+}
 
 func (c *meshClient) Trouble() error { return nil }
 
@@ -60,14 +62,14 @@ const mesh = "mesh"
 // Links are none: who remembers a host's URLs follows from its name.
 func (c *meshClient) Links(context.Context, string) (l inspect.Links, err error) { return l, nil }
 
-func (c *meshClient) Give(context.Context, []model.Sample) error { return nothingLearnt(mesh) }
+func (c *meshClient) SetSamples(context.Context, []model.Sample) error { return noModelError(mesh) }
 
 func (c *meshClient) Model(context.Context, string, time.Duration) (*inspect.Model, []model.Sample, error) {
-	return nil, nil, nothingLearnt(mesh)
+	return nil, nil, noModelError(mesh)
 }
 
 func (c *meshClient) Record(ctx context.Context) (desired.Record, error) {
-	a, err := c.control.Ask(ctx, control.Question{Do: control.Read})
+	a, err := c.control.Do(ctx, control.Request{Do: control.Read})
 	if err != nil {
 		return desired.Record{}, err
 	}
@@ -81,44 +83,44 @@ func (c *meshClient) Start(ctx context.Context, all []settings.Setting, typed []
 			return err
 		}
 	}
-	some, err := c.seed(ctx, true, typed, files)
+	some, err := c.addSeeds(ctx, true, typed, files)
 	if err != nil {
 		return err
 	}
-	_, err = c.control.Ask(ctx, control.Question{Do: control.Start, Settings: record, Seeded: some})
+	_, err = c.control.Do(ctx, control.Request{Do: control.Start, Settings: record, Seeded: some})
 	return err
 }
 
 func (c *meshClient) Add(ctx context.Context, typed []string, files ...*seeds.File) error {
-	_, err := c.seed(ctx, false, typed, files)
+	_, err := c.addSeeds(ctx, false, typed, files)
 	return err
 }
 
-// seed adds seeds, list by list, and reports whether there were some.
-func (c *meshClient) seed(ctx context.Context, start bool, typed []string, files []*seeds.File) (some bool, err error) {
-	urls, err := asURLs(typed)
+// addSeeds adds seeds, list by list, and reports whether there were some.
+func (c *meshClient) addSeeds(ctx context.Context, start bool, typed []string, files []*seeds.File) (some bool, err error) {
+	urls, err := parseSeeds(typed)
 	if err != nil {
 		return false, err
 	}
 	var failed error
 	for list := range desired.SeedLists(eachSeed(urls, files, &failed)) {
 		some = true
-		if _, err := c.control.Ask(ctx, control.Question{Do: control.Add, Seeds: list, Seeded: start}); err != nil {
+		if _, err := c.control.Do(ctx, control.Request{Do: control.Add, Seeds: list, Seeded: start}); err != nil {
 			return some, fmt.Errorf("add seeds: %w", err)
 		}
 	}
 	return some, failed
 }
 
-func (c *meshClient) Known(ctx context.Context, typed []string) (k node.Known, err error) {
-	urls, err := asURLs(typed)
+func (c *meshClient) CountKnown(ctx context.Context, typed []string) (k node.Known, err error) {
+	urls, err := parseSeeds(typed)
 	if err != nil {
 		return k, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, knowTime)
+	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
-	for part := range slices.Chunk(urls[:min(len(urls), knowMost)], control.MostURLs) {
-		a, err := c.control.Ask(ctx, control.Question{Do: control.Know, URLs: part})
+	for part := range slices.Chunk(urls[:min(len(urls), maxKnownURLs)], control.MaxURLs) {
+		a, err := c.control.Do(ctx, control.Request{Do: control.CountKnown, URLs: part})
 		if err != nil {
 			break // who adds them hears of it, if it goes on
 		}
@@ -130,7 +132,7 @@ func (c *meshClient) Known(ctx context.Context, typed []string) (k node.Known, e
 
 func (c *meshClient) Tune(ctx context.Context, f func(desired.Record) ([]settings.Setting, error)) error {
 	for {
-		a, err := c.control.Ask(ctx, control.Question{Do: control.Read})
+		a, err := c.control.Do(ctx, control.Request{Do: control.Read})
 		if err != nil {
 			return err
 		}
@@ -141,7 +143,7 @@ func (c *meshClient) Tune(ctx context.Context, f func(desired.Record) ([]setting
 		if err != nil {
 			return err
 		}
-		_, err = c.control.Ask(ctx, control.Question{Do: control.Tune, Settings: settings.Map(all), Version: a.Version})
+		_, err = c.control.Do(ctx, control.Request{Do: control.Tune, Settings: settings.Map(all), Version: a.Version})
 		if !errors.Is(err, control.ErrStale) {
 			return err
 		}
@@ -149,7 +151,7 @@ func (c *meshClient) Tune(ctx context.Context, f func(desired.Record) ([]setting
 }
 
 func (c *meshClient) set(ctx context.Context, to desired.State) error {
-	_, err := c.control.Ask(ctx, control.Question{Do: control.Set, State: to})
+	_, err := c.control.Do(ctx, control.Request{Do: control.Set, State: to})
 	return err
 }
 
@@ -157,9 +159,9 @@ func (c *meshClient) Pause(ctx context.Context) error  { return c.set(ctx, desir
 func (c *meshClient) Resume(ctx context.Context) error { return c.set(ctx, desired.Running) }
 func (c *meshClient) Stop(ctx context.Context) error   { return c.set(ctx, desired.Stopping) }
 
-// Look is what all nodes say of themselves, added up by the one that is asked.
-func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
-	a, err := c.control.Ask(ctx, control.Question{Do: control.Look})
+// Cluster is what all nodes say of themselves, added up by the one that is asked.
+func (c *meshClient) Cluster(ctx context.Context, crawl string) (*inspect.Cluster, error) {
+	a, err := c.control.Do(ctx, control.Request{Do: control.Inspect})
 	if err != nil {
 		return nil, err
 	}
@@ -171,10 +173,10 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 	all := clusterOf(crawl, a.Record, nil, now)
 	all.Settled, all.Strategy = s.Missing == 0, mesh
 	all.Gathered = &inspect.Gathered{By: s.By.Name(), Nodes: s.Nodes, Missing: s.Missing, Idle: s.Idle,
-		Age: tenths(s.Age.Seconds()), Took: tenths(s.Took.Seconds())}
-	all.Gone = inspect.Gone{Nodes: s.Gone, Pages: s.GonePages, Again: s.Figure(control.SumAgain)}
-	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages) + s.GonePages,
-		Rate:  tenths(float64(s.Figure(control.SumMilliRate)) / 1000),
+		Age: roundTenth(s.Age.Seconds()), Took: roundTenth(s.Took.Seconds())}
+	all.Gone = inspect.Gone{Nodes: s.DepartedNodes, Pages: s.DepartedPages, Again: s.Figure(control.SumRefetched)}
+	all.Totals = inspect.Load{Pages: s.Figure(control.SumPages) + s.DepartedPages,
+		Rate:  roundTenth(float64(s.Figure(control.SumMilliRate)) / 1000),
 		Hosts: int(s.Figure(control.SumHosts)), Waiting: int(s.Figure(control.SumWaiting)),
 		Known: int(s.Figure(control.SumKnown)), Outbox: int(s.Figure(control.SumOutbox)),
 		InFlight: int(s.Figure(control.SumInFlight)), MessageBytes: s.Figure(control.SumMessageBytes)}
@@ -183,21 +185,21 @@ func (c *meshClient) Look(ctx context.Context, crawl string) (*inspect.Cluster, 
 		all.Nodes = append(all.Nodes, reported(&r, now))
 		met = append(met, r.Events)
 	}
-	all.Events = asEvents(chronicle.Merge(met...))
+	all.Events = toEvents(chronicle.Merge(met...))
 	sortNodes(all.Nodes)
 	return all, nil
 }
 
 func reported(r *control.Report, now time.Time) inspect.Node {
 	n := inspect.Node{Node: r.Node, Name: strategy.Node(r.Node).Name(), Is: inspect.NodeJoining, Slot: -1, Clock: r.Clock,
-		Version: r.Version, Address: r.Address, Idle: r.Idle, CutOff: tenths(r.Offline), CutOffWhy: r.OfflineReason,
-		EndsIn: tenths(r.EndsIn), Growth: tenths(r.Growth), Forecast: r.Forecast,
-		Stalled: tenths(r.Stalled), StalledBy: r.StalledBy, StallWhy: r.StallWhy, StallDo: r.StallDo,
-		Age: tenths(now.Sub(r.Clock).Seconds()),
-		Load: inspect.Load{Pages: r.Pages, Rate: tenths(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
+		Version: r.Version, Address: r.Address, Idle: r.Idle, CutOff: roundTenth(r.Offline), CutOffWhy: r.OfflineReason,
+		EndsIn: roundTenth(r.EndsIn), Growth: roundTenth(r.Growth), Forecast: r.Forecast,
+		Stalled: roundTenth(r.Stalled), StalledBy: r.StalledBy, StallWhy: r.StallWhy, StallDo: r.StallDo,
+		Age: roundTenth(now.Sub(r.Clock).Seconds()),
+		Load: inspect.Load{Pages: r.Pages, Rate: roundTenth(r.Rate), Hosts: r.Hosts, Waiting: r.Waiting, Known: r.Known,
 			Outbox: r.Outbox, InFlight: r.InFlight, MessageBytes: r.MessageBytes},
 		Peering: &inspect.Peering{ID: overlay.IDOf(r.Node).String(), Peers: r.Peers, Level: r.Level, Delegated: r.Delegated,
-			Guests: r.Guests, Alone: tenths(r.Alone)}}
+			Guests: r.Guests, Alone: roundTenth(r.Alone)}}
 	switch {
 	case r.State == desired.Waiting || r.State == desired.Stopping:
 		n.Is = inspect.NodeWaiting
@@ -209,7 +211,7 @@ func reported(r *control.Report, now time.Time) inspect.Node {
 
 // Owners says which nodes fetch hosts, and which remember their URLs.
 func (c *meshClient) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
-	if err := q.named(mesh); err != nil {
+	if err := q.checkNames(mesh); err != nil {
 		return nil, err
 	}
 	var hosts []string
@@ -217,8 +219,8 @@ func (c *meshClient) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, 
 		hosts = slices.AppendSeq(hosts, q.Slices.All(name))
 	}
 	all := &inspect.Owners{}
-	for part := range slices.Chunk(hosts, control.MostHosts) {
-		a, err := c.control.Ask(ctx, control.Question{Do: control.Locate, Hosts: part})
+	for part := range slices.Chunk(hosts, control.MaxHosts) {
+		a, err := c.control.Do(ctx, control.Request{Do: control.Locate, Hosts: part})
 		if err != nil {
 			return nil, err
 		}
@@ -227,7 +229,7 @@ func (c *meshClient) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, 
 				all.Missing = append(all.Missing, l.Host)
 				continue
 			}
-			all.Hosts = append(all.Hosts, *located(&l))
+			all.Hosts = append(all.Hosts, *ownedAt(&l))
 		}
 	}
 	return all, nil
@@ -239,16 +241,16 @@ func (c *meshClient) Owner(ctx context.Context, host, self string, patience time
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	a, err := c.control.Ask(ctx, control.Question{Do: control.Locate, Hosts: []string{host}})
+	a, err := c.control.Do(ctx, control.Request{Do: control.Locate, Hosts: []string{host}})
 	if err != nil || len(a.Locations) != 1 || a.Locations[0].Target == "" {
 		return nil, err
 	}
-	o := located(&a.Locations[0])
+	o := ownedAt(&a.Locations[0])
 	o.Here = o.Node == self
 	return o, nil
 }
 
-func located(l *control.Location) *inspect.Owned {
+func ownedAt(l *control.Location) *inspect.Owned {
 	o := &inspect.Owned{Host: l.Host, Owner: l.Target.Name(), Node: string(l.Target), State: inspect.HostHashed}
 	for _, b := range l.Backups {
 		o.Backups = append(o.Backups, string(b))
@@ -258,9 +260,9 @@ func located(l *control.Location) *inspect.Owned {
 
 // BlockedAll has the nodes that are listed count what rules would leave out.
 func (c *meshClient) BlockedAll(ctx context.Context, rules []string) (*inspect.BlockedAll, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*countTime) // reports are gathered first
+	ctx, cancel := context.WithTimeout(ctx, 2*countTimeout) // reports are gathered first
 	defer cancel()
-	a, err := c.control.Ask(ctx, control.Question{Do: control.Block, Rules: rules})
+	a, err := c.control.Do(ctx, control.Request{Do: control.CountBlocked, Rules: rules})
 	if err != nil {
 		return nil, err
 	}

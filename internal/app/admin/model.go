@@ -32,7 +32,7 @@ func (c *client) Strategy(ctx context.Context) (string, error) {
 		}
 		return c.strategyOf(t.Layout)
 	}
-	waiting, err := c.waiting(ctx)
+	waiting, err := c.waitingNodes(ctx)
 	for i := range waiting {
 		if layout := waiting[i].Layout; layout != "" && err == nil {
 			return c.strategyOf(layout)
@@ -52,10 +52,10 @@ func (c *client) strategyOf(layout string) (string, error) {
 // MaxSamples is how many samples a crawl keeps: the last ones.
 const MaxSamples = 2048
 
-func (c *client) Give(ctx context.Context, samples []model.Sample) error {
+func (c *client) SetSamples(ctx context.Context, samples []model.Sample) error {
 	data, err := balance.EncodeSamples(samples)
 	if err == nil {
-		err = c.control.Give(ctx, data)
+		err = c.control.SetStrategyData(ctx, data)
 	}
 	if err != nil {
 		return fmt.Errorf("give the crawl samples: %w", err)
@@ -63,27 +63,27 @@ func (c *client) Give(ctx context.Context, samples []model.Sample) error {
 	return nil
 }
 
-// ErrNothingLearnt says that the strategy learns nothing.
-var ErrNothingLearnt = errors.New("only the strategy balance learns how long nodes take")
+// ErrNoModel says that the strategy learns nothing.
+var ErrNoModel = errors.New("only the strategy balance learns how long nodes take")
 
-func nothingLearnt(strategy string) error {
-	return advice.With(fmt.Errorf("the crawl's strategy is %s: %w", strategy, ErrNothingLearnt),
+func noModelError(strategy string) error {
+	return advice.With(fmt.Errorf("the crawl's strategy is %s: %w", strategy, ErrNoModel),
 		"begin another crawl, whose nodes all have --strategy balance")
 }
 
 // Model is what a master would learn that begins now.
 func (c *client) Model(ctx context.Context, crawl string, patience time.Duration) (*inspect.Model, []model.Sample,
 	error) {
-	ctx, w := watched(ctx, patience)
+	ctx, w := withIdleTimeout(ctx, patience)
 	defer w.stop()
 	_, p, err := c.members(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.Learnt == nil {
-		return nil, nil, nothingLearnt(p.Strategy)
+	if p.Model == nil {
+		return nil, nil, noModelError(p.Strategy)
 	}
-	learnt, samples, err := p.Learnt(c.logReader(ctx, w))
+	learnt, samples, err := p.Model(c.logReader(ctx, w))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the master's log: %w", err)
 	}

@@ -140,11 +140,11 @@ func TestGive(t *testing.T) {
 		samples[i].Node = fmt.Sprint(strings.Repeat("x", 1000), i)
 	}
 	for range 2 { // what was given is replaced
-		if err := control.Give(t.Context(), samples); err != nil {
+		if err := control.SetSamples(t.Context(), samples); err != nil {
 			t.Fatal(err)
 		}
 	}
-	e, err := b.Get(t.Context(), node.GivenKey)
+	e, err := b.Get(t.Context(), node.StrategyDataKey)
 	if err != nil {
 		t.Fatal(err)
 	}

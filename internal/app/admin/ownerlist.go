@@ -26,7 +26,7 @@ type ownerList struct {
 func (l *ownerList) add(h central.Host, listed bool) {
 	by := l.by[h.Owner]
 	if by == nil {
-		by = &inspect.OwnedBy{Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, l.table)}
+		by = &inspect.OwnedBy{Owner: h.Owner.Name(), Node: string(h.Owner), Gone: hasLeft(h.Owner, l.table)}
 		l.by[h.Owner] = by
 	}
 	by.Hosts++
@@ -36,14 +36,14 @@ func (l *ownerList) add(h central.Host, listed bool) {
 	if !listed {
 		return
 	}
-	l.owners.Hosts = append(l.owners.Hosts, *l.placement.ownedOf(h, l.table))
+	l.owners.Hosts = append(l.owners.Hosts, *l.placement.ownedFromTable(h, l.table))
 	if l.limit > 0 && len(l.owners.Hosts) >= 2*l.limit+1000 { // now and then, so that adding stays cheap
-		l.cut()
+		l.truncate()
 	}
 }
 
-// cut keeps those that come first.
-func (l *ownerList) cut() {
+// truncate keeps those that come first.
+func (l *ownerList) truncate() {
 	slices.SortFunc(l.owners.Hosts, func(a, b inspect.Owned) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Host, b.Host))
 	})
@@ -54,7 +54,7 @@ func (l *ownerList) cut() {
 }
 
 func (l *ownerList) all() *inspect.Owners {
-	l.cut()
+	l.truncate()
 	for _, by := range l.by {
 		l.owners.By = append(l.owners.By, *by)
 	}
@@ -65,12 +65,12 @@ func (l *ownerList) all() *inspect.Owners {
 }
 
 // A matcher says which hosts are meant by names.
-type matcher struct{ met map[string]bool }
+type matcher struct{ matched map[string]bool }
 
 func newMatcher(names []string) *matcher {
-	m := &matcher{met: map[string]bool{}}
+	m := &matcher{matched: map[string]bool{}}
 	for _, n := range names {
-		m.met[n] = false
+		m.matched[n] = false
 	}
 	return m
 }
@@ -78,12 +78,12 @@ func newMatcher(names []string) *matcher {
 // match reports whether a host, or that of a slice, or a domain that it is in, was named, or nothing was.
 func (m *matcher) match(host string) (is bool) {
 	host = item.HostOfSlice(host)
-	if len(m.met) == 0 {
+	if len(m.matched) == 0 {
 		return true
 	}
 	try := func(name string) {
-		if _, named := m.met[name]; named {
-			m.met[name], is = true, true
+		if _, named := m.matched[name]; named {
+			m.matched[name], is = true, true
 		}
 	}
 	try(host)
@@ -101,7 +101,7 @@ func (m *matcher) match(host string) (is bool) {
 
 // missing are the names that no host has matched.
 func (m *matcher) missing() (all []string) {
-	for name, met := range m.met {
+	for name, met := range m.matched {
 		if !met {
 			all = append(all, name)
 		}

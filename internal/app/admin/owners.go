@@ -34,21 +34,21 @@ type Placement struct {
 	Owner func(members []strategy.Member, host string) strategy.Node
 	// Table calls each with all hosts of the table, which the entries of a log make up: read calls apply with these.
 	Table func(read func(apply func(number uint64, data []byte) error) error, each func(central.Host) bool) error
-	// Learnt is what the entries of a log have taught, and the samples among them; nil: the strategy learns nothing.
-	Learnt func(read func(apply func(number uint64, data []byte) error) error) (*model.Model, []model.Sample, error)
+	// Model is what the entries of a log have taught, and the samples among them; nil: the strategy learns nothing.
+	Model func(read func(apply func(number uint64, data []byte) error) error) (*model.Model, []model.Sample, error)
 }
 
-// ErrHashed is a wish for a list of hosts where there is none.
-var ErrHashed = errors.New("here a hash says whose a host is, so that there is no list of hosts")
+// ErrNoHostList is a wish for a list of hosts where there is none.
+var ErrNoHostList = errors.New("here a hash says whose a host is, so that there is no list of hosts")
 
-// named is the error of a question that names no hosts, with a strategy that goes by their hashes.
-func (q *HostQuery) named(strategy string) error {
+// checkNames is the error of a question that names no hosts, with a strategy that goes by their hashes.
+func (q *HostQuery) checkNames(strategy string) error {
 	switch {
 	case q.Parked:
-		return advice.With(fmt.Errorf("no host is ever parked with the strategy %s: %w", strategy, ErrHashed),
+		return advice.With(fmt.Errorf("no host is ever parked with the strategy %s: %w", strategy, ErrNoHostList),
 			"kumo hosts -o FOLDER lists where URLs of one node wait, and for what")
 	case len(q.Names) == 0:
-		return advice.With(fmt.Errorf("the strategy is %s: %w", strategy, ErrHashed),
+		return advice.With(fmt.Errorf("the strategy is %s: %w", strategy, ErrNoHostList),
 			"name hosts to see whose they are; kumo hosts -o FOLDER lists those of one node where URLs wait")
 	}
 	return nil
@@ -56,14 +56,14 @@ func (q *HostQuery) named(strategy string) error {
 
 // Owners says whose hosts are. What a control unit's table has is read from its log; what a hash says is computed.
 func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, error) {
-	ctx, w := watched(ctx, q.Patience)
+	ctx, w := withIdleTimeout(ctx, q.Patience)
 	defer w.stop()
 	t, p, err := c.members(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if p.Owner != nil {
-		return p.hashed(t, &q)
+		return p.ownersByHash(t, &q)
 	}
 	l := &ownerList{owners: inspect.Owners{Moving: t.Epoch != t.Finalized}, limit: q.Limit,
 		by: map[strategy.Node]*inspect.OwnedBy{}, table: t, placement: p}
@@ -80,7 +80,7 @@ func (c *client) Owners(ctx context.Context, q HostQuery) (*inspect.Owners, erro
 }
 
 func (c *client) Owner(ctx context.Context, host, self string, patience time.Duration) (*inspect.Owned, error) {
-	ctx, w := watched(ctx, patience)
+	ctx, w := withIdleTimeout(ctx, patience)
 	defer w.stop()
 	t, p, err := c.members(ctx)
 	if err != nil {
@@ -88,10 +88,10 @@ func (c *client) Owner(ctx context.Context, host, self string, patience time.Dur
 	}
 	var o *inspect.Owned
 	if p.Owner != nil {
-		o = p.owned(t, host)
+		o = p.ownedByHash(t, host)
 	} else if err := c.readTable(ctx, w, p, func(h central.Host) {
 		if h.Name == host {
-			o = p.ownedOf(h, t)
+			o = p.ownedFromTable(h, t)
 		}
 	}); err != nil || o == nil {
 		return nil, err
@@ -129,14 +129,14 @@ func (c *client) members(ctx context.Context) (*quorum.Table, *Placement, error)
 }
 
 // readTable calls f with all hosts in the control unit's table.
-func (c *client) readTable(ctx context.Context, w *watch, p *Placement, f func(central.Host)) error {
+func (c *client) readTable(ctx context.Context, w *idleTimeout, p *Placement, f func(central.Host)) error {
 	if err := p.Table(c.logReader(ctx, w), func(h central.Host) bool { f(h); return true }); err != nil {
 		return fmt.Errorf("read the control unit's log: %w", err)
 	}
 	return nil
 }
 
-func (c *client) logReader(ctx context.Context, w *watch) func(apply func(number uint64, data []byte) error) error {
+func (c *client) logReader(ctx context.Context, w *idleTimeout) func(apply func(number uint64, data []byte) error) error {
 	return func(apply func(number uint64, data []byte) error) error {
 		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
 			w.timer.Reset(w.patience)
@@ -152,28 +152,28 @@ func (c *client) logReader(ctx context.Context, w *watch) func(apply func(number
 	}
 }
 
-// hashed says whose hosts are by a hash.
-func (p *Placement) hashed(t *quorum.Table, q *HostQuery) (*inspect.Owners, error) {
-	if err := q.named(cmp.Or(p.Strategy, "shard")); err != nil {
+// ownersByHash says whose hosts are by a hash.
+func (p *Placement) ownersByHash(t *quorum.Table, q *HostQuery) (*inspect.Owners, error) {
+	if err := q.checkNames(cmp.Or(p.Strategy, "shard")); err != nil {
 		return nil, err
 	}
 	all := &inspect.Owners{Moving: t.Epoch != t.Finalized}
 	for _, host := range q.Names {
 		for slice := range q.Slices.All(host) {
-			all.Hosts = append(all.Hosts, *p.owned(t, slice))
+			all.Hosts = append(all.Hosts, *p.ownedByHash(t, slice))
 		}
 	}
 	return all, nil
 }
 
-func (p *Placement) owned(t *quorum.Table, host string) *inspect.Owned {
+func (p *Placement) ownedByHash(t *quorum.Table, host string) *inspect.Owned {
 	owner := p.Owner(t.Members, host)
 	return &inspect.Owned{Host: host, Owner: owner.Name(), Node: string(owner), State: inspect.HostHashed}
 }
 
-// ownedOf is a host of the control unit's table as people see it.
-func (p *Placement) ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
-	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: gone(h.Owner, t),
+// ownedFromTable is a host of the control unit's table as people see it.
+func (p *Placement) ownedFromTable(h central.Host, t *quorum.Table) *inspect.Owned {
+	o := &inspect.Owned{Host: h.Name, Owner: h.Owner.Name(), Node: string(h.Owner), Gone: hasLeft(h.Owner, t),
 		State: inspect.HostState(h.State), Since: h.Since, Rounds: h.Round, Moved: h.Moved, Again: h.RetryAt}
 	if p.Strategy == Balance && o.State == inspect.HostReached { // it is not tried who reaches it
 		o.State = inspect.HostGiven
@@ -185,25 +185,25 @@ func (p *Placement) ownedOf(h central.Host, t *quorum.Table) *inspect.Owned {
 	return o
 }
 
-func gone(n strategy.Node, t *quorum.Table) bool {
+func hasLeft(n strategy.Node, t *quorum.Table) bool {
 	return !slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == n })
 }
 
 // A watch ends what nothing has come of for some time. A large log may take long, as long as it comes.
-type watch struct {
+type idleTimeout struct {
 	timer    *time.Timer
 	patience time.Duration
 	cancel   context.CancelCauseFunc
 }
 
-func watched(ctx context.Context, patience time.Duration) (context.Context, *watch) {
+func withIdleTimeout(ctx context.Context, patience time.Duration) (context.Context, *idleTimeout) {
 	patience = cmp.Or(patience, time.Minute)
 	ctx, cancel := context.WithCancelCause(ctx)
 	silent := fmt.Errorf("the cluster has said nothing for %v", patience)
-	return ctx, &watch{time.AfterFunc(patience, func() { cancel(silent) }), patience, cancel}
+	return ctx, &idleTimeout{time.AfterFunc(patience, func() { cancel(silent) }), patience, cancel}
 }
 
-func (w *watch) stop() {
+func (w *idleTimeout) stop() {
 	w.timer.Stop()
 	w.cancel(nil)
 }

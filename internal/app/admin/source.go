@@ -33,15 +33,15 @@ var _ inspect.ClusterSource = (*source)(nil)
 func NewSource(cfg SourceConfig) inspect.ClusterSource { return &source{SourceConfig: cfg} }
 
 func (s *source) Cluster(ctx context.Context) (all *inspect.Cluster, err error) {
-	err = s.look(ctx, func(c Client) (err error) {
-		all, err = c.Look(ctx, s.Crawl)
+	err = s.withClient(ctx, func(c Client) (err error) {
+		all, err = c.Cluster(ctx, s.Crawl)
 		return err
 	})
 	return all, err
 }
 
 func (s *source) Started(ctx context.Context) (now map[string][]string, err error) {
-	err = s.look(ctx, func(c Client) error {
+	err = s.withClient(ctx, func(c Client) error {
 		r, err := c.Record(ctx)
 		now = r.Settings
 		return err
@@ -49,8 +49,8 @@ func (s *source) Started(ctx context.Context) (now map[string][]string, err erro
 	return now, err
 }
 
-// look calls f with a client that only looks. One that has failed, or shows an old picture, is not used again.
-func (s *source) look(ctx context.Context, f func(Client) error) (err error) {
+// withClient calls f with a client that only looks. One that has failed, or shows an old picture, is not used again.
+func (s *source) withClient(ctx context.Context, f func(Client) error) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client == nil {
@@ -76,7 +76,7 @@ func (s *source) Close() error {
 	return err
 }
 
-func (s *source) As(by string) inspect.ClusterSteerer { return &steerer{s, by} }
+func (s *source) As(by string) inspect.ClusterController { return &steerer{s, by} }
 
 // A steerer changes something for somebody.
 type steerer struct {
@@ -108,7 +108,7 @@ func (s *steerer) Stop(ctx context.Context) error {
 // Add is inspect.Steerer's. URLs of which no node has said in time whether they are known count as new.
 func (s *steerer) Add(ctx context.Context, urls []string) (news int, err error) {
 	err = s.do(ctx, func(c Client) error {
-		known, err := c.Known(ctx, urls) // before they are added
+		known, err := c.CountKnown(ctx, urls) // before they are added
 		if err != nil {
 			return err
 		}

@@ -16,13 +16,13 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Look is the cluster of a crawl as the registry has it.
-func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, error) {
+// Cluster is the cluster of a crawl as the registry has it.
+func (c *client) Cluster(ctx context.Context, crawl string) (*inspect.Cluster, error) {
 	r, nodes, err := c.control.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := c.waiting(ctx)
+	waiting, err := c.waitingNodes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 		all.Trouble = c.cfg.Trouble.Error()
 	}
 	for i := range waiting {
-		addWaiting(all, nodeOf(&waiting[i], all.Time))
+		addWaitingNode(all, nodeOf(&waiting[i], all.Time))
 	}
 	for i := range all.Nodes {
 		if n := &all.Nodes[i]; n.Is == inspect.NodeLeft {
@@ -40,14 +40,14 @@ func (c *client) Look(ctx context.Context, crawl string) (*inspect.Cluster, erro
 		}
 		all.Totals.Add(all.Nodes[i].Load)
 	}
-	if err := c.addGone(ctx, all); err != nil {
+	if err := c.addDeparted(ctx, all); err != nil {
 		return nil, err
 	}
 	told, _, err := c.control.Chronicle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all.Events = asEvents(told.Events)
+	all.Events = toEvents(told.Events)
 	sortNodes(all.Nodes)
 	return all, nil
 }
@@ -58,17 +58,17 @@ func sortNodes(all []inspect.Node) {
 	})
 }
 
-func asEvents(told []chronicle.Event) (all []inspect.NodeEvent) {
+func toEvents(told []chronicle.Event) (all []inspect.NodeEvent) {
 	for _, e := range told {
 		all = append(all, inspect.NodeEvent(e))
 	}
 	return all
 }
 
-// addGone adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
-func (c *client) addGone(ctx context.Context, all *inspect.Cluster) error {
+// addDeparted adds to the totals the pages of nodes that have gone, so that the sum does not fall with them.
+func (c *client) addDeparted(ctx context.Context, all *inspect.Cluster) error {
 	totals := node.Totals{Registry: c.control.Registry}
-	gone, err := totals.Gone(ctx)
+	gone, err := totals.Departed(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,15 +85,15 @@ func (c *client) addGone(ctx context.Context, all *inspect.Cluster) error {
 	if err := c.addRevoked(ctx, now, gone); err != nil { // which are not shown any more, and perhaps not noted yet
 		return err
 	}
-	all.Totals.Pages = gone.With(now)
+	all.Totals.Pages = gone.SumWith(now)
 	for n := range now {
 		delete(gone, n)
 	}
-	again, err := totals.Again(ctx)
+	again, err := totals.Refetched(ctx)
 	if err != nil {
 		return err
 	}
-	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.With(nil), Again: again.With(nil)}
+	all.Gone = inspect.Gone{Nodes: len(gone), Pages: gone.SumWith(nil), Again: again.SumWith(nil)}
 	// while hosts move, two nodes may count the same
 	if all.Totals.Known = max(all.Totals.Known, known); !whole && known > 0 {
 		all.Totals.Known = max(known, all.Totals.Waiting) // what waits is known, whenever known was noted
@@ -118,15 +118,15 @@ func (c *client) addRevoked(ctx context.Context, shown, gone node.Pages) error {
 	return nil
 }
 
-// waiting reads which nodes wait.
-func (c *client) waiting(ctx context.Context) (all []node.Status, err error) {
+// waitingNodes reads which nodes wait.
+func (c *client) waitingNodes(ctx context.Context) (all []node.Status, err error) {
 	found, err := bus.ReadAll(ctx, c.control.Registry, node.WaitingPrefix)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range found {
 		r, err := node.ParseReport(e.Value)
-		if err == nil && r.Waits() {
+		if err == nil && r.IsWaiting() {
 			all = append(all, node.Status{Node: strategy.Node(strings.TrimPrefix(e.Key, node.WaitingPrefix)), Slot: -1,
 				Report: r})
 		}
@@ -134,8 +134,8 @@ func (c *client) waiting(ctx context.Context) (all []node.Status, err error) {
 	return all, nil
 }
 
-// addWaiting adds a node that waits. It may be a member, whose lease tells of an earlier process.
-func addWaiting(all *inspect.Cluster, w inspect.Node) {
+// addWaitingNode adds a node that waits. It may be a member, whose lease tells of an earlier process.
+func addWaitingNode(all *inspect.Cluster, w inspect.Node) {
 	i := slices.IndexFunc(all.Nodes, func(n inspect.Node) bool { return n.Node == w.Node })
 	if i < 0 {
 		w.Is = inspect.NodeWaiting
@@ -174,7 +174,7 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 	n := inspect.Node{
 		Node:      string(s.Node),
 		Name:      s.Node.Name(),
-		Is:        inspect.Standing(s.Standing()),
+		Is:        inspect.NodeRole(s.Role()),
 		Slot:      s.Slot,
 		Clock:     s.Clock,
 		Version:   s.Version,
@@ -183,22 +183,22 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 		Idle:      s.Idle,
 		Slips:     s.Slips,
 		Moved:     s.Moved,
-		CutOff:    tenths(s.Offline),
+		CutOff:    roundTenth(s.Offline),
 		CutOffWhy: s.OfflineReason,
-		EndsIn:    tenths(s.EndsIn),
-		Growth:    tenths(s.Growth),
+		EndsIn:    roundTenth(s.EndsIn),
+		Growth:    roundTenth(s.Growth),
 		Forecast:  s.Forecast,
-		Stalled:   tenths(s.Stalled),
+		Stalled:   roundTenth(s.Stalled),
 		StalledBy: s.StalledBy,
 		StallWhy:  s.StallWhy,
 		StallDo:   s.StallDo,
 		Uploads:   s.Uploads,
-		Load: inspect.Load{Pages: s.Pages, Rate: tenths(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
+		Load: inspect.Load{Pages: s.Pages, Rate: roundTenth(s.Rate), Hosts: s.Hosts, Waiting: s.Waiting, Known: s.Known,
 			Outbox: s.Outbox, InFlight: s.InFlight, Lag: s.Lag, MessageBytes: s.MessageBytes, ShippedBytes: s.ShippedBytes,
 			RegistryBytes: s.RegistryBytes},
 	}
 	if !s.Clock.IsZero() {
-		n.Age = tenths(now.Sub(s.Clock).Seconds())
+		n.Age = roundTenth(now.Sub(s.Clock).Seconds())
 	}
 	if f := s.Facts; f != nil {
 		n.Facts = &inspect.Facts{Leads: f.Leads && n.Is == inspect.NodeMember, TimeoutMS: f.TimeoutMS, Owned: f.Owned,
@@ -208,4 +208,4 @@ func nodeOf(s *node.Status, now time.Time) inspect.Node {
 	return n
 }
 
-func tenths(f float64) float64 { return math.Round(f*10) / 10 }
+func roundTenth(f float64) float64 { return math.Round(f*10) / 10 }

@@ -42,9 +42,9 @@ type Copy struct {
 	ctx      context.Context
 	disk     vfs.FS
 	from, to string
-	tell     func(inspect.Copied) bool // false: nobody wants it any more
+	progress func(inspect.Copied) bool // false: nobody wants it any more
 	done     inspect.Copied
-	told     int64
+	reported int64
 
 	final []string // WARC files and their indexes, which do not change any more
 	logs  []store.Mark
@@ -53,7 +53,7 @@ type Copy struct {
 // NewCopy makes a copy of a folder into another one, which is there. tell is told how far it is, and returns false when
 // nobody wants it any more.
 func NewCopy(f *Folder, to string, tell func(inspect.Copied) bool) *Copy {
-	return &Copy{ctx: context.Background(), disk: f.Disk, from: f.Dir, to: to, tell: tell}
+	return &Copy{ctx: context.Background(), disk: f.Disk, from: f.Dir, to: to, progress: tell}
 }
 
 // A Part is the beginning of a file in the journal's folder.
@@ -62,9 +62,9 @@ type Part struct {
 	Length int64
 }
 
-// Moment copies what has to be of one moment: the state, and the record files that grow. What only grows at its end, or
+// CopyMutable copies what has to be of one moment: the state, and the record files that grow. What only grows at its end, or
 // never changes, is left for later.
-func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) error {
+func (c *Copy) CopyMutable(ctx context.Context, journal []Part, marks []store.Mark) error {
 	c.ctx = ctx
 	for _, p := range journal {
 		if err := c.copy(filepath.Join("state", "journal", p.Name), p.Length); err != nil {
@@ -72,7 +72,7 @@ func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) e
 		}
 	}
 	for _, room := range []string{"seen", "digests", "frontier", "abandoned", "robots"} {
-		if err := c.room(filepath.Join("state", room)); err != nil {
+		if err := c.copyStateDir(filepath.Join("state", room)); err != nil {
 			return err
 		}
 	}
@@ -107,8 +107,8 @@ func (c *Copy) Moment(ctx context.Context, journal []Part, marks []store.Mark) e
 	return nil
 }
 
-// Rest copies what Moment has left.
-func (c *Copy) Rest(ctx context.Context) error {
+// CopyImmutable copies what Moment has left.
+func (c *Copy) CopyImmutable(ctx context.Context) error {
 	c.ctx = ctx
 	for _, m := range c.logs {
 		if err := c.copy(m.Name, m.Length); err != nil {
@@ -126,11 +126,11 @@ func (c *Copy) Rest(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.say(true)
+	return c.report(true)
 }
 
-// room copies the files of a folder of the state. Those that go meanwhile are not needed.
-func (c *Copy) room(dir string) error {
+// copyStateDir copies the files of a folder of the state. Those that go meanwhile are not needed.
+func (c *Copy) copyStateDir(dir string) error {
 	names, err := c.disk.List(filepath.Join(c.from, dir))
 	for _, name := range names {
 		if err != nil {
@@ -174,7 +174,7 @@ func (c *Copy) All(ctx context.Context) error {
 			}
 		}
 	}
-	return c.say(true)
+	return c.report(true)
 }
 
 // Link gives a file that never changes a second name, or copies it where that cannot be.
@@ -192,7 +192,7 @@ func (c *Copy) Link(name string) error {
 	}
 	c.done.Files++
 	c.done.Bytes += size
-	return c.say(false)
+	return c.report(false)
 }
 
 // File copies a file, and makes the copy durable.
@@ -231,7 +231,7 @@ func (c *Copy) copy(name string, length int64) (err error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err = errors.Join(err, c.say(false)); err != nil {
+		if err = errors.Join(err, c.report(false)); err != nil {
 			return err
 		}
 	}
@@ -242,12 +242,12 @@ func (c *Copy) copy(name string, length int64) (err error) {
 	return dst.Sync()
 }
 
-func (c *Copy) say(always bool) error {
+func (c *Copy) report(always bool) error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
-	if always || c.done.Bytes-c.told >= 16<<20 || c.told == 0 {
-		if c.told = c.done.Bytes; !c.tell(c.done) {
+	if always || c.done.Bytes-c.reported >= 16<<20 || c.reported == 0 {
+		if c.reported = c.done.Bytes; !c.progress(c.done) {
 			return context.Canceled
 		}
 	}

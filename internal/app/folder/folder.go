@@ -38,11 +38,11 @@ func At(dir string, disk vfs.FS) *Folder { return &Folder{Dir: dir, Disk: disk} 
 
 // Options say how a folder is opened.
 type Options struct {
-	Alone   bool        // nobody else puts files there: a folder that has some, and no crawl, is refused
-	Fresh   bool        // an earlier crawl in the folder is set aside, into a folder in it
-	Discard bool        // with Fresh: it is removed
-	Now     time.Time   // after which that folder is named
-	Warn    func(error) // is told what the crawl waits for, and where the earlier one is
+	Exclusive bool        // nobody else puts files there: a folder that has some, and no crawl, is refused
+	Fresh     bool        // an earlier crawl in the folder is set aside, into a folder in it
+	Discard   bool        // with Fresh: it is removed
+	Now       time.Time   // after which that folder is named
+	Warn      func(error) // is told what the crawl waits for, and where the earlier one is
 }
 
 // Open makes and locks a crawl's folder. It waits for who looks into it. The caller closes it.
@@ -54,13 +54,13 @@ func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, err
 	if !f.IsCrawl() && f.HasOutputs() {
 		return nil, advice.Usage("%s %w", f.Dir, ErrForeign)
 	}
-	if name := f.foreign(); o.Alone && name != "" && !f.IsCrawl() {
+	if name := f.foreignFile(); o.Exclusive && name != "" && !f.IsCrawl() {
 		return nil, advice.Usage("%s %w (%s)", f.Dir, ErrForeign, name)
 	}
 	if err := disk.MkdirAll(f.Path("state")); err != nil {
 		return nil, fmt.Errorf("make the crawl's folder: %w", err)
 	}
-	if err := f.Hold(ctx, o.Warn); err != nil {
+	if err := f.Lock(ctx, o.Warn); err != nil {
 		return nil, err
 	}
 	if err := inspect.RemoveEndpoint(f.Path(EndpointName)); err != nil { // one that was killed has left it
@@ -72,7 +72,7 @@ func Open(ctx context.Context, disk vfs.FS, dir string, o Options) (*Folder, err
 			return f, fmt.Errorf("forget the crawl in %s: %w", f.Dir, err)
 		}
 	case o.Fresh:
-		to, err := f.setAside(o.Now)
+		to, err := f.moveCrawlAside(o.Now)
 		if err != nil {
 			return f, fmt.Errorf("set the crawl in %s aside: %w", f.Dir, err)
 		}
@@ -138,7 +138,7 @@ func (f *Folder) HasJournal() bool {
 func (f *Folder) Prepare() error {
 	if !f.HasJournal() && f.HasOutputs() {
 		return advice.With(advice.Usage("the crawl in %s has lost its state: there is no journal", f.Dir),
-			HowToRepair(f.Dir)+"; or begin again with --fresh, which sets it aside, or name another folder with --out")
+			RepairHint(f.Dir)+"; or begin again with --fresh, which sets it aside, or name another folder with --out")
 	}
 	return nil
 }
@@ -146,33 +146,33 @@ func (f *Folder) Prepare() error {
 // A folder in a crawl's has an earlier crawl that was set aside: its name begins so, and ends otherwise until all is
 // there.
 const (
-	earlier = "earlier-"
-	partly  = ".part"
+	earlierPrefix = "earlier-"
+	partSuffix    = ".part"
 )
 
-// setAside moves the crawl in the folder into one in it, and returns that: "" where there is none. The state goes
+// moveCrawlAside moves the crawl in the folder into one in it, and returns that: "" where there is none. The state goes
 // first: without it the rest is no crawl that goes on. One that was not moved to its end is, by the next.
-func (f *Folder) setAside(now time.Time) (string, error) {
-	left, err := filepath.Glob(f.Path(earlier + "*" + partly))
+func (f *Folder) moveCrawlAside(now time.Time) (string, error) {
+	left, err := filepath.Glob(f.Path(earlierPrefix + "*" + partSuffix))
 	if err != nil || len(left) == 0 && !f.IsCrawl() && !f.HasOutputs() {
 		return "", err
 	}
-	to := f.Path(earlier + now.UTC().Format("20060102-150405"))
+	to := f.Path(earlierPrefix + now.UTC().Format("20060102-150405"))
 	for n := 2; ; n++ {
 		if _, err := os.Stat(to); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		to = f.Path(fmt.Sprintf("%s%s-%d", earlier, now.UTC().Format("20060102-150405"), n))
+		to = f.Path(fmt.Sprintf("%s%s-%d", earlierPrefix, now.UTC().Format("20060102-150405"), n))
 	}
-	part := to + partly
+	part := to + partSuffix
 	if len(left) > 0 {
 		part = left[0]
-		to = strings.TrimSuffix(part, partly)
+		to = strings.TrimSuffix(part, partSuffix)
 	}
 	if err := f.Disk.MkdirAll(filepath.Join(part, "state")); err != nil {
 		return "", err
 	}
-	names, err := f.stateBut("journal")
+	names, err := f.stateFilesExcept("journal")
 	if err != nil {
 		return "", err
 	}
@@ -189,8 +189,8 @@ func (f *Folder) setAside(now time.Time) (string, error) {
 	return to, f.Disk.SyncDir(f.Dir)
 }
 
-// stateBut are what lies in the folder of the state, but for one file and what stays where it is.
-func (f *Folder) stateBut(one string) (names []string, err error) {
+// stateFilesExcept are what lies in the folder of the state, but for one file and what stays where it is.
+func (f *Folder) stateFilesExcept(one string) (names []string, err error) {
 	entries, err := os.ReadDir(f.Path("state"))
 	for _, e := range entries {
 		if !slices.Contains([]string{one, LockName, GateName, filepath.Base(FormatName)}, e.Name()) {
@@ -211,8 +211,8 @@ func (f *Folder) move(to string, names []string) error {
 		f.Disk.SyncDir(f.Dir))
 }
 
-// foreign is what lies in the folder that no crawl puts there; "" if nothing does, but for what is hidden.
-func (f *Folder) foreign() string {
+// foreignFile is what lies in the folder that no crawl puts there; "" if nothing does, but for what is hidden.
+func (f *Folder) foreignFile() string {
 	entries, err := os.ReadDir(f.Dir)
 	if err != nil {
 		return "" // it is not there, or who opens it says so
@@ -306,15 +306,15 @@ func (f *Folder) Replace(name string, data []byte) error {
 	return vfs.Replace(f.Disk, f.Path(name), data)
 }
 
-// PutAside moves what a node had that lost its place out of the way, into a folder in this one: its records are good,
+// MoveAside moves what a node had that lost its place out of the way, into a folder in this one: its records are good,
 // and stay there; its state is worth nothing any more. Who the node was goes last: as long as that is there, the next
 // process finds out again that it is lost.
-func (f *Folder) PutAside(name string) error {
+func (f *Folder) MoveAside(name string) error {
 	to := f.Path(name)
 	if err := f.Disk.MkdirAll(filepath.Join(to, "state")); err != nil {
 		return err
 	}
-	state, err := f.stateBut(NodeFile)
+	state, err := f.stateFilesExcept(NodeFile)
 	if err != nil {
 		return err
 	}
@@ -328,8 +328,8 @@ func (f *Folder) PutAside(name string) error {
 // DefaultDir is where a crawl lies unless the user says otherwise.
 func DefaultDir(crawl string) string { return filepath.Join("crawls", crawl) }
 
-// NoCrawl is the error of a folder that was named, and has no crawl.
-func NoCrawl(dir string) error { return advice.Usage("%s: there is no crawl", dir) }
+// NoCrawlError is the error of a folder that was named, and has no crawl.
+func NoCrawlError(dir string) error { return advice.Usage("%s: there is no crawl", dir) }
 
 // ReadSettings reads the settings of the crawl in dir; none when there is no crawl.
 func ReadSettings(dir string) ([]settings.Setting, error) {
@@ -346,19 +346,19 @@ func ReadSettings(dir string) ([]settings.Setting, error) {
 	if errors.Is(err, syscall.ENAMETOOLONG) {
 		return nil, advice.Usage("%s: the name is too long for a folder", dir)
 	}
-	return all, ToRepair(err, dir)
+	return all, WithRepairHint(err, dir)
 }
 
-// ToRepair adds to an error from a crawl's folder that a repair can help.
-func ToRepair(err error, dir string) error {
+// WithRepairHint adds to an error from a crawl's folder that a repair can help.
+func WithRepairHint(err error, dir string) error {
 	if err == nil {
 		return nil
 	}
-	return advice.With(err, HowToRepair(dir))
+	return advice.With(err, RepairHint(dir))
 }
 
-// HowToRepair is what to do about a folder from which a crawl cannot go on.
-func HowToRepair(dir string) string {
+// RepairHint is what to do about a folder from which a crawl cannot go on.
+func RepairHint(dir string) string {
 	return fmt.Sprintf("kumo repair %s goes on from what is whole there, and says what is lost (--dry-run: says it, "+
 		"and changes nothing)", dir)
 }

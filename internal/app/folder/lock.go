@@ -26,12 +26,12 @@ const (
 )
 
 const (
-	lockAgain = 20 * time.Millisecond // until a crawl tries again to get in
-	lockSay   = time.Second           // until it says what it waits for
+	lockRetry  = 20 * time.Millisecond // until a crawl tries again to get in
+	lockNotice = time.Second           // until it says what it waits for
 )
 
-// HoldIndex takes the right to write the index, which one process has at a time. It is let go by Close.
-func (f *Folder) HoldIndex() error {
+// LockIndex takes the right to write the index, which one process has at a time. It is let go by Close.
+func (f *Folder) LockIndex() error {
 	if err := CheckFormat(f.Dir); err != nil {
 		return err
 	}
@@ -39,35 +39,35 @@ func (f *Folder) HoldIndex() error {
 		return err
 	}
 	f.index = f.flock("index.lock")
-	return f.locked(f.index.TryLock())
+	return f.lockError(f.index.TryLock())
 }
 
 func (f *Folder) flock(name string, opts ...flock.Option) *flock.Flock {
 	return flock.New(f.Path("state", name), opts...)
 }
 
-// Hold takes the folder for a crawl. It says so when it has to wait long.
-func (f *Folder) Hold(ctx context.Context, warn func(error)) error {
+// Lock takes the folder for a crawl. It says so when it has to wait long.
+func (f *Folder) Lock(ctx context.Context, warn func(error)) error {
 	f.gate, f.lock = f.flock(GateName), f.flock(LockName)
 	for begin, said := time.Now(), false; ; {
-		if ok, err := f.tryHold(); ok || err != nil {
+		if ok, err := f.tryLock(); ok || err != nil {
 			return err
 		}
-		if !said && time.Since(begin) >= lockSay {
+		if !said && time.Since(begin) >= lockNotice {
 			warn(fmt.Errorf("waiting for a look into %s to end: kumo explain, hosts, queue, seen or verify", f.Dir))
 			said = true
 		}
-		if wait.For(ctx, lockAgain) != nil {
+		if wait.For(ctx, lockRetry) != nil {
 			return errors.Join(ctx.Err(), f.Close())
 		}
 	}
 }
 
-// tryHold reports false where looks are in the way. Who has the gate has it still when it tries again.
-func (f *Folder) tryHold() (bool, error) {
+// tryLock reports false where looks are in the way. Who has the gate has it still when it tries again.
+func (f *Folder) tryLock() (bool, error) {
 	ok, err := f.gate.TryLock()
 	if err == nil && !ok {
-		return false, f.passing()
+		return false, f.checkGate()
 	}
 	if err == nil {
 		ok, err = f.lock.TryLock()
@@ -78,10 +78,10 @@ func (f *Folder) tryHold() (bool, error) {
 	return ok, err
 }
 
-// passing returns ErrLocked if it is a crawl that has the gate, and not a look that is just passing.
-func (f *Folder) passing() error {
+// checkGate returns ErrLocked if it is a crawl that has the gate, and not a look that is just passing.
+func (f *Folder) checkGate() error {
 	gate := f.flock(GateName)
-	if err := f.locked(gate.TryRLock()); err != nil {
+	if err := f.lockError(gate.TryRLock()); err != nil {
 		return err
 	}
 	return gate.Unlock()
@@ -93,19 +93,19 @@ func (f *Folder) Share(flag int) error {
 		return err
 	}
 	gate := f.flock(GateName, flock.SetFlag(os.O_RDONLY)) // where there is none, no crawl waits
-	if ok, err := gate.TryRLock(); !errors.Is(err, fs.ErrNotExist) && f.locked(ok, err) != nil {
-		return f.locked(ok, err)
+	if ok, err := gate.TryRLock(); !errors.Is(err, fs.ErrNotExist) && f.lockError(ok, err) != nil {
+		return f.lockError(ok, err)
 	}
 	f.lock = f.flock(LockName, flock.SetFlag(os.O_RDONLY|flag))
-	err := f.locked(f.lock.TryRLock())
+	err := f.lockError(f.lock.TryRLock())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // no crawl has the folder that has not made it
 	}
 	return errors.Join(err, gate.Unlock())
 }
 
-// IsWanted reports whether a crawl has the folder or waits for it: looks that have it should end.
-func (f *Folder) IsWanted() bool {
+// WantedByCrawl reports whether a crawl has the folder or waits for it: looks that have it should end.
+func (f *Folder) WantedByCrawl() bool {
 	gate := f.flock(GateName, flock.SetFlag(os.O_RDONLY))
 	ok, err := gate.TryRLock()
 	if err != nil {
@@ -117,8 +117,8 @@ func (f *Folder) IsWanted() bool {
 	return !ok
 }
 
-// locked says what came of locking the folder.
-func (f *Folder) locked(ok bool, err error) error {
+// lockError says what came of locking the folder.
+func (f *Folder) lockError(ok bool, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("lock %s: %w", f.Dir, err)

@@ -33,16 +33,16 @@ func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 				t.Fatalf("looks beside each other: %v", err)
 			}
 		}
-		if newFolder().IsWanted() {
+		if newFolder().WantedByCrawl() {
 			t.Error("a crawl waits before there is one")
 		}
 		crawl, said, held := newFolder(), make(chan error, 10), make(chan error)
-		go func() { held <- crawl.Hold(t.Context(), func(err error) { said <- err }) }()
+		go func() { held <- crawl.Lock(t.Context(), func(err error) { said <- err }) }()
 		<-said
-		if !newFolder().IsWanted() {
+		if !newFolder().WantedByCrawl() {
 			t.Error("no crawl waits")
 		}
-		if err := newFolder().Hold(t.Context(), silent); !errors.Is(err, ErrLocked) {
+		if err := newFolder().Lock(t.Context(), silent); !errors.Is(err, ErrLocked) {
 			t.Errorf("a second crawl: %v", err)
 		}
 		if err := newFolder().Share(0); !errors.Is(err, ErrLocked) {
@@ -68,7 +68,7 @@ func TestACrawlWaitsForLooksAndNotForACrawl(t *testing.T) {
 		if err := errors.Join(crawl.Close(), last.Share(0), last.Close()); err != nil {
 			t.Errorf("a look after the crawl: %v", err)
 		}
-		if newFolder().IsWanted() {
+		if newFolder().WantedByCrawl() {
 			t.Error("a crawl waits after its end")
 		}
 	})
@@ -82,10 +82,10 @@ func TestACrawlThatIsStoppedWhileItWaits(t *testing.T) {
 		if err := look.Share(os.O_CREATE); err != nil {
 			t.Fatal(err)
 		}
-		if err := newFolder().Hold(ctx, func(error) { cancel() }); !errors.Is(err, context.Canceled) {
+		if err := newFolder().Lock(ctx, func(error) { cancel() }); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
-		if err := errors.Join(look.Close(), second.Hold(t.Context(), silent), second.Close()); err != nil {
+		if err := errors.Join(look.Close(), second.Lock(t.Context(), silent), second.Close()); err != nil {
 			t.Errorf("it is still in the way: %v", err)
 		}
 	})
@@ -123,7 +123,7 @@ func TestCrawlsAmongLooks(t *testing.T) {
 	}
 	for range 30 {
 		c := newFolder()
-		if err := c.Hold(t.Context(), silent); err != nil {
+		if err := c.Lock(t.Context(), silent); err != nil {
 			t.Errorf("refused: %v", err)
 		}
 		if crawls.Add(1); looks.Load() > 0 {
@@ -155,7 +155,7 @@ func TestOneOfManyCrawlsIsIn(t *testing.T) {
 		})
 		for _, c := range crawls {
 			all.Go(func() {
-				switch err := c.Hold(t.Context(), silent); {
+				switch err := c.Lock(t.Context(), silent); {
 				case err == nil:
 					in.Add(1)
 				case errors.Is(err, ErrLocked):

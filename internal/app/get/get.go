@@ -69,12 +69,12 @@ func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error)
 			resp.Malformed = err.Error()
 		}
 		answers = append(answers, resp)
-		to, ok := next(u, resp)
+		to, ok := redirectTarget(u, resp)
 		switch {
 		case !ok:
 			return answers, nil
 		case len(answers) > c.Redirects:
-			return answers, tooFar(answers, to)
+			return answers, redirectError(answers, to)
 		}
 		u = to
 	}
@@ -83,9 +83,9 @@ func (c Client) URL(ctx context.Context, typed string) ([]*page.Response, error)
 // ErrRedirects is the error of a URL that redirects too often.
 var ErrRedirects = errors.New("too many redirects")
 
-// tooFar is the error of redirects that lead on, and says so if they lead back. A circle is not the end before: a
+// redirectError is the error of redirects that lead on, and says so if they lead back. A circle is not the end before: a
 // cookie may lead out of one.
-func tooFar(answers []*page.Response, to weburl.URL) error {
+func redirectError(answers []*page.Response, to weburl.URL) error {
 	last := answers[len(answers)-1].URL
 	if slices.ContainsFunc(answers, func(a *page.Response) bool { return a.URL == to.String() }) {
 		return fmt.Errorf("%w: a loop, %s leads back to %s", ErrRedirects, last, to)
@@ -95,8 +95,8 @@ func tooFar(answers []*page.Response, to weburl.URL) error {
 
 const maxDecoded = 64 << 20
 
-// next is where an answer redirects to, if it does and that can be fetched.
-func next(u weburl.URL, resp *page.Response) (weburl.URL, bool) {
+// redirectTarget is where an answer redirects to, if it does and that can be fetched.
+func redirectTarget(u weburl.URL, resp *page.Response) (weburl.URL, bool) {
 	to := resp.Header.Get("Location")
 	if resp.Status < 300 || resp.Status > 399 || to == "" {
 		return u, false

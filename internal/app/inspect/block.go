@@ -46,7 +46,7 @@ func (b *Blocked) Add(o Blocked) {
 }
 
 // A Blocker counts what rules would leave out, as far as that takes little time.
-type Blocker interface {
+type BlockCounter interface {
 	Blocked(ctx context.Context, rules []string) (*Blocked, error)
 }
 
@@ -118,7 +118,7 @@ func (l *Live) blockedAt(h *frontier.HostInfo, blocks *policy.BlockRules, b *Blo
 	return nil
 }
 
-var _ Blocker = (*Live)(nil)
+var _ BlockCounter = (*Live)(nil)
 
 // A BlockedAll is how many of the URLs that wait rules would leave out, at all nodes of a crawl that have answered.
 type BlockedAll struct {
@@ -143,8 +143,8 @@ func (b *BlockedAll) AddNode(name string, count []byte) {
 	b.Add(of)
 }
 
-// mostNamed is how many nodes are named of those that have not answered.
-const mostNamed = 10
+// maxNamed is how many nodes are named of those that have not answered.
+const maxNamed = 10
 
 // Words say it in a sentence, or two.
 func (b *BlockedAll) Words() string {
@@ -156,9 +156,9 @@ func (b *BlockedAll) Words() string {
 		words = "no node has said how many URLs that is"
 	}
 	if n := len(b.Silent); n > 0 {
-		some := strings.Join(b.Silent[:min(n, mostNamed)], ", ")
-		if n > mostNamed {
-			some += fmt.Sprintf(" and %d more", n-mostNamed)
+		some := strings.Join(b.Silent[:min(n, maxNamed)], ", ")
+		if n > maxNamed {
+			some += fmt.Sprintf(" and %d more", n-maxNamed)
 		}
 		words += fmt.Sprintf(". Not counted: %s, which %s not answered in time", some, stats.Either(n, "has", "have"))
 	}

@@ -28,19 +28,19 @@ const (
 )
 
 var (
-	// ErrGone is a server that is not there, or not any more: its crawl is just starting or ending, or was killed.
-	ErrGone = errors.New("the crawl does not answer")
-	// ErrElsewhere is a server on another machine.
-	ErrElsewhere = errors.New("the crawl runs on another machine: look from there")
+	// ErrUnreachable is a server that is not there, or not any more: its crawl is just starting or ending, or was killed.
+	ErrUnreachable = errors.New("the crawl does not answer")
+	// ErrOtherMachine is a server on another machine.
+	ErrOtherMachine = errors.New("the crawl runs on another machine: look from there")
 )
 
 var (
-	_ Source      = (*Client)(nil)
-	_ Curver      = (*Client)(nil)
-	_ Blocker     = (*Client)(nil)
-	_ Snapshooter = (*Client)(nil)
-	_ Setter      = (*Client)(nil)
-	_ Steerer     = (*Client)(nil)
+	_ Source       = (*Client)(nil)
+	_ CurveReader  = (*Client)(nil)
+	_ BlockCounter = (*Client)(nil)
+	_ Snapshotter  = (*Client)(nil)
+	_ Setter       = (*Client)(nil)
+	_ Controller   = (*Client)(nil)
 )
 
 // A Client asks a crawl that runs.
@@ -49,7 +49,7 @@ type Client struct {
 	http     *http.Client
 }
 
-// Dial reads the file of a server and sees whether it answers. The error is ErrGone where it is worth asking again in a
+// Dial reads the file of a server and sees whether it answers. The error is ErrUnreachable where it is worth asking again in a
 // moment.
 func Dial(ctx context.Context, file string) (*Client, error) {
 	c := &Client{http: &http.Client{Transport: &http.Transport{DisableCompression: true,
@@ -74,7 +74,7 @@ func (c *Client) Close() error {
 func (c *endpoint) read(name string) error {
 	text, err := vfs.ReadFile(vfs.OS, name, maxEndpoint)
 	if errors.Is(err, os.ErrNotExist) {
-		return ErrGone
+		return ErrUnreachable
 	}
 	if err != nil {
 		return fmt.Errorf("read where the crawl can be asked: %w", err)
@@ -86,7 +86,7 @@ func (c *endpoint) read(name string) error {
 		return fmt.Errorf("%s: version %d: the crawl is another kumo's; look with that one", name, c.Version)
 	}
 	if host, err := os.Hostname(); err == nil && host != c.Host {
-		return fmt.Errorf("%w: on %s", ErrElsewhere, c.Host)
+		return fmt.Errorf("%w: on %s", ErrOtherMachine, c.Host)
 	}
 	if a, err := netip.ParseAddrPort(c.Address); err != nil || !a.Addr().IsLoopback() {
 		return fmt.Errorf("%s: %q is no address of this machine", name, c.Address)
@@ -96,109 +96,109 @@ func (c *endpoint) read(name string) error {
 
 // Status is Source's.
 func (c *Client) Status(ctx context.Context) (*Status, error) {
-	return only(ask[*Status](ctx, c, "status"))
+	return onlyValue(query[*Status](ctx, c, "status"))
 }
 
 // Explain is Source's.
 func (c *Client) Explain(ctx context.Context, u string) (*Explanation, error) {
-	return only(ask[*Explanation](ctx, c, "explain", "url", u))
+	return onlyValue(query[*Explanation](ctx, c, "explain", "url", u))
 }
 
 // Hosts is Source's.
 func (c *Client) Hosts(ctx context.Context, n int) iter.Seq2[Host, error] {
-	return ask[Host](ctx, c, "hosts", "n", strconv.Itoa(n))
+	return query[Host](ctx, c, "hosts", "n", strconv.Itoa(n))
 }
 
 // Queue is Source's.
 func (c *Client) Queue(ctx context.Context, host string, n int) iter.Seq2[Item, error] {
-	return ask[Item](ctx, c, "queue", "host", host, "n", strconv.Itoa(n))
+	return query[Item](ctx, c, "queue", "host", host, "n", strconv.Itoa(n))
 }
 
 // Seen is Source's.
 func (c *Client) Seen(ctx context.Context, prefix string, n int) iter.Seq2[Known, error] {
-	return ask[Known](ctx, c, "seen", "prefix", prefix, "n", strconv.Itoa(n))
+	return query[Known](ctx, c, "seen", "prefix", prefix, "n", strconv.Itoa(n))
 }
 
 // HostsFrom is Source's.
 func (c *Client) HostsFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
-	return ask[Host](ctx, c, "hosts-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
+	return query[Host](ctx, c, "hosts-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
 }
 
 // SeenFrom is Source's.
 func (c *Client) SeenFrom(ctx context.Context, prefix, after string, n int) iter.Seq2[Known, error] {
-	return ask[Known](ctx, c, "seen-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
+	return query[Known](ctx, c, "seen-from", "prefix", prefix, "after", after, "n", strconv.Itoa(n))
 }
 
 // Top is Source's.
 func (c *Client) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
-	return ask[Important](ctx, c, "top", "n", strconv.Itoa(n), "sites", strconv.FormatBool(bySite))
+	return query[Important](ctx, c, "top", "n", strconv.Itoa(n), "sites", strconv.FormatBool(bySite))
 }
 
 // Curves is Curver's.
 func (c *Client) Curves(ctx context.Context) (*stats.Curves, error) {
-	return only(ask[*stats.Curves](ctx, c, "curves"))
+	return onlyValue(query[*stats.Curves](ctx, c, "curves"))
 }
 
 // Blocked is Blocker's.
 func (c *Client) Blocked(ctx context.Context, rules []string) (*Blocked, error) {
-	return tell[*Blocked](ctx, c, "blocked", rules)
+	return post[*Blocked](ctx, c, "blocked", rules)
 }
 
 // Snapshot is Snapshooter's.
 func (c *Client) Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] {
-	return askWith[Copied](ctx, c, http.MethodPost, "snapshot", nil, "target", target)
+	return request[Copied](ctx, c, http.MethodPost, "snapshot", nil, "target", target)
 }
 
 // Set is Setter's.
 func (c *Client) Set(ctx context.Context, changes []Setting) ([]Setting, error) {
-	was, err := tell[[]Setting](ctx, c, "set", changes)
-	if err != nil && err.Error() == ErrChanged.Error() {
-		err = ErrChanged
+	was, err := post[[]Setting](ctx, c, "set", changes)
+	if err != nil && err.Error() == ErrConflict.Error() {
+		err = ErrConflict
 	}
 	return was, err
 }
 
 // Pause is Steerer's.
 func (c *Client) Pause(ctx context.Context, on bool) error {
-	_, err := only(askWith[bool](ctx, c, http.MethodPost, "pause", nil, "on", strconv.FormatBool(on)))
+	_, err := onlyValue(request[bool](ctx, c, http.MethodPost, "pause", nil, "on", strconv.FormatBool(on)))
 	return err
 }
 
 // Stop is Steerer's.
 func (c *Client) Stop(ctx context.Context) error {
-	_, err := only(askWith[bool](ctx, c, http.MethodPost, "stop", nil))
+	_, err := onlyValue(request[bool](ctx, c, http.MethodPost, "stop", nil))
 	return err
 }
 
 // Add is Steerer's.
 func (c *Client) Add(ctx context.Context, urls []string) (int, error) {
-	return tell[int](ctx, c, "add", urls)
+	return post[int](ctx, c, "add", urls)
 }
 
-// ask sends a question, whose fields are names and values in turn, and gives the answer's values as they come.
-func ask[T any](ctx context.Context, c *Client, verb string, fields ...string) iter.Seq2[T, error] {
-	return askWith[T](ctx, c, http.MethodGet, verb, nil, fields...)
+// query sends a question, whose fields are names and values in turn, and gives the answer's values as they come.
+func query[T any](ctx context.Context, c *Client, verb string, fields ...string) iter.Seq2[T, error] {
+	return request[T](ctx, c, http.MethodGet, verb, nil, fields...)
 }
 
-// tell sends a question with a body, and returns the answer's one value.
-func tell[T any](ctx context.Context, c *Client, verb string, body any) (answer T, err error) {
+// post sends a question with a body, and returns the answer's one value.
+func post[T any](ctx context.Context, c *Client, verb string, body any) (answer T, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return answer, err
 	}
-	return only(askWith[T](ctx, c, http.MethodPost, verb, text))
+	return onlyValue(request[T](ctx, c, http.MethodPost, verb, text))
 }
 
-// only is the one value of an answer.
-func only[T any](values iter.Seq2[T, error]) (value T, err error) {
+// onlyValue is the one value of an answer.
+func onlyValue[T any](values iter.Seq2[T, error]) (value T, err error) {
 	for value, err := range values {
 		return value, err
 	}
-	return value, ErrGone
+	return value, ErrUnreachable
 }
 
-// askWith is ask by a method, with a body.
-func askWith[T any](ctx context.Context, c *Client, method, verb string, body []byte,
+// request is ask by a method, with a body.
+func request[T any](ctx context.Context, c *Client, method, verb string, body []byte,
 	fields ...string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -216,8 +216,8 @@ func askWith[T any](ctx context.Context, c *Client, method, verb string, body []
 			switch {
 			case err != nil:
 				err = fmt.Errorf("what answers at %s is not a crawl: %w", c.endpoint.Address, err)
-			case l.Error == ErrBehind.Error():
-				err = ErrBehind
+			case l.Error == ErrIncomplete.Error():
+				err = ErrIncomplete
 			case l.Error != "":
 				err = errors.New(l.Error)
 			case l.End:
@@ -227,7 +227,7 @@ func askWith[T any](ctx context.Context, c *Client, method, verb string, body []
 				return
 			}
 		}
-		yield(none, fmt.Errorf("%w: it ended while it was asked", ErrGone))
+		yield(none, fmt.Errorf("%w: it ended while it was asked", ErrUnreachable))
 	}
 }
 
@@ -247,14 +247,14 @@ func (c *Client) send(ctx context.Context, method, verb string, fields []string,
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrGone, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	case resp.StatusCode == http.StatusOK:
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // it is only for the message
 	if resp.StatusCode == http.StatusUnauthorized {         // the file is of the moment before
-		return nil, fmt.Errorf("%w: what listens at %s says: %s", ErrGone, c.endpoint.Address,
+		return nil, fmt.Errorf("%w: what listens at %s says: %s", ErrUnreachable, c.endpoint.Address,
 			strings.TrimSpace(string(text)))
 	}
 	return nil, fmt.Errorf("ask the crawl: %s: %s", resp.Status, strings.TrimSpace(string(text)))

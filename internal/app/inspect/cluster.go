@@ -20,7 +20,7 @@ type Cluster struct {
 	Epoch   uint64    `json:"epoch"`             // one more with each change of members
 	Settled bool      `json:"settled"`           // all members have all that is theirs
 	Control string    `json:"control,omitempty"` // the node that is the control unit, where there is to be one
-	// of all nodes; its pages are also those of nodes that have gone, and never fall
+	// file all nodes; its pages are also those of nodes that have gone, and never fall
 	Totals   Load                `json:"totals"`
 	Gone     Gone                `json:"gone"`  // what nodes have done that have gone
 	Nodes    []Node              `json:"nodes"` // by name
@@ -51,13 +51,13 @@ type ClusterSource interface {
 	Started(ctx context.Context) (settings map[string][]string, err error) // nil: the crawl was not started yet
 	// BlockedAll counts what rules would leave out at all nodes that answer within a few seconds.
 	BlockedAll(ctx context.Context, rules []string) (*BlockedAll, error)
-	As(by string) ClusterSteerer
+	As(by string) ClusterController
 	Close() error
 }
 
-// A ClusterSteerer has all nodes do something for somebody, whose name is noted.
-type ClusterSteerer interface {
-	Steerer
+// A ClusterController has all nodes do something for somebody, whose name is noted.
+type ClusterController interface {
+	Controller
 	// Tune changes settings: those that f returns, which is told those there are and may be called again.
 	Tune(ctx context.Context, f func(now map[string][]string) ([]Setting, error)) error
 }
@@ -77,7 +77,7 @@ type Gathered struct {
 type Gone struct {
 	Nodes int   `json:"nodes"`
 	Pages int64 `json:"pages"`
-	// of the pages, those that are fetched again: their records were lost with a node's disk
+	// file the pages, those that are fetched again: their records were lost with a node's disk
 	Again int64 `json:"again,omitempty"`
 }
 
@@ -85,7 +85,7 @@ type Gone struct {
 type Node struct {
 	Node    string    `json:"node"` // its identity: the name, "~" and its life
 	Name    string    `json:"name"`
-	Is      Standing  `json:"is"`
+	Is      NodeRole  `json:"is"`
 	Slot    int       `json:"slot"` // in the table of logical nodes; -1: none
 	Age     float64   `json:"age"`  // seconds since it has told this, if its clock is right
 	Clock   time.Time `json:"clock,omitzero"`
@@ -140,16 +140,16 @@ type Facts struct {
 }
 
 // A Standing is what a node is to the others.
-type Standing string
+type NodeRole string
 
 // The standings.
 const (
-	NodeWaiting Standing = "waiting" // for the start of the crawl
-	NodeJoining Standing = "joining" // others know of it, and nothing is its own yet
-	NodeMember  Standing = "member"
-	NodeLeaving Standing = "leaving" // it hands over what it has
-	NodeDead    Standing = "dead"    // others hand over what it had
-	NodeLeft    Standing = "left"    // it has handed over all it had; its lease has not ended yet
+	NodeWaiting NodeRole = "waiting" // for the start of the crawl
+	NodeJoining NodeRole = "joining" // others know of it, and nothing is its own yet
+	NodeMember  NodeRole = "member"
+	NodeLeaving NodeRole = "leaving" // it hands over what it has
+	NodeDead    NodeRole = "dead"    // others hand over what it had
+	NodeLeft    NodeRole = "left"    // it has handed over all it had; its lease has not ended yet
 )
 
 // A Load is what nodes have to do, and have done.

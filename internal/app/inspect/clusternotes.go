@@ -68,8 +68,8 @@ func (c *Cluster) Forecast() string {
 }
 
 const (
-	skewed = 5  // seconds that clocks may differ by
-	silent = 20 // seconds after which a node that was not heard of is worth a word
+	maxSkew     = 5  // seconds that clocks may differ by
+	silentAfter = 20 // seconds after which a node that was not heard of is worth a word
 )
 
 // Notes are what is out of the ordinary.
@@ -82,7 +82,7 @@ func (c *Cluster) Notes() (all []string) {
 		case n.Is == NodeDead:
 			say("%s was given up: the others take over what it had", n.Node)
 		case n.Clock.IsZero():
-		case n.Age < -skewed:
+		case n.Age < -maxSkew:
 			say("the clock of %s is %.0f s ahead of this machine's: let all machines ask a time server", n.Name, -n.Age)
 		case n.IsSilent() && c.Trouble == "": // then nobody is heard of
 			say("%s was not heard of for %.0f s: it is dead or cut off, or its clock is behind this machine's", n.Name, n.Age)
@@ -141,5 +141,5 @@ func (c *Cluster) Versions() []string {
 
 // IsSilent reports whether a node that should be was not heard of for a while.
 func (n *Node) IsSilent() bool {
-	return !n.Clock.IsZero() && n.Age > silent && n.Is != NodeLeft && n.Is != NodeDead
+	return !n.Clock.IsZero() && n.Age > silentAfter && n.Is != NodeLeft && n.Is != NodeDead
 }

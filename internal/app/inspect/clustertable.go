@@ -12,8 +12,8 @@ type Column struct {
 	Head string
 	Of   func(n *Node) string
 	Sum  func(c *Cluster) string // nil: none
-	// of columns that do not fit, those with the greatest number are left out first; 0: stays
-	Less int
+	// file columns that do not fit, those with the greatest number are left out first; 0: stays
+	DropOrder int
 }
 
 func loadColumn(head string, less int, of func(l *Load) string) Column {
@@ -35,7 +35,7 @@ func (c *Cluster) Columns() []Column {
 	if c.Gathered != nil {
 		return append(all, peeringColumn("level", 2, func(p *Peering) int { return p.Level }),
 			peeringColumn("guests", 8, func(p *Peering) int { return p.Guests }),
-			peeringColumn("peers", 5, func(p *Peering) int { return p.Peers }), Column{"heard", heard, nil, 4})
+			peeringColumn("peers", 5, func(p *Peering) int { return p.Peers }), Column{"heard", lastHeard, nil, 4})
 	}
 	all = append(all, loadColumn("unshipped", 8, func(l *Load) string { return stats.Bytes(l.Lag) }))
 	if !c.HasLeader() {
@@ -55,11 +55,11 @@ func (c *Cluster) Columns() []Column {
 	} else {
 		all = append(all, factColumn("owned", 2, func(f *Facts) int { return f.Owned }),
 			factColumn("parked", 5, func(f *Facts) int { return f.Parked }),
-			partColumn("timeout", 10, func(n *Node) *Facts { return n.Facts }, func(f *Facts) string {
+			optionalColumn("timeout", 10, func(n *Node) *Facts { return n.Facts }, func(f *Facts) string {
 				return time.Duration(f.TimeoutMS * float64(time.Millisecond)).Round(time.Millisecond).String()
 			}))
 	}
-	return append(all, Column{"heard", heard, nil, 4})
+	return append(all, Column{"heard", lastHeard, nil, 4})
 }
 
 // factColumn is a column of what a strategy tells; of those that are dead nothing is true any more.
@@ -81,8 +81,8 @@ func factColumn(head string, less int, of func(f *Facts) int) Column {
 	}, less}
 }
 
-// partColumn is a column without a sum of a part of what nodes tell, which some do not.
-func partColumn[T any](head string, less int, part func(*Node) *T, of func(*T) string) Column {
+// optionalColumn is a column without a sum of a part of what nodes tell, which some do not.
+func optionalColumn[T any](head string, less int, part func(*Node) *T, of func(*T) string) Column {
 	return Column{head, func(n *Node) string {
 		if x := part(n); x != nil {
 			return of(x)
@@ -93,7 +93,7 @@ func partColumn[T any](head string, less int, part func(*Node) *T, of func(*T) s
 
 // quotaColumn is a column of what the master has told a node.
 func quotaColumn(head string, less int, of func(q *Quota) string) Column {
-	return partColumn(head, less, func(n *Node) *Quota {
+	return optionalColumn(head, less, func(n *Node) *Quota {
 		if n.Facts == nil {
 			return nil
 		}
@@ -111,12 +111,12 @@ func quotaError(q *Quota) string {
 
 // peeringColumn is a column of what a node tells where there is no centre.
 func peeringColumn(head string, less int, of func(p *Peering) int) Column {
-	return partColumn(head, less, func(n *Node) *Peering { return n.Peering }, func(p *Peering) string {
+	return optionalColumn(head, less, func(n *Node) *Peering { return n.Peering }, func(p *Peering) string {
 		return fmt.Sprint(of(p))
 	})
 }
 
-func heard(n *Node) string {
+func lastHeard(n *Node) string {
 	if n.Clock.IsZero() {
 		return "-"
 	}

@@ -8,10 +8,10 @@ import (
 
 // An Explanation is what became of one URL. What is not known, or does not apply, is left out.
 type Explanation struct {
-	URL     string `json:"url"` // as the crawl has it: canonical, by its rules
-	Fate    Fate   `json:"fate"`
-	Running bool   `json:"running"` // the crawl runs
-	// only the crawl's files are there, and not its state: what is in no file is not known
+	URL     string  `json:"url"` // as the crawl has it: canonical, by its rules
+	Fate    Outcome `json:"fate"`
+	Running bool    `json:"running"` // the crawl runs
+	// onlyValue the crawl's files are there, and not its state: what is in no file is not known
 	Files bool `json:"files_only,omitempty"`
 	// the crawl's disk has not answered for so long, in nanoseconds: what it has is missing here
 	Unread time.Duration `json:"unread,omitempty"`
@@ -50,29 +50,29 @@ type Explanation struct {
 }
 
 // A Fate is how things stand with a URL.
-type Fate string
+type Outcome string
 
 // The fates.
 const (
-	Unknown     Fate = "unknown"       // nobody has met it
-	OutOfScope  Fate = "out of scope"  // links to it are only counted
-	Waiting     Fate = "waiting"       // for its turn at its host
-	Parked      Fate = "parked"        // its host's robots.txt comes first
-	Retry       Fate = "to be retried" // it was visited, without success
-	UnderWay    Fate = "under way"     // just being visited
-	Undecided   Fate = "undecided"     // it may have been met before: the next merge of known URLs tells
-	Fetched     Fate = "fetched"
-	Redirected  Fate = "redirected"     // fetched, and leads elsewhere
-	Duplicate   Fate = "duplicate"      // a page, and the same as one before, which it refers to
-	Error       Fate = "error"          // fetched, but the answer is no page: its status says that there is an error
-	Failed      Fate = "failed"         // for good
-	GivenUp     Fate = "given up"       // with its host, until the next run
-	SetAside    Fate = "set aside"      // by a rule that speaks of links: a better one may still bring it in
-	LeftOut     Fate = "left out"       // by a rule
-	Unaccounted Fate = "in between"     // known, and no file or queue has it at this moment
-	Claiming    Fate = "being claimed"  // a link to it waits until those who remember its host have it
-	Elsewhere   Fate = "another node's" // which is the one to fetch it
-	Unread      Fate = "not read"       // the disk has not answered, or files are being read, and memory does not have it
+	Unknown     Outcome = "unknown"       // nobody has met it
+	OutOfScope  Outcome = "out of scope"  // links to it are only counted
+	Waiting     Outcome = "waiting"       // for its turn at its host
+	Parked      Outcome = "parked"        // its host's robots.txt comes first
+	Retry       Outcome = "to be retried" // it was visited, without success
+	InFlight    Outcome = "under way"     // just being visited
+	Undecided   Outcome = "undecided"     // it may have been met before: the next merge of known URLs tells
+	Fetched     Outcome = "fetched"
+	Redirected  Outcome = "redirected"     // fetched, and leads elsewhere
+	Duplicate   Outcome = "duplicate"      // a page, and the same as one before, which it refers to
+	Error       Outcome = "error"          // fetched, but the answer is no page: its status says that there is an error
+	Failed      Outcome = "failed"         // for good
+	Abandoned   Outcome = "given up"       // with its host, until the next run
+	Deferred    Outcome = "set aside"      // by a rule that speaks of links: a better one may still bring it in
+	Excluded    Outcome = "left out"       // by a rule
+	Unaccounted Outcome = "in between"     // known, and no file or queue has it at this moment
+	Claiming    Outcome = "being claimed"  // a link to it waits until those who remember its host have it
+	Elsewhere   Outcome = "another node's" // which is the one to fetch it
+	Unread      Outcome = "not read"       // the disk has not answered, or files are being read, and memory does not have it
 )
 
 // A Scope is what the crawl's rules say of a URL that a seed links to now.
@@ -131,9 +131,9 @@ type Skip struct {
 	Time  time.Time `json:"time,omitzero"`
 }
 
-// Settle sets the fate, which follows from the rest, and who brought the URL in.
-func (x *Explanation) Settle() {
-	x.Fate = x.fate()
+// SetOutcome sets the fate, which follows from the rest, and who brought the URL in.
+func (x *Explanation) SetOutcome() {
+	x.Fate = x.outcome()
 	if x.Fate != Unknown {
 		x.LinksCut = 0
 	}
@@ -164,14 +164,14 @@ func (x *Explanation) mayBeSeed() bool {
 	return (x.First != nil || !answered) && (x.Known == nil || x.Known.Depth == 0)
 }
 
-func (x *Explanation) fate() Fate {
+func (x *Explanation) outcome() Outcome {
 	switch {
 	case x.Active:
-		return UnderWay
+		return InFlight
 	case x.Unread > 0 && x.Waits == nil:
 		return Unread
 	case x.Waits != nil && (x.Place == 0 || x.GivenUp != "" || !x.Running && x.Skipped.failed()):
-		return GivenUp
+		return Abandoned
 	case x.Waits != nil && x.Waits.Tries > 0:
 		return Retry
 	case x.Waits != nil && x.Host != nil && x.Host.Parked:
@@ -179,24 +179,24 @@ func (x *Explanation) fate() Fate {
 	case x.Waits != nil:
 		return Waiting
 	case x.Page != nil:
-		return x.Page.fate(x.URL)
+		return x.Page.outcome(x.URL)
 	case x.Skipped.failed():
 		return Failed
 	case x.Skipped != nil:
-		return LeftOut
+		return Excluded
 	case x.Merge != nil:
 		return Undecided
 	case x.Aside != nil:
-		return SetAside
+		return Deferred
 	}
-	if fate := x.unmet(); !x.Reading || fate != Unaccounted && (fate != Unknown || !x.Files) {
+	if fate := x.outcomeUnseen(); !x.Reading || fate != Unaccounted && (fate != Unknown || !x.Files) {
 		return fate
 	}
 	return Unread
 }
 
-// unmet is the fate of what no queue and no file has.
-func (x *Explanation) unmet() Fate {
+// outcomeUnseen is the fate of what no queue and no file has.
+func (x *Explanation) outcomeUnseen() Outcome {
 	switch {
 	case x.Known == nil && x.Scope.Rule == "scope" && !x.Scope.In:
 		return OutOfScope
@@ -206,17 +206,17 @@ func (x *Explanation) unmet() Fate {
 		return Elsewhere
 	case x.Known == nil:
 		return Unknown
-	case x.Place == 0 && x.Host != nil && x.Host.Waiting > maxPlace:
+	case x.Place == 0 && x.Host != nil && x.Host.Waiting > maxPosition:
 		return Waiting
 	}
 	return Unaccounted
 }
 
-const maxPlace = 10_000
+const maxPosition = 10_000
 
 func (s *Skip) failed() bool { return s != nil && s.Rule == "failed" }
 
-func (p *Page) fate(url string) Fate {
+func (p *Page) outcome(url string) Outcome {
 	switch {
 	case p.Status == 0:
 		return Failed

@@ -19,13 +19,13 @@ import (
 // crawl's files say.
 type View struct {
 	Source
-	dir     string
-	disk    vfs.FS // with the crawl's files as they count
-	running bool
-	files   bool // there is nothing but the crawl's files
-	lines   *Lines
-	sought  atomic.Int64 // Unix time, in nanoseconds, at which lines were looked for last
-	close   func() error
+	dir           string
+	disk          vfs.FS // with the crawl's files as they count
+	running       bool
+	filesOnly     bool // there is nothing but the crawl's files
+	lines         *LineIndex
+	lastLineQuery atomic.Int64 // Unix time, in nanoseconds, at which lines were looked for last
+	close         func() error
 }
 
 // NewView makes the view of the crawl in dir. Close calls close.
@@ -33,15 +33,15 @@ func NewView(src Source, dir string, disk vfs.FS, running bool, close func() err
 	return &View{Source: src, dir: dir, disk: disk, running: running, close: close}
 }
 
-// OfFiles says that the crawl's files are there and its state is not, so that it does not know what they say.
-func (v *View) OfFiles() *View {
-	v.files = true
+// FilesOnly says that the crawl's files are there and its state is not, so that it does not know what they say.
+func (v *View) FilesOnly() *View {
+	v.filesOnly = true
 	return v
 }
 
-// Sought is when lines of the crawl's files were looked for last; zero if never.
-func (v *View) Sought() (t time.Time) {
-	if at := v.sought.Load(); at != 0 {
+// LastLineQuery is when lines of the crawl's files were looked for last; zero if never.
+func (v *View) LastLineQuery() (t time.Time) {
+	if at := v.lastLineQuery.Load(); at != 0 {
 		t = time.Unix(0, at)
 	}
 	return t
@@ -70,15 +70,15 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 		if err != nil {
 			return nil, err
 		}
-		x.Running, x.Files = v.running, v.files
+		x.Running, x.Files = v.running, v.filesOnly
 		if x.Unread > 0 { // nor would the files be read
-			x.Settle()
+			x.SetOutcome()
 			return x, nil
 		}
 		if err := v.addFiles(ctx, x); err != nil {
 			return nil, err
 		}
-		if x.Settle(); x.Fate != Unaccounted || try == tries || x.Reading {
+		if x.SetOutcome(); x.Fate != Unaccounted || try == tries || x.Reading {
 			return x, nil
 		}
 		select {
@@ -89,8 +89,8 @@ func (v *View) Explain(ctx context.Context, url string) (*Explanation, error) {
 	}
 }
 
-// reading notes that a file is still being gone through: what it has may be missing, which is no error.
-func (x *Explanation) reading(err error) error {
+// allowReading notes that a file is still being gone through: what it has may be missing, which is no error.
+func (x *Explanation) allowReading(err error) error {
 	if errors.Is(err, ErrReading) {
 		x.Reading, err = true, nil
 	}
@@ -100,28 +100,28 @@ func (x *Explanation) reading(err error) error {
 // addFiles adds what the crawl's files say of a URL. They only grow, so it does not matter whether the crawl runs; what
 // a killed one has not committed is not read.
 func (v *View) addFiles(ctx context.Context, x *Explanation) error {
-	if x.Known == nil && x.Page == nil && !v.files {
-		return v.addAnswer(ctx, x)
+	if x.Known == nil && x.Page == nil && !v.filesOnly {
+		return v.addRobots(ctx, x)
 	}
 	if err := v.addPage(ctx, x); err != nil {
 		return err
 	}
 	skip := Skip{}
 	found, err := v.lastLine(ctx, "skipped.jsonl", "url", x.URL, &skip)
-	if err := x.reading(err); err != nil {
+	if err := x.allowReading(err); err != nil {
 		return err
 	}
 	if found {
 		x.Skipped = &skip
 	}
-	if err := v.addAside(ctx, x); err != nil {
+	if err := v.addDeferred(ctx, x); err != nil {
 		return err
 	}
-	return v.addAnswer(ctx, x)
+	return v.addRobots(ctx, x)
 }
 
-// addAside adds why the URL is set aside, if it is.
-func (v *View) addAside(ctx context.Context, x *Explanation) error {
+// addDeferred adds why the URL is set aside, if it is.
+func (v *View) addDeferred(ctx context.Context, x *Explanation) error {
 	if x.Known == nil || x.Known.State != "left out" {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (v *View) addAside(ctx context.Context, x *Explanation) error {
 func (v *View) addPage(ctx context.Context, x *Explanation) error {
 	const name = "pages.jsonl"
 	lines, err := v.findLines(ctx, name, "url", x.URL)
-	if err := x.reading(err); err != nil || lines.last == nil {
+	if err := x.allowReading(err); err != nil || lines.last == nil {
 		return err
 	}
 	page, first := Page{}, Page{}
@@ -164,14 +164,14 @@ func (v *View) addPage(ctx context.Context, x *Explanation) error {
 	return nil
 }
 
-// addAnswer adds what the host's robots.txt said, as far as the crawl does not have it in memory.
-func (v *View) addAnswer(ctx context.Context, x *Explanation) error {
+// addRobots adds what the host's robots.txt said, as far as the crawl does not have it in memory.
+func (v *View) addRobots(ctx context.Context, x *Explanation) error {
 	u, err := weburl.Parse(x.URL)
 	if err != nil || x.Robots != nil && x.Robots.Ignored {
 		return err
 	}
 	a, err := v.RobotsAnswer(ctx, u.Origin())
-	if err := x.reading(err); err != nil || a == nil {
+	if err := x.allowReading(err); err != nil || a == nil {
 		return err
 	}
 	if x.Robots == nil {
@@ -213,18 +213,18 @@ func readLine(name, value string, line []byte, into any) error {
 	return nil
 }
 
-// ends are the first and the last of some lines, both nil if there are none.
-type ends struct{ first, last []byte }
+// firstLast are the first and the last of some lines, both nil if there are none.
+type firstLast struct{ first, last []byte }
 
 // findLines goes through the lines of a file in a crawl's folder whose first member has a value. A line that is just
 // being written is none.
-func (v *View) findLines(ctx context.Context, name, member, value string) (e ends, err error) {
-	v.sought.Store(time.Now().UnixNano())
+func (v *View) findLines(ctx context.Context, name, member, value string) (e firstLast, err error) {
+	v.lastLineQuery.Store(time.Now().UnixNano())
 	begin := append(field.JSON([]byte(`{"`+member+`":`), value), ',')
 	return v.linesOf(ctx, filepath.Join(v.dir, name), begin)
 }
 
-func (e *ends) add(line []byte) {
+func (e *firstLast) add(line []byte) {
 	if e.first == nil {
 		e.first = line
 	}

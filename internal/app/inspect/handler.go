@@ -21,48 +21,48 @@ type line[T any] struct {
 func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(http.ResponseWriter, *http.Request) {}) // here is somebody, who knows the token
-	mux.HandleFunc("GET /status", one(func(r *http.Request) (*Status, error) { return s.src.Status(r.Context()) }))
-	mux.HandleFunc("GET /explain", one(func(r *http.Request) (*Explanation, error) {
+	mux.HandleFunc("GET /status", serveValue(func(r *http.Request) (*Status, error) { return s.src.Status(r.Context()) }))
+	mux.HandleFunc("GET /explain", serveValue(func(r *http.Request) (*Explanation, error) {
 		return s.src.Explain(r.Context(), r.FormValue("url"))
 	}))
 	mux.HandleFunc("GET /hosts", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.Hosts(r.Context(), number(r)), usualFlush)
+		answer(w, r, s.src.Hosts(r.Context(), number(r)), defaultFlush)
 	})
 	mux.HandleFunc("GET /queue", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.Queue(r.Context(), r.FormValue("host"), number(r)), usualFlush)
+		answer(w, r, s.src.Queue(r.Context(), r.FormValue("host"), number(r)), defaultFlush)
 	})
 	mux.HandleFunc("GET /seen", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.Seen(r.Context(), r.FormValue("prefix"), number(r)), usualFlush)
+		answer(w, r, s.src.Seen(r.Context(), r.FormValue("prefix"), number(r)), defaultFlush)
 	})
 	mux.HandleFunc("GET /hosts-from", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.HostsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)), usualFlush)
+		answer(w, r, s.src.HostsFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)), defaultFlush)
 	})
 	mux.HandleFunc("GET /seen-from", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.SeenFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)), usualFlush)
+		answer(w, r, s.src.SeenFrom(r.Context(), r.FormValue("prefix"), r.FormValue("after"), number(r)), defaultFlush)
 	})
 	mux.HandleFunc("GET /top", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"), usualFlush)
+		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"), defaultFlush)
 	})
-	if src, can := s.src.(Curver); can {
-		mux.HandleFunc("GET /curves", one(func(r *http.Request) (*stats.Curves, error) { return src.Curves(r.Context()) }))
+	if src, can := s.src.(CurveReader); can {
+		mux.HandleFunc("GET /curves", serveValue(func(r *http.Request) (*stats.Curves, error) { return src.Curves(r.Context()) }))
 	}
-	if src, can := s.src.(Snapshooter); can { // which writes: hence the other method
+	if src, can := s.src.(Snapshotter); can { // which writes: hence the other method
 		mux.HandleFunc("POST /snapshot", func(w http.ResponseWriter, r *http.Request) {
 			answer(w, r, src.Snapshot(r.Context(), r.FormValue("target")), 1)
 		})
 	}
 	if src, can := s.src.(Setter); can {
-		mux.Handle("POST /set", ofBody(maxSettings, src.Set))
+		mux.Handle("POST /set", serveBody(maxSettings, src.Set))
 	}
-	if src, can := s.src.(Steerer); can {
-		mux.HandleFunc("POST /pause", one(func(r *http.Request) (bool, error) {
+	if src, can := s.src.(Controller); can {
+		mux.HandleFunc("POST /pause", serveValue(func(r *http.Request) (bool, error) {
 			return true, src.Pause(r.Context(), r.FormValue("on") == "true")
 		}))
-		mux.HandleFunc("POST /stop", one(func(r *http.Request) (bool, error) { return true, src.Stop(r.Context()) }))
-		mux.Handle("POST /add", ofBody(maxAdded, src.Add))
+		mux.HandleFunc("POST /stop", serveValue(func(r *http.Request) (bool, error) { return true, src.Stop(r.Context()) }))
+		mux.Handle("POST /add", serveBody(maxAdded, src.Add))
 	}
-	if src, can := s.src.(Blocker); can { // whose rules may be long
-		mux.Handle("POST /blocked", ofBody(maxRules, src.Blocked))
+	if src, can := s.src.(BlockCounter); can { // whose rules may be long
+		mux.Handle("POST /blocked", serveBody(maxRules, src.Blocked))
 	}
 	return mux
 }
@@ -74,19 +74,19 @@ const (
 	maxSettings = 128 << 20
 )
 
-// usualFlush is after how many values an answer is sent on.
-const usualFlush = 100
+// defaultFlush is after how many values an answer is sent on.
+const defaultFlush = 100
 
-// one answers with one value.
-func one[T any](f func(*http.Request) (T, error)) http.HandlerFunc {
+// serveValue answers with one value.
+func serveValue[T any](f func(*http.Request) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r, func(yield func(T, error) bool) { yield(f(r)) }, usualFlush)
+		answer(w, r, func(yield func(T, error) bool) { yield(f(r)) }, defaultFlush)
 	}
 }
 
-// ofBody answers with what f makes of a question's body.
-func ofBody[In, Out any](most int64, f func(context.Context, In) (Out, error)) http.Handler {
-	return http.MaxBytesHandler(one(func(r *http.Request) (out Out, err error) {
+// serveBody answers with what f makes of a question's body.
+func serveBody[In, Out any](most int64, f func(context.Context, In) (Out, error)) http.Handler {
+	return http.MaxBytesHandler(serveValue(func(r *http.Request) (out Out, err error) {
 		var in In
 		if err = json.NewDecoder(r.Body).Decode(&in); err != nil {
 			return out, err

@@ -34,7 +34,7 @@ type Source interface {
 }
 
 // A Curver says how the counters of a crawl that runs went.
-type Curver interface {
+type CurveReader interface {
 	Curves(ctx context.Context) (*stats.Curves, error)
 }
 

@@ -209,7 +209,7 @@ func TestWithoutTheTokenNobodyIsAnswered(t *testing.T) {
 		}
 	}
 	rewrite(t, file, func(c *endpoint) { c.Token = "another" })
-	if _, err := Dial(t.Context(), file); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "token") {
+	if _, err := Dial(t.Context(), file); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "token") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -241,11 +241,11 @@ func TestFilesThatSayNothing(t *testing.T) {
 		want   error
 		words  string
 	}{
-		{"another machine's", func(c *endpoint) { c.Host = "elsewhere" }, ErrElsewhere, "on elsewhere"},
+		{"another machine's", func(c *endpoint) { c.Host = "elsewhere" }, ErrOtherMachine, "on elsewhere"},
 		{"another kumo's", func(c *endpoint) { c.Version = 9 }, nil, "version 9"},
 		{"an address elsewhere", func(c *endpoint) { c.Address = "192.0.2.1:80" }, nil, "no address of this machine"},
 		{"a name", func(c *endpoint) { c.Address = "localhost:80" }, nil, "no address of this machine"},
-		{"nobody there", func(c *endpoint) { c.Address = "127.0.0.1:1" }, ErrGone, "127.0.0.1:1"},
+		{"nobody there", func(c *endpoint) { c.Address = "127.0.0.1:1" }, ErrUnreachable, "127.0.0.1:1"},
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -260,7 +260,7 @@ func TestFilesThatSayNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Dial(t.Context(), file+"x"); !errors.Is(err, ErrGone) {
+	if _, err := Dial(t.Context(), file+"x"); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("no file: %v", err)
 	}
 }
@@ -283,7 +283,7 @@ func TestTheCrawlEndsWhileItIsAsked(t *testing.T) {
 	if last == nil {
 		t.Error("the end was not told from all there is")
 	}
-	if _, err := c.Explain(t.Context(), "x"); !errors.Is(err, ErrGone) {
+	if _, err := c.Explain(t.Context(), "x"); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -292,17 +292,17 @@ func TestFates(t *testing.T) {
 	known, waits, host := &Known{State: "known"}, &Item{}, &Host{Waiting: 1}
 	for _, c := range []struct {
 		x    Explanation
-		want Fate
+		want Outcome
 	}{
 		{Explanation{Scope: Scope{In: true, Rule: "scope"}}, Unknown},
 		{Explanation{Scope: Scope{Rule: "scope"}}, OutOfScope},
-		{Explanation{Known: known, Waits: waits, Active: true}, UnderWay},
+		{Explanation{Known: known, Waits: waits, Active: true}, InFlight},
 		{Explanation{Known: known, Waits: waits, Place: 1, Host: host}, Waiting},
 		{Explanation{Known: known, Waits: waits, Place: 1, Host: &Host{Parked: true}}, Parked},
 		{Explanation{Known: known, Waits: &Item{Tries: 1}, Place: 1}, Retry},
-		{Explanation{Known: known, Waits: waits, Running: true}, GivenUp},
-		{Explanation{Known: known, Waits: waits, Place: 1, GivenUp: "refused"}, GivenUp},
-		{Explanation{Known: known, Waits: waits, Place: 1, Skipped: &Skip{Rule: "failed"}}, GivenUp},
+		{Explanation{Known: known, Waits: waits, Running: true}, Abandoned},
+		{Explanation{Known: known, Waits: waits, Place: 1, GivenUp: "refused"}, Abandoned},
+		{Explanation{Known: known, Waits: waits, Place: 1, Skipped: &Skip{Rule: "failed"}}, Abandoned},
 		{Explanation{Known: known, Waits: waits, Place: 1, Skipped: &Skip{Rule: "failed"}, Running: true}, Waiting},
 		{Explanation{Known: known, Host: &Host{Waiting: 20_000}}, Waiting},
 		{Explanation{Known: known, Page: &Page{Status: 200}}, Fetched},
@@ -313,14 +313,14 @@ func TestFates(t *testing.T) {
 		{Explanation{Known: known, Page: &Page{Status: 302, Revisit: "x"}}, Fetched},
 		{Explanation{Known: known, Page: &Page{Status: 304, Revisit: "x"}}, Fetched},
 		{Explanation{Known: known, Page: &Page{}, Skipped: &Skip{Rule: "failed"}}, Failed},
-		{Explanation{Known: known, Skipped: &Skip{Rule: "robots"}}, LeftOut},
+		{Explanation{Known: known, Skipped: &Skip{Rule: "robots"}}, Excluded},
 		{Explanation{Known: known, Merge: &Skip{}, Aside: &Skip{}}, Undecided},
-		{Explanation{Known: known, Aside: &Skip{Rule: "depth"}}, SetAside},
+		{Explanation{Known: known, Aside: &Skip{Rule: "depth"}}, Deferred},
 		{Explanation{Known: known}, Unaccounted},
 		{Explanation{Unread: time.Second}, Unread},
 		{Explanation{Unread: time.Second, Waits: waits, Place: 1}, Waiting},
 	} {
-		if c.x.Settle(); c.x.Fate != c.want {
+		if c.x.SetOutcome(); c.x.Fate != c.want {
 			t.Errorf("%+v: %s, want %s", c.x, c.x.Fate, c.want)
 		}
 	}
@@ -347,7 +347,7 @@ func TestWhoBroughtItIn(t *testing.T) {
 		{Explanation{Known: top, Page: &Page{}, Skipped: &Skip{Rule: "failed"}}, "", true},
 		{Explanation{Known: deep, Aside: &Skip{From: "http://a/"}}, "http://a/", false},
 	} {
-		if c.x.Settle(); c.x.From != c.from || c.x.Seed != c.seed {
+		if c.x.SetOutcome(); c.x.From != c.from || c.x.Seed != c.seed {
 			t.Errorf("%+v: from %q, seed %v; want %q, %v", c.x, c.x.From, c.x.Seed, c.from, c.seed)
 		}
 	}
@@ -366,7 +366,7 @@ func (s *settable) Set(_ context.Context, changes []Setting) ([]Setting, error) 
 		s.now = append(s.now, fmt.Sprint("other", s.others))
 	}
 	if was := changes[0].Was; was != nil && !slices.Equal(was, s.now) {
-		return nil, ErrChanged
+		return nil, ErrConflict
 	}
 	s.now = changes[0].Values
 	return []Setting{{Key: changes[0].Key}}, nil
@@ -374,7 +374,7 @@ func (s *settable) Set(_ context.Context, changes []Setting) ([]Setting, error) 
 
 // Of changes that are made at once none is lost, also of those of another process.
 func TestTune(t *testing.T) {
-	for _, others := range []int{0, 1, 3, tries} {
+	for _, others := range []int{0, 1, 3, maxTries} {
 		src := &settable{others: others}
 		_, file := openServer(t, src)
 		c := dial(t, file)
@@ -384,8 +384,8 @@ func TestTune(t *testing.T) {
 			func(now map[string][]string) ([]Setting, error) {
 				return []Setting{{Key: "block", Values: append(slices.Clone(now["block"]), "mine")}}, nil
 			})
-		if others == tries {
-			if !errors.Is(err, ErrChanged) {
+		if others == maxTries {
+			if !errors.Is(err, ErrConflict) {
 				t.Errorf("changed each time: %v", err)
 			}
 		} else if err != nil || len(src.now) != others+1 || src.now[others] != "mine" {

@@ -19,41 +19,41 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Lines know where lines of a crawl's files are, by how they begin, so that little of a file is read for one: three
+// LineIndex know where lines of a crawl's files are, by how they begin, so that little of a file is read for one: three
 // bytes a line, which are gathered beside when somebody looks first, and gone on with at each look. The files only
 // grow, or are begun anew. The zero value knows none.
-type Lines struct {
-	much int64       // bytes that are not waited for; default 4 MiB
-	most int         // lines of a file that are known; default maxLines
-	gone atomic.Bool // nobody looks any more
+type LineIndex struct {
+	syncBytes int64       // bytes that are not waited for; default 4 MiB
+	limit     int         // lines of a file that are known; default maxLines
+	closed    atomic.Bool // nobody looks any more
 
 	mu    sync.Mutex // guards files
 	files map[string]*lineFile
 }
 
-// Forget ends what goes on beside. Nobody looks for lines any more.
-func (l *Lines) Forget() { l.gone.Store(true) }
+// Close ends what goes on beside. Nobody looks for lines any more.
+func (l *LineIndex) Close() { l.closed.Store(true) }
 
 // ErrReading is what who looks for a line is told while the file is gone through for the first time: the line may be
 // where that has not come to yet.
 var ErrReading = errors.New("the crawl's files are being gone through: ask again in a moment")
 
 type lineFile struct {
-	mu      sync.Mutex    // guards all of this
-	reading chan struct{} // closed when who goes through the file has ended; nil: nobody does
-	same    bool          // who does has found there what is known
-	err     error         // of the last who did
+	mu        sync.Mutex    // guards all of this
+	reading   chan struct{} // closed when who goes through the file has ended; nil: nobody does
+	confirmed bool          // who does has found there what is known
+	err       error         // of the last who did
 	lineTable
 }
 
 // A lineTable has lines' hashes. It only grows, or is begun anew: a copy of it stays as it is.
 type lineTable struct {
-	hashes []uint16 // of each line
-	more   []uint8  // of each hash
-	parts  []linePart
-	last   int64 // where the last line begins
-	end    int64 // behind it
-	whole  bool  // the file was gone through to its end: what has come since is little
+	hashes    []uint16 // of each line
+	highBytes []uint8  // of each hash
+	parts     []linePart
+	last      int64 // where the last line begins
+	end       int64 // behind it
+	complete  bool  // the file was gone through to its end: what has come since is little
 }
 
 // A linePart is some lines that are read together.
@@ -71,9 +71,9 @@ const (
 
 // find goes through the lines of a file that begin so. What they begin with ends with a comma behind a string. Its
 // error is ErrReading if there may be others.
-func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte) (e ends, err error) {
-	f := l.of(name)
-	t, rest, err := l.upToDate(ctx, f, disk, name)
+func (l *LineIndex) find(ctx context.Context, disk vfs.FS, name string, begin []byte) (e firstLast, err error) {
+	f := l.file(name)
+	t, rest, err := l.current(ctx, f, disk, name)
 	if err != nil && !errors.Is(err, ErrReading) {
 		return e, err
 	}
@@ -91,24 +91,24 @@ func (l *Lines) find(ctx context.Context, disk vfs.FS, name string, begin []byte
 			e.add(bytes.Clone(line))
 		}
 	}
-	if err := t.among(ctx, src, hashOf(begin), keep); err != nil {
+	if err := t.eachCandidate(ctx, src, hashOf(begin), keep); err != nil {
 		return e, err
 	}
 	if late == nil && rest {
-		late = behind(ctx, src, t.end, keep)
+		late = scanTail(ctx, src, t.end, keep)
 	}
 	return e, late
 }
 
-// upToDate is what is known of a file, with all lines that it had when it was asked for, unless there is a rest for who
+// current is what is known of a file, with all lines that it had when it was asked for, unless there is a rest for who
 // asks to go through. The error is ErrReading if it takes too long to know of all but that.
-func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name string) (t lineTable,
+func (l *LineIndex) current(ctx context.Context, f *lineFile, disk vfs.FS, name string) (t lineTable,
 	rest bool, err error) {
 	var late <-chan time.Time
 	var gone <-chan struct{}
 	// or it takes no time, unless the disk hangs: then who asks waits for that, as for any file
-	if l.isMuch(f, disk, name) {
-		late, gone = time.After(linePatience), ctx.Done()
+	if l.isSlow(f, disk, name) {
+		late, gone = time.After(lineTimeout), ctx.Done()
 	}
 	for mine := false; ; {
 		f.mu.Lock()
@@ -117,18 +117,18 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 		if reading == nil && !mine {
 			reading, mine = make(chan struct{}), true
 			f.reading = reading
-			go l.goThrough(f, disk, name)
+			go l.update(f, disk, name)
 		}
 		f.mu.Unlock()
 		if reading == nil {
-			return t, len(t.hashes) >= l.mostLines(), err
+			return t, len(t.hashes) >= l.lineLimit(), err
 		}
 		select {
 		case <-reading:
 		case <-late:
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			if f.whole && f.same {
+			if f.complete && f.confirmed {
 				return f.lineTable, true, nil
 			}
 			return f.lineTable, false, ErrReading
@@ -138,8 +138,8 @@ func (l *Lines) upToDate(ctx context.Context, f *lineFile, disk vfs.FS, name str
 	}
 }
 
-// isMuch reports whether it takes long to go through what is not known of a file: of one that was cut back, all.
-func (l *Lines) isMuch(f *lineFile, disk vfs.FS, name string) bool {
+// isSlow reports whether it takes long to go through what is not known of a file: of one that was cut back, all.
+func (l *LineIndex) isSlow(f *lineFile, disk vfs.FS, name string) bool {
 	f.mu.Lock()
 	end := f.end
 	f.mu.Unlock()
@@ -147,14 +147,14 @@ func (l *Lines) isMuch(f *lineFile, disk vfs.FS, name string) bool {
 	if size >= end {
 		size -= end
 	}
-	return err == nil && size >= cmp.Or(l.much, 4<<20)
+	return err == nil && size >= cmp.Or(l.syncBytes, 4<<20)
 }
 
-// linePatience is for how long much is waited for: an answer has lines of some files.
-const linePatience = 40 * time.Millisecond
+// lineTimeout is for how long much is waited for: an answer has lines of some files.
+const lineTimeout = 40 * time.Millisecond
 
-// goThrough takes in the lines that have come since.
-func (l *Lines) goThrough(f *lineFile, disk vfs.FS, name string) {
+// update takes in the lines that have come since.
+func (l *LineIndex) update(f *lineFile, disk vfs.FS, name string) {
 	err := func() error {
 		src, err := disk.OpenAt(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -167,28 +167,28 @@ func (l *Lines) goThrough(f *lineFile, disk vfs.FS, name string) {
 		if err := f.confirm(src); err != nil {
 			return err
 		}
-		return l.readOn(f, src)
+		return l.extend(f, src)
 	}()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	close(f.reading)
-	f.reading, f.same, f.err = nil, false, err
-	f.whole = f.whole || err == nil
+	f.reading, f.confirmed, f.err = nil, false, err
+	f.complete = f.complete || err == nil
 }
 
-// longestPause is for how long at most who works beside a crawl rests at once: what took long may have waited itself.
-const longestPause = 100 * time.Millisecond
+// maxPause is for how long at most who works beside a crawl rests at once: what took long may have waited itself.
+const maxPause = 100 * time.Millisecond
 
-// paced reads some at a time, and pauses for as long as what was done with that took: there is a crawl beside.
-type paced struct {
+// pacedReader reads some at a time, and pauses for as long as what was done with that took: there is a crawl beside.
+type pacedReader struct {
 	src  io.Reader
 	n    int
 	from time.Time
 }
 
-func (p *paced) Read(b []byte) (int, error) {
+func (p *pacedReader) Read(b []byte) (int, error) {
 	if p.n >= paceBytes {
-		time.Sleep(min(time.Since(p.from), longestPause))
+		time.Sleep(min(time.Since(p.from), maxPause))
 		p.n = 0
 	}
 	if p.n == 0 {
@@ -199,11 +199,11 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (l *Lines) mostLines() int { return cmp.Or(l.most, maxLines) }
+func (l *LineIndex) lineLimit() int { return cmp.Or(l.limit, maxLines) }
 
-// behind goes through the lines of which nothing is known, for as long as who asks waits: nobody else does so, and to
+// scanTail goes through the lines of which nothing is known, for as long as who asks waits: nobody else does so, and to
 // begin again would come no further.
-func behind(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []byte)) error {
+func scanTail(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []byte)) error {
 	_, err := store.EachLine(io.NewSectionReader(src, from, math.MaxInt64-from), func(line []byte, _ int64) error {
 		tell(line)
 		return ctx.Err()
@@ -211,7 +211,7 @@ func behind(ctx context.Context, src vfs.ReaderAt, from int64, tell func(line []
 	return err
 }
 
-func (l *Lines) of(name string) *lineFile {
+func (l *LineIndex) file(name string) *lineFile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.files == nil {
@@ -238,20 +238,20 @@ func (f *lineFile) confirm(src vfs.ReaderAt) error {
 	if same {
 		h := hashOf(line[:n-1])
 		i := len(t.hashes) - 1
-		same = uint16(h) == t.hashes[i] && uint8(h>>16) == t.more[i]
+		same = uint16(h) == t.hashes[i] && uint8(h>>16) == t.highBytes[i]
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.same = same; !same {
+	if f.confirmed = same; !same {
 		f.lineTable = lineTable{}
 	}
 	return nil
 }
 
-var errForgotten = errors.New("nobody looks for lines any more")
+var errClosed = errors.New("nobody looks for lines any more")
 
-// readOn takes in lines from where it is known what there is.
-func (l *Lines) readOn(f *lineFile, src vfs.ReaderAt) error {
+// extend takes in lines from where it is known what there is.
+func (l *LineIndex) extend(f *lineFile, src vfs.ReaderAt) error {
 	t, from := f.lineTable, f.end
 	keep := func() {
 		f.mu.Lock()
@@ -259,22 +259,22 @@ func (l *Lines) readOn(f *lineFile, src vfs.ReaderAt) error {
 		f.lineTable = t
 	}
 	defer keep()
-	_, err := store.EachLine(&paced{src: io.NewSectionReader(src, from, math.MaxInt64-from)},
+	_, err := store.EachLine(&pacedReader{src: io.NewSectionReader(src, from, math.MaxInt64-from)},
 		func(line []byte, at int64) error {
-			if len(t.hashes) >= l.mostLines() {
+			if len(t.hashes) >= l.lineLimit() {
 				return io.EOF
 			}
 			if at += from; len(t.parts) == 0 || at-t.parts[len(t.parts)-1].at >= partBytes {
 				t.parts = append(t.parts, linePart{at, len(t.hashes)})
 			}
 			h := hashOf(line)
-			t.hashes, t.more = append(t.hashes, uint16(h)), append(t.more, uint8(h>>16))
+			t.hashes, t.highBytes = append(t.hashes, uint16(h)), append(t.highBytes, uint8(h>>16))
 			t.last, t.end = at, at+int64(len(line))+1
 			if len(t.hashes)%stepLines != 0 {
 				return nil
 			}
-			if keep(); l.gone.Load() {
-				return errForgotten
+			if keep(); l.closed.Load() {
+				return errClosed
 			}
 			return nil
 		})
@@ -284,11 +284,11 @@ func (l *Lines) readOn(f *lineFile, src vfs.ReaderAt) error {
 	return err
 }
 
-// among tells the lines of those parts where one may have a hash.
-func (t *lineTable) among(ctx context.Context, src vfs.ReaderAt, hash uint32, tell func(line []byte)) error {
+// eachCandidate tells the lines of those parts where one may have a hash.
+func (t *lineTable) eachCandidate(ctx context.Context, src vfs.ReaderAt, hash uint32, tell func(line []byte)) error {
 	part, lines := 0, []byte(nil)
 	for i, h := range t.hashes {
-		if h != uint16(hash) || t.more[i] != uint8(hash>>16) {
+		if h != uint16(hash) || t.highBytes[i] != uint8(hash>>16) {
 			continue
 		}
 		for part+1 < len(t.parts) && t.parts[part+1].line <= i {
@@ -329,11 +329,11 @@ func hashOf(line []byte) uint32 {
 	return uint32(maphash.Bytes(lineSeed, line)) & (1<<24 - 1)
 }
 
-// KeepLines has a view find lines of the crawl's files by what was learnt of them for others, too.
-func (v *View) KeepLines(l *Lines) { v.lines = l }
+// UseLines has a view find lines of the crawl's files by what was learnt of them for others, too.
+func (v *View) UseLines(l *LineIndex) { v.lines = l }
 
 // linesOf are those of a file that begin so.
-func (v *View) linesOf(ctx context.Context, name string, begin []byte) (e ends, err error) {
+func (v *View) linesOf(ctx context.Context, name string, begin []byte) (e firstLast, err error) {
 	if v.lines != nil {
 		e, err = v.lines.find(ctx, v.disk, name, begin)
 	} else {

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/base/vfs/vfstest"
 )
 
-// Lines are found as going through all of them finds them, while the file grows, has a torn line at its end, is cut
+// LineIndex are found as going through all of them finds them, while the file grows, has a torn line at its end, is cut
 // back and begun anew, and by who is not there any more when it was gone through in part.
 func TestLinesAreThoseOfTheFile(t *testing.T) {
 	seed := rand.Uint64()
@@ -25,7 +25,7 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "pages.jsonl")
 	known, plain := NewView(nil, dir, vfs.OS, true, nil), NewView(nil, dir, vfs.OS, true, nil)
-	known.KeepLines(&Lines{most: dice.IntN(2) * 5000})
+	known.UseLines(&LineIndex{limit: dice.IntN(2) * 5000})
 	compare := func() {
 		t.Helper()
 		for range 20 {
@@ -70,7 +70,7 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 		}
 		compare()
 	}
-	if f := known.lines.of(name); len(f.hashes) == 0 || len(f.parts) < 2 {
+	if f := known.lines.file(name); len(f.hashes) == 0 || len(f.parts) < 2 {
 		t.Errorf("%d lines in %d parts are known", len(f.hashes), len(f.parts))
 	}
 }
@@ -106,14 +106,14 @@ func TestLinesAreGatheredBeside(t *testing.T) {
 		}
 		disk := stalled{vfs.OS, make(chan struct{})}
 		v := NewView(nil, dir, disk, true, nil)
-		v.KeepLines(&Lines{much: 1})
+		v.UseLines(&LineIndex{syncBytes: 1})
 		for range 2 {
 			begin := time.Now()
 			x := &Explanation{URL: "http://h.test/", Known: &Known{}}
 			if err := v.addFiles(t.Context(), x); err != nil || !x.Reading || x.Page != nil {
 				t.Errorf("%+v, %v", x, err)
 			}
-			if x.Settle(); x.Fate != Unread || time.Since(begin) > time.Second {
+			if x.SetOutcome(); x.Fate != Unread || time.Since(begin) > time.Second {
 				t.Errorf("%s after %v", x.Fate, time.Since(begin))
 			}
 		}
@@ -126,7 +126,7 @@ func TestLinesAreGatheredBeside(t *testing.T) {
 	})
 }
 
-// Lines behind those of which it is known where they are, are found however long that takes.
+// LineIndex behind those of which it is known where they are, are found however long that takes.
 func TestLinesBehindAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -137,8 +137,8 @@ func TestLinesBehindAreFound(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), all, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		v := NewView(nil, dir, vfstest.NewSlow(vfs.OS, func(string) { time.Sleep(2 * linePatience) }), true, nil)
-		v.KeepLines(&Lines{most: 100})
+		v := NewView(nil, dir, vfstest.NewSlow(vfs.OS, func(string) { time.Sleep(2 * lineTimeout) }), true, nil)
+		v.UseLines(&LineIndex{limit: 100})
 		for _, url := range []string{"http://h.test/7", "http://h.test/49999"} {
 			e, err := v.findLines(t.Context(), "pages.jsonl", "url", url)
 			if err != nil || !bytes.Contains(e.last, []byte(url)) {
@@ -161,7 +161,7 @@ func TestACutFileIsNotWaitedFor(t *testing.T) {
 				<-stalls
 			}
 		}), true, nil)
-		v.KeepLines(&Lines{much: 1})
+		v.UseLines(&LineIndex{syncBytes: 1})
 		write := func(text string) {
 			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -198,8 +198,8 @@ func TestACutFileIsNotWaitedFor(t *testing.T) {
 func TestLinesOfAFileThatGrowsFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		v := NewView(nil, dir, vfstest.NewSlow(vfs.OS, func(string) { time.Sleep(linePatience / 8) }), true, nil)
-		v.KeepLines(&Lines{much: 1 << 10})
+		v := NewView(nil, dir, vfstest.NewSlow(vfs.OS, func(string) { time.Sleep(lineTimeout / 8) }), true, nil)
+		v.UseLines(&LineIndex{syncBytes: 1 << 10})
 		var all []byte
 		for round := range 3 {
 			url := fmt.Sprint("http://h.test/", round)

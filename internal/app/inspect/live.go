@@ -27,41 +27,41 @@ type Live struct {
 	Known    *seen.DB // nil for a crawl that keeps nothing
 
 	// how long Explain waits for the disk before it says what is known without; 0: until it answers
-	Patience time.Duration
+	DiskTimeout time.Duration
 
-	looks   sync.WaitGroup
+	pending sync.WaitGroup
 	waiting atomic.Int32 // looks
 }
 
-// maxLooks is how many may wait for a disk that does not answer.
-const maxLooks = 16
+// maxPending is how many may wait for a disk that does not answer.
+const maxPending = 16
 
 // Explain is Source's.
 func (l *Live) Explain(ctx context.Context, url string) (*Explanation, error) {
-	return l.patiently(ctx, func(tell func(crawl.Explanation)) (*crawl.Explanation, error) {
+	return l.explainWithin(ctx, func(tell func(crawl.Explanation)) (*crawl.Explanation, error) {
 		return l.Engine.Inspector.Explain(url, tell)
 	})
 }
 
-// patiently explains as far as that is possible in time.
-func (l *Live) patiently(ctx context.Context,
+// explainWithin explains as far as that is possible in time.
+func (l *Live) explainWithin(ctx context.Context,
 	explain func(tell func(crawl.Explanation)) (*crawl.Explanation, error)) (*Explanation, error) {
-	if l.waiting.Add(1) > maxLooks {
+	if l.waiting.Add(1) > maxPending {
 		l.waiting.Add(-1)
-		return nil, fmt.Errorf("the disk does not answer: %d wait for it", maxLooks)
+		return nil, fmt.Errorf("the disk does not answer: %d wait for it", maxPending)
 	}
 	var e *crawl.Explanation
 	var err error
 	var soFar atomic.Pointer[crawl.Explanation]
 	done := make(chan struct{})
-	l.looks.Go(func() {
+	l.pending.Go(func() {
 		defer close(done)
 		defer l.waiting.Add(-1)
 		e, err = explain(func(e crawl.Explanation) { soFar.Store(&e) })
 	})
 	var late <-chan time.Time
-	if l.Patience > 0 {
-		late = time.After(l.Patience)
+	if l.DiskTimeout > 0 {
+		late = time.After(l.DiskTimeout)
 	}
 	select {
 	case <-done:
@@ -75,15 +75,15 @@ func (l *Live) patiently(ctx context.Context,
 	}
 	known := soFar.Load()
 	if known == nil {
-		return nil, fmt.Errorf("the crawl has not answered for %v", l.Patience)
+		return nil, fmt.Errorf("the crawl has not answered for %v", l.DiskTimeout)
 	}
 	x := explanationOf(known)
-	x.Unread = l.Patience
+	x.Unread = l.DiskTimeout
 	return x, nil
 }
 
 // Wait returns when nothing waits for the disk any more. Nobody calls Explain beside it.
-func (l *Live) Wait() { l.looks.Wait() }
+func (l *Live) Wait() { l.pending.Wait() }
 
 func explanationOf(e *crawl.Explanation) *Explanation {
 	x := &Explanation{URL: e.URL.String(), Scope: Scope{In: e.InScope, Rule: e.Rule, Why: e.Why}, GivenUp: e.GivenUp,
@@ -137,11 +137,11 @@ func (l *Live) Hosts(_ context.Context, n int) iter.Seq2[Host, error] {
 
 // Queue is Source's.
 func (l *Live) Queue(_ context.Context, host string, n int) iter.Seq2[Item, error] {
-	return found(func() ([]frontier.Item, error) { return l.queue(host, n) }, itemOf)
+	return convertAll(func() ([]frontier.Item, error) { return l.queue(host, n) }, itemOf)
 }
 
-// found are what find finds, each as to makes it, and its error.
-func found[In, Out any](find func() ([]In, error), to func(*In) Out) iter.Seq2[Out, error] {
+// convertAll are what find finds, each as to makes it, and its error.
+func convertAll[In, Out any](find func() ([]In, error), to func(*In) Out) iter.Seq2[Out, error] {
 	return func(yield func(Out, error) bool) {
 		all, err := find()
 		for i := range all {
@@ -180,17 +180,17 @@ func (l *Live) Seen(_ context.Context, prefix string, n int) iter.Seq2[Known, er
 
 // HostsFrom is Source's. Hosts are those of all known URLs, whether something waits there or not.
 func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Seq2[Host, error] {
-	return found(func() ([]Host, error) {
+	return convertAll(func() ([]Host, error) {
 		if l.Known == nil {
 			return nil, nil
 		}
-		if name, whole := strings.CutSuffix(prefix, "/"); whole && after == "" && l.met(name) {
+		if name, whole := strings.CutSuffix(prefix, "/"); whole && after == "" && l.isQueued(name) {
 			return l.hosts([]string{name}), nil // there is no other
 		}
-		behind := l.Known.Arrange(orderPatience)
+		behind := l.Known.Arrange(orderTimeout)
 		names, err := l.Known.Hosts(prefix, after, n)
 		if err == nil && behind > 0 {
-			err = ErrBehind
+			err = ErrIncomplete
 		}
 		return l.hosts(names), err
 	}, func(h *Host) Host { return *h })
@@ -200,13 +200,13 @@ func (l *Live) HostsFrom(_ context.Context, prefix, after string, n int) iter.Se
 // slices.
 func (l *Live) hosts(names []string) []Host {
 	all := make([]Host, 0, len(names))
-	for some := range slices.Chunk(names, max(1, atOnce/l.Frontier.Slices().Count())) {
+	for some := range slices.Chunk(names, max(1, maxSliceQueries/l.Frontier.Slices().Count())) {
 		all = append(all, l.someHosts(some)...)
 	}
 	return all
 }
 
-const atOnce = 2048 // slices that are asked for
+const maxSliceQueries = 2048 // slices that are asked for
 
 func (l *Live) someHosts(names []string) []Host {
 	var keys []string
@@ -217,14 +217,14 @@ func (l *Live) someHosts(names []string) []Host {
 	}
 	infos, all, from := l.Frontier.Inspector().Infos(keys), make([]Host, len(names)), 0
 	for i, name := range names {
-		all[i] = together(name, infos[from:ends[i]])
+		all[i] = mergeSlices(name, infos[from:ends[i]])
 		from = ends[i]
 	}
 	return all
 }
 
-// together is how slices of a host stand.
-func together(name string, slices []frontier.HostInfo) Host {
+// mergeSlices is how slices of a host stand.
+func mergeSlices(name string, slices []frontier.HostInfo) Host {
 	x := Host{Key: name}
 	for i := range slices {
 		if slices[i].Key == "" {
@@ -247,26 +247,26 @@ func (l *Live) SeenFrom(_ context.Context, prefix, after string, n int) iter.Seq
 		return func(func(Known, error) bool) {}
 	}
 	return func(yield func(Known, error) bool) {
-		behind := l.Known.Arrange(orderPatience)
+		behind := l.Known.Arrange(orderTimeout)
 		for k, err := range first(n, convert(l.Known.ScanAfter(prefix, after), knownOf)) {
 			if !yield(k, err) || err != nil {
 				return
 			}
 		}
 		if behind > 0 {
-			yield(Known{}, ErrBehind)
+			yield(Known{}, ErrIncomplete)
 		}
 	}
 }
 
-// ErrBehind is what HostsFrom and SeenFrom say behind what they have, where some may be missing.
-var ErrBehind = errors.New("URLs in memory are being put in order, and some are missing: ask again in a moment")
+// ErrIncomplete is what HostsFrom and SeenFrom say behind what they have, where some may be missing.
+var ErrIncomplete = errors.New("URLs in memory are being put in order, and some are missing: ask again in a moment")
 
-// orderPatience is how long is waited for that.
-const orderPatience = 100 * time.Millisecond
+// orderTimeout is how long is waited for that.
+const orderTimeout = 100 * time.Millisecond
 
-// met reports whether the frontier has a host.
-func (l *Live) met(name string) bool {
+// isQueued reports whether the frontier has a host.
+func (l *Live) isQueued(name string) bool {
 	for slice := range l.Frontier.Slices().All(name) {
 		if _, met := l.Frontier.Host(slice); met {
 			return true
@@ -277,7 +277,7 @@ func (l *Live) met(name string) bool {
 
 // Top is Source's.
 func (l *Live) Top(ctx context.Context, n int, bySite bool) iter.Seq2[Important, error] {
-	return found(func() ([]crawl.Important, error) {
+	return convertAll(func() ([]crawl.Important, error) {
 		return l.Engine.Inspector.Top(ctx, n, bySite)
 	}, func(i *crawl.Important) Important {
 		x := Important{URL: i.URL, Importance: i.Importance, Depth: int(i.Depth), Status: i.Status,

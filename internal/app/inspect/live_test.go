@@ -20,7 +20,7 @@ import (
 // so many wait for it.
 func TestExplainHasSomePatienceWithTheDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stalls := &Live{Patience: 5 * time.Second}, make(chan struct{})
+		l, stalls := &Live{DiskTimeout: 5 * time.Second}, make(chan struct{})
 		explain := func(tell func(crawl.Explanation)) (*crawl.Explanation, error) {
 			e := &crawl.Explanation{HostMet: true}
 			e.Host.Pending = 7
@@ -30,11 +30,11 @@ func TestExplainHasSomePatienceWithTheDisk(t *testing.T) {
 			return e, nil
 		}
 		begin := time.Now()
-		for range maxLooks {
-			go l.patiently(t.Context(), explain)
+		for range maxPending {
+			go l.explainWithin(t.Context(), explain)
 		}
 		synctest.Wait()
-		if _, err := l.patiently(t.Context(), explain); err == nil || time.Since(begin) > 0 {
+		if _, err := l.explainWithin(t.Context(), explain); err == nil || time.Since(begin) > 0 {
 			t.Errorf("error %v after %v", err, time.Since(begin))
 		}
 		close(stalls)
@@ -42,17 +42,17 @@ func TestExplainHasSomePatienceWithTheDisk(t *testing.T) {
 
 		stalls = make(chan struct{})
 		begin = time.Now()
-		x, err := l.patiently(t.Context(), explain)
-		if err != nil || x.Unread != l.Patience || x.Host.Waiting != 7 || time.Since(begin) != l.Patience {
+		x, err := l.explainWithin(t.Context(), explain)
+		if err != nil || x.Unread != l.DiskTimeout || x.Host.Waiting != 7 || time.Since(begin) != l.DiskTimeout {
 			t.Errorf("%+v, %v after %v", x, err, time.Since(begin))
 		}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if _, err := l.patiently(gone, explain); !errors.Is(err, context.Canceled) {
+		if _, err := l.explainWithin(gone, explain); !errors.Is(err, context.Canceled) {
 			t.Errorf("who has left is told %v", err)
 		}
 		time.AfterFunc(time.Second, func() { close(stalls) })
-		if x, err = l.patiently(t.Context(), explain); err != nil || x.Unread != 0 || x.GivenUp != "read" {
+		if x, err = l.explainWithin(t.Context(), explain); err != nil || x.Unread != 0 || x.GivenUp != "read" {
 			t.Errorf("%+v, %v", x, err)
 		}
 		l.Wait()

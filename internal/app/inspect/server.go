@@ -38,7 +38,7 @@ type Server struct {
 	server *http.Server
 	listen net.Listener
 	stop   context.CancelFunc
-	places chan struct{}
+	slots  chan struct{}
 
 	mu     sync.Mutex // guards below
 	closed bool
@@ -48,13 +48,13 @@ type Server struct {
 // Listen opens a server for src, on a free port of the loopback address, and writes file. The caller calls Serve, and
 // Close in the end.
 func Listen(file string, src Source) (_ *Server, err error) {
-	s := &Server{file: file, token: rand.Text(), src: src, places: make(chan struct{}, maxAnswers)}
+	s := &Server{file: file, token: rand.Text(), src: src, slots: make(chan struct{}, maxAnswers)}
 	if s.listen, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.server = &http.Server{Handler: s.guard(s.mux()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+	s.server = &http.Server{Handler: s.authenticate(s.mux()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
 	if err := s.publish(); err != nil {
 		stop()
@@ -126,8 +126,8 @@ func RemoveEndpoint(file string) error {
 	return nil
 }
 
-// guard lets nobody in without the token, and only so many at once.
-func (s *Server) guard(next http.Handler) http.Handler {
+// authenticate lets nobody in without the token, and only so many at once.
+func (s *Server) authenticate(next http.Handler) http.Handler {
 	want := []byte("Bearer " + s.token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.begin() {
@@ -139,8 +139,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		select {
-		case s.places <- struct{}{}:
-			defer func() { <-s.places }()
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
 			next.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		}

@@ -18,7 +18,7 @@ type Status struct {
 	Idle    int `json:"hosts_waiting"`     // where something waits for its time
 	Backing int `json:"hosts_backing_off"` // that are left alone after failures, or at their own wish
 
-	// of a file of seeds, while it is taken in
+	// file a file of seeds, while it is taken in
 	SeedsTaken int64 `json:"seeds_taken,omitempty"`
 	Seeds      int64 `json:"seeds,omitempty"`
 

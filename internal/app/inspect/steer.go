@@ -7,7 +7,7 @@ import (
 )
 
 // A Steerer has a crawl that runs do something.
-type Steerer interface {
+type Controller interface {
 	// fetch nothing new while it is on; what is under way goes on
 	Pause(ctx context.Context, on bool) error
 	Stop(ctx context.Context) error                               // end in order, as Ctrl-C has it
@@ -22,21 +22,21 @@ type Setting struct {
 	Was []string `json:"was,omitzero"`
 }
 
-// ErrChanged is the error of changes of settings that are not what they had to be.
-var ErrChanged = errors.New("somebody else has changed the same settings meanwhile: try again")
+// ErrConflict is the error of changes of settings that are not what they had to be.
+var ErrConflict = errors.New("somebody else has changed the same settings meanwhile: try again")
 
 // A Setter changes settings of a crawl that runs, all of them or none.
 type Setter interface {
 	Set(ctx context.Context, changes []Setting) (was []Setting, err error)
 }
 
-const tries = 10 // until changes are given up that others' come before each time
+const maxTries = 10 // until changes are given up that others' come before each time
 
 // Tune makes the changes that f makes of the settings that there are, which read reads. Both are called again when
 // somebody else has changed the same ones meanwhile.
 func Tune(ctx context.Context, s Setter, read func() (map[string][]string, error),
 	f func(now map[string][]string) ([]Setting, error)) (changes, was []Setting, err error) {
-	for range tries {
+	for range maxTries {
 		now, err := read()
 		if err != nil {
 			return nil, nil, err
@@ -47,11 +47,11 @@ func Tune(ctx context.Context, s Setter, read func() (map[string][]string, error
 		for i := range changes {
 			changes[i].Was = append([]string{}, now[changes[i].Key]...)
 		}
-		if was, err = s.Set(ctx, changes); !errors.Is(err, ErrChanged) {
+		if was, err = s.Set(ctx, changes); !errors.Is(err, ErrConflict) {
 			return changes, was, err
 		}
 	}
-	return nil, nil, ErrChanged
+	return nil, nil, ErrConflict
 }
 
 // A Copied says how far a snapshot is.
@@ -62,6 +62,6 @@ type Copied struct {
 }
 
 // A Snapshooter copies the folder of a crawl that runs, as it is at one moment, into a new folder.
-type Snapshooter interface {
+type Snapshotter interface {
 	Snapshot(ctx context.Context, target string) iter.Seq2[Copied, error] // how far it is, again and again
 }

@@ -12,16 +12,16 @@ import (
 // needed, then look-ups, and connections take the rest.
 const (
 	// the program's own, the crawl's locks, journal and records, what a checkpoint writes, who answers questions
-	fixedFiles  = 36
-	nodeFiles   = 16  // connections of a node to the cluster
-	serverFiles = 112 // and of a server to nodes, with the files of what it keeps for them
-	rankFiles   = 3   // links by which URLs are ranked
-	leastRead   = 8   // files of the state open for reading
-	mostRead    = 512
-	leastLooks  = 2 // names looked up at once
-	mostLooks   = 256
-	lookSockets = 2 // each takes
-	leastConns  = 4
+	fixedFiles    = 36
+	nodeFiles     = 16  // connections of a node to the cluster
+	serverFiles   = 112 // and of a server to nodes, with the files of what it keeps for them
+	rankFiles     = 3   // links by which URLs are ranked
+	minRead       = 8   // files of the state open for reading
+	maxRead       = 512
+	minLookups    = 2 // names looked up at once
+	maxLookups    = 256
+	lookupSockets = 2 // each takes
+	minConns      = 4
 )
 
 // A descriptors is how many of what may be open.
@@ -29,17 +29,17 @@ type descriptors struct {
 	read, lookups, conns int
 }
 
-// shareOut shares limit files and sockets out, of which others take so many.
-func shareOut(limit, others int) (d descriptors, err error) {
+// divide shares limit files and sockets out, of which others take so many.
+func divide(limit, others int) (d descriptors, err error) {
 	rest := limit - fixedFiles - others
-	if least := leastRead + leastLooks*lookSockets + leastConns; rest < least {
+	if least := minRead + minLookups*lookupSockets + minConns; rest < least {
 		return d, advice.Usage("a limit of %d open files is too few: a crawl takes %d at least, and one more for each "+
 			"host worked on at once; "+
 			"raise it, as with ulimit -n 1024", limit, limit-rest+least)
 	}
-	d.read = min(max(rest/4, leastRead), mostRead)
-	d.lookups = min(max(rest/16, leastLooks), mostLooks)
-	d.conns = rest - d.read - d.lookups*lookSockets
+	d.read = min(max(rest/4, minRead), maxRead)
+	d.lookups = min(max(rest/16, minLookups), maxLookups)
+	d.conns = rest - d.read - d.lookups*lookupSockets
 	return d, nil
 }
 
@@ -64,25 +64,25 @@ func (j *Job) FitFiles(r Role) (read int, err error) {
 	if j.ByLinks() {
 		others += rankFiles
 	}
-	d, err := shareOut(limit, others)
+	d, err := divide(limit, others)
 	if err != nil {
 		return 0, err
 	}
 	hosts := j.HostsAtOnce()
 	if most := max(1, d.conns/j.perHost()); hosts > most {
 		j.Warn(fmt.Errorf("a limit of %d open files leaves room for %d connections: %d hosts are worked on at once "+
-			"instead of %d; more would need ulimit -n %d", limit, d.conns, most, hosts, enoughFor(hosts*j.perHost(), others)))
+			"instead of %d; more would need ulimit -n %d", limit, d.conns, most, hosts, limitFor(hosts*j.perHost(), others)))
 		j.Frontier.Hosts = most
 	}
 	j.Fetch.Sockets, j.Fetch.Lookups = d.conns, d.lookups
 	return d.read, nil
 }
 
-// enoughFor is a limit with which there are so many connections.
-func enoughFor(conns, others int) int {
+// limitFor is a limit with which there are so many connections.
+func limitFor(conns, others int) int {
 	limit := fixedFiles + others + conns
 	for {
-		d, err := shareOut(limit, others)
+		d, err := divide(limit, others)
 		if err == nil && d.conns >= conns {
 			return limit
 		}

@@ -72,7 +72,7 @@ type Job struct {
 	Fields *Fields // nil: nobody wants records of pages
 
 	Filters *Filters // nil: no program is asked; Hooks ask them
-	Away    *Away    // nil: record files stay in the folder
+	Upload  *Upload  // nil: record files stay in the folder
 	// how far each sink is that is sent the records; nil: there are none
 	Sinks func() []stats.Sink
 
@@ -83,29 +83,29 @@ type Job struct {
 
 	Warn func(error) // told what is wrong but does not stop the crawl
 
-	overriding *overriding // nil: there are no overrides
+	overriding *overrideState // nil: there are no overrides
 }
 
 // Fields make records of pages for fields.jsonl, by rules. What reads pages is the caller's to link.
 type Fields struct {
 	Read func(*page.Response, *page.Page) ([]page.Fields, error)
 	// is told what earlier runs have counted, before the run
-	Before func([]stats.FieldCounts)
-	Counts func() []stats.FieldCounts
+	Restore func([]stats.FieldCounts)
+	Counts  func() []stats.FieldCounts
 }
 
 // Filters are programs that are asked about links, requests and records.
 type Filters struct {
 	Records bool // they may add to fields.jsonl
 	// is told what earlier runs have counted, before the run
-	Before func([]stats.FilterCounts)
-	Counts func() []stats.FilterCounts
+	Restore func([]stats.FilterCounts)
+	Counts  func() []stats.FilterCounts
 }
 
-// Away has record files brought to a place. What does so is the caller's to link.
-type Away struct {
-	// Over makes of the disk that has the folder, which is held by now, one that has what is in the place, too.
-	Over func(vfs.FS) (vfs.FS, error)
+// Upload has record files brought to a place. What does so is the caller's to link.
+type Upload struct {
+	// Overlay makes of the disk that has the folder, which is held by now, one that has what is in the place, too.
+	Overlay func(vfs.FS) (vfs.FS, error)
 	// Closed is called when a WARC file got its final name. It does not wait.
 	Closed func()
 	// Durable is told how long files are that grow, as far as the journal has that: before the crawl goes on, and then
@@ -123,8 +123,8 @@ func (j *Job) UserAgent() string {
 	return UserAgent(j.Contact)
 }
 
-// Fetching is how the job fetches.
-func (j *Job) Fetching() fetch.Config {
+// FetchConfig is how the job fetches.
+func (j *Job) FetchConfig() fetch.Config {
 	cfg := j.Fetch
 	cfg.UserAgent = j.UserAgent()
 	if j.overriding != nil {
@@ -140,9 +140,9 @@ func (j *Job) Fetching() fetch.Config {
 	return cfg
 }
 
-// Fix fills in what follows from other fields, and says what is wrong with the job. It is called when a crawl is
+// Normalize fills in what follows from other fields, and says what is wrong with the job. It is called when a crawl is
 // opened, and by who wants to know the job as it will be.
-func (j *Job) Fix() ([]weburl.URL, error) {
+func (j *Job) Normalize() ([]weburl.URL, error) {
 	seeds, err := seeds.Parse(j.Seeds)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (j *Job) Fix() ([]weburl.URL, error) {
 	if err := j.checkLookups(); err != nil {
 		return nil, err
 	}
-	j.Fetch.PerHost = max(j.mostPerHost(), j.Frontier.Slices)
+	j.Fetch.PerHost = max(j.maxPerHost(), j.Frontier.Slices)
 	if ordinary := int64(32 << 20); j.Fetch.MaxBody > 0 && j.Fetch.MaxBody != ordinary {
 		j.Crawl.MaxSitemap = j.Fetch.MaxBody // as the user has it
 	}
@@ -204,7 +204,7 @@ func (j *Job) Writes(format string) bool {
 // Workers is how many goroutines fetch: enough that every host that is worked on can have all its connections.
 func (j *Job) Workers() int {
 	hosts, each := j.HostsAtOnce(), j.perHost()
-	more := min(hosts*(j.mostPerHost()-each), moreWorkers) // for hosts that may have more than others
+	more := min(hosts*(j.maxPerHost()-each), maxExtraWorkers) // for hosts that may have more than others
 	return min(hosts*each+more, maxWorkers)
 }
 
@@ -219,9 +219,9 @@ func (j *Job) HostsAtOnce() int {
 func (j *Job) perHost() int { return max(1, j.Frontier.PerHost) }
 
 const (
-	maxWorkers  = 100_000
-	moreWorkers = 1024
-	maxName     = 100
+	maxWorkers      = 100_000
+	maxExtraWorkers = 1024
+	maxName         = 100
 )
 
 func (j *Job) defaultName(seeds []weburl.URL) string {
@@ -242,8 +242,10 @@ func (j *Job) HasSeeds() bool { return len(j.Seeds) > 0 || j.File != nil && j.Fi
 // ErrNoSeeds is a new crawl without a URL to begin with.
 var ErrNoSeeds = errors.New("no URL to begin with: name one, or give a file of them with --input-file")
 
-// NoCrawl is ErrNoSeeds for a folder in which there is no crawl to go on with.
-func NoCrawl(dir string) error { return fmt.Errorf("there is no crawl in %s, and %w", dir, ErrNoSeeds) }
+// NoSeedsError is ErrNoSeeds for a folder in which there is no crawl to go on with.
+func NoSeedsError(dir string) error {
+	return fmt.Errorf("there is no crawl in %s, and %w", dir, ErrNoSeeds)
+}
 
 // LimitKey is the setting that bounds the pages of all nodes together.
 const LimitKey = "limit"

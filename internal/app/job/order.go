@@ -41,9 +41,9 @@ func CheckMeshOrder(order string) error {
 }
 
 const (
-	rankedURL   = 16      // bytes of memory, at most
-	toldURL     = 2       // and where other nodes are told of it
-	leastRanked = 1 << 17 // URLs, of which some 2 MB cannot be had for less
+	rankedURLBytes   = 16      // bytes of memory, at most
+	reportedURLBytes = 2       // and where other nodes are told of it
+	minRanked        = 1 << 17 // URLs, of which some 2 MB cannot be had for less
 )
 
 // KnownMemory is what there is for known URLs, queues and digests together, in eighths of which they have four, two and
@@ -58,10 +58,10 @@ func (j *Job) KnownMemory() int64 {
 // RankMemory is what an order that goes by links has, alone or with other nodes: for how many URLs, and bytes of links
 // to keep in memory.
 func (j *Job) RankMemory(others bool) (urls int, links int64) {
-	each := int64(rankedURL)
+	each := int64(rankedURLBytes)
 	if others {
-		each += toldURL
+		each += reportedURLBytes
 	}
 	all := (j.MemoryBudget() - j.KnownMemory()) * 7 / 8
-	return int(min(max(all*3/4/each, leastRanked), ids.MaxURLs)), all / 4
+	return int(min(max(all*3/4/each, minRanked), ids.MaxURLs)), all / 4
 }

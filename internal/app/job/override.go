@@ -19,8 +19,8 @@ const OverrideKey = "override"
 // proxySets are the proxies of overrides, by what these name.
 type proxySets map[string]*fetch.ProxySet
 
-// overriding is what is made of the overrides of a crawl that are in force.
-type overriding struct{ sets atomic.Pointer[proxySets] }
+// overrideState is what is made of the overrides of a crawl that are in force.
+type overrideState struct{ sets atomic.Pointer[proxySets] }
 
 // SetOverrides puts overrides in force, or says what is wrong with them. It is called before the crawl is opened.
 func (j *Job) SetOverrides(all []*policy.Override) error {
@@ -43,14 +43,14 @@ func (j *Job) SetOverrides(all []*policy.Override) error {
 		}
 		sets[key(o.Proxies)] = set
 	}
-	j.overriding = &overriding{}
+	j.overriding = &overrideState{}
 	j.overriding.sets.Store(&sets)
 	j.Crawl.Overrides = policy.NewOverrides(all)
 	return nil
 }
 
-// TakeOverrides puts those of another job in force, in a crawl that runs.
-func (j *Job) TakeOverrides(from *Job) {
+// ApplyOverrides puts those of another job in force, in a crawl that runs.
+func (j *Job) ApplyOverrides(from *Job) {
 	if j == from || j.overriding == nil || from.overriding == nil {
 		return
 	}
@@ -113,16 +113,16 @@ func (j *Job) HostConfig(host string) (c frontier.HostConfig) {
 	return c
 }
 
-// CheckLate says which of some overrides cannot come into force while the job runs.
-func (j *Job) CheckLate(all []*policy.Override) error {
+// CheckLive says which of some overrides cannot come into force while the job runs.
+func (j *Job) CheckLive(all []*policy.Override) error {
 	k := policy.Tracked{Scope: weburl.NewScope(j.Scope, j.Crawl.Overrides.Scopes()...), Depth: j.Crawl.BoundsDepth(),
 		Pages:   j.Crawl.PagesPerHost > 0 || j.Crawl.Overrides.LimitsPages(),
 		Bytes:   j.Crawl.BytesPerHost > 0 || j.Crawl.Overrides.LimitsBytes(),
-		Recrawl: j.Crawl.Recrawl.Enabled(), PerHost: max(j.mostPerHost(), j.Frontier.Slices)}
+		Recrawl: j.Crawl.Recrawl.Enabled(), PerHost: max(j.maxPerHost(), j.Frontier.Slices)}
 	return k.CheckRuntime(all)
 }
 
-func (j *Job) mostPerHost() int {
+func (j *Job) maxPerHost() int {
 	most := j.perHost()
 	for _, o := range j.Crawl.Overrides.All() {
 		if o.PerHost != nil {

@@ -61,7 +61,7 @@ func (a *Archive) answerAt(ctx context.Context, url string, status int, at captu
 // original is where the record lies that a revisit refers to; nil if it is not here.
 func (a *Archive) original(ctx context.Context, url string, at captures.Place) (*captures.Place, error) {
 	target, digest := url, ""
-	err := a.with(ctx, func() error {
+	err := a.withSlot(ctx, func() error {
 		in, err := a.open(at.File)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNoAnswer, err)
@@ -116,11 +116,11 @@ func (a *Archive) open(file string) (*openWARC, error) {
 	return &openWARC{in, src}, nil
 }
 
-// with waits for a place to read a record.
-func (a *Archive) with(ctx context.Context, f func() error) error {
+// withSlot waits for a place to read a record.
+func (a *Archive) withSlot(ctx context.Context, f func() error) error {
 	select {
-	case a.places <- struct{}{}:
-		defer func() { <-a.places }()
+	case a.slots <- struct{}{}:
+		defer func() { <-a.slots }()
 		return f()
 	case <-ctx.Done():
 		return ctx.Err()
@@ -128,7 +128,7 @@ func (a *Archive) with(ctx context.Context, f func() error) error {
 }
 
 func (a *Archive) read(ctx context.Context, c *captures.Capture) (resp *page.Response, err error) {
-	err = a.with(ctx, func() error {
+	err = a.withSlot(ctx, func() error {
 		in := captures.NewReader(a.disk, a.dir, MaxBody)
 		defer in.Close() //nolint:errcheck // it only reads
 		resp, err = in.Answer(c)

@@ -24,17 +24,17 @@ import (
 
 // An Archive is the files of one crawl. Any number of goroutines may use it.
 type Archive struct {
-	disk   vfs.FS
-	dir    string
-	places chan struct{} // whoever reads a record has one
+	disk  vfs.FS
+	dir   string
+	slots chan struct{} // whoever reads a record has one
 }
 
-// readers is how many records are read at once: each may take [MaxBody] twice.
-const readers = 4
+// maxReaders is how many records are read at once: each may take [MaxBody] twice.
+const maxReaders = 4
 
 // New returns the archive of the crawl in dir.
 func New(disk vfs.FS, dir string) *Archive {
-	return &Archive{disk, dir, make(chan struct{}, readers)}
+	return &Archive{disk, dir, make(chan struct{}, maxReaders)}
 }
 
 const (
@@ -57,7 +57,7 @@ type Filter struct {
 	Day    string // 2026-11-21, or a month: 2026-11
 }
 
-func (f *Filter) takes(r *Record) bool {
+func (f *Filter) matches(r *Record) bool {
 	if f.Prefix != "" {
 		_, rest, _ := strings.Cut(r.URL, "://")
 		if !strings.HasPrefix(rest, f.Prefix) && !strings.HasPrefix(r.URL, f.Prefix) {
@@ -135,21 +135,21 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 		return nil, 0, err
 	}
 	if f.Day != "" {
-		if cursor, err = a.before(ctx, to.Add(disorder), cursor); err != nil || cursor == 0 {
+		if cursor, err = a.seekTime(ctx, to.Add(maxDisorder), cursor); err != nil || cursor == 0 {
 			return nil, 0, err
 		}
 	}
 	// What is further back is older than what is wanted once much is, one record after the other: those that kumo repair
 	// has made again stand behind younger ones.
-	over, young, may, until := false, int64(0), f.mayTake, time.Now().Add(scanTime)
+	over, young, may, until := false, int64(0), f.mayMatch, time.Now().Add(scanTime)
 	if f.Day != "" {
 		may = func([]byte) bool { return true } // the time of each is wanted
 	}
-	next, err = a.each(ctx, cursor, may, func(r *Record, gone int64) (bool, error) {
-		if r != nil && f.takes(r) {
+	next, err = a.eachRecord(ctx, cursor, may, func(r *Record, gone int64) (bool, error) {
+		if r != nil && f.matches(r) {
 			records = append(records, *r)
 		}
-		if f.Day == "" || r != nil && !r.Time.Before(from.Add(-disorder)) {
+		if f.Day == "" || r != nil && !r.Time.Before(from.Add(-maxDisorder)) {
 			young = gone
 		}
 		over = gone-young > 4*stepBytes
@@ -168,7 +168,7 @@ func (a *Archive) List(ctx context.Context, f Filter, cursor int64, n int) (reco
 func (a *Archive) Excluded(ctx context.Context, rule string, cursor int64, n int) (all []jsonl.SkipLine,
 	next int64, err error) {
 	until := time.Now().Add(scanTime)
-	next, err = a.eachBack(ctx, skippedName, cursor, func(line []byte, _, gone int64) (bool, error) {
+	next, err = a.eachFileLineBack(ctx, skippedName, cursor, func(line []byte, _, gone int64) (bool, error) {
 		var x jsonl.SkipLine
 		if json.Unmarshal(line, &x) == nil && (rule == "" || x.Rule == rule) {
 			all = append(all, x)
@@ -178,11 +178,11 @@ func (a *Archive) Excluded(ctx context.Context, rule string, cursor int64, n int
 	return all, next, err
 }
 
-// disorder is by how much records may be out of the order of their times: these are those at which requests began.
-const disorder = time.Hour
+// maxDisorder is by how much records may be out of the order of their times: these are those at which requests began.
+const maxDisorder = time.Hour
 
-// end is where the lines of a file of the crawl end that are before a cursor; 0 if the file is not there.
-func (a *Archive) end(name string, cursor int64) (int64, error) {
+// endOffset is where the lines of a file of the crawl end that are before a cursor; 0 if the file is not there.
+func (a *Archive) endOffset(name string, cursor int64) (int64, error) {
 	size, err := a.disk.Size(filepath.Join(a.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -193,10 +193,10 @@ func (a *Archive) end(name string, cursor int64) (int64, error) {
 	return cursor, err
 }
 
-// before is where the records end, before a cursor, that are not all younger than a time; nearly so: none of these is
+// seekTime is where the records end, before a cursor, that are not all younger than a time; nearly so: none of these is
 // behind it. It looks at a few records, however many there are.
-func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64, error) {
-	cursor, err := a.end(pagesName, cursor)
+func (a *Archive) seekTime(ctx context.Context, t time.Time, cursor int64) (int64, error) {
+	cursor, err := a.endOffset(pagesName, cursor)
 	if err != nil {
 		return 0, err
 	}
@@ -206,7 +206,7 @@ func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64,
 		middle := from + (to-from)/2
 		var at int64
 		var last *Record // before the middle
-		if at, err = a.each(ctx, middle, func([]byte) bool { return true },
+		if at, err = a.eachRecord(ctx, middle, func([]byte) bool { return true },
 			func(r *Record, _ int64) (bool, error) { last = r; return r == nil, nil }); err != nil {
 			return 0, err
 		}
@@ -222,9 +222,9 @@ func (a *Archive) before(ctx context.Context, t time.Time, cursor int64) (int64,
 	return to, nil
 }
 
-// mayTake reports whether a filter may take the record of a line: others are not worth reading whole. A line begins
+// mayMatch reports whether a filter may take the record of a line: others are not worth reading whole. A line begins
 // with its URL.
-func (f *Filter) mayTake(line []byte) bool {
+func (f *Filter) mayMatch(line []byte) bool {
 	url, is := bytes.CutPrefix(line, []byte(`{"url":"`))
 	if f.Prefix == "" || !is {
 		return true
@@ -238,12 +238,12 @@ func (f *Filter) mayTake(line []byte) bool {
 	return bytes.HasPrefix(url, begin)
 }
 
-// each calls f with the records from behind a cursor on, the newest first, until f has enough, and gives the cursor of
+// eachRecord calls f with the records from behind a cursor on, the newest first, until f has enough, and gives the cursor of
 // what follows. gone is how many bytes of lines were gone through; for a line that may not be wanted, and for one that
 // is damaged, which is kumo verify's to tell of, the record is nil.
-func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) bool,
+func (a *Archive) eachRecord(ctx context.Context, cursor int64, may func(line []byte) bool,
 	f func(r *Record, gone int64) (more bool, err error)) (next int64, err error) {
-	return a.eachBack(ctx, pagesName, cursor, func(line []byte, at, gone int64) (bool, error) {
+	return a.eachFileLineBack(ctx, pagesName, cursor, func(line []byte, at, gone int64) (bool, error) {
 		if !may(line) {
 			return f(nil, gone)
 		}
@@ -255,11 +255,11 @@ func (a *Archive) each(ctx context.Context, cursor int64, may func(line []byte) 
 	})
 }
 
-// eachBack calls f with the lines of a file of the crawl before a cursor, the last first, where they begin and how many
+// eachFileLineBack calls f with the lines of a file of the crawl before a cursor, the last first, where they begin and how many
 // bytes were gone through with them, until f has enough. It returns the cursor of what follows.
-func (a *Archive) eachBack(ctx context.Context, name string, cursor int64,
+func (a *Archive) eachFileLineBack(ctx context.Context, name string, cursor int64,
 	f func(line []byte, at, gone int64) (more bool, err error)) (next int64, err error) {
-	if cursor, err = a.end(name, cursor); err != nil || cursor == 0 {
+	if cursor, err = a.endOffset(name, cursor); err != nil || cursor == 0 {
 		return 0, err
 	}
 	src, err := a.disk.OpenAt(filepath.Join(a.dir, name))
@@ -323,14 +323,14 @@ func eachLineBack(src vfs.ReaderAt, end int64, f func(line []byte, at int64) (mo
 	return nil
 }
 
-// ErrNone is a record that is not there.
-var ErrNone = errors.New("there is no such record")
+// ErrNoRecord is a record that is not there.
+var ErrNoRecord = errors.New("there is no such record")
 
 // Record reads the record whose line begins at id.
 func (a *Archive) Record(id int64) (*Record, error) {
 	src, err := a.disk.OpenAt(filepath.Join(a.dir, pagesName))
 	if errors.Is(err, fs.ErrNotExist) || id < 0 {
-		return nil, ErrNone
+		return nil, ErrNoRecord
 	}
 	if err != nil {
 		return nil, err
@@ -342,7 +342,7 @@ func (a *Archive) Record(id int64) (*Record, error) {
 		n, err := src.ReadAt(b, from)
 		b = b[:n]
 		if id > 0 && (n == 0 || b[0] != '\n') {
-			return nil, ErrNone
+			return nil, ErrNoRecord
 		}
 		line, _, ended := bytes.Cut(b[id-from:], []byte("\n"))
 		r := Record{ID: id}
@@ -350,8 +350,8 @@ func (a *Archive) Record(id int64) (*Record, error) {
 		case ended && json.Unmarshal(line, &r) == nil:
 			return &r, nil
 		case ended || err != nil:
-			return nil, ErrNone
+			return nil, ErrNoRecord
 		}
 	}
-	return nil, ErrNone
+	return nil, ErrNoRecord
 }

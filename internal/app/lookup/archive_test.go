@@ -168,7 +168,7 @@ func TestFilters(t *testing.T) {
 		t.Errorf("a URL that was not fetched: %v", err)
 	}
 	for _, id := range []int64{-5, 1, 1 << 40} {
-		if r, err := a.Record(id); !errors.Is(err, lookup.ErrNone) {
+		if r, err := a.Record(id); !errors.Is(err, lookup.ErrNoRecord) {
 			t.Errorf("record %d: %+v, %v", id, r, err)
 		}
 	}

@@ -76,11 +76,11 @@ type Found struct {
 func (a *Archive) Search(ctx context.Context, q Query, cursor int64, n int) (*Found, error) {
 	s := &search{a: a, q: q, found: &Found{Hits: []Hit{}}, end: time.Now().Add(searchTime), urls: map[string]bool{}}
 	for _, w := range q.Words {
-		s.words = append(s.words, wordOf(w))
+		s.words = append(s.words, wordPattern(w))
 	}
-	next, err := a.each(ctx, cursor, func([]byte) bool { return true }, func(r *Record, gone int64) (bool, error) {
+	next, err := a.eachRecord(ctx, cursor, func([]byte) bool { return true }, func(r *Record, gone int64) (bool, error) {
 		if r != nil {
-			if err := s.look(ctx, r); err != nil {
+			if err := s.check(ctx, r); err != nil {
 				return false, err
 			}
 		}
@@ -115,14 +115,14 @@ type search struct {
 	urls  map[string]bool // that were found
 }
 
-// look takes a record if it fits.
-func (s *search) look(ctx context.Context, r *Record) error {
+// check takes a record if it fits.
+func (s *search) check(ctx context.Context, r *Record) error {
 	s.found.Records++
-	if s.urls[r.URL] || !s.q.takes(r) || !s.q.hosts(r.URL) {
+	if s.urls[r.URL] || !s.q.matches(r) || !s.q.matchesHost(r.URL) {
 		return nil
 	}
 	head := strings.Join([]string{cmp.Or(r.Title, r.H1), r.H1, r.Description, r.URL}, "\n")
-	left := missing(s.words, head)
+	left := missingWords(s.words, head)
 	hit := Hit{Record: *r}
 	switch {
 	case len(left) > 0 && (s.q.HeadOnly || !hasText(r)):
@@ -136,20 +136,20 @@ func (s *search) look(ctx context.Context, r *Record) error {
 			return err
 		}
 		t, err := TextOf(resp)
-		if err != nil || len(missing(left, t.Text)) > 0 {
+		if err != nil || len(missingWords(left, t.Text)) > 0 {
 			return nil //nolint:nilerr // a page that cannot be read has no words
 		}
-		hit.In, hit.Snippet = "text", around(t.Text, left[0])
+		hit.In, hit.Snippet = "text", excerpt(t.Text, left[0])
 	case len(s.words) > 0:
-		hit.In, hit.Snippet = "head", around(head, s.words[0])
+		hit.In, hit.Snippet = "head", excerpt(head, s.words[0])
 	}
 	s.urls[r.URL] = true
 	s.found.Hits = append(s.found.Hits, hit)
 	return nil
 }
 
-// hosts reports whether a URL is of the host that is looked for, or of one below it.
-func (q *Query) hosts(url string) bool {
+// matchesHost reports whether a URL is of the host that is looked for, or of one below it.
+func (q *Query) matchesHost(url string) bool {
 	if q.Host == "" {
 		return true
 	}
@@ -167,8 +167,8 @@ func hasText(r *Record) bool {
 	return r.Status/100 == 2 && r.Revisit == "" && r.WARC != "" && (parse.IsHTML(kind) || IsText(kind))
 }
 
-// missing are the words that a text does not have.
-func missing(words []*regexp.Regexp, text string) (left []*regexp.Regexp) {
+// missingWords are the words that a text does not have.
+func missingWords(words []*regexp.Regexp, text string) (left []*regexp.Regexp) {
 	for _, w := range words {
 		if !w.MatchString(text) {
 			left = append(left, w)
@@ -177,23 +177,23 @@ func missing(words []*regexp.Regexp, text string) (left []*regexp.Regexp) {
 	return left
 }
 
-// wordOf finds a word in whatever case.
-func wordOf(w string) *regexp.Regexp {
+// wordPattern finds a word in whatever case.
+func wordPattern(w string) *regexp.Regexp {
 	return regexp.MustCompile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(w, "")))
 }
 
-// Around is what stands around the first of words that a text has; "" if it has none.
-func Around(text string, words []string) string {
+// Excerpt is what stands around the first of words that a text has; "" if it has none.
+func Excerpt(text string, words []string) string {
 	for _, w := range words {
-		if found := around(text, wordOf(w)); found != "" {
+		if found := excerpt(text, wordPattern(w)); found != "" {
 			return found
 		}
 	}
 	return ""
 }
 
-// around is what stands around a word.
-func around(text string, word *regexp.Regexp) string {
+// excerpt is what stands around a word.
+func excerpt(text string, word *regexp.Regexp) string {
 	at := word.FindStringIndex(text)
 	if at == nil {
 		return ""
@@ -229,7 +229,7 @@ type IndexState struct {
 	Fit  int64   `json:"fit"`  // that fit the query
 }
 
-// Index is how far the full-text index is; [fulltext.ErrNone] if there is none.
+// Index is how far the full-text index is; [fulltext.ErrNoRecord] if there is none.
 func (a *Archive) Index() (s IndexState, err error) {
 	r, err := fulltext.OpenReader(a.disk, filepath.Join(a.dir, indexDir))
 	if err != nil {

@@ -10,39 +10,41 @@ import (
 )
 
 // An asker has the questions that other nodes have yet to answer. Any goroutine may use it.
-type asker struct {
+type requester struct {
 	msgs *messages
 
-	mu   sync.Mutex // guards below
-	last uint64     // the number of the last question
-	open map[uint64]question
+	mu      sync.Mutex // guards below
+	last    uint64     // the number of the last question
+	pending map[uint64]pendingRequest
 }
 
-type question struct {
-	to     strategy.Node
-	answer byte // kind of message
-	valid  func(answer []byte) bool
-	got    chan<- []byte
+type pendingRequest struct {
+	to        strategy.Node
+	replyKind byte // kind of message
+	valid     func(answer []byte) bool
+	reply     chan<- []byte
 }
 
-// answerOf is the kind of message that answers another.
-var answerOf = map[byte]byte{kindKnow: kindKnown, kindCount: kindCounted}
+// replyKind is the kind of message that answers another.
+var replyKind = map[byte]byte{kindKnownRequest: kindKnownReply, kindCountRequest: kindCountReply}
 
-func newAsker(msgs *messages) *asker { return &asker{msgs: msgs, open: map[uint64]question{}} }
+func newRequester(msgs *messages) *requester {
+	return &requester{msgs: msgs, pending: map[uint64]pendingRequest{}}
+}
 
-// ask sends a question again and again until a valid answer comes or ctx ends; nil: none has come.
-func (a *asker) ask(ctx context.Context, to strategy.Node, kind byte, body []byte, every time.Duration,
+// request sends a question again and again until a valid answer comes or ctx ends; nil: none has come.
+func (a *requester) request(ctx context.Context, to strategy.Node, kind byte, body []byte, every time.Duration,
 	valid func(answer []byte) bool) []byte {
 	got := make(chan []byte, 1)
 	a.mu.Lock()
 	a.last++
 	id := a.last
-	a.open[id] = question{to, answerOf[kind], valid, got}
+	a.pending[id] = pendingRequest{to, replyKind[kind], valid, got}
 	a.mu.Unlock()
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		delete(a.open, id)
+		delete(a.pending, id)
 	}()
 	var w varint.Writer
 	w.Uint(id)
@@ -61,15 +63,15 @@ func (a *asker) ask(ctx context.Context, to strategy.Node, kind byte, body []byt
 	}
 }
 
-func (a *asker) heard(from strategy.Node, kind byte, data []byte) {
+func (a *requester) handleReply(from strategy.Node, kind byte, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	q, is := a.open[id]
-	if !is || r.Bad || q.to != from || q.answer != kind || !q.valid(r.Rest) {
+	q, is := a.pending[id]
+	if !is || r.Bad || q.to != from || q.replyKind != kind || !q.valid(r.Rest) {
 		return
 	}
-	delete(a.open, id)
-	q.got <- r.Rest
+	delete(a.pending, id)
+	q.reply <- r.Rest
 }

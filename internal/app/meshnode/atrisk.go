@@ -46,25 +46,25 @@ type Places struct {
 	// reports whether a record file of this node is there
 	Has func(file string) bool
 	// are the names of this node's record files that are not there, open ones among them
-	Waiting func() []string
+	Pending func() []string
 	// reads which files are in another node's place
-	There func(ctx context.Context, place string) (has func(file string) bool, err error)
-	Wait  time.Duration // for a place that cannot be read, before it is taken for empty
+	ReadPlace func(ctx context.Context, place string) (has func(file string) bool, err error)
+	Timeout   time.Duration // for a place that cannot be read, before it is taken for empty
 	// reads the items of a batch of links
 	Items func(data []byte) ([]item.Item, error)
 	// reports whether an item is one that others take for a link's: what keepers have was told by another node
-	Whole func(*item.Item) bool
+	Valid func(*item.Item) bool
 }
 
 const (
-	riskDir     = "atrisk"
-	placedEvery = 2 * time.Second // it is looked which files have come into the place
-	mostOwn     = 1000            // lists; what more there would be in is not kept
-	mostOffered = 500             // URLs that are offered at once
-	offersWait  = 20_000          // links in the outbox, beyond which it is waited
-	mostNoted   = 1 << 16         // pages of which it is known that they are in lists
-	mostFrame   = 1 << 20
-	thereWait   = 2 * time.Minute // for one answer of a lost node's place
+	riskDir           = "atrisk"
+	placePollInterval = 2 * time.Second // it is looked which files have come into the place
+	maxOwnLists       = 1000            // lists; what more there would be in is not kept
+	maxOfferBatch     = 500             // URLs that are offered at once
+	maxOutbox         = 20_000          // links in the outbox, beyond which it is waited
+	maxListed         = 1 << 16         // pages of which it is known that they are in lists
+	maxFrame          = 1 << 20
+	placeTimeout      = 2 * time.Minute // for one answer of a lost node's place
 )
 
 type riskLists struct {
@@ -72,20 +72,20 @@ type riskLists struct {
 	dir  string // "": there are none
 	self strategy.Node
 
-	mu    sync.Mutex // guards below
-	jobs  []func() error
-	came  chan struct{}
-	safe  map[uint64]chan struct{}
-	last  uint64
-	own   map[string]int64
-	noted *bounded.Recent[uint64, struct{}] // pages that this process has put into lists, and of which keepers know
-	seed  maphash.Seed
+	mu      sync.Mutex // guards below
+	jobs    []func() error
+	signal  chan struct{}
+	waiters map[uint64]chan struct{}
+	last    uint64
+	own     map[string]int64
+	listed  *bounded.Recent[uint64, struct{}] // pages that this process has put into lists, and of which keepers know
+	seed    maphash.Seed
 }
 
 // openRisks reads which lists there are. What a crash has left of a frame is cut off, as the machine's others have it.
 func openRisks(disk vfs.FS, dir string, self strategy.Node) (*riskLists, map[strategy.Node]map[string]int64, error) {
-	r := &riskLists{disk: disk, self: self, came: make(chan struct{}, 1), safe: map[uint64]chan struct{}{},
-		own: map[string]int64{}, noted: bounded.NewRecent[uint64, struct{}](mostNoted), seed: maphash.MakeSeed()}
+	r := &riskLists{disk: disk, self: self, signal: make(chan struct{}, 1), waiters: map[uint64]chan struct{}{},
+		own: map[string]int64{}, listed: bounded.NewRecent[uint64, struct{}](maxListed), seed: maphash.MakeSeed()}
 	if dir == "" {
 		return r, nil, nil
 	}
@@ -94,7 +94,7 @@ func openRisks(disk vfs.FS, dir string, self strategy.Node) (*riskLists, map[str
 	names, err := disk.List(r.dir)
 	for _, name := range names {
 		path := filepath.Join(r.dir, name)
-		file, size, wrong := cutRisk(disk, path)
+		file, size, wrong := trimRiskList(disk, path)
 		at := strings.LastIndexByte(name, '.')
 		switch node := strategy.Node(name[:max(at, 0)]); {
 		case wrong != nil:
@@ -130,8 +130,8 @@ func (r *riskLists) of(node strategy.Node) (paths []string, err error) {
 	return paths, err
 }
 
-// cutRisk cuts a list back to what is whole of it, and returns the name of its record file and its length.
-func cutRisk(disk vfs.FS, path string) (file string, size int64, err error) {
+// trimRiskList cuts a list back to what is whole of it, and returns the name of its record file and its length.
+func trimRiskList(disk vfs.FS, path string) (file string, size int64, err error) {
 	data, err := readFile(disk, path)
 	if err != nil {
 		return "", 0, err
@@ -162,7 +162,7 @@ func appendFrame(b, body []byte) []byte {
 
 func cutFrame(b []byte) (body, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
-	if size <= 0 || n > mostFrame || uint64(len(b)-size) < n+4 {
+	if size <= 0 || n > maxFrame || uint64(len(b)-size) < n+4 {
 		return nil, b, false
 	}
 	sum, body := binary.LittleEndian.Uint32(b[size:]), b[size+4:][:n]
@@ -185,11 +185,11 @@ func readHead(body []byte) (file, place string) {
 	return file, place
 }
 
-func (r *riskLists) do(f func() error) {
+func (r *riskLists) enqueue(f func() error) {
 	r.mu.Lock()
 	r.jobs = append(r.jobs, f)
 	r.mu.Unlock()
-	wait.Wake(r.came)
+	wait.Wake(r.signal)
 }
 
 func (r *riskLists) run(ctx context.Context) error {
@@ -197,7 +197,7 @@ func (r *riskLists) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-r.came:
+		case <-r.signal:
 		}
 		r.mu.Lock()
 		jobs := r.jobs
@@ -280,19 +280,19 @@ func (k *atRisk) add(ctx context.Context, pages []AtRisk) error {
 	r.mu.Lock()
 	r.last++
 	id, safe := r.last, make(chan struct{})
-	r.safe[id] = safe
+	r.waiters[id] = safe
 	r.mu.Unlock()
-	r.do(func() error {
+	r.enqueue(func() error {
 		lists, err := k.write(pages)
 		if err == nil {
-			k.inbox.tell(mesh.AtRisk{ID: id, Lists: lists})
+			k.inbox.send(mesh.AtRisk{ID: id, Lists: lists})
 		}
 		return err
 	})
 	select {
 	case <-safe:
 		for i := range pages {
-			r.note(&pages[i].Item)
+			r.markListed(&pages[i].Item)
 		}
 		return nil
 	case <-ctx.Done():
@@ -309,7 +309,7 @@ func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 		body := item.AppendBody(nil, "", &p.Item)
 		files := []string{p.File}
 		if p.Refers || p.File == "" {
-			files = append(files, k.places.Waiting()...)
+			files = append(files, k.places.Pending()...)
 		}
 		slices.Sort(files)
 		for _, file := range slices.Compact(files) {
@@ -324,7 +324,7 @@ func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 		if size == 0 {
 			if !more {
 				k.log.Error("more record files wait for their place than can be told to other nodes: if this node is lost, "+
-					"what is in the rest is not fetched again", "files", mostOwn)
+					"what is in the rest is not fetched again", "files", maxOwnLists)
 				continue
 			}
 			data = append(appendFrame(nil, headOf(file, k.places.Own)), data...)
@@ -343,7 +343,7 @@ func (k *atRisk) write(pages []AtRisk) (lists []mesh.RiskList, err error) {
 func (r *riskLists) size(file string) (size int64, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.own[file], len(r.own) < mostOwn
+	return r.own[file], len(r.own) < maxOwnLists
 }
 
 func (r *riskLists) grew(file string, size int64) {
@@ -353,22 +353,22 @@ func (r *riskLists) grew(file string, size int64) {
 }
 
 // note notes that a page is in a list, and that keepers know it.
-func (r *riskLists) note(it *item.Item) {
+func (r *riskLists) markListed(it *item.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noted.Put(maphash.String(r.seed, it.Key()), struct{}{})
+	r.listed.Put(maphash.String(r.seed, it.Key()), struct{}{})
 }
 
-func (r *riskLists) isNoted(it *item.Item) bool {
+func (r *riskLists) isListed(it *item.Item) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, is := r.noted.Get(maphash.String(r.seed, it.Key()))
+	_, is := r.listed.Get(maphash.String(r.seed, it.Key()))
 	return is
 }
 
-// doneBefore is told of dispatched links that are done already. What an earlier process has not said may be in no list,
+// recordDone is told of dispatched links that are done already. What an earlier process has not said may be in no list,
 // nor is it known in which file its record is: so it is put into the lists of all that are not in the place.
-func (k *atRisk) doneBefore(ctx context.Context, data []byte, done []bool) error {
+func (k *atRisk) recordDone(ctx context.Context, data []byte, done []bool) error {
 	if k.places.Own == "" || !slices.Contains(done, true) {
 		return nil
 	}
@@ -378,18 +378,18 @@ func (k *atRisk) doneBefore(ctx context.Context, data []byte, done []bool) error
 	}
 	var pages []AtRisk
 	for i := range items {
-		if i < len(done) && done[i] && !k.lists.isNoted(&items[i]) {
+		if i < len(done) && done[i] && !k.lists.isListed(&items[i]) {
 			pages = append(pages, AtRisk{Item: items[i]})
 		}
 	}
 	return k.add(ctx, pages)
 }
 
-// watchPlace polls which record files of this node have been uploaded to its storage location.
-func (k *atRisk) watchPlace(ctx context.Context) error {
+// pollPlace polls which record files of this node have been uploaded to its storage location.
+func (k *atRisk) pollPlace(ctx context.Context) error {
 	r := k.lists
-	for range wait.Every(ctx, placedEvery) {
-		r.do(func() error {
+	for range wait.Every(ctx, placePollInterval) {
+		r.enqueue(func() error {
 			var there []string
 			r.mu.Lock()
 			for file := range r.own {
@@ -403,7 +403,7 @@ func (k *atRisk) watchPlace(ctx context.Context) error {
 			r.mu.Unlock()
 			if len(there) > 0 {
 				slices.Sort(there)
-				k.inbox.tell(mesh.Uploaded{Names: there})
+				k.inbox.send(mesh.Uploaded{Names: there})
 			}
 			return nil
 		})
@@ -415,25 +415,25 @@ func (k *atRisk) do(a mesh.Action) {
 	r := k.lists
 	switch a := a.(type) {
 	case mesh.ReadRisk:
-		r.do(func() error {
+		r.enqueue(func() error {
 			data, err := r.read(r.path(a.Node, a.Name), a.From, a.Most)
-			k.inbox.tell(mesh.RiskRead{ID: a.ID, Data: data})
+			k.inbox.send(mesh.RiskRead{ID: a.ID, Data: data})
 			return err
 		})
 	case mesh.WriteRisk:
-		r.do(func() error {
+		r.enqueue(func() error {
 			err := r.append(r.path(a.Node, a.Name), a.Data)
 			if err == nil {
-				k.inbox.tell(mesh.RiskWritten{ID: a.ID})
+				k.inbox.send(mesh.RiskWritten{ID: a.ID})
 			}
 			return err
 		})
 	case mesh.DropRisk:
-		r.do(func() error { return r.drop(a.Node, a.Name) })
+		r.enqueue(func() error { return r.drop(a.Node, a.Name) })
 	case mesh.Safe:
 		r.mu.Lock()
-		if safe := r.safe[a.ID]; safe != nil {
-			delete(r.safe, a.ID)
+		if safe := r.waiters[a.ID]; safe != nil {
+			delete(r.waiters, a.ID)
 			close(safe)
 		}
 		r.mu.Unlock()
@@ -441,7 +441,7 @@ func (k *atRisk) do(a mesh.Action) {
 		k.tasks.run("have what a lost node had fetched again", func(ctx context.Context) error {
 			err := k.refetch(ctx, a.Node)
 			if err == nil {
-				k.inbox.tell(mesh.Refetched{Node: a.Node})
+				k.inbox.send(mesh.Refetched{Node: a.Node})
 			}
 			return err
 		})
@@ -450,7 +450,7 @@ func (k *atRisk) do(a mesh.Action) {
 
 // refetch offers the pages of a lost node whose record files are not in its place.
 func (k *atRisk) refetch(ctx context.Context, lost strategy.Node) error {
-	if k.places.There == nil {
+	if k.places.ReadPlace == nil {
 		return nil
 	}
 	paths, err := k.lists.of(lost)
@@ -478,7 +478,7 @@ func (k *atRisk) refetch(ctx context.Context, lost strategy.Node) error {
 			kept++
 			continue
 		}
-		some, bad, err := k.offerAgain(ctx, rest)
+		some, bad, err := k.reoffer(ctx, rest)
 		offered, skipped = offered+some, skipped+bad
 		if err != nil {
 			return err
@@ -496,9 +496,9 @@ func (k *atRisk) refetch(ctx context.Context, lost strategy.Node) error {
 // readPlace lists the files in a lost node's storage location. If that fails for Places.Wait, it is taken for empty:
 // all is fetched again.
 func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string) (has func(string) bool, err error) {
-	for end, pause := time.Now().Add(k.places.Wait), time.Second; ; pause = min(2*pause, time.Minute) {
-		once, cancel := context.WithTimeout(ctx, thereWait)
-		has, err = k.places.There(once, place)
+	for end, pause := time.Now().Add(k.places.Timeout), time.Second; ; pause = min(2*pause, time.Minute) {
+		once, cancel := context.WithTimeout(ctx, placeTimeout)
+		has, err = k.places.ReadPlace(once, place)
 		if cancel(); err == nil {
 			return has, nil
 		}
@@ -517,9 +517,9 @@ func (k *atRisk) readPlace(ctx context.Context, lost strategy.Node, place string
 	}
 }
 
-// offerAgain offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped,
+// reoffer offers the items of a list, as far as it is whole, and says how many they are, and how many it has skipped,
 // as one that no node could have found: others would refuse it, and it would stay in the outbox for good.
-func (k *atRisk) offerAgain(ctx context.Context, list []byte) (all, skipped int, err error) {
+func (k *atRisk) reoffer(ctx context.Context, list []byte) (all, skipped int, err error) {
 	var items []item.Item
 	var read item.Reader
 	for {
@@ -531,7 +531,7 @@ func (k *atRisk) offerAgain(ctx context.Context, list []byte) (all, skipped int,
 				skipped++
 			}
 		}
-		if len(items) >= mostOffered || !ok && len(items) > 0 {
+		if len(items) >= maxOfferBatch || !ok && len(items) > 0 {
 			if err := k.offer(ctx, items); err != nil {
 				return all, skipped, err
 			}
@@ -551,14 +551,14 @@ func (k *atRisk) prepare(it *item.Item) bool {
 	if it.Refetches < 255 {
 		it.Refetches++
 	}
-	return k.places.Whole == nil || k.places.Whole(it)
+	return k.places.Valid == nil || k.places.Valid(it)
 }
 
 // offer puts items into the engine's outbox, once there is an engine and room.
 func (k *atRisk) offer(ctx context.Context, items []item.Item) error {
 	for {
 		if e := k.engine.get(); e != nil {
-			if links, _ := e.Outbox(); links < offersWait {
+			if links, _ := e.Outbox(); links < maxOutbox {
 				return e.Reoffer(ctx, items)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // A keeper skips what it cannot read of a list, or what no other node would take, and offers the rest.
 func TestBadItemsOfALostNode(t *testing.T) {
 	e := newEngine(&web{})
-	k := &atRisk{engine: &engineRef{}, places: Places{Whole: func(it *item.Item) bool {
+	k := &atRisk{engine: &engineRef{}, places: Places{Valid: func(it *item.Item) bool {
 		u, err := weburl.Parse(it.URL)
 		return err == nil && u.String() == it.URL
 	}}}
@@ -31,7 +31,7 @@ func TestBadItemsOfALostNode(t *testing.T) {
 		body("http://h2.test/1")} {
 		list = appendFrame(list, b)
 	}
-	all, skipped, err := k.offerAgain(t.Context(), list)
+	all, skipped, err := k.reoffer(t.Context(), list)
 	if all != 2 || skipped != 3 || err != nil {
 		t.Errorf("%d items are offered, %d skipped, %v; want 2, 3, and no error", all, skipped, err)
 	}
@@ -57,12 +57,12 @@ func TestAPageIsNotedWhenKeepersKnowIt(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- k.add(ctx, []AtRisk{p}) }()
 		synctest.Wait()
-		if size, _ := r.size(p.File); r.isNoted(&p.Item) || size == 0 {
-			t.Errorf("noted: %v, %d bytes", r.isNoted(&p.Item), size)
+		if size, _ := r.size(p.File); r.isListed(&p.Item) || size == 0 {
+			t.Errorf("noted: %v, %d bytes", r.isListed(&p.Item), size)
 		}
 		k.do(mesh.Safe{ID: 1})
-		if err := <-done; err != nil || !r.isNoted(&p.Item) {
-			t.Errorf("%v, noted: %v", err, r.isNoted(&p.Item))
+		if err := <-done; err != nil || !r.isListed(&p.Item) {
+			t.Errorf("%v, noted: %v", err, r.isListed(&p.Item))
 		}
 	})
 }
@@ -72,14 +72,14 @@ func TestAPlaceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, begun := 0, time.Now()
 		k := &atRisk{log: slog.New(slog.DiscardHandler)}
-		k.places.Wait = 10 * time.Minute
-		k.places.There = func(ctx context.Context, _ string) (func(string) bool, error) {
+		k.places.Timeout = 10 * time.Minute
+		k.places.ReadPlace = func(ctx context.Context, _ string) (func(string) bool, error) {
 			asked++
 			<-ctx.Done()
 			return nil, errors.New("no answer")
 		}
 		has, err := k.readPlace(t.Context(), "b~1", "s3://place")
-		if took := time.Since(begun); err != nil || has("f") || asked < 3 || took > 10*time.Minute+thereWait {
+		if took := time.Since(begun); err != nil || has("f") || asked < 3 || took > 10*time.Minute+placeTimeout {
 			t.Errorf("asked %d times in %v: %v", asked, took, err)
 		}
 	})

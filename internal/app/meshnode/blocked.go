@@ -17,24 +17,24 @@ import (
 // gathers, and its neighbours, of which some may just have fallen silent. Each counts for itself.
 
 const (
-	countFor   = 4 * time.Second // that others have to count
-	countAgain = time.Second     // they are asked again
+	countTimeout = 4 * time.Second // that others have to count
+	countRetry   = time.Second     // they are asked again
 )
 
-// A blockCount counts here what rules would exclude of the queue, and asks other nodes for their counts. Any goroutine
+// A blockCounter counts here what rules would exclude of the queue, and asks other nodes for their counts. Any goroutine
 // may use it.
-type blockCount struct {
+type blockCounter struct {
 	self     strategy.Node
 	blocked  func(ctx context.Context, rules []string) ([]byte, error) // may be nil
-	asker    *asker
+	asker    *requester
 	msgs     *messages
 	tasks    *tasks
 	log      *slog.Logger
 	counting atomic.Bool // for another node
 }
 
-// Blocked has all nodes count what rules would leave out, as far as they are known and answer in time.
-func (n *Node) Blocked(ctx context.Context, rules []string) (c control.Counts, err error) {
+// CountBlocked has all nodes count what rules would leave out, as far as they are known and answer in time.
+func (n *Node) CountBlocked(ctx context.Context, rules []string) (c control.Counts, err error) {
 	asked := map[strategy.Node]bool{}
 	err = n.inbox.call(ctx, func() <-chan struct{} { // before others are found not to answer
 		for _, near := range n.loop.peer.Overlay().Neighbors(nil) {
@@ -53,7 +53,7 @@ func (n *Node) Blocked(ctx context.Context, rules []string) (c control.Counts, e
 	for _, r := range sums.All() {
 		asked[strategy.Node(r.Node)] = true
 	}
-	ctx, cancel := context.WithTimeout(ctx, countFor)
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	var mu sync.Mutex // guards c
 	var asking sync.WaitGroup
@@ -70,8 +70,8 @@ func (n *Node) Blocked(ctx context.Context, rules []string) (c control.Counts, e
 	return c, nil
 }
 
-// ask returns a node's count; nil if it has not answered before ctx ends.
-func (c *blockCount) ask(ctx context.Context, to strategy.Node, rules []string) []byte {
+// request returns a node's count; nil if it has not answered before ctx ends.
+func (c *blockCounter) ask(ctx context.Context, to strategy.Node, rules []string) []byte {
 	if to == c.self {
 		if c.blocked == nil {
 			return nil
@@ -83,13 +83,13 @@ func (c *blockCount) ask(ctx context.Context, to strategy.Node, rules []string) 
 	for _, r := range rules {
 		w.String(r)
 	}
-	return c.asker.ask(ctx, to, kindCount, w, countAgain, isCount)
+	return c.asker.request(ctx, to, kindCountRequest, w, countRetry, isCount)
 }
 
 func isCount(answer []byte) bool { return len(answer) == 0 || json.Valid(answer) }
 
-// answer answers another node, unless a count is running: it will ask again.
-func (c *blockCount) answer(from strategy.Node, data []byte) {
+// replyKind answers another node, unless a count is running: it will ask again.
+func (c *blockCounter) answer(from strategy.Node, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()
 	var rules []string
@@ -97,7 +97,7 @@ func (c *blockCount) answer(from strategy.Node, data []byte) {
 		rules = append(rules, r.String())
 	}
 	if !r.Complete() {
-		c.msgs.complain(from, errGarbled)
+		c.msgs.warnUnreadable(from, errGarbled)
 		return
 	}
 	if c.blocked == nil || !c.counting.CompareAndSwap(false, true) {
@@ -112,7 +112,7 @@ func (c *blockCount) answer(from strategy.Node, data []byte) {
 		}
 		var w varint.Writer
 		w.Uint(id)
-		c.msgs.send(from, kindCounted, append(w, count...))
+		c.msgs.send(from, kindCountReply, append(w, count...))
 		return nil
 	})
 }

@@ -11,22 +11,22 @@ import (
 
 const (
 	// a node that has just begun meets all others, who have been there before
-	meetAfter = 20 * time.Second
+	meetQuietPeriod = 20 * time.Second
 	// bytes of events in a node's report, and in those of all nodes
-	mostTold = 1 << 10
-	allTold  = mesh.MaxReportBytes / 4
+	maxEventBytes      = 1 << 10
+	maxTotalEventBytes = mesh.MaxReportBytes / 4
 	// of an event beside its words
-	eventBytes = 50
+	eventOverhead = 50
 )
 
 // A chronicler notes what this node meets: others that come and go in its neighbourhood, and what becomes of itself.
 // There is no place that all nodes share: each tells with its report what it has met. It is the loop's.
 type chronicler struct {
-	all   chronicle.Chronicle
-	begun time.Time // when this node had its place
+	all      chronicle.Chronicle
+	joinedAt time.Time // when this node had its place
 }
 
-func (r *reporter) note(now time.Time) {
+func (r *reporter) noteEvents(now time.Time) {
 	now = now.Truncate(time.Second) // which is shorter to tell
 	c := &r.chronicler
 	if r.engine.get() == nil || !r.peer.Machine().KnowsPlace() {
@@ -36,15 +36,15 @@ func (r *reporter) note(now time.Time) {
 	if r.figures != nil {
 		f = r.figures()
 	}
-	rec := r.follow.known.Load().record
+	rec := r.watcher.known.Load().record
 	is := chronicle.Snapshot{State: string(rec.State), Why: rec.Why, Since: rec.Changed,
 		Nodes: []chronicle.Node{{Node: string(r.self), Role: chronicle.Member, Offline: f.Offline > 0}}}
 	if rec.State == desired.Waiting {
 		is.State = ""
 	}
-	first := c.begun.IsZero()
+	first := c.joinedAt.IsZero()
 	if first {
-		c.begun = now
+		c.joinedAt = now
 		c.all.Update(is, now)
 		return
 	}
@@ -52,18 +52,18 @@ func (r *reporter) note(now time.Time) {
 	for _, near := range o.Neighbors(nil) {
 		is.Nodes = append(is.Nodes, chronicle.Node{Node: near.Node, Role: chronicle.Member})
 	}
-	is.Nodes = c.withFar(is.Nodes, func(node string) bool {
+	is.Nodes = c.addDistant(is.Nodes, func(node string) bool {
 		_, lives := o.Contact(node)
 		return lives
 	})
 	met := c.all.Events
-	if c.all.Update(is, now) && now.Sub(c.begun) < meetAfter {
+	if c.all.Update(is, now) && now.Sub(c.joinedAt) < meetQuietPeriod {
 		c.all.Events = met
 	}
 }
 
-// withFar adds nodes that were near when it was looked last, and live: where there are many, who comes may be nearer.
-func (c *chronicler) withFar(near []chronicle.Node, lives func(node string) bool) []chronicle.Node {
+// addDistant adds nodes that were near when it was looked last, and live: where there are many, who comes may be nearer.
+func (c *chronicler) addDistant(near []chronicle.Node, lives func(node string) bool) []chronicle.Node {
 	all := near
 	for _, was := range c.all.Last.Nodes {
 		if !slices.ContainsFunc(near, func(n chronicle.Node) bool { return n.Node == was.Node }) && lives(was.Node) {
@@ -73,12 +73,12 @@ func (c *chronicler) withFar(near []chronicle.Node, lives func(node string) bool
 	return all
 }
 
-// told are the last events that this node has met, as far as they may make its report longer: reports of many nodes are
+// recent are the last events that this node has met, as far as they may make its report longer: reports of many nodes are
 // to fit where those of few do.
-func (c *chronicler) told(nodes int) []chronicle.Event {
-	left, from := min(mostTold, allTold/max(nodes, 1)), len(c.all.Events)
+func (c *chronicler) recent(nodes int) []chronicle.Event {
+	left, from := min(maxEventBytes, maxTotalEventBytes/max(nodes, 1)), len(c.all.Events)
 	for from > 0 {
-		if left -= len(c.all.Events[from-1].What) + eventBytes; left < 0 {
+		if left -= len(c.all.Events[from-1].What) + eventOverhead; left < 0 {
 			break
 		}
 		from--

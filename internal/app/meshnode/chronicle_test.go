@@ -52,7 +52,7 @@ func TestWhoIsFarIsNotGone(t *testing.T) {
 	c.all.Update(chronicle.Snapshot{Nodes: members("a~1", "b~1", "c~1")}, time.Unix(1e9, 0))
 	c.all.Events = nil
 	lives := func(node string) bool { return node != "c~1" }
-	c.all.Update(chronicle.Snapshot{Nodes: c.withFar(members("a~1", "d~1"), lives)}, time.Unix(1e9+60, 0))
+	c.all.Update(chronicle.Snapshot{Nodes: c.addDistant(members("a~1", "d~1"), lives)}, time.Unix(1e9+60, 0))
 	var said []string
 	for _, e := range c.all.Events {
 		said = append(said, e.What)
@@ -70,7 +70,7 @@ func TestEventsTold(t *testing.T) {
 		c.all.Events = append(c.all.Events, chronicle.Event{What: "0123456789"})
 	}
 	for nodes, want := range map[int]int{0: 17, 4: 17, 8: 8, 64: 1, 100_000: 0} {
-		if told := c.told(nodes); len(told) != want {
+		if told := c.recent(nodes); len(told) != want {
 			t.Errorf("of %d nodes each tells %d events, want %d", nodes, len(told), want)
 		}
 	}

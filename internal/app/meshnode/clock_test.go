@@ -20,11 +20,11 @@ func TestAClockCountsSleep(t *testing.T) {
 		var k clock
 		now := time.Now()
 		k.at(now)
-		k.pass(c.ran, c.wall)
+		k.advance(c.ran, c.wall)
 		if got := k.at(now).Sub(now); got != c.want {
 			t.Errorf("%v by the monotonic clock, %v by the wall clock: it has slept %v", c.ran, c.wall, got)
 		}
-		if got := k.back(k.at(now).Add(time.Second), now).Sub(now); got != time.Second {
+		if got := k.wallTime(k.at(now).Add(time.Second), now).Sub(now); got != time.Second {
 			t.Errorf("after that a second lasts %v", got)
 		}
 	}

@@ -28,43 +28,43 @@ var errDone = errors.New("the crawl is done")
 
 // A chunk is lines, behind a byte that says what they are.
 const (
-	kindSeeds = 's' // URLs that a person gave
-	kindRoots = 'r' // URLs to which seeds redirect: the scope has them, too
+	kindSeeds      = 's' // URLs that a person gave
+	kindScopeSeeds = 'r' // URLs to which seeds redirect: the scope has them, too
 )
 
 const (
-	seedLanes  = 8                      // chunks that are taken in at once: they share the engine's commits
-	rootsAfter = 200 * time.Millisecond // for which new roots are gathered before others are told
-	mostRoots  = 1000                   // of a chunk
-	limitEvery = 3 * time.Second        // between two looks whether the crawl has its pages
-	endAfter   = 3 * time.Second        // until a node ends whose crawl has: others are to hear of it by way of this one
+	seedLanes      = 8                      // chunks that are taken in at once: they share the engine's commits
+	scopeSeedDelay = 200 * time.Millisecond // for which new roots are gathered before others are told
+	maxScopeSeeds  = 1000                   // of a chunk
+	limitInterval  = 3 * time.Second        // between two looks whether the crawl has its pages
+	endDelay       = 3 * time.Second        // until a node ends whose crawl has: others are to hear of it by way of this one
 )
 
 // A follower does what the crawl's record and chunks ask for: it runs or pauses the engine, takes seeds and roots in,
 // and ends the crawl. All nodes admit all seeds and roots to their scope; the seeds of a chunk are offered, to who
 // remembers their hosts, by the node closest to the chunk's id. If that one is gone before, the next does it again.
 // What is not said to be otherwise is the loop's.
-type follower struct {
-	l       *loop
-	queries *queries
-	known   atomic.Pointer[knownRecord]
-	inStep  chan struct{} // closed when this process has heard what it has missed
-	chunks  map[mesh.ChunkID]*chunk
-	seeds   atomic.Int64 // chunks of seeds
-	taking  int
-	open    int          // chunks that wait for this node to take them in
-	came    atomic.Int64 // chunks and roots that were given to the engine
-	dirty   bool         // the follower must look again
-	ran     bool         // this process has seen the crawl run
-	ending  *time.Timer  // the node ends when it fires
-	looked  time.Time    // for the limit
-	counts  bool         // the pages are being counted
+type recordWatcher struct {
+	l             *loop
+	queries       *queries
+	known         atomic.Pointer[knownRecord]
+	synced        chan struct{} // closed when this process has heard what it has missed
+	chunks        map[mesh.ChunkID]*chunk
+	seeds         atomic.Int64 // chunks of seeds
+	taking        int
+	openChunks    int          // chunks that wait for this node to take them in
+	received      atomic.Int64 // chunks and roots that were given to the engine
+	dirty         bool         // the follower must look again
+	ran           bool         // this process has seen the crawl run
+	endTimer      *time.Timer  // the node ends when it fires
+	limitChecked  time.Time    // for the limit
+	countingPages bool         // the pages are being counted
 
-	said *weburl.Set // roots that others know
+	sharedScopeSeeds *weburl.Set // roots that others know
 
-	mu    sync.Mutex // guards below
-	news  []string   // roots that the engine has found and others do not know
-	since time.Time  // when the first of these came
+	mu            sync.Mutex // guards below
+	newScopeSeeds []string   // roots that the engine has found and others do not know
+	newSince      time.Time  // when the first of these came
 
 	settings map[string][]string // that Settle is to be told of; nil: none
 	changed  chan struct{}       // has room for one word that there are some
@@ -83,9 +83,9 @@ type chunk struct {
 	taking   bool
 }
 
-func newFollower(l *loop, queries *queries, all []keptChunk, r mesh.RecordVersion) *follower {
-	f := &follower{l: l, queries: queries, inStep: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{},
-		said: weburl.NewSet(), dirty: true, changed: make(chan struct{}, 1)}
+func newRecordWatcher(l *loop, queries *queries, all []savedChunk, r mesh.RecordVersion) *recordWatcher {
+	f := &recordWatcher{l: l, queries: queries, synced: make(chan struct{}), chunks: map[mesh.ChunkID]*chunk{},
+		sharedScopeSeeds: weburl.NewSet(), dirty: true, changed: make(chan struct{}, 1)}
 	for _, c := range all {
 		f.chunks[c.id] = &chunk{kind: c.kind, taken: c.taken}
 		if c.kind == kindSeeds {
@@ -101,12 +101,12 @@ func newFollower(l *loop, queries *queries, all []keptChunk, r mesh.RecordVersio
 	return f
 }
 
-func (f *follower) heard(v mesh.RecordVersion) {
+func (f *recordWatcher) recordChanged(v mesh.RecordVersion) {
 	f.l.store.putRecord(v)
 	was := f.known.Load().record
 	r, err := desired.Parse(v.Data)
 	if err != nil { // a newer kumo's, or not a node's that means well: what is known goes on to hold
-		f.l.msgs.complain(v.By, fmt.Errorf("read the crawl's record: %w", err))
+		f.l.msgs.warnUnreadable(v.By, fmt.Errorf("read the crawl's record: %w", err))
 		r = was
 	}
 	f.known.Store(&knownRecord{r, v.Version})
@@ -119,7 +119,7 @@ func (f *follower) heard(v mesh.RecordVersion) {
 	for _, c := range r.Since(&was) {
 		f.l.cfg.Log.Info("the crawl is steered: "+c.What, "by", c.By, "at", c.Time.Format(time.RFC3339))
 	}
-	if f.l.cfg.Settle != nil && !maps.EqualFunc(was.Settings, r.Settings, slices.Equal) {
+	if f.l.cfg.ApplySettings != nil && !maps.EqualFunc(was.Settings, r.Settings, slices.Equal) {
 		f.mu.Lock()
 		f.settings = cloneSettings(r.Settings)
 		f.mu.Unlock()
@@ -139,7 +139,7 @@ func cloneSettings(all map[string][]string) map[string][]string {
 	return all
 }
 
-func (f *follower) settle(ctx context.Context) error {
+func (f *recordWatcher) applySettings(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -151,20 +151,20 @@ func (f *follower) settle(ctx context.Context) error {
 		f.settings = nil
 		f.mu.Unlock()
 		if all != nil {
-			f.l.cfg.Settle(all)
+			f.l.cfg.ApplySettings(all)
 		}
 	}
 }
 
 // record returns a copy of the record, and its version. Any goroutine may call it.
-func (f *follower) record() (desired.Record, uint64) {
+func (f *recordWatcher) record() (desired.Record, uint64) {
 	k := f.known.Load()
 	r := k.record
 	r.Settings = cloneSettings(r.Settings)
 	return r, k.version
 }
 
-func (f *follower) change(to func(r *desired.Record, version uint64) error) error {
+func (f *recordWatcher) change(to func(r *desired.Record, version uint64) error) error {
 	r, version := f.record()
 	if err := to(&r, version); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (f *follower) change(to func(r *desired.Record, version uint64) error) erro
 	return nil
 }
 
-// turn changes the state; there is always a way.
-func (f *follower) turn(to func(r *desired.Record)) {
+// setState changes the state; there is always a way.
+func (f *recordWatcher) setState(to func(r *desired.Record)) {
 	err := f.change(func(r *desired.Record, _ uint64) error {
 		to(r)
 		return nil
@@ -189,13 +189,13 @@ func (f *follower) turn(to func(r *desired.Record)) {
 }
 
 // add adds a chunk. It returns false if there may be no more.
-func (f *follower) add(kind byte, lines string) bool {
+func (f *recordWatcher) add(kind byte, lines string) bool {
 	data := append([]byte{kind}, lines...)
 	f.l.step(mesh.Add{Data: data})
 	return f.chunks[mesh.ChunkIDOf(data)] != nil
 }
 
-func (f *follower) added(data []byte) {
+func (f *recordWatcher) added(data []byte) {
 	id := mesh.ChunkIDOf(data)
 	f.l.store.putChunk(id, data)
 	if f.chunks[id] = (&chunk{kind: data[0]}); data[0] == kindSeeds {
@@ -204,19 +204,19 @@ func (f *follower) added(data []byte) {
 	f.dirty = true
 }
 
-// agreed is told that this process has heard what it has missed, or that nobody is there who could know.
-func (f *follower) agreed() {
+// markSynced is told that this process has heard what it has missed, or that nobody is there who could know.
+func (f *recordWatcher) markSynced() {
 	select {
-	case <-f.inStep:
+	case <-f.synced:
 	default:
-		close(f.inStep)
+		close(f.synced)
 		f.dirty = true
 	}
 }
 
-func (f *follower) isInStep() bool {
+func (f *recordWatcher) isSynced() bool {
 	select {
-	case <-f.inStep:
+	case <-f.synced:
 		return true
 	default:
 		return false
@@ -224,26 +224,26 @@ func (f *follower) isInStep() bool {
 }
 
 // tick looks for what comes with time alone.
-func (f *follower) tick(now time.Time) {
+func (f *recordWatcher) tick(now time.Time) {
 	m := f.l.peer.Machine()
-	if !f.isInStep() && f.l.peer.Overlay().Len() == 0 && m.DetectsEnd() {
-		f.agreed()
+	if !f.isSynced() && f.l.peer.Overlay().Len() == 0 && m.DetectsEnd() {
+		f.markSynced()
 	}
-	f.sayRoots(now)
-	if f.l.engine.get() != nil && f.l.cfg.Limit != nil && m.DetectsEnd() && now.Sub(f.looked) >= limitEvery && !f.counts {
-		f.looked = now
-		f.lookForLimit()
+	f.shareScopeSeeds(now)
+	if f.l.engine.get() != nil && f.l.cfg.Limit != nil && m.DetectsEnd() && now.Sub(f.limitChecked) >= limitInterval && !f.countingPages {
+		f.limitChecked = now
+		f.checkLimit()
 	}
 }
 
-// look does what is to be done, whatever has changed.
-func (f *follower) look() {
+// update does what is to be done, whatever has changed.
+func (f *recordWatcher) update() {
 	f.dirty = false
 	e, m := f.l.engine.get(), f.l.peer.Machine()
 	if e == nil || f.l.cfg.Dir == "" {
 		return
 	}
-	f.open = 0
+	f.openChunks = 0
 	admitted, mine := uint64(0), false
 	for id, c := range f.chunks {
 		offers := c.kind == kindSeeds && !c.taken && !c.over && m.Closest(id)
@@ -254,25 +254,25 @@ func (f *follower) look() {
 		if c.admitted && !offers {
 			continue
 		}
-		f.open++
+		f.openChunks++
 		if !c.taking && f.taking < seedLanes {
-			f.take(e, id, c, offers)
+			f.admit(e, id, c, offers)
 		}
 	}
 	r := f.known.Load().record
 	running := r.State == desired.Running
 	f.ran = f.ran || running
-	e.Pause(!running || admitted < r.Seeds || !f.isInStep())
+	e.Pause(!running || admitted < r.Seeds || !f.isSynced())
 	switch {
 	case running:
-		f.endNot()
+		f.cancelEnd()
 	case r.State == desired.Done && !m.AloneSince().IsZero(): // the others have ended it, what this node had to do among it
 		f.end(errDone)
 	case r.State == desired.Done && (mine || !e.Idle()):
 		// seeds came while it ended, or this node was away and has something that the others did not know of
-		if f.isInStep() && m.KnowsPlace() {
+		if f.isSynced() && m.KnowsPlace() {
 			f.l.cfg.Log.Info("the crawl is not done: this node has something to do")
-			f.turn(func(r *desired.Record) { r.ForceState(desired.Running, "") })
+			f.setState(func(r *desired.Record) { r.ForceState(desired.Running, "") })
 		}
 	case r.State == desired.Done:
 		f.end(errDone)
@@ -285,18 +285,18 @@ func (f *follower) look() {
 
 // end ends the node, a little later, and not before those who died lately had time to come back, unless they all have
 // gone: who finds nobody goes on with a crawl that is done.
-func (f *follower) end(why error) {
-	if f.ending != nil {
+func (f *recordWatcher) end(why error) {
+	if f.endTimer != nil {
 		return
 	}
-	after, m := endAfter, f.l.peer.Machine()
+	after, m := endDelay, f.l.peer.Machine()
 	if m.AloneSince().IsZero() {
 		after = max(after, f.l.until(m.AwaitedUntil()))
 	}
 	var t *time.Timer
 	t = time.AfterFunc(after, func() {
 		f.l.inbox.post(func() {
-			if f.ending != t {
+			if f.endTimer != t {
 				return
 			}
 			if errors.Is(why, errDone) {
@@ -305,22 +305,22 @@ func (f *follower) end(why error) {
 			f.l.tasks.stop(why)
 		})
 	})
-	f.ending = t
+	f.endTimer = t
 }
 
-// endNot lets a node go on whose crawl goes on after all.
-func (f *follower) endNot() {
-	if f.ending != nil {
-		f.ending.Stop()
-		f.ending = nil
+// cancelEnd lets a node go on whose crawl goes on after all.
+func (f *recordWatcher) cancelEnd() {
+	if f.endTimer != nil {
+		f.endTimer.Stop()
+		f.endTimer = nil
 	}
 }
 
 // take takes a chunk in: into scope, and if this node is to offer its seeds these, too.
-func (f *follower) take(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
+func (f *recordWatcher) admit(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
 	c.taking = true
 	f.taking++
-	f.came.Add(1)
+	f.received.Add(1)
 	f.l.tasks.run("take seeds in", func(ctx context.Context) error {
 		data, err := f.l.store.chunk(id)
 		if err != nil {
@@ -330,9 +330,9 @@ func (f *follower) take(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
 		switch c.kind {
 		case kindSeeds:
 			err = e.AddSeeds(ctx, urls, func(string) bool { return offers })
-		case kindRoots:
+		case kindScopeSeeds:
 			for _, u := range urls {
-				f.said.Add(u.String())
+				f.sharedScopeSeeds.Add(u.String())
 				if err = e.AddScopeSeed(u); err != nil {
 					break
 				}
@@ -341,7 +341,7 @@ func (f *follower) take(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
 		if err != nil {
 			return err
 		}
-		f.came.Add(1)
+		f.received.Add(1)
 		if offers {
 			f.l.store.putTaken(id)
 		}
@@ -354,7 +354,7 @@ func (f *follower) take(e Engine, id mesh.ChunkID, c *chunk, offers bool) {
 	})
 }
 
-func (f *follower) parse(lines string) (all []weburl.URL) {
+func (f *recordWatcher) parse(lines string) (all []weburl.URL) {
 	for line := range strings.SplitSeq(lines, "\n") {
 		u, err := weburl.Parse(line)
 		if err != nil {
@@ -366,68 +366,68 @@ func (f *follower) parse(lines string) (all []weburl.URL) {
 	return all
 }
 
-// newRoot is told what a seed redirects to, by any goroutine.
-func (f *follower) newRoot(url string) {
-	if f.said.Has(url) {
+// addScopeSeed is told what a seed redirects to, by any goroutine.
+func (f *recordWatcher) addScopeSeed(url string) {
+	if f.sharedScopeSeeds.Has(url) {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.news) == 0 {
-		f.since = time.Now()
+	if len(f.newScopeSeeds) == 0 {
+		f.newSince = time.Now()
 	}
-	f.news = append(f.news, url)
+	f.newScopeSeeds = append(f.newScopeSeeds, url)
 }
 
-// sayRoots tells others of new roots, once this process knows which are new.
-func (f *follower) sayRoots(now time.Time) {
-	if f.open > 0 || f.dirty {
+// shareScopeSeeds tells others of new roots, once this process knows which are new.
+func (f *recordWatcher) shareScopeSeeds(now time.Time) {
+	if f.openChunks > 0 || f.dirty {
 		return
 	}
 	f.mu.Lock()
-	if len(f.news) == 0 || now.Sub(f.since) < rootsAfter {
+	if len(f.newScopeSeeds) == 0 || now.Sub(f.newSince) < scopeSeedDelay {
 		f.mu.Unlock()
 		return
 	}
-	news := f.news
-	f.news = nil
+	news := f.newScopeSeeds
+	f.newScopeSeeds = nil
 	f.mu.Unlock()
-	news = slices.DeleteFunc(news, func(u string) bool { return !f.said.Add(u) })
+	news = slices.DeleteFunc(news, func(u string) bool { return !f.sharedScopeSeeds.Add(u) })
 	slices.Sort(news)
-	for part := range slices.Chunk(news, mostRoots) {
-		if !f.add(kindRoots, strings.Join(part, "\n")) {
+	for part := range slices.Chunk(news, maxScopeSeeds) {
+		if !f.add(kindScopeSeeds, strings.Join(part, "\n")) {
 			f.l.cfg.Log.Warn("where seeds redirect to stays unknown to other nodes", "urls", len(part), "err", ErrTooMany)
 		}
 	}
 }
 
 // idle reports whether the crawl runs, and nothing is left to be taken in.
-func (f *follower) idle() bool {
+func (f *recordWatcher) idle() bool {
 	if f.l.cfg.Dir == "" {
 		return true
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.known.Load().record.State == desired.Running && f.isInStep() && !f.dirty && f.open == 0 && f.taking == 0 &&
-		len(f.news) == 0
+	return f.known.Load().record.State == desired.Running && f.isSynced() && !f.dirty && f.openChunks == 0 && f.taking == 0 &&
+		len(f.newScopeSeeds) == 0
 }
 
-// ended is told that all nodes have nothing to do under a version of the record.
-func (f *follower) ended(e mesh.Ended) {
+// allIdle is told that all nodes have nothing to do under a version of the record.
+func (f *recordWatcher) allIdle(e mesh.Ended) {
 	if k := f.known.Load(); k.version == e.Version && k.record.State == desired.Running {
-		f.turn(func(r *desired.Record) { r.ForceState(desired.Done, "") })
+		f.setState(func(r *desired.Record) { r.ForceState(desired.Done, "") })
 	}
 }
 
-// lookForLimit stops the crawl if it has its pages: those of the nodes that answer, and of those that have gone.
-func (f *follower) lookForLimit() {
+// checkLimit stops the crawl if it has its pages: those of the nodes that answer, and of those that have gone.
+func (f *recordWatcher) checkLimit() {
 	limit := f.l.cfg.Limit(f.known.Load().record.Settings)
 	if limit <= 0 || f.known.Load().record.State != desired.Running {
 		return
 	}
-	f.counts = true
+	f.countingPages = true
 	f.queries.gather(false, func(t mesh.Tally) {
-		f.counts = false
+		f.countingPages = false
 		pages := t.DepartedPages
 		if len(t.Figures) > control.SumPages {
 			pages += t.Figures[control.SumPages]
@@ -436,6 +436,6 @@ func (f *follower) lookForLimit() {
 			return
 		}
 		f.l.cfg.Log.Info("the crawl has its pages", "pages", pages, "limit", limit)
-		f.turn((*desired.Record).StopAtLimit)
+		f.setState((*desired.Record).StopAtLimit)
 	})
 }

@@ -217,7 +217,7 @@ func TestADiskThatFailsEndsTheNode(t *testing.T) {
 		n := l.start("n0~1")
 		time.Sleep(3 * time.Second)
 		disk.SetRoom(0)
-		if err := n.AddSeeds(t.Context(), page(0, 0)); !errors.Is(err, errOver) {
+		if err := n.AddSeeds(t.Context(), page(0, 0)); !errors.Is(err, errNodeEnded) {
 			t.Errorf("seeds are added: %v", err)
 		}
 		if err := <-n.over; !vfs.IsFull(err) {
@@ -254,7 +254,7 @@ func TestRootsAreToldToAll(t *testing.T) {
 		l := three(t)
 		const root = "http://elsewhere.test/"
 		for _, n := range l.nodes[:2] { // both meet it
-			n.NewRoot(root)
+			n.NewScopeSeed(root)
 		}
 		time.Sleep(5 * time.Second)
 		l.start("n3~1")
@@ -403,7 +403,7 @@ func TestAChangeWaitsForOthers(t *testing.T) {
 		}
 		n.stop()
 		l.end(t, context.Canceled)
-		if err := n.AddSeeds(t.Context(), page(0, 0)); !errors.Is(err, errOver) {
+		if err := n.AddSeeds(t.Context(), page(0, 0)); !errors.Is(err, errNodeEnded) {
 			t.Errorf("a node that has ended gives %v", err)
 		}
 	})

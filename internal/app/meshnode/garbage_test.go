@@ -16,7 +16,7 @@ func TestGarbageDoesNotFillTheLog(t *testing.T) {
 		msgs := newMessages(&Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		x, s := &linkExchange{msgs: msgs}, &survey{msgs: msgs}
 		for range 5000 {
-			x.answered("other~1", []byte{255})
+			x.receiveReply("other~1", []byte{255})
 			s.answer("other~1", []byte{255})
 			time.Sleep(24 * time.Millisecond)
 		}

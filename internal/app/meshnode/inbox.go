@@ -14,25 +14,25 @@ const maxEvents = 1 << 14
 
 // An inbox has the events and calls for the node's loop, in the order in which they came. Any goroutine may use it.
 type inbox struct {
-	came chan struct{} // has room for one word that there are events or calls
-	over chan struct{} // closed when Run ends
+	signal chan struct{} // has room for one word that there are events or calls
+	done   chan struct{} // closed when Run ends
 
 	mu     sync.Mutex // guards below
 	events []peer.Event
 	calls  []func()
 }
 
-func newInbox() *inbox { return &inbox{came: make(chan struct{}, 1), over: make(chan struct{})} }
+func newInbox() *inbox { return &inbox{signal: make(chan struct{}, 1), done: make(chan struct{})} }
 
-func (b *inbox) tell(e ...peer.Event) { tellAll(b, e) }
+func (b *inbox) send(e ...peer.Event) { sendAll(b, e) }
 
-func tellAll[E any](b *inbox, all []E) {
+func sendAll[E any](b *inbox, all []E) {
 	b.mu.Lock()
 	for _, e := range all {
 		b.events = append(b.events, e)
 	}
 	b.mu.Unlock()
-	wait.Wake(b.came)
+	wait.Wake(b.signal)
 }
 
 // full reports whether events come faster than the loop handles them.
@@ -46,10 +46,10 @@ func (b *inbox) post(f func()) {
 	b.mu.Lock()
 	b.calls = append(b.calls, f)
 	b.mu.Unlock()
-	wait.Wake(b.came)
+	wait.Wake(b.signal)
 }
 
-func (b *inbox) take() (events []peer.Event, calls []func()) {
+func (b *inbox) drain() (events []peer.Event, calls []func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	events, calls = b.events, b.calls
@@ -64,8 +64,8 @@ func (b *inbox) call(ctx context.Context, f func() (until <-chan struct{})) erro
 	var over <-chan struct{}
 	select {
 	case over = <-until:
-	case <-b.over:
-		return errOver
+	case <-b.done:
+		return errNodeEnded
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -75,8 +75,8 @@ func (b *inbox) call(ctx context.Context, f func() (until <-chan struct{})) erro
 	select {
 	case <-over:
 		return nil
-	case <-b.over:
-		return errOver
+	case <-b.done:
+		return errNodeEnded
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

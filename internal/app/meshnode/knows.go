@@ -18,29 +18,29 @@ import (
 // Who adds URLs asks any node how many of them are known. That node finds out who remembers them, and asks those.
 
 const (
-	knowFor   = 2 * time.Second        // that others have to answer
-	knowAgain = 300 * time.Millisecond // they are asked again
-	knowFinds = 64                     // hosts whose nodes are looked up at once
-	mostKnow  = 32                     // questions of others that are answered at once
+	knownTimeout     = 2 * time.Second        // that others have to answer
+	knownRetry       = 300 * time.Millisecond // they are asked again
+	maxLocates       = 64                     // hosts whose nodes are looked up at once
+	maxKnownRequests = 32                     // questions of others that are answered at once
 )
 
 // A knowledge is an answer about one URL.
-type knowledge byte
+type knownState byte
 
 const (
-	notSaid knowledge = iota // nobody has answered
+	unanswered knownState = iota // nobody has answered
 	isNew
 	isKnown
 )
 
 // A remembered is a URL as histories have it.
-type remembered struct {
+type urlKey struct {
 	host string // the slice
 	hash history.Hash
 }
 
-// Known finds out how many URLs, control.MostURLs at most, are known to those who remember them.
-func (n *Node) Known(ctx context.Context, urls []string) (k control.Known, err error) {
+// CountKnown finds out how many URLs, control.MostURLs at most, are known to those who remember them.
+func (n *Node) CountKnown(ctx context.Context, urls []string) (k control.Known, err error) {
 	if r, _ := n.Crawl(); r.State == desired.Waiting {
 		return n.amongSeeds(ctx, urls)
 	}
@@ -54,7 +54,7 @@ type survey struct {
 	slice     func(url string) string
 	history   *history.DB
 	locate    func(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error)
-	asker     *asker
+	asker     *requester
 	msgs      *messages
 	tasks     *tasks
 	log       *slog.Logger
@@ -62,19 +62,19 @@ type survey struct {
 }
 
 func (s *survey) count(ctx context.Context, urls []string) (k control.Known) {
-	ctx, cancel := context.WithTimeout(ctx, knowFor)
+	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
-	all, hosts := make([]remembered, len(urls)), map[string][]int{}
+	all, hosts := make([]urlKey, len(urls)), map[string][]int{}
 	for i, url := range urls {
-		all[i] = remembered{s.slice(url), history.HashOf(url)}
+		all[i] = urlKey{s.slice(url), history.HashOf(url)}
 		hosts[all[i].host] = append(hosts[all[i].host], i)
 	}
-	said := make([]knowledge, len(urls))
+	said := make([]knownState, len(urls))
 	var mu sync.Mutex // guards said
 	var asking sync.WaitGroup
 	for to, which := range s.backups(ctx, hosts) {
 		asking.Go(func() {
-			some := make([]remembered, len(which))
+			some := make([]urlKey, len(which))
 			for i, j := range which {
 				some[i] = all[j]
 			}
@@ -105,7 +105,7 @@ func (s *survey) backups(ctx context.Context, hosts map[string][]int) map[strate
 	var mu sync.Mutex // guards by
 	by := map[strategy.Node][]int{}
 	var finding sync.WaitGroup
-	slots := make(chan struct{}, knowFinds)
+	slots := make(chan struct{}, maxLocates)
 	for host, which := range hosts {
 		slots <- struct{}{}
 		finding.Go(func() {
@@ -122,8 +122,8 @@ func (s *survey) backups(ctx context.Context, hosts map[string][]int) map[strate
 	return by
 }
 
-// ask returns which URLs a node remembers; empty if it has not answered before ctx ends.
-func (s *survey) ask(ctx context.Context, to strategy.Node, urls []remembered) []knowledge {
+// request returns which URLs a node remembers; empty if it has not answered before ctx ends.
+func (s *survey) ask(ctx context.Context, to strategy.Node, urls []urlKey) []knownState {
 	if to == s.self {
 		return s.lookUp(urls)
 	}
@@ -132,21 +132,21 @@ func (s *survey) ask(ctx context.Context, to strategy.Node, urls []remembered) [
 		w.String(u.host)
 		w = append(w, u.hash[:]...)
 	}
-	said := s.asker.ask(ctx, to, kindKnow, w, knowAgain, func(answer []byte) bool { return len(answer) == len(urls) })
-	answer := make([]knowledge, len(said))
+	said := s.asker.request(ctx, to, kindKnownRequest, w, knownRetry, func(answer []byte) bool { return len(answer) == len(urls) })
+	answer := make([]knownState, len(said))
 	for i, b := range said {
-		answer[i] = min(knowledge(b), isKnown)
+		answer[i] = min(knownState(b), isKnown)
 	}
 	return answer
 }
 
-// answer answers another node, unless too many questions are being answered: it will ask again.
+// replyKind answers another node, unless too many questions are being answered: it will ask again.
 func (s *survey) answer(from strategy.Node, data []byte) {
 	r := varint.Reader{Rest: data}
 	id := r.Uint()
-	var urls []remembered
-	for len(r.Rest) > 0 && !r.Bad && len(urls) < control.MostURLs {
-		u := remembered{host: r.String()}
+	var urls []urlKey
+	for len(r.Rest) > 0 && !r.Bad && len(urls) < control.MaxURLs {
+		u := urlKey{host: r.String()}
 		r.Bad = r.Bad || copy(u.hash[:], r.Rest) < len(u.hash)
 		if r.Bad {
 			break
@@ -155,7 +155,7 @@ func (s *survey) answer(from strategy.Node, data []byte) {
 		urls = append(urls, u)
 	}
 	if !r.Complete() {
-		s.msgs.complain(from, errGarbled)
+		s.msgs.warnUnreadable(from, errGarbled)
 		return
 	}
 	select {
@@ -170,13 +170,13 @@ func (s *survey) answer(from strategy.Node, data []byte) {
 		for _, k := range s.lookUp(urls) {
 			w.Byte(byte(k))
 		}
-		s.msgs.send(from, kindKnown, w)
+		s.msgs.send(from, kindKnownReply, w)
 		return nil
 	})
 }
 
-func (s *survey) lookUp(urls []remembered) []knowledge {
-	all := make([]knowledge, len(urls))
+func (s *survey) lookUp(urls []urlKey) []knownState {
+	all := make([]knownState, len(urls))
 	for i, u := range urls {
 		_, known, err := s.history.Get(u.host, u.hash)
 		switch {
@@ -197,7 +197,7 @@ const seedsLooked = 64
 func (n *Node) amongSeeds(ctx context.Context, urls []string) (k control.Known, err error) {
 	var lists []mesh.ChunkID
 	err = n.inbox.call(ctx, func() <-chan struct{} {
-		for id, c := range n.follow.chunks {
+		for id, c := range n.watcher.chunks {
 			if c.kind == kindSeeds && len(lists) < seedsLooked {
 				lists = append(lists, id)
 			}

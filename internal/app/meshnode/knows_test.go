@@ -26,11 +26,11 @@ func TestHowManyURLsAreKnown(t *testing.T) {
 			t.Helper()
 			for _, n := range l.nodes {
 				begun := time.Now()
-				got, err := n.Known(t.Context(), urls)
+				got, err := n.CountKnown(t.Context(), urls)
 				if err != nil || got != want {
 					t.Errorf("%s: %s says %+v, %v; want %+v", when, n.self, got, err, want)
 				}
-				if took := time.Since(begun); took > knowFor+time.Second {
+				if took := time.Since(begun); took > knownTimeout+time.Second {
 					t.Errorf("%s: %s takes %v", when, n.self, took)
 				}
 			}
@@ -50,14 +50,14 @@ func TestHowManyURLsAreKnown(t *testing.T) {
 			urls = append(urls, url)
 		}
 		l.web.mu.Unlock()
-		if urls = urls[:min(len(urls), control.MostURLs)]; len(urls) < 50 {
+		if urls = urls[:min(len(urls), control.MaxURLs)]; len(urls) < 50 {
 			t.Fatalf("only %d pages are fetched", len(urls))
 		}
 		known := control.Known{New: 3, Known: len(urls) - 3}
 		want("while it is paused", urls, known)
 		counts := func(silent string) {
 			t.Helper()
-			c, err := l.nodes[0].Blocked(t.Context(), []string{"x.test", "/y/"})
+			c, err := l.nodes[0].CountBlocked(t.Context(), []string{"x.test", "/y/"})
 			if err != nil || len(c.Nodes) != 5 || c.Unasked > 0 {
 				t.Fatalf("%+v, %v", c, err)
 			}
@@ -90,13 +90,13 @@ func FuzzCount(f *testing.F) {
 	w.String("h.test")
 	f.Add([]byte(w))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a := newAsker(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
-		(&blockCount{asker: a, msgs: a.msgs}).answer("x~1", data) // which does not count
+		a := newRequester(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
+		(&blockCounter{asker: a, msgs: a.msgs}).answer("x~1", data) // which does not count
 		got := make(chan []byte, 1)
-		a.open[1] = question{"x~1", kindCounted, isCount, got}
-		a.heard("x~1", kindCounted, data)
+		a.pending[1] = pendingRequest{"x~1", kindCountReply, isCount, got}
+		a.handleReply("x~1", kindCountReply, data)
 		if len(got) > 0 {
-			if a, open := <-got, len(a.open); open > 0 || len(a) > 0 && !json.Valid(a) {
+			if a, open := <-got, len(a.pending); open > 0 || len(a) > 0 && !json.Valid(a) {
 				t.Error("an answer is none")
 			}
 		}
@@ -111,14 +111,14 @@ func FuzzKnow(f *testing.F) {
 	f.Add([]byte(append(w, make([]byte, 14)...)))
 	f.Add([]byte{1, 2, 2})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a := newAsker(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
+		a := newRequester(newMessages(&Config{Log: slog.New(slog.DiscardHandler)}))
 		s := &survey{asker: a, msgs: a.msgs, answering: make(chan struct{}, 1)}
 		s.answering <- struct{}{} // others are answered
 		s.answer("x~1", data)
 		got := make(chan []byte, 1)
-		a.open[1] = question{"x~1", kindKnown, func(answer []byte) bool { return len(answer) == 1 }, got}
-		a.heard("x~1", kindKnown, data)
-		if len(got) > 0 && (len(a.open) > 0 || len(<-got) != 1) {
+		a.pending[1] = pendingRequest{"x~1", kindKnownReply, func(answer []byte) bool { return len(answer) == 1 }, got}
+		a.handleReply("x~1", kindKnownReply, data)
+		if len(got) > 0 && (len(a.pending) > 0 || len(<-got) != 1) {
 			t.Error("an answer is none")
 		}
 	})

@@ -21,15 +21,15 @@ import (
 
 // The first byte of a message says what the rest is.
 const (
-	kindPeer  = 'p' // a peer's
-	kindOffer = 'o' // links that its sender has found: the number of the batch, the batch
-	kindKnow  = 'k' // URLs of which the sender wants to know whether they are known: a number, hosts and hashes
-	kindKnown = 'w' // the answer: the number, a byte for each
+	kindPeer         = 'p' // a peer's
+	kindOffer        = 'o' // links that its sender has found: the number of the batch, the batch
+	kindKnownRequest = 'k' // URLs of which the sender wants to know whether they are known: a number, hosts and hashes
+	kindKnownReply   = 'w' // the answer: the number, a byte for each
 
-	kindCount   = 'b' // rules of which the sender wants to know what they would leave out: a number, rules
-	kindCounted = 'B' // the answer: the number, JSON; nothing where it cannot be said
+	kindCountRequest = 'b' // rules of which the sender wants to know what they would leave out: a number, rules
+	kindCountReply   = 'B' // the answer: the number, JSON; nothing where it cannot be said
 	// the number of a batch, and which of its links were refused: how far each lies behind the one before
-	kindAnswer = 'a'
+	kindOfferReply = 'a'
 )
 
 // messages send to other nodes. Any goroutine may use them; mu guards complaints.
@@ -39,13 +39,13 @@ type messages struct {
 	log       *slog.Logger
 	sent      atomic.Int64 // bytes
 
-	mu         sync.Mutex
-	complaints *bounded.Throttle[strategy.Node]
+	mu     sync.Mutex
+	warned *bounded.Throttle[strategy.Node]
 }
 
 func newMessages(cfg *Config) *messages {
 	return &messages{messenger: cfg.Messenger, address: cfg.Contact, log: cfg.Log,
-		complaints: bounded.NewThrottle[strategy.Node](time.Minute, 1<<8)}
+		warned: bounded.NewThrottle[strategy.Node](time.Minute, 1<<8)}
 }
 
 func (m *messages) send(to strategy.Node, kind byte, data []byte) {
@@ -76,28 +76,28 @@ type linkExchange struct {
 func (x *linkExchange) offer(all []member.Batch) {
 	for _, b := range all {
 		if b.To == x.self {
-			x.offered(x.self, b.Number, b.Data)
+			x.receiveOffer(x.self, b.Number, b.Data)
 			continue
 		}
 		x.msgs.send(b.To, kindOffer, append(binary.AppendUvarint(nil, b.Number), b.Data...))
 	}
 }
 
-// offered claims links that a node has found. It retains data.
-func (x *linkExchange) offered(from strategy.Node, number uint64, data []byte) {
+// receiveOffer claims links that a node has found. It retains data.
+func (x *linkExchange) receiveOffer(from strategy.Node, number uint64, data []byte) {
 	o := mesh.Offered{From: from, Number: number}
 	err := x.read(data, func(host, key string, link []byte) {
 		o.Links = append(o.Links, mesh.HostLink{Host: host,
 			Link: mesh.Link{Hash: mesh.Hash(history.HashOf(key)), Item: link}})
 	})
 	switch {
-	case errors.Is(err, ErrNotYet):
+	case errors.Is(err, ErrSettingsUnknown):
 		return // who sent it sends it again
 	case err != nil:
-		x.msgs.complain(from, fmt.Errorf("read links: %w", err))
+		x.msgs.warnUnreadable(from, fmt.Errorf("read links: %w", err))
 		return
 	}
-	x.inbox.tell(o)
+	x.inbox.send(o)
 }
 
 func (x *linkExchange) answer(a mesh.Answer) {
@@ -106,13 +106,13 @@ func (x *linkExchange) answer(a mesh.Answer) {
 		return
 	}
 	slices.Sort(a.Refused)
-	x.msgs.send(a.To, kindAnswer, member.AppendAnswer(nil, a.Number, a.Refused))
+	x.msgs.send(a.To, kindOfferReply, member.AppendAnswer(nil, a.Number, a.Refused))
 }
 
-func (x *linkExchange) answered(from strategy.Node, data []byte) {
+func (x *linkExchange) receiveReply(from strategy.Node, data []byte) {
 	number, refused, err := member.ReadAnswer(data)
 	if err != nil {
-		x.msgs.complain(from, err)
+		x.msgs.warnUnreadable(from, err)
 		return
 	}
 	if e := x.engine.get(); e != nil {
@@ -120,10 +120,10 @@ func (x *linkExchange) answered(from strategy.Node, data []byte) {
 	}
 }
 
-// complain logs, once a minute for each node, that a message cannot be read.
-func (m *messages) complain(from strategy.Node, err error) {
+// warnUnreadable logs, once a minute for each node, that a message cannot be read.
+func (m *messages) warnUnreadable(from strategy.Node, err error) {
 	m.mu.Lock()
-	due := m.complaints.Allow(from, time.Now())
+	due := m.warned.Allow(from, time.Now())
 	m.mu.Unlock()
 	if due {
 		m.log.Warn("a message that cannot be read", "from", from, "err", err)

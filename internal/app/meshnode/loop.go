@@ -24,9 +24,9 @@ type loop struct {
 	links   *linkExchange
 	intake  *intake
 	risks   *atRisk
-	memory  *memory
+	history *historyWorker
 	store   *store
-	follow  *follower
+	watcher *recordWatcher
 	queries *queries
 	report  *reporter
 
@@ -40,48 +40,48 @@ type loop struct {
 }
 
 func (l *loop) run() error {
-	pump, look := time.NewTicker(pumpEvery), time.NewTicker(lookEvery)
+	pump, look := time.NewTicker(pumpEvery), time.NewTicker(checkInterval)
 	load := time.NewTicker(cmp.Or(l.cfg.Mesh.Balance.Interval, mesh.DefaultInterval))
-	keep := time.NewTicker(keepEvery)
+	keep := time.NewTicker(countsInterval)
 	defer keep.Stop()
 	defer pump.Stop()
 	defer look.Stop()
 	defer load.Stop()
-	wait.Wake(l.inbox.came)
+	wait.Wake(l.inbox.signal)
 	for {
 		select {
 		case <-l.tasks.ctx.Done():
 			return context.Cause(l.tasks.ctx)
-		case <-l.inbox.came:
+		case <-l.inbox.signal:
 			l.stepAll()
 		case <-l.wake.C:
-			l.inbox.tell(peer.Tick{})
+			l.inbox.send(peer.Tick{})
 		case <-load.C:
 			if l.cfg.Load != nil && l.engine.get() != nil {
-				l.inbox.tell(l.cfg.Load())
+				l.inbox.send(l.cfg.Load())
 			}
 		case <-keep.C:
-			l.keepCounts()
+			l.saveCounts()
 		case <-look.C:
-			l.follow.dirty = true
-			l.report.note(time.Now())
+			l.watcher.dirty = true
+			l.report.noteEvents(time.Now())
 			if e := l.engine.get(); e != nil {
 				e.Share(l.peer.Overlay().Size())
 			}
 		case now := <-pump.C:
 			l.pump()
-			l.follow.tick(now)
+			l.watcher.tick(now)
 			l.alone.Store(l.peer.Overlay().Len() == 0)
 		case <-l.kick:
 			l.pump()
 		}
-		if l.follow.dirty {
-			l.follow.look()
+		if l.watcher.dirty {
+			l.watcher.update()
 		}
 	}
 }
 
-func (l *loop) keepCounts() {
+func (l *loop) saveCounts() {
 	counts := l.peer.Machine().Counts()
 	if len(counts) == 0 {
 		return
@@ -93,23 +93,25 @@ func (l *loop) keepCounts() {
 
 // stepAll makes the pending calls, and passes the pending events to the peer.
 func (l *loop) stepAll() {
-	events, calls := l.inbox.take()
+	events, calls := l.inbox.drain()
 	for _, f := range calls {
 		f()
 	}
-	l.carryOut(l.peer.Step(l.clock.at(time.Now()), events, nil))
+	l.execute(l.peer.Step(l.clock.at(time.Now()), events, nil))
 }
 
 // step passes an event to the peer at once, and starts the actions that follow.
 func (l *loop) step(e peer.Event) {
-	l.carryOut(l.peer.Step(l.clock.at(time.Now()), []peer.Event{e}, nil))
+	l.execute(l.peer.Step(l.clock.at(time.Now()), []peer.Event{e}, nil))
 }
 
-func (l *loop) until(t time.Time) time.Duration { return time.Until(l.clock.back(t, time.Now())) }
+func (l *loop) until(t time.Time) time.Duration { return time.Until(l.clock.wallTime(t, time.Now())) }
 
-func (l *loop) publish(v *mesh.View) { l.cfg.Router.publish(v, l.clock.back(v.Until(), time.Now())) }
+func (l *loop) publish(v *mesh.View) {
+	l.cfg.Router.publish(v, l.clock.wallTime(v.Until(), time.Now()))
+}
 
-func (l *loop) carryOut(actions []peer.Action) {
+func (l *loop) execute(actions []peer.Action) {
 	var release []string
 	for _, a := range actions {
 		switch a := a.(type) {
@@ -119,7 +121,7 @@ func (l *loop) carryOut(actions []peer.Action) {
 		case peer.Wake:
 			l.wake.Reset(l.until(a.At))
 		case mesh.Record, mesh.Read, mesh.Sweep, mesh.Drop:
-			l.memory.do(a.(mesh.Action))
+			l.history.enqueue(a.(mesh.Action))
 		case mesh.Enqueue:
 			l.intake.add(a)
 		case mesh.Release:
@@ -136,13 +138,13 @@ func (l *loop) carryOut(actions []peer.Action) {
 		case mesh.Spare:
 			l.tasks.run("find hosts to spare", func(ctx context.Context) error { l.spare(ctx, a); return nil })
 		case mesh.Changed:
-			l.follow.heard(a.Record)
+			l.watcher.recordChanged(a.Record)
 		case mesh.Added:
-			l.follow.added(a.Data)
+			l.watcher.added(a.Data)
 		case mesh.Agreed:
-			l.follow.agreed()
+			l.watcher.markSynced()
 		case mesh.Ended:
-			l.follow.ended(a)
+			l.watcher.allIdle(a)
 			if l.cfg.Ended != nil {
 				l.cfg.Ended(a)
 			}
@@ -166,7 +168,7 @@ func (l *loop) carryOut(actions []peer.Action) {
 // release releases hosts. Their Finished events come first.
 func (l *loop) release(ctx context.Context, hosts []string) error {
 	released := func(host string, asked, wait time.Duration) {
-		l.inbox.tell(mesh.Released{Host: host, Timing: mesh.Timing{Delay: asked, Wait: wait}})
+		l.inbox.send(mesh.Released{Host: host, Timing: mesh.Timing{Delay: asked, Wait: wait}})
 	}
 	if e := l.engine.get(); e != nil {
 		return e.ReleaseHosts(ctx, hosts, released)
@@ -177,15 +179,15 @@ func (l *loop) release(ctx context.Context, hosts []string) error {
 	return nil
 }
 
-// mostSpared is how many hosts are looked at for those to spare.
-const mostSpared = 256
+// maxSpared is how many hosts are looked at for those to spare.
+const maxSpared = 256
 
 // spare reports the hosts with the longest queues, which another node may take; none if they cannot be read.
 func (l *loop) spare(ctx context.Context, a mesh.Spare) {
 	var queues []strategy.Queue
 	if e := l.engine.get(); e != nil {
 		var err error
-		if queues, err = e.Queues(ctx, mostSpared); err != nil {
+		if queues, err = e.Queues(ctx, maxSpared); err != nil {
 			l.cfg.Log.Debug("no host is spared", "err", err)
 		}
 	}
@@ -196,12 +198,12 @@ func (l *loop) spare(ctx context.Context, a mesh.Spare) {
 			a.URLs = left
 		}
 	}
-	l.inbox.tell(s)
+	l.inbox.send(s)
 }
 
 // pump offers links to the nodes that remember them, and stops a node that has left once its outbox is empty.
 func (l *loop) pump() {
-	if l.leaving && !l.left && l.hasNobody() {
+	if l.leaving && !l.left && l.hasNoPeers() {
 		l.tasks.stop(ErrAlone)
 	}
 	e := l.engine.get()
@@ -213,15 +215,15 @@ func (l *loop) pump() {
 	}
 	l.links.offer(e.Batches(time.Now(), l.peer.Machine().FirstBackup))
 	if hosts, _ := e.Unrouted(); len(hosts) > 0 {
-		l.inbox.tell(mesh.Unrouted{Hosts: hosts})
+		l.inbox.send(mesh.Unrouted{Hosts: hosts})
 	}
 	if links, _ := e.Outbox(); l.left && links == 0 {
 		l.tasks.stop(ErrLeft)
 	}
 }
 
-// hasNobody reports whether no other node is known, nor expected back.
-func (l *loop) hasNobody() bool {
+// hasNoPeers reports whether no other node is known, nor expected back.
+func (l *loop) hasNoPeers() bool {
 	return l.peer.Overlay().Len() == 0 && l.until(l.peer.Machine().AwaitedUntil()) <= 0
 }
 
@@ -231,7 +233,7 @@ func (l *loop) leave() {
 		return
 	}
 	l.leaving = true
-	if l.hasNobody() {
+	if l.hasNoPeers() {
 		l.tasks.stop(ErrAlone)
 	} else {
 		l.step(mesh.Leave{})

@@ -14,23 +14,23 @@ import (
 
 // A memory is the history as the machine asks for it: what it wants done is done in the order in which it comes, as
 // much at once as waits, and answered when it is durable. One goroutine runs it.
-type memory struct {
+type historyWorker struct {
 	db *history.DB
 
 	mu      sync.Mutex // guards below
 	waiting []mesh.Action
-	came    chan struct{} // has room for one word that something waits
+	signal  chan struct{} // has room for one word that something waits
 }
 
-// do has one of Record, Read, Sweep and Drop done.
-func (m *memory) do(a mesh.Action) {
+// enqueue has one of Record, Read, Sweep and Drop done.
+func (m *historyWorker) enqueue(a mesh.Action) {
 	m.mu.Lock()
 	m.waiting = append(m.waiting, a)
 	m.mu.Unlock()
-	wait.Wake(m.came)
+	wait.Wake(m.signal)
 }
 
-func (m *memory) take() []mesh.Action {
+func (m *historyWorker) drain() []mesh.Action {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.waiting
@@ -38,21 +38,21 @@ func (m *memory) take() []mesh.Action {
 	return all
 }
 
-func (m *memory) idle() bool {
+func (m *historyWorker) idle() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.waiting) == 0
 }
 
 // run does what comes until ctx ends, and tells what came of it.
-func (m *memory) run(ctx context.Context, tell func(...mesh.Event)) error {
+func (m *historyWorker) run(ctx context.Context, tell func(...mesh.Event)) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-m.came:
+		case <-m.signal:
 		}
-		if err := m.doAll(ctx, m.take(), tell); err != nil {
+		if err := m.execute(ctx, m.drain(), tell); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -61,10 +61,10 @@ func (m *memory) run(ctx context.Context, tell func(...mesh.Event)) error {
 	}
 }
 
-// doAll does what waits. Hosts that are to be forgotten are forgotten together, before something else is done of one of
+// execute does what waits. Hosts that are to be forgotten are forgotten together, before something else is done of one of
 // them: that costs a checkpoint. What there is no room for is done later, with all that follows of the same host, as
 // only what is done of others makes room.
-func (m *memory) doAll(ctx context.Context, all []mesh.Action, tell func(...mesh.Event)) error {
+func (m *historyWorker) execute(ctx context.Context, all []mesh.Action, tell func(...mesh.Event)) error {
 	var events []mesh.Event
 	var drops []string
 	var later []mesh.Action
@@ -89,7 +89,7 @@ func (m *memory) doAll(ctx context.Context, all []mesh.Action, tell func(...mesh
 		err := flush(host)
 		var e mesh.Event
 		if err == nil {
-			e, err = m.doOne(a)
+			e, err = m.executeOne(a)
 		}
 		switch {
 		case errors.Is(err, history.ErrFull):
@@ -111,22 +111,22 @@ func (m *memory) doAll(ctx context.Context, all []mesh.Action, tell func(...mesh
 	if len(later) == 0 {
 		return nil
 	}
-	if err := wait.For(ctx, fullWait); err != nil {
+	if err := wait.For(ctx, fullRetry); err != nil {
 		return err
 	}
-	m.again(later)
+	m.requeue(later)
 	return nil
 }
 
-// fullWait is when what there was no room for is tried again.
-const fullWait = 100 * time.Millisecond
+// fullRetry is when what there was no room for is tried again.
+const fullRetry = 100 * time.Millisecond
 
-// again has actions done before those that have come since.
-func (m *memory) again(all []mesh.Action) {
+// requeue has actions done before those that have come since.
+func (m *historyWorker) requeue(all []mesh.Action) {
 	m.mu.Lock()
 	m.waiting = append(all, m.waiting...)
 	m.mu.Unlock()
-	wait.Wake(m.came)
+	wait.Wake(m.signal)
 }
 
 func hostOf(a mesh.Action) string {
@@ -141,7 +141,7 @@ func hostOf(a mesh.Action) string {
 	return ""
 }
 
-func (m *memory) doOne(a mesh.Action) (mesh.Event, error) {
+func (m *historyWorker) executeOne(a mesh.Action) (mesh.Event, error) {
 	switch a := a.(type) {
 	case mesh.Record:
 		return m.record(a)
@@ -154,7 +154,7 @@ func (m *memory) doOne(a mesh.Action) (mesh.Event, error) {
 }
 
 // record enters links, and finds out what was known of them before.
-func (m *memory) record(a mesh.Record) (mesh.Event, error) {
+func (m *historyWorker) record(a mesh.Record) (mesh.Event, error) {
 	r := mesh.Recorded{ID: a.ID, Before: make([]mesh.State, len(a.Links))}
 	urls := make([]history.URL, len(a.Links))
 	for i, k := range a.Links {
@@ -179,14 +179,14 @@ var states = [...]mesh.State{history.Unknown: mesh.Unknown, history.Dispatched: 
 	history.Done: mesh.Done}
 
 const (
-	mostRead  = 500  // links of an answer
-	mostSwept = 2000 // URLs that are looked at for the hosts of an answer
+	maxRead  = 500  // links of an answer
+	maxSwept = 2000 // URLs that are looked at for the hosts of an answer
 )
 
-func (m *memory) read(a mesh.Read) (mesh.Event, error) {
+func (m *historyWorker) read(a mesh.Read) (mesh.Event, error) {
 	k := mesh.Known{ID: a.ID}
 	if a.All {
-		all, next, err := m.db.Records(a.Host, history.Cursor(a.From), mostRead)
+		all, next, err := m.db.Records(a.Host, history.Cursor(a.From), maxRead)
 		for _, r := range all {
 			k.Links = appendLinks(k.Links, r.URLs)
 		}
@@ -195,7 +195,7 @@ func (m *memory) read(a mesh.Read) (mesh.Event, error) {
 	}
 	var from history.Hash
 	copy(from[:], a.From)
-	urls, next, more, err := m.db.Dispatched(a.Host, from, mostRead)
+	urls, next, more, err := m.db.Dispatched(a.Host, from, maxRead)
 	k.Links = appendLinks(nil, urls)
 	if more {
 		k.Next = string(next[:])
@@ -215,8 +215,8 @@ func appendLinks(links []mesh.Link, urls []history.URL) []mesh.Link {
 }
 
 // sweep names hosts in the order of their keys. One whose URLs are more than an answer's is named more than once.
-func (m *memory) sweep(a mesh.Sweep) (mesh.Event, error) {
-	all, next, err := m.db.Records("", history.Cursor(a.From), mostSwept)
+func (m *historyWorker) sweep(a mesh.Sweep) (mesh.Event, error) {
+	all, next, err := m.db.Records("", history.Cursor(a.From), maxSwept)
 	s := mesh.Swept{Next: string(next)}
 	for _, r := range all {
 		if n := len(s.Hosts); n == 0 || s.Hosts[n-1] != r.Host {

@@ -43,8 +43,8 @@ var (
 // errGarbled is a message that is none.
 var errGarbled = errors.New("it is none of this kind")
 
-// ErrNotYet is links that cannot be read before more is known of the crawl.
-var ErrNotYet = errors.New("the crawl's settings are not known yet")
+// ErrSettingsUnknown is links that cannot be read before more is known of the crawl.
+var ErrSettingsUnknown = errors.New("the crawl's settings are not known yet")
 
 // An Engine is what a node needs of a crawl.Engine whose links are claimed. Its methods may be called by many
 // goroutines at once.
@@ -91,11 +91,11 @@ type Figures struct {
 
 // Config is what a Node is made of.
 type Config struct {
-	Messenger bus.Messenger
-	Overlay   overlay.Config // with Self
-	Mesh      mesh.Config    // what is called or told of this node, or read from disk, is New's to set
-	Known     []overlay.Contact
-	Waits     bool // where nobody is Known, for Join, rather than being the first node of all
+	Messenger    bus.Messenger
+	Overlay      overlay.Config // with Self
+	Mesh         mesh.Config    // what is called or told of this node, or read from disk, is New's to set
+	Known        []overlay.Contact
+	WaitForPeers bool // where nobody is Known, for Join, rather than being the first node of all
 	// Contact is a node with its addresses, Learn is told of those of other nodes; nil where nodes are found by name
 	Contact func(strategy.Node) overlay.Contact
 	Learn   func(overlay.Contact)
@@ -109,13 +109,13 @@ type Config struct {
 	History *history.DB
 	Places  Places
 	// Read calls f with each link of a batch that an engine's outbox has written, its item's key, and its host, or the
-	// slice of it that is a host of its own for all who fetch; ErrNotYet: it cannot say yet
+	// slice of it that is a host of its own for all who fetch; ErrSettingsUnknown: it cannot say yet
 	Read func(data []byte, f func(host, key string, link []byte)) error
 
 	// Slice is the host of a URL, or the slice of it, as Read has it. It is called once the crawl was started.
 	Slice func(url string) string
 
-	// Blocked counts what rules would leave out of what waits here, in JSON, within a few seconds. It may be nil.
+	// CountBlocked counts what rules would leave out of what waits here, in JSON, within a few seconds. It may be nil.
 	Blocked func(ctx context.Context, rules []string) ([]byte, error)
 
 	// What is called by the node's loop and must not wait. Any of it may be nil.
@@ -124,11 +124,11 @@ type Config struct {
 	Limit   func(settings map[string][]string) int64 // how many pages are enough; 0: no number is
 	Changed func()                                   // the crawl's record is another
 	Ended   func(mesh.Ended)                         // all nodes have nothing to do
-	// Settle is told of the crawl's settings when they have changed, one after the other, and may wait. It may be nil.
-	Settle  func(settings map[string][]string)
-	Version string // of this kumo
-	Address string // where it can be asked; may be empty
-	Log     *slog.Logger
+	// ApplySettings is told of the crawl's settings when they have changed, one after the other, and may wait. It may be nil.
+	ApplySettings func(settings map[string][]string)
+	Version       string // of this kumo
+	Address       string // where it can be asked; may be empty
+	Log           *slog.Logger
 }
 
 // A Node is a node of a crawl. It is used for one Run. Its fields are set by New, and do not change: each part guards
@@ -140,14 +140,14 @@ type Node struct {
 	tasks   *tasks
 	engine  *engineRef
 	msgs    *messages
-	asker   *asker
+	asker   *requester
 	survey  *survey
-	blocked *blockCount
+	blocked *blockCounter
 	links   *linkExchange
 	risks   *atRisk
-	memory  *memory
+	history *historyWorker
 	store   *store
-	follow  *follower
+	watcher *recordWatcher
 	queries *queries
 	loop    *loop
 	server  *control.Server
@@ -177,7 +177,7 @@ func New(cfg Config) (*Node, error) {
 		cfg.Learn = func(overlay.Contact) {}
 	}
 	n := &Node{cfg: cfg, self: strategy.Node(cfg.Overlay.Self.Node), inbox: newInbox(), tasks: &tasks{},
-		engine: &engineRef{}, memory: &memory{db: cfg.History, came: make(chan struct{}, 1)}}
+		engine: &engineRef{}, history: &historyWorker{db: cfg.History, signal: make(chan struct{}, 1)}}
 	kept, record, chunks, err := openStore(cfg.Disk, cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
@@ -188,21 +188,21 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.msgs = newMessages(&n.cfg)
-	n.asker = newAsker(n.msgs)
+	n.asker = newRequester(n.msgs)
 	n.survey = &survey{n.self, cfg.Slice, cfg.History, n.Locate, n.asker, n.msgs, n.tasks, cfg.Log,
-		make(chan struct{}, mostKnow)}
-	n.blocked = &blockCount{self: n.self, blocked: cfg.Blocked, asker: n.asker, msgs: n.msgs, tasks: n.tasks, log: cfg.Log}
+		make(chan struct{}, maxKnownRequests)}
+	n.blocked = &blockCounter{self: n.self, blocked: cfg.Blocked, asker: n.asker, msgs: n.msgs, tasks: n.tasks, log: cfg.Log}
 	n.risks = &atRisk{risks, cfg.Places, n.engine, n.inbox, n.tasks, cfg.Log}
 	n.links = &linkExchange{n.self, cfg.Read, n.engine, n.msgs, n.inbox}
 	l := &loop{cfg: &n.cfg, inbox: n.inbox, tasks: n.tasks, engine: n.engine, msgs: n.msgs, links: n.links,
 		intake: &intake{engine: n.engine, inbox: n.inbox, tasks: n.tasks, risks: n.risks, log: cfg.Log}, risks: n.risks,
-		memory: n.memory, store: n.store, kick: make(chan struct{}, 1)}
+		history: n.history, store: n.store, kick: make(chan struct{}, 1)}
 	l.alone.Store(true)
 	n.queries = &queries{step: l.step, gathers: map[uint64]func(mesh.Tally){}, locates: map[uint64]func(mesh.Located){}}
-	n.follow = newFollower(l, n.queries, chunks, record)
+	n.watcher = newRecordWatcher(l, n.queries, chunks, record)
 	l.report = &reporter{self: n.self, version: cfg.Version, address: cfg.Address, figures: cfg.Figures, until: l.until,
-		engine: n.engine, msgs: n.msgs, memory: n.memory, follow: n.follow}
-	l.queries, l.follow, n.loop = n.queries, n.follow, l
+		engine: n.engine, msgs: n.msgs, history: n.history, watcher: n.watcher}
+	l.queries, l.watcher, n.loop = n.queries, n.watcher, l
 	n.server = control.NewServer(n.self, n, func(to strategy.Node, data []byte) {
 		n.msgs.send(to, data[0], data[1:])
 	}, cfg.Log)
@@ -211,7 +211,7 @@ func New(cfg Config) (*Node, error) {
 		e := n.engine.get()
 		return e != nil && e.HasWork(host)
 	}
-	m.Status = mesh.StatusConfig{Engine: l.report.rests, Figures: l.report.sums, Report: l.report.json}
+	m.Status = mesh.StatusConfig{Engine: l.report.isIdle, Figures: l.report.sums, Report: l.report.json}
 	if cfg.Figures != nil {
 		m.Status.Pages = func() int64 { return cfg.Figures().Pages }
 	}
@@ -225,9 +225,9 @@ func New(cfg Config) (*Node, error) {
 	l.peer = peer.New(peer.Config{Overlay: cfg.Overlay, Mesh: m})
 	l.report.peer = l.peer
 	for _, host := range cfg.History.OpenHosts() {
-		n.inbox.tell(mesh.Opened{Host: host, Open: cfg.History.OpenURLs(host)})
+		n.inbox.send(mesh.Opened{Host: host, Open: cfg.History.OpenURLs(host)})
 	}
-	if len(cfg.Known) > 0 || !cfg.Waits {
+	if len(cfg.Known) > 0 || !cfg.WaitForPeers {
 		n.Join(cfg.Known...)
 	}
 	return n, nil
@@ -250,8 +250,8 @@ func (n *Node) Attach(e Engine) error {
 	if !n.engine.p.CompareAndSwap(nil, &e) {
 		return errors.New("a node has one engine")
 	}
-	n.inbox.tell(held...)
-	n.inbox.post(func() { n.follow.dirty = true })
+	n.inbox.send(held...)
+	n.inbox.post(func() { n.watcher.dirty = true })
 	return nil
 }
 
@@ -263,7 +263,7 @@ func Key(host string) xor.ID { return xor.Of("backup", host) }
 func (n *Node) Run(ctx context.Context) error {
 	n.tasks.begin(ctx)
 	l := n.loop
-	defer close(n.inbox.over)
+	defer close(n.inbox.done)
 	defer n.tasks.all.Wait()
 	defer n.tasks.stop(nil)
 	defer n.cfg.Router.end() // no request is begun any more
@@ -271,15 +271,15 @@ func (n *Node) Run(ctx context.Context) error {
 	defer l.wake.Stop()
 	n.tasks.run("receive messages", n.receive)
 	n.tasks.run("remember URLs", func(ctx context.Context) error {
-		return n.memory.run(ctx, func(all ...mesh.Event) { tellAll(n.inbox, all) })
+		return n.history.run(ctx, func(all ...mesh.Event) { sendAll(n.inbox, all) })
 	})
-	n.tasks.run("keep the history", n.tend)
+	n.tasks.run("keep the history", n.maintainHistory)
 	n.tasks.run("keep lists of pages at risk", n.risks.lists.run)
 	if n.cfg.Places.Has != nil {
-		n.tasks.run("look what is in the place", n.risks.watchPlace)
+		n.tasks.run("look what is in the place", n.risks.pollPlace)
 	}
-	if n.cfg.Settle != nil {
-		n.tasks.run("go by the crawl's settings", n.follow.settle)
+	if n.cfg.ApplySettings != nil {
+		n.tasks.run("go by the crawl's settings", n.watcher.applySettings)
 	}
 	kept := make(chan error, 1)
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -290,11 +290,11 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		kept <- err
 	}()
-	l.carryOut(l.peer.Start(l.clock.at(time.Now()), nil))
+	l.execute(l.peer.Start(l.clock.at(time.Now()), nil))
 	l.publish(l.peer.Machine().View())
 	why := l.run()
-	l.keepCounts()
-	n.follow.endNot()
+	l.saveCounts()
+	n.watcher.cancelEnd()
 	n.tasks.stop(nil)
 	n.tasks.all.Wait()
 	stop()
@@ -308,12 +308,12 @@ func (n *Node) Run(ctx context.Context) error {
 }
 
 const (
-	pumpEvery = 100 * time.Millisecond
-	keepEvery = time.Minute // after which counts of pages are written
-	lookEvery = time.Second // after which the follower looks, whatever it was told: another node may be gone
+	pumpEvery      = 100 * time.Millisecond
+	countsInterval = time.Minute // after which counts of pages are written
+	checkInterval  = time.Second // after which the follower looks, whatever it was told: another node may be gone
 )
 
-func (n *Node) tend(ctx context.Context) error {
+func (n *Node) maintainHistory(ctx context.Context) error {
 	for range wait.Every(ctx, time.Second) {
 		if err := n.cfg.History.Maintain(ctx); err != nil {
 			return err
@@ -335,22 +335,22 @@ func (n *Node) receive(ctx context.Context) error {
 		kind, data := data[0], slices.Clone(data[1:])
 		switch kind {
 		case kindPeer:
-			n.inbox.tell(peer.Message{From: n.msgs.contact(from), Data: data})
+			n.inbox.send(peer.Message{From: n.msgs.contact(from), Data: data})
 		case kindOffer:
 			if number, size := binary.Uvarint(data); size > 0 {
-				n.links.offered(from, number, data[size:])
+				n.links.receiveOffer(from, number, data[size:])
 			}
-		case kindAnswer:
-			n.links.answered(from, data)
-		case kindKnow:
+		case kindOfferReply:
+			n.links.receiveReply(from, data)
+		case kindKnownRequest:
 			n.survey.answer(from, data)
-		case kindCount:
+		case kindCountRequest:
 			n.blocked.answer(from, data)
-		case kindKnown, kindCounted:
-			n.asker.heard(from, kind, data)
-		case control.KindQuestion:
+		case kindKnownReply, kindCountReply:
+			n.asker.handleReply(from, kind, data)
+		case control.KindRequest:
 			n.tasks.run("answer a question", func(ctx context.Context) error {
-				n.server.Asked(ctx, from, data)
+				n.server.Handle(ctx, from, data)
 				return nil
 			})
 		default: // a newer kumo's
@@ -369,15 +369,15 @@ func (n *Node) Finished(host string, keys []string) {
 	for i, key := range keys {
 		f.Hashes[i] = mesh.Hash(history.HashOf(key))
 	}
-	n.inbox.tell(f)
+	n.inbox.send(f)
 }
 
-// NewRoot is told by the engine where a seed redirects to: all nodes are to have it in scope.
-func (n *Node) NewRoot(url string) { n.follow.newRoot(url) }
+// NewScopeSeed is told by the engine where a seed redirects to: all nodes are to have it in scope.
+func (n *Node) NewScopeSeed(url string) { n.watcher.addScopeSeed(url) }
 
 // Lost says that a node cannot be reached.
-func (n *Node) Lost(node strategy.Node) { n.inbox.tell(peer.Lost{Node: string(node)}) }
+func (n *Node) Lost(node strategy.Node) { n.inbox.send(peer.Lost{Node: string(node)}) }
 
 // Join asks to become part of the crawl by way of other nodes than before; without any, to go on alone until others
 // come.
-func (n *Node) Join(contacts ...overlay.Contact) { n.inbox.tell(peer.Join{Contacts: contacts}) }
+func (n *Node) Join(contacts ...overlay.Contact) { n.inbox.send(peer.Join{Contacts: contacts}) }

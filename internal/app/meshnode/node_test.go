@@ -395,9 +395,9 @@ func (l *lab) join(name, dir string) *labNode {
 	n.Node, err = New(Config{Messenger: messenger, Disk: l.disk, Dir: dir, Mesh: l.mesh,
 		Overlay: overlay.Config{Self: overlay.Contact{Node: name}, Seed: rand.Uint64()},
 		Known:   known, Router: n.engine.router, History: h, Read: read, Slice: hostIn,
-		Blocked: func(_ context.Context, rules []string) ([]byte, error) { return json.Marshal(rules) },
-		Settle:  func(settings map[string][]string) { n.settled <- settings },
-		Figures: func() Figures { return Figures{Work: control.Work{Pages: n.engine.fetchedHere()}} },
+		Blocked:       func(_ context.Context, rules []string) ([]byte, error) { return json.Marshal(rules) },
+		ApplySettings: func(settings map[string][]string) { n.settled <- settings },
+		Figures:       func() Figures { return Figures{Work: control.Work{Pages: n.engine.fetchedHere()}} },
 		Limit: func(settings map[string][]string) int64 {
 			limit, _ := strconv.ParseInt(strings.Join(settings["limit"], ""), 10, 64)
 			return limit

@@ -17,19 +17,19 @@ type reporter struct {
 	until            func(time.Time) time.Duration
 	engine           *engineRef
 	msgs             *messages
-	memory           *memory
-	follow           *follower
+	history          *historyWorker
+	watcher          *recordWatcher
 	peer             *peer.Peer // set when it is made: it calls the reporter
 	chronicler       chronicler
 }
 
-// rests reports whether nothing is pending or in progress here, and how often the engine received something.
-func (r *reporter) rests() (idle bool, came uint64) {
+// isIdle reports whether nothing is pending or in progress here, and how often the engine received something.
+func (r *reporter) isIdle() (idle bool, came uint64) {
 	e := r.engine.get()
 	if e == nil {
-		return false, uint64(r.follow.came.Load())
+		return false, uint64(r.watcher.received.Load())
 	}
-	return e.Idle() && r.memory.idle() && r.follow.idle(), uint64(e.Received() + r.follow.came.Load())
+	return e.Idle() && r.history.idle() && r.watcher.idle(), uint64(e.Received() + r.watcher.received.Load())
 }
 
 func (r *reporter) make() control.Report {
@@ -37,17 +37,17 @@ func (r *reporter) make() control.Report {
 	if r.figures != nil {
 		f = r.figures()
 	}
-	idle, _ := r.rests()
+	idle, _ := r.isIdle()
 	b := r.peer.Machine().Balance()
 	alone := time.Duration(0)
 	if lost := r.peer.Machine().AloneSince(); !lost.IsZero() {
 		alone = max(-r.until(lost), time.Millisecond)
 	}
 	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
-		State: r.follow.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().KnowsPlace(), Idle: idle,
+		State: r.watcher.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().KnowsPlace(), Idle: idle,
 		Work: f.Work, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
 		Guests: b.Guests, Alone: alone.Seconds(), Condition: f.Condition, Clock: time.Now().UTC(),
-		Events: r.chronicler.told(r.peer.Overlay().Size())}
+		Events: r.chronicler.recent(r.peer.Overlay().Size())}
 }
 
 func (r *reporter) json() []byte {

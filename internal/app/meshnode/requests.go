@@ -14,25 +14,25 @@ import (
 )
 
 // What a node is asked, by people through its control server, or by the process it runs in. All of it may be called by
-// any goroutine; what waits for Run's loop ends with ctx, or with errOver when Run does.
+// any goroutine; what waits for Run's loop ends with ctx, or with errNodeEnded when Run does.
 
 var _ control.Node = (*Node)(nil)
 
-var errOver = errors.New("the node has ended")
+var errNodeEnded = errors.New("the node has ended")
 
 // Crawl is the crawl's record as this node knows it, and its version; 0 where nobody has made one yet.
-func (n *Node) Crawl() (desired.Record, uint64) { return n.follow.record() }
+func (n *Node) Crawl() (desired.Record, uint64) { return n.watcher.record() }
 
 // Change makes a new version of the record of the newest one that there is. It returns when that is durable here. f is
 // called by the loop, and must not wait; an error of it is returned. A node that has heard of no other yet, though
 // there are some, waits until it has: what it knows may be old.
 func (n *Node) Change(ctx context.Context, f func(r *desired.Record, version uint64) error) error {
-	if err := n.inbox.call(ctx, func() <-chan struct{} { return n.follow.inStep }); err != nil {
+	if err := n.inbox.call(ctx, func() <-chan struct{} { return n.watcher.synced }); err != nil {
 		return fmt.Errorf("change the crawl's record before the other nodes were heard: %w", err)
 	}
 	var failed error
 	err := n.inbox.call(ctx, func() <-chan struct{} {
-		if failed = n.follow.change(f); failed != nil {
+		if failed = n.watcher.change(f); failed != nil {
 			return nil
 		}
 		return n.store.flushed()
@@ -52,7 +52,7 @@ func (n *Node) AddSeeds(ctx context.Context, lines string) error {
 		}
 		full := false
 		err := n.inbox.call(ctx, func() <-chan struct{} {
-			if full = !n.follow.add(kindSeeds, chunk); full {
+			if full = !n.watcher.add(kindSeeds, chunk); full {
 				return nil
 			}
 			return n.store.flushed()
@@ -68,7 +68,7 @@ func (n *Node) AddSeeds(ctx context.Context, lines string) error {
 }
 
 // SeedChunks is how many lists of seeds this node knows.
-func (n *Node) SeedChunks() int { return int(n.follow.seeds.Load()) }
+func (n *Node) SeedChunks() int { return int(n.watcher.seeds.Load()) }
 
 // Gather adds up what all nodes say of themselves: it takes a second or two, more where nodes have just died. The
 // figures are those of control.Sums; the reports are of type control.Report.
@@ -99,8 +99,8 @@ func (n *Node) Locate(ctx context.Context, host string) (target strategy.Node, b
 	return l.Target, l.Backups, err
 }
 
-// InStep is closed when this process knows what others had come to know of the crawl before it began.
-func (n *Node) InStep() <-chan struct{} { return n.follow.inStep }
+// Synced is closed when this process knows what others had come to know of the crawl before it began.
+func (n *Node) Synced() <-chan struct{} { return n.watcher.synced }
 
 // Alone reports whether this node knows no other one.
 func (n *Node) Alone() bool { return n.loop.alone.Load() }

@@ -10,16 +10,16 @@ import (
 
 // A Router says whose hosts are. The engine's workers ask it, many at once, and a Node tells it. Before that nothing is
 // anybody's.
-type Router struct{ now atomic.Pointer[standing] }
+type Router struct{ now atomic.Pointer[timedView] }
 
 // A standing is a view, and when it ends to hold.
-type standing struct {
+type timedView struct {
 	view  *mesh.View
 	until time.Time
 }
 
 // publish makes a view the one that is asked, until it ends to hold.
-func (r *Router) publish(v *mesh.View, until time.Time) { r.now.Store(&standing{v, until}) }
+func (r *Router) publish(v *mesh.View, until time.Time) { r.now.Store(&timedView{v, until}) }
 
 // end lets nothing be this node's.
 func (r *Router) end() { r.now.Store(nil) }
@@ -36,8 +36,8 @@ func (r *Router) May(host string) bool {
 	return s != nil && wait.IsAfter(s.until, time.Now()) && s.view.Ours(host)
 }
 
-// Holds reports whether this node knows its place, and that it has it still.
-func (r *Router) Holds() bool {
+// HasPlace reports whether this node knows its place, and that it has it still.
+func (r *Router) HasPlace() bool {
 	s := r.now.Load()
 	return s != nil && wait.IsAfter(s.until, time.Now())
 }

@@ -32,7 +32,7 @@ type store struct {
 	mu     sync.Mutex // guards below
 	writes []write
 	chunks map[mesh.ChunkID][]byte // that are not on disk
-	came   chan struct{}           // has room for one word that there are writes
+	signal chan struct{}           // has room for one word that there are writes
 }
 
 // A write is one thing to be written, or a word to who waits for those before it.
@@ -51,8 +51,8 @@ const (
 	takenSuffix = ".taken"
 )
 
-// A keptChunk is a chunk that an earlier process has kept.
-type keptChunk struct {
+// A savedChunk is a chunk that an earlier process has kept.
+type savedChunk struct {
 	id    mesh.ChunkID
 	kind  byte
 	taken bool
@@ -60,8 +60,8 @@ type keptChunk struct {
 
 // openStore reads what earlier processes have kept. A chunk that is not what its name says is dropped: other nodes have
 // it.
-func openStore(disk vfs.FS, dir string, log *slog.Logger) (s *store, r mesh.RecordVersion, all []keptChunk, err error) {
-	s = &store{disk: disk, dir: dir, chunks: map[mesh.ChunkID][]byte{}, came: make(chan struct{}, 1)}
+func openStore(disk vfs.FS, dir string, log *slog.Logger) (s *store, r mesh.RecordVersion, all []savedChunk, err error) {
+	s = &store{disk: disk, dir: dir, chunks: map[mesh.ChunkID][]byte{}, signal: make(chan struct{}, 1)}
 	if dir == "" {
 		return s, r, nil, nil
 	}
@@ -86,7 +86,7 @@ func openStore(disk vfs.FS, dir string, log *slog.Logger) (s *store, r mesh.Reco
 		if err != nil || len(id) != xor.Size {
 			continue // a mark, or what a process has left that died while it wrote
 		}
-		c := keptChunk{id: mesh.ChunkID(id), taken: taken[name]}
+		c := savedChunk{id: mesh.ChunkID(id), taken: taken[name]}
 		data, err := s.chunk(c.id)
 		if err != nil {
 			log.Warn("a list of seeds is dropped: other nodes have it", "err", err)
@@ -169,7 +169,7 @@ func (s *store) putCounts(counts map[strategy.Node]int64) error {
 	return err
 }
 
-// counts are those that earlier processes have kept. Other nodes have them, too: what cannot be read is left.
+// countingPages are those that earlier processes have kept. Other nodes have them, too: what cannot be read is left.
 func (s *store) counts(log *slog.Logger) (counts map[strategy.Node]int64) {
 	if s.dir == "" {
 		return nil
@@ -208,7 +208,7 @@ func (s *store) put(w write) {
 		s.chunks[w.chunk] = w.data
 	}
 	s.writes = append(s.writes, w)
-	wait.Wake(s.came)
+	wait.Wake(s.signal)
 }
 
 // maxWrites is how many writes may wait while messages are taken in.
@@ -227,7 +227,7 @@ func (s *store) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			over = true
-		case <-s.came:
+		case <-s.signal:
 		}
 		for {
 			s.mu.Lock()

@@ -56,9 +56,9 @@ func TestAStoreKeepsAll(t *testing.T) {
 		t.Fatalf("it has %d chunks", len(all))
 	}
 	for _, c := range all {
-		want := keptChunk{chunks[0], 's', true}
+		want := savedChunk{chunks[0], 's', true}
 		if c.id != chunks[0] {
-			want = keptChunk{chunks[1], 'r', false}
+			want = savedChunk{chunks[1], 'r', false}
 		}
 		if c != want {
 			t.Errorf("it has %v, want %v", c, want)

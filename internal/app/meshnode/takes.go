@@ -12,8 +12,8 @@ import (
 // Links that are dispatched to this node are given to the engine by a few goroutines: each batch waits until it is
 // durable, and batches that wait together share a commit.
 const (
-	mostTaking = 32   // batches at once
-	mostTakes  = 1024 // that wait beside them; more are refused, and come again
+	maxIntakes        = 32   // batches at once
+	maxPendingIntakes = 1024 // that wait beside them; more are refused, and come again
 )
 
 // An intake gives dispatched links to the engine. Any goroutine may use it.
@@ -33,9 +33,9 @@ func (t *intake) add(a mesh.Enqueue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.engine.get() == nil || len(t.waiting) >= mostTakes:
-		t.inbox.tell(mesh.Enqueued{ID: a.ID, Refused: true})
-	case t.running < mostTaking:
+	case t.engine.get() == nil || len(t.waiting) >= maxPendingIntakes:
+		t.inbox.send(mesh.Enqueued{ID: a.ID, Refused: true})
+	case t.running < maxIntakes:
 		t.running++
 		t.tasks.run("take links", func(ctx context.Context) error { t.run(ctx, a); return nil })
 	default:
@@ -45,7 +45,7 @@ func (t *intake) add(a mesh.Enqueue) {
 
 func (t *intake) run(ctx context.Context, a mesh.Enqueue) {
 	for {
-		t.give(ctx, a)
+		t.enqueue(ctx, a)
 		t.mu.Lock()
 		if len(t.waiting) == 0 {
 			t.running--
@@ -58,7 +58,7 @@ func (t *intake) run(ctx context.Context, a mesh.Enqueue) {
 	}
 }
 
-func (t *intake) give(ctx context.Context, a mesh.Enqueue) {
+func (t *intake) enqueue(ctx context.Context, a mesh.Enqueue) {
 	data := []byte{member.LinksVersion}
 	for _, k := range a.Links {
 		data = member.AppendLink(data, k.Item)
@@ -69,10 +69,10 @@ func (t *intake) give(ctx context.Context, a mesh.Enqueue) {
 	}
 	done, err := e.TakeDispatched(ctx, data)
 	if err == nil {
-		err = t.risks.doneBefore(ctx, data, done)
+		err = t.risks.recordDone(ctx, data, done)
 	}
 	if err != nil && ctx.Err() == nil {
 		t.log.Debug("links are not taken for now", "host", a.Host, "err", err)
 	}
-	t.inbox.tell(mesh.Enqueued{ID: a.ID, Done: done, Refused: err != nil})
+	t.inbox.send(mesh.Enqueued{ID: a.ID, Done: done, Refused: err != nil})
 }

@@ -13,20 +13,20 @@ import (
 
 // Who thinks of blocking something asks all members how much of what waits with them that is. Each counts for itself.
 
-type countQuestion struct {
+type countRequest struct {
 	ID    uint64   `json:"id"`
 	Rules []string `json:"rules"`
 }
 
-// A countAnswer is what a node has counted; null where it could not.
-type countAnswer struct {
+// A countReply is what a node has counted; null where it could not.
+type countReply struct {
 	ID    uint64          `json:"id"`
 	Count json.RawMessage `json:"count"`
 }
 
-// askedCount answers a question, unless one is being answered: who asks does so again. data is this call's own.
-func (n *Node) askedCount(from strategy.Node, data []byte) {
-	var q countQuestion
+// handleCount answers a question, unless one is being answered: who asks does so again. data is this call's own.
+func (n *Node) handleCount(from strategy.Node, data []byte) {
+	var q countRequest
 	if n.cfg.Blocked == nil || json.Unmarshal(data, &q) != nil || !n.counting.CompareAndSwap(false, true) {
 		return
 	}
@@ -37,8 +37,8 @@ func (n *Node) askedCount(from strategy.Node, data []byte) {
 			n.log.Warn("what rules would leave out is not counted", "asked by", from, "err", err)
 			count = nil
 		}
-		if answer, err := json.Marshal(countAnswer{q.ID, count}); err == nil {
-			n.send(from, kindCounted, answer)
+		if answer, err := json.Marshal(countReply{q.ID, count}); err == nil {
+			n.send(from, kindCountReply, answer)
 		}
 	})
 }
@@ -46,12 +46,12 @@ func (n *Node) askedCount(from strategy.Node, data []byte) {
 // Counts are what members have counted, in JSON, as their Config's Blocked has it; nil of those who have not answered.
 type Counts map[strategy.Node][]byte
 
-// countAgain is when those are asked again who have not answered.
-const countAgain = time.Second
+// countRetry is when those are asked again who have not answered.
+const countRetry = time.Second
 
-// AskBlocked asks all members what rules would leave out of what waits, until all have answered or ctx ends. It
-// receives the bus's messages as AskKnown does.
-func (c Control) AskBlocked(ctx context.Context, b bus.Bus, crawl string, rules []string) (Counts, error) {
+// CountBlocked asks all members what rules would leave out of what waits, until all have answered or ctx ends. It
+// receives the bus's messages as CountKnown does.
+func (c Control) CountBlocked(ctx context.Context, b bus.Bus, crawl string, rules []string) (Counts, error) {
 	table, err := c.Table(ctx)
 	if err != nil || len(table.Members) == 0 {
 		return nil, err
@@ -60,9 +60,9 @@ func (c Control) AskBlocked(ctx context.Context, b bus.Bus, crawl string, rules 
 	for _, m := range table.Members {
 		counts[m.Node] = nil
 	}
-	p := newPoll(kindCount, kindCounted, countAgain)
-	p.take = func(_ uint64, from strategy.Node, data []byte) bool {
-		var a countAnswer
+	p := newPoll(kindCountRequest, kindCountReply, countRetry)
+	p.accept = func(_ uint64, from strategy.Node, data []byte) bool {
+		var a countReply
 		if json.Unmarshal(data, &a) != nil {
 			return false
 		}
@@ -71,7 +71,7 @@ func (c Control) AskBlocked(ctx context.Context, b bus.Bus, crawl string, rules 
 		}
 		return true
 	}
-	q := countQuestion{rand.Uint64(), rules}
+	q := countRequest{rand.Uint64(), rules}
 	if err := p.put(q.ID, q, table.Members); err != nil {
 		return nil, err
 	}

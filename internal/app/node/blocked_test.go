@@ -37,7 +37,7 @@ func TestBlockedIsCounted(t *testing.T) {
 				counted[name]++
 				return []byte(`{"hit":"` + strings.Join(rules, " ") + `"}`), wrong
 			}}
-			go b.Receive(t.Context(), func(from strategy.Node, data []byte) { n.message(t.Context(), from, data) })
+			go b.Receive(t.Context(), func(from strategy.Node, data []byte) { n.handleMessage(t.Context(), from, data) })
 		}
 		serve("a~1", 0, nil)
 		serve("b~1", 1500*time.Millisecond, nil)
@@ -51,14 +51,14 @@ func TestBlockedIsCounted(t *testing.T) {
 		defer asks.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if counts, err := (Control{Registry: asks}).AskBlocked(ctx, asks, "crawl", nil); err != nil || len(counts) > 0 {
+		if counts, err := (Control{Registry: asks}).CountBlocked(ctx, asks, "crawl", nil); err != nil || len(counts) > 0 {
 			t.Errorf("of a crawl without members %v, %v", counts, err)
 		}
 		if _, err := asks.Put(t.Context(), quorum.TableKey, table.Encode(), 0); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		counts, err := Control{Registry: asks}.AskBlocked(ctx, asks, "crawl", []string{"x.test", "/y/"})
+		counts, err := Control{Registry: asks}.CountBlocked(ctx, asks, "crawl", []string{"x.test", "/y/"})
 		if took := time.Since(began); err != nil || took > 5*time.Second || len(counts) != 5 {
 			t.Fatalf("%v, %v after %v", counts, err, took)
 		}

@@ -24,9 +24,9 @@ func (c Control) Chronicle(ctx context.Context) (chronicle.Chronicle, uint64, er
 	return all, e.Revision, err
 }
 
-// Note notes what has happened since somebody has noted it last. It returns bus.ErrStale where another one does so at
+// RecordEvents notes what has happened since somebody has noted it last. It returns bus.ErrStale where another one does so at
 // the same time. silent says of whom nothing is heard; the leases are used up.
-func (c Control) Note(ctx context.Context, leases map[strategy.Node]quorum.Lease,
+func (c Control) RecordEvents(ctx context.Context, leases map[strategy.Node]quorum.Lease,
 	silent func(strategy.Node) bool) error {
 	r, nodes, err := c.statusBy(ctx, leases)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c Control) Note(ctx context.Context, leases map[strategy.Node]quorum.Lease
 	for i := range nodes {
 		s := &nodes[i]
 		is.Epoch, is.Settled = s.Epoch, s.Settled
-		is.Nodes = append(is.Nodes, chronicle.Node{Node: string(s.Node), Role: s.Standing(), Offline: s.Offline > 0,
+		is.Nodes = append(is.Nodes, chronicle.Node{Node: string(s.Node), Role: s.Role(), Offline: s.Offline > 0,
 			Silent: s.Member && !s.Dead && silent(s.Node)})
 	}
 	if !all.Update(is, time.Now()) {
@@ -56,8 +56,8 @@ func (c Control) Note(ctx context.Context, leases map[strategy.Node]quorum.Lease
 	return err
 }
 
-// Standing is what a node is to the others.
-func (s *Status) Standing() chronicle.Role {
+// Role is what a node is to the others.
+func (s *Status) Role() chronicle.Role {
 	switch {
 	case s.Dead:
 		return chronicle.Dead
@@ -76,13 +76,13 @@ func (s *Status) Standing() chronicle.Role {
 func Leader(nodes []Status) (name string) {
 	said := map[string]int{}
 	for i := range nodes {
-		if s := &nodes[i]; s.Standing() == chronicle.Member && s.Facts != nil {
+		if s := &nodes[i]; s.Role() == chronicle.Member && s.Facts != nil {
 			said[s.Control]++
 		}
 	}
 	most := -1
 	for i := range nodes {
-		if s := &nodes[i]; s.Standing() == chronicle.Member && s.Facts != nil && s.Leads && said[s.Node.Name()] > most {
+		if s := &nodes[i]; s.Role() == chronicle.Member && s.Facts != nil && s.Leads && said[s.Node.Name()] > most {
 			name, most = s.Node.Name(), said[s.Node.Name()]
 		}
 	}

@@ -10,29 +10,29 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// clocks compares this node's clock with those of the nodes whose leases it watches, once with each. Nothing depends on
+// clockCheck compares this node's clock with those of the nodes whose leases it watches, once with each. Nothing depends on
 // it but the times in logs and records.
-type clocks struct {
-	mu  sync.Mutex // guards below
-	met map[strategy.Node]look
+type clockCheck struct {
+	mu   sync.Mutex // guards below
+	seen map[strategy.Node]clockState
 }
 
 // A look is how far another node's clock is known.
-type look uint8
+type clockState uint8
 
 const (
-	stale    look = iota // its lease was seen as it was, perhaps for long
-	compared             // it was seen to change
+	stale    clockState = iota // its lease was seen as it was, perhaps for long
+	compared                   // it was seen to change
 )
 
-const clocksApart = 5 * time.Second // that nobody is told of
+const maxClockSkew = 5 * time.Second // that nobody is told of
 
 // renewed is told of a lease. How far the node's clock is ahead of this one's is returned when it is known for the
 // first time, and not small.
-func (c *clocks) renewed(e bus.Entry, now time.Time) (of strategy.Node, ahead time.Duration, apart bool) {
+func (c *clockCheck) renewed(e bus.Entry, now time.Time) (of strategy.Node, ahead time.Duration, apart bool) {
 	name, isLease := strings.CutPrefix(e.Key, quorum.LeasePrefix)
 	of = strategy.Node(name)
-	if !isLease || !c.isNews(of) {
+	if !isLease || !c.isFirstChange(of) {
 		return of, 0, false
 	}
 	lease, err := quorum.ParseLease(e.Value)
@@ -44,21 +44,21 @@ func (c *clocks) renewed(e bus.Entry, now time.Time) (of strategy.Node, ahead ti
 		return of, 0, false
 	}
 	ahead = r.Clock.Sub(now.Round(0))
-	return of, ahead, ahead.Abs() > clocksApart
+	return of, ahead, ahead.Abs() > maxClockSkew
 }
 
-// isNews reports whether a lease is seen to change for the first time.
-func (c *clocks) isNews(n strategy.Node) bool {
+// isFirstChange reports whether a lease is seen to change for the first time.
+func (c *clockCheck) isFirstChange(n strategy.Node) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.met == nil {
-		c.met = map[strategy.Node]look{}
+	if c.seen == nil {
+		c.seen = map[strategy.Node]clockState{}
 	}
-	was, met := c.met[n]
+	was, met := c.seen[n]
 	if !met {
-		c.met[n] = stale
+		c.seen[n] = stale
 		return false
 	}
-	c.met[n] = compared
+	c.seen[n] = compared
 	return was == stale
 }

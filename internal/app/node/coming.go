@@ -15,32 +15,32 @@ import (
 // from then on that it is about to be a member: it deletes its key when it is one, or ends. The value is a Report.
 const WaitingPrefix = "waiting/"
 
-// GivenKey is where the registry has what a person has given the strategy, with the crawl.
-const GivenKey = "given"
+// StrategyDataKey is where the registry has what a person has given the strategy, with the crawl.
+const StrategyDataKey = "given"
 
-func (n *Node) given(ctx context.Context) {
-	n.follow(ctx, GivenKey, func() {}, func(e bus.Entry) {
+func (n *Node) watchStrategyData(ctx context.Context) {
+	n.watchKey(ctx, StrategyDataKey, func() {}, func(e bus.Entry) {
 		n.call(ctx, func() { n.driver.AddStrategyEvent(strategy.UserData{Data: e.Value}) })
 	})
 }
 
-// staleWait is after how long it is not believed any more that a node waits, its own clock taken for right: its process
+// waitingTTL is after how long it is not believed any more that a node waits, its own clock taken for right: its process
 // may have died.
-const staleWait = time.Minute
+const waitingTTL = time.Minute
 
-// Waits reports whether what a node has said of itself under WaitingPrefix is to be believed.
-func (r *Report) Waits() bool { return time.Since(r.Clock) < staleWait }
+// IsWaiting reports whether what a node has said of itself under WaitingPrefix is to be believed.
+func (r *Report) IsWaiting() bool { return time.Since(r.Clock) < waitingTTL }
 
-func (n *Node) coming(ctx context.Context) {
+func (n *Node) watchJoining(ctx context.Context) {
 	known, synced := map[strategy.Node]bool{}, false
 	tell := func() {
 		e := strategy.Joining{Nodes: slices.Sorted(maps.Keys(known))}
 		n.call(ctx, func() { n.driver.AddStrategyEvent(e) })
 	}
-	n.follow(ctx, WaitingPrefix, func() { synced = true; tell() }, func(e bus.Entry) {
+	n.watchKey(ctx, WaitingPrefix, func() { synced = true; tell() }, func(e bus.Entry) {
 		of := strategy.Node(strings.TrimPrefix(e.Key, WaitingPrefix))
 		r, err := ParseReport(e.Value)
-		is := e.Value != nil && err == nil && r.Waits() && of != n.self
+		is := e.Value != nil && err == nil && r.IsWaiting() && of != n.self
 		if is == known[of] {
 			return
 		}

@@ -20,9 +20,9 @@ import (
 const RecordKey = "crawl"
 
 const (
-	seedsPrefix = "seeds/"
-	takenSuffix = "/taken"
-	rootsPrefix = "roots/"
+	seedsPrefix      = "seeds/"
+	takenSuffix      = "/taken"
+	scopeSeedsPrefix = "roots/"
 )
 
 // A Control changes and reads a crawl's record. It needs no node.
@@ -64,14 +64,14 @@ func (c Control) change(ctx context.Context, f func(*desired.Record) error) erro
 			return err
 		}
 		if wait.For(ctx, again) != nil {
-			return fmt.Errorf("change the crawl's record: %w", late(ctx, err))
+			return fmt.Errorf("change the crawl's record: %w", retryError(ctx, err))
 		}
 	}
 }
 
-// late is why something is not done when ctx has ended: ctx's own error if somebody wanted that, else what was in the
+// retryError is why something is not done when ctx has ended: ctx's own error if somebody wanted that, else what was in the
 // way until then.
-func late(ctx context.Context, err error) error {
+func retryError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case !errors.Is(cause, context.DeadlineExceeded):
 		return cause
@@ -84,7 +84,7 @@ func late(ctx context.Context, err error) error {
 // Start lets the crawl begin with seeds, or go on. The settings are those of the first start; of a later one the given
 // ones are changed, which must be some that nodes look up in the record while they run.
 func (c Control) Start(ctx context.Context, settings map[string][]string, seeds []string) error {
-	if err := c.Seed(ctx, slices.Values(seeds)); err != nil {
+	if err := c.AddSeeds(ctx, slices.Values(seeds)); err != nil {
 		return err
 	}
 	return c.change(ctx, func(r *desired.Record) error {
@@ -96,12 +96,12 @@ func (c Control) Start(ctx context.Context, settings map[string][]string, seeds 
 	})
 }
 
-// Give gives the strategy something, before the crawl is started: what was given is replaced.
-func (c Control) Give(ctx context.Context, data []byte) error {
+// SetStrategyData gives the strategy something, before the crawl is started: what was given is replaced.
+func (c Control) SetStrategyData(ctx context.Context, data []byte) error {
 	for {
-		e, err := c.Registry.Get(ctx, GivenKey)
+		e, err := c.Registry.Get(ctx, StrategyDataKey)
 		if err == nil {
-			_, err = c.Registry.Put(ctx, GivenKey, data, e.Revision)
+			_, err = c.Registry.Put(ctx, StrategyDataKey, data, e.Revision)
 		}
 		if !errors.Is(err, bus.ErrStale) {
 			return err
@@ -136,8 +136,8 @@ func (c Control) Set(ctx context.Context, to desired.State) error {
 	})
 }
 
-// Full stops a crawl that runs because it has the pages it was to have.
-func (c Control) Full(ctx context.Context) error {
+// StopAtLimit stops a crawl that runs because it has the pages it was to have.
+func (c Control) StopAtLimit(ctx context.Context) error {
 	return c.change(ctx, func(r *desired.Record) error { r.StopAtLimit(); return nil })
 }
 
@@ -150,7 +150,7 @@ func (c Control) Add(ctx context.Context, seeds []string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Seed(ctx, slices.Values(seeds)); err != nil {
+	if err := c.AddSeeds(ctx, slices.Values(seeds)); err != nil {
 		return err
 	}
 	return c.change(ctx, func(r *desired.Record) error {
@@ -159,9 +159,9 @@ func (c Control) Add(ctx context.Context, seeds []string) error {
 	})
 }
 
-// Seed puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than
+// AddSeeds puts seeds where all nodes find them, whatever the crawl's state, chunk by chunk: there may be more of them than
 // fit into memory.
-func (c Control) Seed(ctx context.Context, seeds iter.Seq[string]) error {
+func (c Control) AddSeeds(ctx context.Context, seeds iter.Seq[string]) error {
 	for lines := range desired.SeedLists(seeds) {
 		if err := c.addChunk(ctx, lines); err != nil {
 			return fmt.Errorf("add seeds: %w", err)
@@ -189,7 +189,7 @@ func (c Control) addChunk(ctx context.Context, lines string) error {
 			if e.Value == nil {
 				continue
 			}
-			if err := c.count(ctx, number); err != nil {
+			if err := c.countChunk(ctx, number); err != nil {
 				return err
 			}
 			if string(e.Value) == lines { // an earlier try of this one, or the very same
@@ -199,12 +199,12 @@ func (c Control) addChunk(ctx context.Context, lines string) error {
 		case err != nil:
 			return err
 		}
-		return c.count(ctx, number)
+		return c.countChunk(ctx, number)
 	}
 }
 
-// count makes the record say that there is a chunk. A crawl that was done has something to do again once it is started.
-func (c Control) count(ctx context.Context, number uint64) error {
+// countChunk makes the record say that there is a chunk. A crawl that was done has something to do again once it is started.
+func (c Control) countChunk(ctx context.Context, number uint64) error {
 	return c.change(ctx, func(r *desired.Record) error {
 		r.Seeds = max(r.Seeds, number+1)
 		return nil

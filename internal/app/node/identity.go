@@ -17,19 +17,19 @@ import (
 
 // An Identity is who a node is for as long as it has its state.
 type Identity struct {
-	Name   string `json:"name"`
-	Life   string `json:"life"`   // tells apart the lives under one name
-	Joined bool   `json:"joined"` // it was, or was about to be, a member
+	Name        string `json:"name"`
+	Incarnation string `json:"life"`   // tells apart the lives under one name
+	Joined      bool   `json:"joined"` // it was, or was about to be, a member
 }
 
-// keyLetters is how long a life is that is a node's public key.
-const keyLetters = 52
+// publicKeyLength is how long a life is that is a node's public key.
+const publicKeyLength = 52
 
 // IsKey reports whether the life is the node's public key: it is a node of a crawl without a centre.
-func (i Identity) IsKey() bool { return len(i.Life) == keyLetters }
+func (i Identity) IsKey() bool { return len(i.Incarnation) == publicKeyLength }
 
 // Node is the identity as others know it.
-func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Life) }
+func (i Identity) Node() strategy.Node { return strategy.Node(i.Name + "~" + i.Incarnation) }
 
 var unsafeInWords = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
@@ -45,7 +45,7 @@ func OpenIdentity(disk vfs.FS, file, name string) (Identity, error) {
 	data, err := vfs.ReadFile(disk, file, maxIdentity)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		id = Identity{Name: name, Life: fmt.Sprintf("%08x", rand.Uint32())}
+		id = Identity{Name: name, Incarnation: fmt.Sprintf("%08x", rand.Uint32())}
 		if err := id.check(); err != nil {
 			return id, err
 		}

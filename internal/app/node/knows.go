@@ -16,54 +16,54 @@ import (
 
 // Who adds URLs asks all members which of them are known already. Each answers for the hosts that it owns.
 
-type knowQuestion struct {
+type knownRequest struct {
 	ID   uint64   `json:"id"`
 	URLs []string `json:"urls"`
 }
 
-// A knowAnswer has a letter for each URL of a question.
-type knowAnswer struct {
-	ID    uint64 `json:"id"`
-	Say   string `json:"say"`
-	Links int    `json:"links,omitempty"` // where one URL was asked about: that wait for its host's owner to be known
+// A knownReply has a letter for each URL of a question.
+type knownReply struct {
+	ID      uint64 `json:"id"`
+	Letters string `json:"say"`
+	Links   int    `json:"links,omitempty"` // where one URL was asked about: that wait for its host's owner to be known
 }
 
 // The letters.
 const (
-	sayOthers = '-' // the host is not the node's
-	sayNew    = 'n'
-	sayKnown  = 'k'
+	replyNotOwner = '-' // the host is not the node's
+	replyNew      = 'n'
+	replyKnown    = 'k'
 )
 
-// maxKnow is how many URLs a question may have.
-const maxKnow = 256
+// maxKnownURLs is how many URLs a question may have.
+const maxKnownURLs = 256
 
-// askedKnown answers a question. data is this call's own.
-func (n *Node) askedKnown(from strategy.Node, data []byte) {
-	var q knowQuestion
-	if n.cfg.Knows == nil || json.Unmarshal(data, &q) != nil || len(q.URLs) > maxKnow {
+// handleKnown answers a question. data is this call's own.
+func (n *Node) handleKnown(from strategy.Node, data []byte) {
+	var q knownRequest
+	if n.cfg.IsKnown == nil || json.Unmarshal(data, &q) != nil || len(q.URLs) > maxKnownURLs {
 		return
 	}
 	n.driver.InLane("know", "say which URLs are known", func(context.Context) error {
-		a := knowAnswer{ID: q.ID, Say: string(bytes.Repeat([]byte{sayOthers}, len(q.URLs)))}
-		say := []byte(a.Say)
+		a := knownReply{ID: q.ID, Letters: string(bytes.Repeat([]byte{replyNotOwner}, len(q.URLs)))}
+		say := []byte(a.Letters)
 		for i, url := range q.URLs {
-			mine, known, err := n.cfg.Knows(url)
+			mine, known, err := n.cfg.IsKnown(url)
 			switch {
 			case err != nil:
 				n.log.Debug("whether a URL is known is not found", "url", url, "err", err)
 			case mine && known:
-				say[i] = sayKnown
+				say[i] = replyKnown
 			case mine:
-				say[i] = sayNew
+				say[i] = replyNew
 			}
 		}
-		a.Say = string(say)
-		if len(q.URLs) == 1 && n.cfg.Links != nil {
-			a.Links = n.cfg.Links(q.URLs[0])
+		a.Letters = string(say)
+		if len(q.URLs) == 1 && n.cfg.PendingLinks != nil {
+			a.Links = n.cfg.PendingLinks(q.URLs[0])
 		}
 		if answer, err := json.Marshal(a); err == nil {
-			n.send(from, kindKnown, answer)
+			n.send(from, kindKnownReply, answer)
 		}
 		return nil
 	})
@@ -75,9 +75,9 @@ type Known struct {
 	Unsure     int // nobody has answered for them in time
 }
 
-// AskKnown asks the members of a crawl which of the URLs they know, until ctx ends. It receives the bus's messages
+// CountKnown asks the members of a crawl which of the URLs they know, until ctx ends. It receives the bus's messages
 // meanwhile, which nobody else may.
-func (c Control) AskKnown(ctx context.Context, b bus.Bus, crawl string, urls []string) (k Known, err error) {
+func (c Control) CountKnown(ctx context.Context, b bus.Bus, crawl string, urls []string) (k Known, err error) {
 	table, err := c.Table(ctx)
 	if err != nil {
 		return k, err
@@ -85,7 +85,7 @@ func (c Control) AskKnown(ctx context.Context, b bus.Bus, crawl string, urls []s
 	if len(table.Members) == 0 { // nobody has ever begun
 		return c.amongSeeds(ctx, urls)
 	}
-	return askMembers(ctx, b, crawl, table.Members, urls).known(), nil
+	return pollMembers(ctx, b, crawl, table.Members, urls).known(), nil
 }
 
 // Table reads the table of members; an empty one where there is none yet.
@@ -97,53 +97,53 @@ func (c Control) Table(ctx context.Context) (*quorum.Table, error) {
 	return quorum.ParseTable(e.Value)
 }
 
-// Links are those that wait until it is known whose their host is.
+// PendingLinks are those that wait until it is known whose their host is.
 type Links struct {
 	Links  int
 	Nodes  int // that have them
 	Silent int // nodes that have not answered
 }
 
-// AskLinks asks the members of a crawl how many links wait for a URL's host, or for the slice of it that the URL is in,
-// to be somebody's. It receives the bus's messages as AskKnown does.
-func (c Control) AskLinks(ctx context.Context, b bus.Bus, crawl, url string) (l Links, err error) {
+// CountLinks asks the members of a crawl how many links wait for a URL's host, or for the slice of it that the URL is in,
+// to be somebody's. It receives the bus's messages as CountKnown does.
+func (c Control) CountLinks(ctx context.Context, b bus.Bus, crawl, url string) (l Links, err error) {
 	table, err := c.Table(ctx)
 	if err != nil || len(table.Members) == 0 {
 		return l, err
 	}
-	said := askMembers(ctx, b, crawl, table.Members, []string{url})
+	said := pollMembers(ctx, b, crawl, table.Members, []string{url})
 	for id := range said.letters {
 		said.links.Silent = len(said.poll.silent(id))
 	}
 	return said.links, nil
 }
 
-// askAgain is when those are asked again who have not answered.
-const askAgain = 300 * time.Millisecond
+// knownRetry is when those are asked again who have not answered.
+const knownRetry = 300 * time.Millisecond
 
-// saidOfURLs is what members have said of URLs.
-type saidOfURLs struct {
+// knownReplies is what members have said of URLs.
+type knownReplies struct {
 	poll    *poll
 	letters map[uint64][]byte // by question: one for each URL
 	links   Links
 }
 
-func askMembers(ctx context.Context, b bus.Bus, crawl string, members []strategy.Member, urls []string) *saidOfURLs {
-	s := &saidOfURLs{poll: newPoll(kindKnow, kindKnown, askAgain), letters: map[uint64][]byte{}}
-	s.poll.take = s.take
-	for part := range slices.Chunk(urls, maxKnow) {
-		q := knowQuestion{rand.Uint64(), part}
-		s.letters[q.ID] = bytes.Repeat([]byte{sayOthers}, len(part))
+func pollMembers(ctx context.Context, b bus.Bus, crawl string, members []strategy.Member, urls []string) *knownReplies {
+	s := &knownReplies{poll: newPoll(kindKnownRequest, kindKnownReply, knownRetry), letters: map[uint64][]byte{}}
+	s.poll.accept = s.take
+	for part := range slices.Chunk(urls, maxKnownURLs) {
+		q := knownRequest{rand.Uint64(), part}
+		s.letters[q.ID] = bytes.Repeat([]byte{replyNotOwner}, len(part))
 		_ = s.poll.put(q.ID, q, members) // plain fields
 	}
 	s.poll.run(ctx, b, crawl)
 	return s
 }
 
-func (s *saidOfURLs) take(id uint64, _ strategy.Node, data []byte) bool {
-	var answer knowAnswer
+func (s *knownReplies) take(id uint64, _ strategy.Node, data []byte) bool {
+	var answer knownReply
 	say := s.letters[id]
-	if json.Unmarshal(data, &answer) != nil || len(answer.Say) != len(say) {
+	if json.Unmarshal(data, &answer) != nil || len(answer.Letters) != len(say) {
 		return false
 	}
 	if answer.Links > 0 {
@@ -151,22 +151,22 @@ func (s *saidOfURLs) take(id uint64, _ strategy.Node, data []byte) bool {
 		s.links.Nodes++
 	}
 	for i := range say {
-		if letter := answer.Say[i]; letter == sayKnown || letter == sayNew && say[i] == sayOthers {
+		if letter := answer.Letters[i]; letter == replyKnown || letter == replyNew && say[i] == replyNotOwner {
 			say[i] = letter
 		}
 	}
 	return true
 }
 
-// known sums up the letters, once the poll is over.
-func (s *saidOfURLs) known() (k Known) {
+// currentView sums up the letters, once the poll is over.
+func (s *knownReplies) known() (k Known) {
 	for id, letters := range s.letters {
 		open := len(s.poll.silent(id)) > 0
 		for _, letter := range letters {
 			switch {
-			case letter == sayKnown:
+			case letter == replyKnown:
 				k.Known++
-			case letter == sayNew, !open: // all have answered, and the host is nobody's
+			case letter == replyNew, !open: // all have answered, and the host is nobody's
 				k.New++
 			default:
 				k.Unsure++
@@ -176,8 +176,8 @@ func (s *saidOfURLs) known() (k Known) {
 	return k
 }
 
-// earlierChunks is how many chunks of seeds are looked at for those that are given again.
-const earlierChunks = 64
+// maxEarlierChunks is how many chunks of seeds are looked at for those that are given again.
+const maxEarlierChunks = 64
 
 // amongSeeds looks among the seeds that wait for a crawl's start.
 func (c Control) amongSeeds(ctx context.Context, urls []string) (k Known, err error) {
@@ -186,7 +186,7 @@ func (c Control) amongSeeds(ctx context.Context, urls []string) (k Known, err er
 		return k, err
 	}
 	there := map[string]bool{}
-	for number := range min(r.Seeds, earlierChunks) {
+	for number := range min(r.Seeds, maxEarlierChunks) {
 		e, err := c.Registry.Get(ctx, seedsKey(number))
 		if err != nil {
 			return k, err

@@ -16,7 +16,7 @@ func TestNothingIsWaitedFor(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		askMembers(ctx, nobodysBus{}, "crawl", []strategy.Member{{Node: "a~1"}}, nil)
+		pollMembers(ctx, nobodysBus{}, "crawl", []strategy.Member{{Node: "a~1"}}, nil)
 		if took := time.Since(began); took > 0 {
 			t.Errorf("it took %v", took)
 		}

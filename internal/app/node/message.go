@@ -10,18 +10,18 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-func (n *Node) message(ctx context.Context, from strategy.Node, data []byte) {
-	kind, data, err := open(data, n.cfg.Crawl)
+func (n *Node) handleMessage(ctx context.Context, from strategy.Node, data []byte) {
+	kind, data, err := openEnvelope(data, n.cfg.Crawl)
 	if err != nil {
 		n.refuse(from, err)
 		return
 	}
 	switch kind {
-	case kindKnow:
-		n.askedKnown(from, bytes.Clone(data))
+	case kindKnownRequest:
+		n.handleKnown(from, bytes.Clone(data))
 		return
-	case kindCount:
-		n.askedCount(from, bytes.Clone(data))
+	case kindCountRequest:
+		n.handleCount(from, bytes.Clone(data))
 		return
 	}
 	n.driver.Message(ctx, from, driver.Kind(kind), data)
@@ -51,11 +51,11 @@ const version = Protocol
 
 // The kinds of messages that are none of a driver's.
 const (
-	kindKnow  = 'k' // do you know these URLs?
-	kindKnown = 'w' // the answer
+	kindKnownRequest = 'k' // do you know these URLs?
+	kindKnownReply   = 'w' // the answer
 
-	kindCount   = 'b' // how much of what waits would these rules leave out?
-	kindCounted = 'B' // the answer
+	kindCountRequest = 'b' // how much of what waits would these rules leave out?
+	kindCountReply   = 'B' // the answer
 )
 
 func envelope(crawl string, kind byte, data []byte) []byte {
@@ -65,8 +65,8 @@ func envelope(crawl string, kind byte, data []byte) []byte {
 	return append(append(msg, crawl...), data...)
 }
 
-// open reads an envelope. data is a part of msg.
-func open(msg []byte, crawl string) (kind byte, data []byte, err error) {
+// openEnvelope reads an envelope. data is a part of msg.
+func openEnvelope(msg []byte, crawl string) (kind byte, data []byte, err error) {
 	if len(msg) < 3 || msg[0] != version {
 		return 0, nil, fmt.Errorf("it begins with %q, and this kumo understands messages of version %d",
 			msg[:min(len(msg), 2)], version)

@@ -46,8 +46,8 @@ var (
 	ErrStopped = errors.New("the crawl was stopped")
 )
 
-// HowEnded says in a few words how a node's run ended that its part of the crawl has ended.
-func HowEnded(err error) string {
+// EndReason says in a few words how a node's run ended that its part of the crawl has ended.
+func EndReason(err error) string {
 	switch {
 	case errors.Is(err, policy.ErrLimit):
 		return "stopped at its limit"
@@ -71,23 +71,23 @@ type Config struct {
 	Strategy strategy.Strategy // that decides host by host; nil if it is a Placer
 	Timing   member.Timing
 
-	Bus     bus.Bus
-	Engine  Engine
-	Router  *Router
-	Estates driver.FailedNodes
-	Enter   func() error   // notes durably that the identity is a member's from now on
-	Figures func() Figures // what the lease tells others of this node; may be nil
-	Work    func() Work    // what the node has done, for its strategy; quick, and the loop's to call; may be nil
+	Bus         bus.Bus
+	Engine      Engine
+	Router      *Router
+	FailedNodes driver.FailedNodes
+	SaveJoined  func() error   // notes durably that the identity is a member's from now on
+	Figures     func() Figures // what the lease tells others of this node; may be nil
+	Work        func() Work    // what the node has done, for its strategy; quick, and the loop's to call; may be nil
 	// whether a host is this node's, and its URL was met before; may be nil
-	Knows func(url string) (mine, known bool, err error)
+	IsKnown func(url string) (mine, known bool, err error)
 	// how many links to a URL's host, or slice, wait until it is known whose that is; may be nil
-	Links func(url string) int
+	PendingLinks func(url string) int
 	// counts what rules would leave out of what waits here, in JSON, within a few seconds; may be nil
 	Blocked func(ctx context.Context, rules []string) ([]byte, error)
 	// called with the settings of the crawl's record when it is told, and when they change; may be nil
-	Settle func(settings map[string][]string)
+	ApplySettings func(settings map[string][]string)
 	// called when the node ends, before it waits for what is under way; may be nil
-	Ending  func()
+	OnEnd   func()
 	Version string // of kumo
 	Address string // where this node can be asked; may be empty
 	Log     *slog.Logger
@@ -99,19 +99,19 @@ type Node struct {
 	self strategy.Node
 	log  *slog.Logger
 
-	calls    chan func()   // done by the loop, in order, before the driver's next step
-	wake     *time.Timer   // of the driver's
-	lapse    *time.Timer   // for the lease's end
-	leave    chan struct{} // closed when the node is to leave
-	kick     chan struct{} // the pump's
-	once     sync.Once
-	stop     context.CancelCauseFunc
-	tasks    *tasks
-	watch    *watches
-	record   *recordWatcher
-	driver   *driver.Driver
-	counting atomic.Bool            // for who has asked
-	refused  map[strategy.Node]bool // senders of messages; the receiving goroutine's
+	calls      chan func()   // done by the loop, in order, before the driver's next step
+	wake       *time.Timer   // of the driver's
+	leaseTimer *time.Timer   // for the lease's end
+	leave      chan struct{} // closed when the node is to leave
+	kick       chan struct{} // the pump's
+	once       sync.Once
+	stop       context.CancelCauseFunc
+	tasks      *tasks
+	watch      *watches
+	record     *recordWatcher
+	driver     *driver.Driver
+	counting   atomic.Bool            // for who has asked
+	refused    map[strategy.Node]bool // senders of messages; the receiving goroutine's
 }
 
 // New makes a node.
@@ -121,8 +121,8 @@ func New(cfg Config) *Node {
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
-	if n.cfg.Ending == nil {
-		n.cfg.Ending = func() {}
+	if n.cfg.OnEnd == nil {
+		n.cfg.OnEnd = func() {}
 	}
 	if n.cfg.Figures == nil {
 		n.cfg.Figures = func() Figures { return Figures{} }
@@ -130,14 +130,14 @@ func New(cfg Config) *Node {
 	if n.cfg.Work == nil {
 		n.cfg.Work = func() Work { return Work{} }
 	}
-	n.watch, n.record = &watches{n: n, on: map[string]context.CancelFunc{}}, newRecordWatcher(n)
+	n.watch, n.record = &watches{n: n, active: map[string]context.CancelFunc{}}, newRecordWatcher(n)
 	n.driver = driver.New(driver.Config{Self: n.self, Member: cfg.Member, Strategy: cfg.Strategy, Timing: cfg.Timing,
-		Runtime: runtime{n}, Engine: cfg.Engine, Failed: cfg.Estates, Record: n.record, Log: n.log, Seed: rand.Uint64()})
+		Runtime: runtime{n}, Engine: cfg.Engine, Failed: cfg.FailedNodes, Record: n.record, Log: n.log, Seed: rand.Uint64()})
 	return n
 }
 
-// NewRoot has other nodes take in scope what a seed redirects to. It is the engine's to call, and quick.
-func (n *Node) NewRoot(url string) { n.record.newRoot(url) }
+// NewScopeSeed has other nodes take in scope what a seed redirects to. It is the engine's to call, and quick.
+func (n *Node) NewScopeSeed(url string) { n.record.addScopeSeed(url) }
 
 // Leave asks the node to hand over all it has, and to leave. Run returns ErrLeft then.
 func (n *Node) Leave() { n.once.Do(func() { close(n.leave) }) }
@@ -150,22 +150,22 @@ func (n *Node) Run(ctx context.Context) error {
 	n.tasks = &tasks{ctx: ctx}
 	defer n.tasks.all.Wait()
 	defer n.stop(nil)
-	defer n.cfg.Ending()
+	defer n.cfg.OnEnd()
 	defer n.cfg.Router.publish(nil) // no request is begun any more
 	n.wake = time.NewTimer(time.Hour)
 	defer n.wake.Stop()
-	n.lapse = time.NewTimer(time.Hour)
-	defer n.lapse.Stop()
+	n.leaseTimer = time.NewTimer(time.Hour)
+	defer n.leaseTimer.Stop()
 	n.tasks.Go(n.receive)
 	n.tasks.Go(n.pump)
 	if n.cfg.Strategy != nil {
-		n.tasks.Go(n.coming)
-		n.tasks.Go(n.given)
+		n.tasks.Go(n.watchJoining)
+		n.tasks.Go(n.watchStrategyData)
 	}
 	n.record.start()
 	err := n.loop(ctx)
-	if n.record.why != nil { // whatever has come in between
-		err = n.record.why
+	if n.record.endErr != nil { // whatever has come in between
+		err = n.record.endErr
 	}
 	if errors.Is(err, errDone) {
 		return nil
@@ -204,8 +204,8 @@ func (n *Node) loop(ctx context.Context) error {
 				(<-n.calls)()
 			}
 		case <-n.wake.C:
-		case <-n.lapse.C:
-			n.lapsed()
+		case <-n.leaseTimer.C:
+			n.leaseExpired()
 		case <-leave:
 			leave = nil
 			n.driver.AddEvent(member.Leave{})
@@ -222,21 +222,21 @@ func (n *Node) loop(ctx context.Context) error {
 func (n *Node) load() strategy.Load {
 	f, w := n.cfg.Figures(), n.cfg.Work()
 	return strategy.Load{Node: n.self, Hosts: f.Hosts, Pending: int64(f.Waiting),
-		Fetching: f.InFlight + int(w.Behind), Rate: f.Rate, Busy: f.Busy, Paused: n.record.record.State != desired.Running,
-		Pages: w.Pages, Enqueued: w.Taken, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
+		Fetching: f.InFlight + int(w.Pending), Rate: f.Rate, Busy: f.Busy, Paused: n.record.record.State != desired.Running,
+		Pages: w.Pages, Enqueued: w.NewURLs, Bytes: w.Bytes, CPU: w.CPU, Machine: w.Machine}
 }
 
-// lapsed breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for
+// leaseExpired breaks off what is under way if the lease has not been renewed: others wait for its end and a margin, not for
 // a slow server.
-func (n *Node) lapsed() {
+func (n *Node) leaseExpired() {
 	if until := n.cfg.Router.Until(); !wait.IsAfter(until, time.Now()) {
 		n.log.Warn("the lease has ended, and could not be renewed: nothing is fetched until it is")
 		n.cfg.Engine.Interrupt()
 	}
 }
 
-// tell tells the member something, by who is not the loop.
-func (n *Node) tell(ctx context.Context, e member.Event) {
+// postEvent tells the member something, by who is not the loop.
+func (n *Node) postEvent(ctx context.Context, e member.Event) {
 	n.call(ctx, func() { n.driver.AddEvent(e) })
 }
 
@@ -249,7 +249,7 @@ func (n *Node) call(ctx context.Context, f func()) {
 }
 
 func (n *Node) receive(ctx context.Context) {
-	err := n.cfg.Bus.Receive(ctx, func(from strategy.Node, data []byte) { n.message(ctx, from, data) })
+	err := n.cfg.Bus.Receive(ctx, func(from strategy.Node, data []byte) { n.handleMessage(ctx, from, data) })
 	if ctx.Err() == nil {
 		n.fail(fmt.Errorf("receive messages: %w", err))
 	}

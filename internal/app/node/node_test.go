@@ -261,7 +261,7 @@ func TestSeedsThatComeLater(t *testing.T) {
 		must(t, w.control.Start(t.Context(), nil, w.seeds(1)))
 		eventually(t, "some of it is fetched", func() bool { return w.count() > 100 })
 		must(t, w.control.Add(t.Context(), w.seeds(30)))
-		a.n.NewRoot("http://elsewhere.test/")
+		a.n.NewScopeSeed("http://elsewhere.test/")
 		ends(t, nil, a, b)
 		w.check(1)
 		if !w.tally["b http://elsewhere.test/"] || w.tally["a http://elsewhere.test/"] {

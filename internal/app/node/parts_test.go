@@ -37,8 +37,8 @@ func TestALeaseHoldsByBothClocks(t *testing.T) {
 }
 
 func TestEnvelopes(t *testing.T) {
-	msg := envelope("crawl", kindKnow, []byte("data"))
-	if kind, data, err := open(msg, "crawl"); kind != kindKnow || string(data) != "data" || err != nil {
+	msg := envelope("crawl", kindKnownRequest, []byte("data"))
+	if kind, data, err := openEnvelope(msg, "crawl"); kind != kindKnownRequest || string(data) != "data" || err != nil {
 		t.Errorf("%q came back as %c %q %v", msg, kind, data, err)
 	}
 	this, v := string(msg[:1]), fmt.Sprint("version ", Protocol)
@@ -49,15 +49,15 @@ func TestEnvelopes(t *testing.T) {
 		this + "l\xff\xff\xff\xff\xff\xff":  "ends early",
 		string(envelope("other", 'l', nil)): `crawl "other"`,
 	} {
-		if _, _, err := open([]byte(bad), "crawl"); err == nil || !strings.Contains(err.Error(), why) {
+		if _, _, err := openEnvelope([]byte(bad), "crawl"); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v, want something of %s", bad, err, why)
 		}
 	}
 }
 
 func FuzzMessages(f *testing.F) {
-	f.Add(envelope("crawl", kindKnow, []byte("data")))
-	f.Fuzz(func(_ *testing.T, msg []byte) { _, _, _ = open(msg, "crawl") })
+	f.Add(envelope("crawl", kindKnownRequest, []byte("data")))
+	f.Fuzz(func(_ *testing.T, msg []byte) { _, _, _ = openEnvelope(msg, "crawl") })
 }
 
 func TestIdentities(t *testing.T) {
@@ -95,7 +95,7 @@ func TestClocksAreCompared(t *testing.T) {
 		l := quorum.Lease{Instance: 1, Report: report}
 		return bus.Entry{Key: quorum.LeasePrefix + n, Value: l.Encode(), Revision: 1}
 	}
-	var c clocks
+	var c clockCheck
 	for i, step := range []struct {
 		e     bus.Entry
 		want  time.Duration

@@ -18,24 +18,24 @@ type poll struct {
 	kind, answer byte // of messages
 	every        time.Duration
 	questions    map[uint64][]byte
-	take         func(id uint64, from strategy.Node, data []byte) bool // an answer; false: it is none. mu is held
+	accept       func(id uint64, from strategy.Node, data []byte) bool // an answer; false: it is none. mu is held
 
-	mu    sync.Mutex                        // guards below
-	left  map[uint64]map[strategy.Node]bool // who has yet to answer, by question
-	ended chan struct{}                     // closed when all have
+	mu      sync.Mutex                        // guards below
+	pending map[uint64]map[strategy.Node]bool // who has yet to answer, by question
+	ended   chan struct{}                     // closed when all have
 }
 
 func newPoll(kind, answer byte, every time.Duration) *poll {
 	return &poll{kind: kind, answer: answer, every: every, questions: map[uint64][]byte{},
-		left: map[uint64]map[strategy.Node]bool{}, ended: make(chan struct{})}
+		pending: map[uint64]map[strategy.Node]bool{}, ended: make(chan struct{})}
 }
 
 // put adds a question to members, of whom there must be some, before the poll runs.
 func (p *poll) put(id uint64, question any, members []strategy.Member) (err error) {
 	p.questions[id], err = json.Marshal(question)
-	p.left[id] = map[strategy.Node]bool{}
+	p.pending[id] = map[strategy.Node]bool{}
 	for _, m := range members {
-		p.left[id][m.Node] = true
+		p.pending[id][m.Node] = true
 	}
 	return err
 }
@@ -50,8 +50,8 @@ func (p *poll) run(ctx context.Context, b bus.Bus, crawl string) {
 	hearing.Go(func() {
 		// who is not heard has not answered
 		_ = b.Receive(receiving, func(from strategy.Node, data []byte) {
-			if kind, data, err := open(data, crawl); err == nil && kind == p.answer {
-				p.hear(from, data)
+			if kind, data, err := openEnvelope(data, crawl); err == nil && kind == p.answer {
+				p.receive(from, data)
 			}
 		})
 	})
@@ -79,10 +79,10 @@ func (p *poll) run(ctx context.Context, b bus.Bus, crawl string) {
 func (p *poll) silent(id uint64) []strategy.Node {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Sorted(maps.Keys(p.left[id]))
+	return slices.Sorted(maps.Keys(p.pending[id]))
 }
 
-func (p *poll) hear(from strategy.Node, data []byte) {
+func (p *poll) receive(from strategy.Node, data []byte) {
 	var answer struct {
 		ID uint64 `json:"id"`
 	}
@@ -91,14 +91,14 @@ func (p *poll) hear(from strategy.Node, data []byte) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	left := p.left[answer.ID]
-	if !left[from] || !p.take(answer.ID, from, data) {
+	left := p.pending[answer.ID]
+	if !left[from] || !p.accept(answer.ID, from, data) {
 		return
 	}
 	if delete(left, from); len(left) > 0 {
 		return
 	}
-	if delete(p.left, answer.ID); len(p.left) == 0 {
+	if delete(p.pending, answer.ID); len(p.pending) == 0 {
 		close(p.ended)
 	}
 }

@@ -32,49 +32,49 @@ var errDone = errors.New("the crawl is done")
 // A recordWatcher does what the crawl's record says: it runs or pauses the engine, and takes seeds and roots in. All of
 // it but what is said to be otherwise is the loop's.
 type recordWatcher struct {
-	n      *Node
-	record desired.Record
-	rev    uint64
-	known  bool  // the record, or that there is none
-	ran    bool  // this process has seen it run
-	why    error // that the node is about to end
-	chunks map[uint64]*chunk
-	came   int64        // seeds and roots that were given to the engine
-	busy   atomic.Int64 // of these, not yet taken in
+	n         *Node
+	record    desired.Record
+	rev       uint64
+	known     bool  // the record, or that there is none
+	ran       bool  // this process has seen it run
+	endErr    error // that the node is about to end
+	chunks    map[uint64]*chunk
+	received  int64        // seeds and roots that were given to the engine
+	admitting atomic.Int64 // of these, not yet taken in
 
-	kick chan struct{}
-	mu   sync.Mutex  // guards below
-	news []string    // roots that the engine has found and others do not know
-	said *weburl.Set // roots in the registry
+	kick             chan struct{}
+	mu               sync.Mutex  // guards below
+	newScopeSeeds    []string    // roots that the engine has found and others do not know
+	sharedScopeSeeds *weburl.Set // roots in the registry
 }
 
 // A chunk is one of seeds. The seeds themselves stay in the registry, and are read there when they are taken in.
 type chunk struct {
-	there    bool
-	admitted bool // to the scope
-	taken    bool // for good, by the node whose task it was
-	taking   bool // by this one
+	present   bool
+	admitted  bool // to the scope
+	taken     bool // for good, by the node whose task it was
+	admitting bool // by this one
 }
 
 func newRecordWatcher(n *Node) *recordWatcher {
 	return &recordWatcher{n: n, record: desired.Record{State: desired.Waiting}, chunks: map[uint64]*chunk{},
-		kick: make(chan struct{}, 1), said: weburl.NewSet()}
+		kick: make(chan struct{}, 1), sharedScopeSeeds: weburl.NewSet()}
 }
 
 func (f *recordWatcher) start() {
 	f.n.cfg.Engine.Pause(true)
 	follow := func(key string, synced func(), told func(bus.Entry)) {
 		f.n.tasks.Go(func(ctx context.Context) {
-			f.n.follow(ctx, key, func() { f.n.call(ctx, synced) }, func(e bus.Entry) { f.n.call(ctx, func() { told(e) }) })
+			f.n.watchKey(ctx, key, func() { f.n.call(ctx, synced) }, func(e bus.Entry) { f.n.call(ctx, func() { told(e) }) })
 		})
 	}
-	follow(RecordKey, func() { f.known = true; f.look() }, f.toldRecord)
-	follow(seedsPrefix, func() {}, f.toldSeeds)
-	follow(rootsPrefix, func() {}, f.toldRoots)
-	f.n.tasks.Go(f.sayRoots)
+	follow(RecordKey, func() { f.known = true; f.update() }, f.recordChanged)
+	follow(seedsPrefix, func() {}, f.seedsChanged)
+	follow(scopeSeedsPrefix, func() {}, f.scopeSeedsChanged)
+	f.n.tasks.Go(f.shareScopeSeeds)
 }
 
-func (f *recordWatcher) toldRecord(e bus.Entry) {
+func (f *recordWatcher) recordChanged(e bus.Entry) {
 	if e.Revision <= f.rev {
 		return
 	}
@@ -93,14 +93,14 @@ func (f *recordWatcher) toldRecord(e bus.Entry) {
 	}
 	settings := f.record.Settings
 	f.record, f.rev = r, e.Revision
-	if f.n.cfg.Settle != nil && !maps.EqualFunc(settings, r.Settings, slices.Equal) {
+	if f.n.cfg.ApplySettings != nil && !maps.EqualFunc(settings, r.Settings, slices.Equal) {
 		f.n.driver.InLane("settings", "go by the crawl's settings",
-			func(context.Context) error { f.n.cfg.Settle(r.Settings); return nil })
+			func(context.Context) error { f.n.cfg.ApplySettings(r.Settings); return nil })
 	}
-	f.look()
+	f.update()
 }
 
-func (f *recordWatcher) toldSeeds(e bus.Entry) {
+func (f *recordWatcher) seedsChanged(e bus.Entry) {
 	name, taken := strings.CutSuffix(strings.TrimPrefix(e.Key, seedsPrefix), takenSuffix)
 	number, err := strconv.ParseUint(name, 10, 64)
 	if err != nil || e.Value == nil {
@@ -114,21 +114,21 @@ func (f *recordWatcher) toldSeeds(e bus.Entry) {
 	if taken {
 		c.taken = true
 	} else {
-		c.there = true
+		c.present = true
 	}
-	f.look()
+	f.update()
 }
 
 // look does what is to be done, whatever has changed.
-func (f *recordWatcher) look() {
+func (f *recordWatcher) update() {
 	for number, c := range f.chunks {
-		mine := !c.taken && f.mine(number)
-		if c.there && !c.taking && (!c.admitted || mine) {
-			c.taking = true
-			f.take(number, c, mine)
+		mine := !c.taken && f.isResponsible(number)
+		if c.present && !c.admitting && (!c.admitted || mine) {
+			c.admitting = true
+			f.admit(number, c, mine)
 		}
 	}
-	if !f.known || f.why != nil {
+	if !f.known || f.endErr != nil {
 		return
 	}
 	running := f.record.State == desired.Running
@@ -154,14 +154,14 @@ func (f *recordWatcher) Seeded() (revision uint64, ok bool) {
 
 // Idle reports whether the crawl runs, all seeds are in scope, and none is being taken in.
 func (f *recordWatcher) Idle() bool {
-	return f.record.State == desired.Running && f.busy.Load() == 0 && f.allAdmitted()
+	return f.record.State == desired.Running && f.admitting.Load() == 0 && f.allAdmitted()
 }
 
 // Received counts seeds and roots.
-func (f *recordWatcher) Received() int64 { return f.came }
+func (f *recordWatcher) Received() int64 { return f.received }
 
 // Admitting reports whether seeds and roots are being taken in.
-func (f *recordWatcher) Admitting() bool { return f.busy.Load() > 0 }
+func (f *recordWatcher) Admitting() bool { return f.admitting.Load() > 0 }
 
 // Finish says in the record that the crawl is done, unless that has changed since a revision.
 func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
@@ -178,7 +178,7 @@ func (f *recordWatcher) Finish(revision uint64) (write func(context.Context)) {
 
 // end ends the node, a little later: others who reach the registry through this process are to hear of it, too.
 func (f *recordWatcher) end(why error) {
-	f.why = why
+	f.endErr = why
 	f.n.tasks.Go(func(ctx context.Context) {
 		if wait.For(ctx, 2*f.n.cfg.Timing.Beat) == nil {
 			f.n.fail(why)
@@ -201,9 +201,9 @@ func (f *recordWatcher) all(is func(*chunk) bool) bool {
 	return true
 }
 
-// mine reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before
+// isResponsible reports whether it is this node's task to take a chunk in: it has the greatest hash with it. If it dies before
 // it is done, another has.
-func (f *recordWatcher) mine(number uint64) bool {
+func (f *recordWatcher) isResponsible(number uint64) bool {
 	if !f.n.cfg.Router.Member() {
 		return false
 	}
@@ -217,12 +217,12 @@ func (f *recordWatcher) mine(number uint64) bool {
 
 // take takes a chunk in: into scope, and where it is this node's task all of it, through the door by which links come,
 // so that what is others' goes there.
-func (f *recordWatcher) take(number uint64, c *chunk, mine bool) {
-	f.came++
-	f.busy.Add(1)
+func (f *recordWatcher) admit(number uint64, c *chunk, mine bool) {
+	f.received++
+	f.admitting.Add(1)
 	lane := "seeds/" + strconv.FormatUint(number%seedLanes, 10)
 	f.n.driver.InLane(lane, "take seeds in", func(ctx context.Context) error {
-		defer f.busy.Add(-1)
+		defer f.admitting.Add(-1)
 		seeds, err := f.read(ctx, number)
 		if err != nil {
 			return err
@@ -235,8 +235,8 @@ func (f *recordWatcher) take(number uint64, c *chunk, mine bool) {
 		}
 		f.n.tasks.Go(func(ctx context.Context) {
 			f.n.call(ctx, func() {
-				c.admitted, c.taking, c.taken = true, false, c.taken || mine
-				f.look()
+				c.admitted, c.admitting, c.taken = true, false, c.taken || mine
+				f.update()
 			})
 		})
 		return nil
@@ -290,54 +290,54 @@ func (f *recordWatcher) persist(ctx context.Context, key string, value []byte) {
 	}
 }
 
-// newRoot is told what a seed redirects to, by any goroutine.
-func (f *recordWatcher) newRoot(url string) {
+// addScopeSeed is told what a seed redirects to, by any goroutine.
+func (f *recordWatcher) addScopeSeed(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.said.Add(url) {
+	if !f.sharedScopeSeeds.Add(url) {
 		return
 	}
-	f.news = append(f.news, url)
-	f.busy.Add(1)
+	f.newScopeSeeds = append(f.newScopeSeeds, url)
+	f.admitting.Add(1)
 	wait.Wake(f.kick)
 }
 
-// gather is how long new roots are gathered before others are told.
-const gather = 200 * time.Millisecond
+// scopeSeedDelay is how long new roots are gathered before others are told.
+const scopeSeedDelay = 200 * time.Millisecond
 
-// sayRoots puts new roots into the registry until the node ends.
-func (f *recordWatcher) sayRoots(ctx context.Context) {
+// shareScopeSeeds puts new roots into the registry until the node ends.
+func (f *recordWatcher) shareScopeSeeds(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-f.kick:
 		}
-		if wait.For(ctx, gather) != nil {
+		if wait.For(ctx, scopeSeedDelay) != nil {
 			return
 		}
 		f.mu.Lock()
-		news := f.news[:min(len(f.news), 1000)]
-		if f.news = f.news[len(news):]; len(f.news) > 0 {
+		news := f.newScopeSeeds[:min(len(f.newScopeSeeds), 1000)]
+		if f.newScopeSeeds = f.newScopeSeeds[len(news):]; len(f.newScopeSeeds) > 0 {
 			wait.Wake(f.kick)
 		}
 		f.mu.Unlock()
 		lines := strings.Join(slices.Sorted(slices.Values(news)), "\n")
 		sum := sha256.Sum256([]byte(lines))
-		f.persist(ctx, rootsPrefix+hex.EncodeToString(sum[:12]), []byte(lines))
-		f.busy.Add(-int64(len(news)))
+		f.persist(ctx, scopeSeedsPrefix+hex.EncodeToString(sum[:12]), []byte(lines))
+		f.admitting.Add(-int64(len(news)))
 	}
 }
 
-func (f *recordWatcher) toldRoots(e bus.Entry) {
+func (f *recordWatcher) scopeSeedsChanged(e bus.Entry) {
 	var urls []weburl.URL
 	f.mu.Lock()
 	for line := range strings.SplitSeq(string(e.Value), "\n") {
-		if line == "" || f.said.Has(line) {
+		if line == "" || f.sharedScopeSeeds.Has(line) {
 			continue
 		}
 		if u, err := weburl.Parse(line); err == nil {
-			f.said.Add(line)
+			f.sharedScopeSeeds.Add(line)
 			urls = append(urls, u)
 		}
 	}
@@ -345,10 +345,10 @@ func (f *recordWatcher) toldRoots(e bus.Entry) {
 	if len(urls) == 0 {
 		return
 	}
-	f.came++
-	f.busy.Add(1)
+	f.received++
+	f.admitting.Add(1)
 	f.n.driver.InLane("seeds", "take in where seeds redirect to", func(context.Context) error {
-		defer f.busy.Add(-1)
+		defer f.admitting.Add(-1)
 		for _, u := range urls {
 			if err := f.n.cfg.Engine.AddScopeSeed(u); err != nil {
 				return fmt.Errorf("%s: %w", u, err)

@@ -36,8 +36,8 @@ type Figures struct {
 // Work is what a node has done since it began, and what it has for that.
 type Work struct {
 	Pages   int64         // durable ones
-	Taken   int64         // URLs from outboxes that were news
-	Behind  int64         // pages that were answered, and are not durable yet
+	NewURLs int64         // URLs from outboxes that were news
+	Pending int64         // pages that were answered, and are not durable yet
 	Bytes   int64         // read from servers
 	CPU     time.Duration // used by its process
 	Machine strategy.Machine

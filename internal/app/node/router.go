@@ -33,8 +33,8 @@ func (r *Router) publish(v member.View) {
 // Joined is closed when the node is a member for the first time.
 func (r *Router) Joined() <-chan struct{} { return r.joined }
 
-// known is the view that was published last; nil if there is none.
-func (r *Router) known() member.View {
+// currentView is the view that was published last; nil if there is none.
+func (r *Router) currentView() member.View {
 	if v := r.view.Load(); v != nil {
 		return *v
 	}
@@ -43,13 +43,13 @@ func (r *Router) known() member.View {
 
 // Ours reports whether this node owns a host, and has all that is known of it.
 func (r *Router) Ours(host string) bool {
-	v := r.known()
+	v := r.currentView()
 	return v != nil && v.Ours(host)
 }
 
 // May reports whether this node may send a request to a host now.
 func (r *Router) May(host string) bool {
-	v := r.known()
+	v := r.currentView()
 	now := time.Now()
 	return v != nil && wait.IsAfter(v.Until(), now) && v.MayFetch(host, now)
 }
@@ -57,7 +57,7 @@ func (r *Router) May(host string) bool {
 // Ended is told that a request has ended. It counts those to whose end the lease did not last. That a host has another
 // owner by then is none: who hands it over waits for what is under way.
 func (r *Router) Ended() {
-	if v := r.known(); v == nil || !wait.IsAfter(v.Until(), time.Now()) {
+	if v := r.currentView(); v == nil || !wait.IsAfter(v.Until(), time.Now()) {
 		r.slips.Add(1)
 	}
 }
@@ -67,7 +67,7 @@ func (r *Router) Slips() int64 { return r.slips.Load() }
 
 // Epoch is the epoch that the node knows of; 0 before it knows one.
 func (r *Router) Epoch() uint64 {
-	if v := r.known(); v != nil {
+	if v := r.currentView(); v != nil {
 		return v.Epoch()
 	}
 	return 0
@@ -75,13 +75,13 @@ func (r *Router) Epoch() uint64 {
 
 // Member reports whether the node is a member, as far as it knows.
 func (r *Router) Member() bool {
-	v := r.known()
+	v := r.currentView()
 	return v != nil && v.IsMember()
 }
 
 // Until is when the node's lease ends unless it is renewed; the zero time if it has none.
 func (r *Router) Until() time.Time {
-	if v := r.known(); v != nil {
+	if v := r.currentView(); v != nil {
 		return v.Until()
 	}
 	return time.Time{}
@@ -89,7 +89,7 @@ func (r *Router) Until() time.Time {
 
 // owner is to whom links go that are not this node's: false while nobody can take them.
 func (r *Router) owner(self strategy.Node) func(host string) (strategy.Node, bool) {
-	v := r.known()
+	v := r.currentView()
 	return func(host string) (strategy.Node, bool) {
 		if v == nil {
 			return "", false

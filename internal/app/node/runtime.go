@@ -54,15 +54,15 @@ func (r runtime) Do(a member.Action) {
 	case member.Watch:
 		n.watch.set(a)
 	case member.RecordJoin:
-		n.tasks.Go(n.enter)
+		n.tasks.Go(n.saveJoined)
 	case member.Write:
 		n.tasks.Go(func(ctx context.Context) { n.write(ctx, a) })
 	case member.Publish:
 		n.cfg.Router.publish(a.View)
 		n.cfg.Engine.Share(n.members())
-		n.lapse.Reset(time.Until(a.View.Until()))
+		n.leaseTimer.Reset(time.Until(a.View.Until()))
 		n.pumpSoon()
-		n.record.look()
+		n.record.update()
 	case member.Lost:
 		n.log.Warn("given up for dead", "why", a.Why)
 		n.fail(fmt.Errorf("%w: %s", ErrLost, a.Why))
@@ -99,12 +99,12 @@ func asStale(err error) error {
 	return err
 }
 
-func (n *Node) enter(ctx context.Context) {
-	if err := n.cfg.Enter(); err != nil {
+func (n *Node) saveJoined(ctx context.Context) {
+	if err := n.cfg.SaveJoined(); err != nil {
 		n.fail(fmt.Errorf("note that this node is a member: %w", err))
 		return
 	}
-	n.tell(ctx, member.JoinRecorded{})
+	n.postEvent(ctx, member.JoinRecorded{})
 }
 
 // write writes to the registry. A member has few writes under way: of its lease, of the table, and of the leases of the
@@ -126,7 +126,7 @@ func (n *Node) write(ctx context.Context, w member.Write) {
 	if err = asStale(err); err != nil && !errors.Is(err, member.ErrStale) {
 		n.log.Debug("a write is in doubt", "key", w.Key, "err", err)
 	}
-	n.tell(ctx, member.Wrote{Key: w.Key, Revision: rev, Err: err})
+	n.postEvent(ctx, member.Wrote{Key: w.Key, Revision: rev, Err: err})
 }
 
 // send sends a message of this node's. That messages are lost is nothing new to those who send them.
@@ -136,7 +136,7 @@ func (n *Node) send(to strategy.Node, kind byte, data []byte) {
 	}
 }
 
-const pumpLeast = 20 * time.Millisecond // between two looks for links to send
+const minPumpInterval = 20 * time.Millisecond // between two looks for links to send
 
 func (n *Node) pumpSoon() { wait.Wake(n.kick) }
 
@@ -145,7 +145,7 @@ func (n *Node) pump(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		n.driver.Pump(ctx, n.cfg.Router.owner(n.self))
-		if wait.For(ctx, pumpLeast) != nil {
+		if wait.For(ctx, minPumpInterval) != nil {
 			return
 		}
 		select {

@@ -17,7 +17,7 @@ func TestSeedsGoInChunks(t *testing.T) {
 	must(t, err)
 	c := node.Control{Registry: b}
 	asked, most := 0, 0
-	err = c.Seed(t.Context(), func(yield func(string) bool) {
+	err = c.AddSeeds(t.Context(), func(yield func(string) bool) {
 		for ; asked < n; asked++ {
 			r, _, err := c.Record(t.Context())
 			must(t, err)

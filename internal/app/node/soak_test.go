@@ -83,7 +83,7 @@ func (d *drama) act() {
 	case 1, 2: // and comes back
 		x.crash()
 		time.Sleep(time.Duration(d.dice.IntN(20_000)) * time.Millisecond)
-		d.nodes[i] = d.start(x.id.Name, x.id.Life)
+		d.nodes[i] = d.start(x.id.Name, x.id.Incarnation)
 	case 3: // is cut off for a while
 		d.hub.Partition(x.id.Node(), true)
 		time.Sleep(time.Duration(d.dice.IntN(25_000)) * time.Millisecond)

@@ -12,14 +12,14 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// goneKey is where the registry has the pages of those who are members no more, so that the sum of all does not fall.
-const goneKey = "pages"
+// departedKey is where the registry has the pages of those who are members no more, so that the sum of all does not fall.
+const departedKey = "pages"
 
 // knownKey is where the registry has how many URLs all nodes knew when no host was on its way from one to another.
 const knownKey = "known"
 
-// againKey is where the registry has how many pages of which dead nodes are fetched again.
-const againKey = "again"
+// refetchedKey is where the registry has how many pages of which dead nodes are fetched again.
+const refetchedKey = "again"
 
 // Totals are what the registry keeps of nodes that have gone, so that no total of the crawl falls with them.
 type Totals struct{ Registry bus.Registry }
@@ -27,21 +27,21 @@ type Totals struct{ Registry bus.Registry }
 // Pages by node.
 type Pages map[strategy.Node]int64
 
-// Gone returns the pages of nodes that have gone.
-func (t Totals) Gone(ctx context.Context) (Pages, error) {
-	gone, _, err := t.pages(ctx, goneKey)
+// Departed returns the pages of nodes that have gone.
+func (t Totals) Departed(ctx context.Context) (Pages, error) {
+	gone, _, err := t.pages(ctx, departedKey)
 	return gone, err
 }
 
-// Again returns the pages that dead nodes had fetched, and that are fetched again because their records are lost.
-func (t Totals) Again(ctx context.Context) (Pages, error) {
-	again, _, err := t.pages(ctx, againKey)
+// Refetched returns the pages that dead nodes had fetched, and that are fetched again because their records are lost.
+func (t Totals) Refetched(ctx context.Context) (Pages, error) {
+	again, _, err := t.pages(ctx, refetchedKey)
 	return again, err
 }
 
-// AddAgain notes such pages. Less than is noted changes nothing.
-func (t Totals) AddAgain(ctx context.Context, pages Pages) error {
-	_, err := t.raise(ctx, againKey, pages)
+// AddRefetched notes such pages. Less than is noted changes nothing.
+func (t Totals) AddRefetched(ctx context.Context, pages Pages) error {
+	_, err := t.raise(ctx, refetchedKey, pages)
 	return err
 }
 
@@ -59,9 +59,9 @@ func (t Totals) pages(ctx context.Context, key string) (Pages, uint64, error) {
 	return noted, e.Revision, nil
 }
 
-// AddGone notes nodes, or more pages of theirs, and returns all that is noted. Less than is noted changes nothing.
-func (t Totals) AddGone(ctx context.Context, gone Pages) (Pages, error) {
-	return t.raise(ctx, goneKey, gone)
+// AddDeparted notes nodes, or more pages of theirs, and returns all that is noted. Less than is noted changes nothing.
+func (t Totals) AddDeparted(ctx context.Context, gone Pages) (Pages, error) {
+	return t.raise(ctx, departedKey, gone)
 }
 
 func (t Totals) raise(ctx context.Context, key string, more Pages) (Pages, error) {
@@ -87,8 +87,8 @@ func (t Totals) raise(ctx context.Context, key string, more Pages) (Pages, error
 	}
 }
 
-// With is the sum of all pages, where nodes that are there still have now told so many.
-func (p Pages) With(now Pages) (sum int64) {
+// SumWith is the sum of all pages, where nodes that are there still have now told so many.
+func (p Pages) SumWith(now Pages) (sum int64) {
 	for n, there := range now {
 		sum += max(there, p[n])
 	}

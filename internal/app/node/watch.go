@@ -15,8 +15,8 @@ import (
 // watches are what the member is told of the registry: the table, leases and moves. They are the loop's.
 type watches struct {
 	n      *Node
-	clocks clocks
-	on     map[string]context.CancelFunc // by key, or prefix of keys
+	clocks clockCheck
+	active map[string]context.CancelFunc // by key, or prefix of keys
 	begun  bool
 }
 
@@ -26,10 +26,10 @@ func (w *watches) set(a member.Watch) {
 	for _, key := range a.Keys {
 		want[key] = true
 	}
-	for key, stop := range w.on {
+	for key, stop := range w.active {
 		if !want[key] {
 			stop()
-			delete(w.on, key)
+			delete(w.active, key)
 		}
 	}
 	synced := func() {}
@@ -38,13 +38,13 @@ func (w *watches) set(a member.Watch) {
 		left.Store(int64(len(want)))
 		synced = func() {
 			if left.Add(-1) == 0 {
-				w.n.tell(w.n.tasks.ctx, member.Synced{})
+				w.n.postEvent(w.n.tasks.ctx, member.Synced{})
 			}
 		}
 	}
 	w.begun = true
 	for key := range want {
-		if w.on[key] == nil {
+		if w.active[key] == nil {
 			w.begin(key, sync.OnceFunc(synced))
 		}
 	}
@@ -52,10 +52,10 @@ func (w *watches) set(a member.Watch) {
 
 func (w *watches) begin(key string, synced func()) {
 	ctx, stop := context.WithCancel(w.n.tasks.ctx)
-	w.on[key] = stop
+	w.active[key] = stop
 	w.n.tasks.Go(func(context.Context) {
-		w.n.follow(ctx, key, synced, func(e bus.Entry) {
-			w.n.tell(ctx, member.Entry{Key: e.Key, Value: e.Value, Revision: e.Revision})
+		w.n.watchKey(ctx, key, synced, func(e bus.Entry) {
+			w.n.postEvent(ctx, member.Entry{Key: e.Key, Value: e.Value, Revision: e.Revision})
 			if of, ahead, apart := w.clocks.renewed(e, time.Now()); apart {
 				w.n.log.Warn("the clocks of two nodes differ: times in logs and records cannot be compared; set them right, by "+
 					"NTP say",
@@ -65,9 +65,9 @@ func (w *watches) begin(key string, synced func()) {
 	})
 }
 
-// follow calls f with each state of a key, or of all keys with a prefix that ends with "/", until ctx ends, and synced
+// watchKey calls f with each state of a key, or of all keys with a prefix that ends with "/", until ctx ends, and synced
 // once those that there are have been told.
-func (n *Node) follow(ctx context.Context, key string, synced func(), f func(bus.Entry)) {
+func (n *Node) watchKey(ctx context.Context, key string, synced func(), f func(bus.Entry)) {
 	err := n.cfg.Bus.Watch(ctx, key, func(e bus.Entry) {
 		switch {
 		case e.Key == "":

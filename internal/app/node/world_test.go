@@ -120,7 +120,7 @@ type testNode struct {
 // start starts a node; a life that was there before goes on.
 func (w *world) start(name, life string) *testNode {
 	w.t.Helper()
-	id := node.Identity{Name: name, Life: life}
+	id := node.Identity{Name: name, Incarnation: life}
 	w.mu.Lock()
 	h := w.shared[id.Node()]
 	if h == nil {
@@ -151,8 +151,8 @@ func (w *world) start(name, life string) *testNode {
 		Forgotten: h.forgot, Partial: slices.Collect(maps.Keys(h.part)), Place: placer, Layout: "test 1",
 		Timing: member.LAN(), Seed: rand.Uint64()})
 	x.n = node.New(node.Config{Crawl: "test", Identity: id, Member: m, Strategy: mind, Timing: member.LAN(),
-		Bus: bus, Engine: x, Router: x.router, Estates: x,
-		Enter: x.enter, Figures: x.figures, Version: "test", Log: slog.New(slog.NewTextHandler(w.t.Output(),
+		Bus: bus, Engine: x, Router: x.router, FailedNodes: x,
+		SaveJoined: x.enter, Figures: x.figures, Version: "test", Log: slog.New(slog.NewTextHandler(w.t.Output(),
 			nil)).With("node", name)})
 	x.wg.Go(func() { x.crawl(ctx) })
 	go func() {

@@ -30,7 +30,7 @@ func Advise(err error, f *folder.Folder) error {
 	if vfs.IsFull(err) || !vfs.IsOS(f.Disk) && !IsDamage(err) {
 		return err
 	}
-	do := folder.HowToRepair(f.Dir)
+	do := folder.RepairHint(f.Dir)
 	if errors.Is(err, warc.ErrMissing) {
 		do = "if it was moved away on purpose, say so with --moved; otherwise " + do
 	}

@@ -13,27 +13,27 @@ func (r *repairer) diagnose(ctx context.Context) (whole bool, err error) {
 	parts, done := r.open.View(r.Folder)
 	said, faults := map[string]int{}, 0
 	cfg := verify.Config{Moved: r.Moved, Fault: func(f verify.Fault) {
-		if f.Remedy = ""; said[f.Check] < saidFaults {
-			r.Say(f.Check + ": " + f.String())
+		if f.Remedy = ""; said[f.Check] < maxReported {
+			r.Report(f.Check + ": " + f.String())
 		}
 		said[f.Check]++
 		faults++
 	}}
 	report, err := verify.Run(ctx, parts, cfg)
-	r.counts(report)
+	r.takeCounts(report)
 	if err = errors.Join(err, done()); err != nil {
 		return false, err
 	}
 	for check, n := range said {
-		if n > saidFaults {
-			r.Say(fmt.Sprintf("%s: %s more", check, stats.Count(n-saidFaults, "faults")))
+		if n > maxReported {
+			r.Report(fmt.Sprintf("%s: %s more", check, stats.Count(n-maxReported, "faults")))
 		}
 	}
 	return faults == 0, nil
 }
 
-// counts takes over what a check has counted: it is true where nothing is wrong.
-func (r *repairer) counts(report *verify.Report) {
+// takeCounts takes over what a check has counted: it is true where nothing is wrong.
+func (r *repairer) takeCounts(report *verify.Report) {
 	for _, c := range report.Checks {
 		for _, n := range c.Counts {
 			switch c.Name + ": " + n.Unit {
@@ -48,4 +48,4 @@ func (r *repairer) counts(report *verify.Report) {
 	}
 }
 
-const saidFaults = 10 // of each check
+const maxReported = 10 // of each check

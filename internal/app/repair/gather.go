@@ -92,7 +92,7 @@ func (r *repairer) clean(ctx context.Context) error {
 			return err
 		}
 		r.result.Lines += mended
-		all, lines, err := r.disagreeing(ctx)
+		all, lines, err := r.findDamage(ctx)
 		if err != nil {
 			return err
 		}
@@ -107,9 +107,9 @@ func (r *repairer) clean(ctx context.Context) error {
 	return errors.New("the record files do not come to agree: this is a fault of kumo")
 }
 
-// disagreeing is all that is not whole in all record files, nil if nothing is; and of that the lines of which new ones
+// findDamage is all that is not whole in all record files, nil if nothing is; and of that the lines of which new ones
 // may be made by what the other files say.
-func (r *repairer) disagreeing(ctx context.Context) (all, lines *records.Drop, err error) {
+func (r *repairer) findDamage(ctx context.Context) (all, lines *records.Drop, err error) {
 	drop, lines := records.NewDrop(), records.NewDrop()
 	cfg := verify.Config{Moved: r.Moved, Fault: func(f verify.Fault) {
 		if f.Offset < 0 && f.URL == "" || strings.HasPrefix(f.File, "state/") || f.File == "report.json" ||
@@ -123,9 +123,9 @@ func (r *repairer) disagreeing(ctx context.Context) (all, lines *records.Drop, e
 		if f.Offset < 0 {
 			return
 		}
-		drop.At(f.File, f.Offset)
+		drop.Add(f.File, f.Offset)
 		if f.File == "pages.jsonl" || f.File == "crawl.log" || strings.HasSuffix(f.File, ".cdxj") {
-			lines.At(f.File, f.Offset)
+			lines.Add(f.File, f.Offset)
 		}
 	}}
 	_, err = verify.Run(ctx, verify.Parts{Dir: r.work, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS)}, cfg)

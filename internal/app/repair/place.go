@@ -33,8 +33,8 @@ func (r *repairer) stateNames() []string {
 	return names
 }
 
-// place puts in place what was built. Where it is broken off, another repair goes on with it.
-func (r *repairer) place() error {
+// install puts in place what was built. Where it is broken off, another repair goes on with it.
+func (r *repairer) install() error {
 	mark := func(name, text string) error { return folder.At(r.work, vfs.OS).Replace(name, []byte(text)) }
 	ready, err := vfs.ReadFile(vfs.OS, filepath.Join(r.work, readyName), maxReady)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,14 +43,14 @@ func (r *repairer) place() error {
 				return err
 			}
 		}
-		if err := r.leaveAlone(); err != nil {
+		if err := r.dropUnchanged(); err != nil {
 			return err
 		}
-		away, err := r.away()
+		away, err := r.filesToMove()
 		if err != nil {
 			return err
 		}
-		ready, err = json.Marshal(placement{r.damagedName(), away})
+		ready, err = json.Marshal(installPlan{r.damagedName(), away})
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (r *repairer) place() error {
 	} else if err != nil {
 		return err
 	}
-	var p placement
+	var p installPlan
 	if err := json.Unmarshal(ready, &p); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(r.work, readyName), err)
 	}
@@ -76,13 +76,13 @@ func (r *repairer) place() error {
 			return err
 		}
 	}
-	if err := r.moveIn(); err != nil {
+	if err := r.moveIntoPlace(); err != nil {
 		return err
 	}
 	return os.RemoveAll(r.work)
 }
 
-type placement struct {
+type installPlan struct {
 	Damaged string
 	Away    []string
 }
@@ -91,8 +91,8 @@ const maxReady = 1 << 30 // bytes: a name for each file of the crawl
 
 // check returns an error if files would be moved from outside the crawl's folder, or into one that is not a repair's:
 // the file that says so may come from a stranger, as the folder may.
-func (p *placement) check() error {
-	if !strings.HasPrefix(filepath.Base(p.Damaged), damaged) {
+func (p *installPlan) check() error {
+	if !strings.HasPrefix(filepath.Base(p.Damaged), damagedPrefix) {
 		return fmt.Errorf("%q is not where a repair moves files", p.Damaged)
 	}
 	for _, name := range p.Away {
@@ -103,9 +103,9 @@ func (p *placement) check() error {
 	return nil
 }
 
-// leaveAlone takes out of what was built the files that are as they were.
-func (r *repairer) leaveAlone() error {
-	return r.built(func(name string) error {
+// dropUnchanged takes out of what was built the files that are as they were.
+func (r *repairer) dropUnchanged() error {
+	return r.eachBuilt(func(name string) error {
 		was, err := os.Stat(r.Path(name))
 		if err != nil {
 			return nil //nolint:nilerr // it is new
@@ -118,7 +118,7 @@ func (r *repairer) leaveAlone() error {
 	})
 }
 
-func (r *repairer) away() ([]string, error) {
+func (r *repairer) filesToMove() ([]string, error) {
 	names := append(r.stateNames(), "report.json", "index.cdxj")
 	names = append(names, r.orphans...)
 	open, err := vfs.OS.List(r.Path("warc"))
@@ -130,14 +130,14 @@ func (r *repairer) away() ([]string, error) {
 			names = append(names, filepath.Join("warc", name))
 		}
 	}
-	err = r.built(func(name string) error {
+	err = r.eachBuilt(func(name string) error {
 		names = append(names, name)
 		return nil
 	})
 	return names, err
 }
 
-func (r *repairer) built(f func(name string) error) error {
+func (r *repairer) eachBuilt(f func(name string) error) error {
 	return filepath.WalkDir(r.work, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -163,8 +163,8 @@ func (r *repairer) moveAway(names []string) error {
 	return r.syncAll()
 }
 
-func (r *repairer) moveIn() error {
-	err := r.built(func(name string) error {
+func (r *repairer) moveIntoPlace() error {
+	err := r.eachBuilt(func(name string) error {
 		if err := vfs.OS.MkdirAll(filepath.Dir(r.Path(name))); err != nil {
 			return err
 		}
@@ -183,8 +183,8 @@ func (r *repairer) syncAll() (err error) {
 	return err
 }
 
-const damaged = "damaged-" // how the names of folders begin to which a repair has moved files
+const damagedPrefix = "damaged-" // how the names of folders begin to which a repair has moved files
 
 func (r *repairer) damagedName() string {
-	return r.Path("state", damaged+r.Now().UTC().Format("20060102T150405Z"))
+	return r.Path("state", damagedPrefix+r.Now().UTC().Format("20060102T150405Z"))
 }

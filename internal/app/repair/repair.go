@@ -22,7 +22,7 @@ import (
 type Options struct {
 	DryRun bool
 	Moved  bool                     // WARC files that are not here were moved on purpose
-	Say    func(string)             // is told what is found and done
+	Report func(string)             // is told what is found and done
 	Job    func() (*job.Job, error) // the crawl's job, by the settings that its folder has
 	Now    func() time.Time
 }
@@ -37,9 +37,9 @@ type Openers struct {
 
 // A Result is what came of a repair.
 type Result struct {
-	Whole   bool   `json:"whole"`             // nothing was to be done
-	Only    bool   `json:"only_settings"`     // were to be put back: all else is as it should be
-	Damaged string `json:"damaged,omitempty"` // the folder where the files are that were not whole, or are replaced
+	Intact       bool   `json:"whole"`             // nothing was to be done
+	OnlySettings bool   `json:"only_settings"`     // were to be put back: all else is as it should be
+	Damaged      string `json:"damaged,omitempty"` // the folder where the files are that were not whole, or are replaced
 	// that were listed or had records, robots.txt among them, and are not kept: their URLs are fetched again
 	Visits  int64 `json:"visits_lost"`
 	Lines   int   `json:"lines_mended"` // of lists and indexes, that other files have told
@@ -60,7 +60,7 @@ func Run(ctx context.Context, dir string, o Options, open Openers) (_ *Result, e
 	}
 	f := folder.At(dir, vfs.OS)
 	if !f.IsCrawl() && !f.HasOutputs() {
-		return nil, folder.NoCrawl(dir)
+		return nil, folder.NoCrawlError(dir)
 	}
 	if f.IsNodes() {
 		return nil, advice.Usage("%s belongs to a node of a cluster, whose state is in the cluster, too: move the folder "+
@@ -70,7 +70,7 @@ func Run(ctx context.Context, dir string, o Options, open Openers) (_ *Result, e
 	if err := vfs.OS.MkdirAll(f.Path("state")); err != nil {
 		return nil, err
 	}
-	if err := f.Hold(ctx, func(err error) { o.Say(err.Error()) }); err != nil {
+	if err := f.Lock(ctx, func(err error) { o.Report(err.Error()) }); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
@@ -94,16 +94,16 @@ func (r *repairer) run(ctx context.Context) error {
 			return fmt.Errorf("an earlier repair was broken off while it put files in place: give the command without " +
 				"--dry-run first")
 		}
-		r.Say("an earlier repair was broken off while it put files in place: that goes on first")
-		if err := r.place(); err != nil {
+		r.Report("an earlier repair was broken off while it put files in place: that goes on first")
+		if err := r.install(); err != nil {
 			return err
 		}
 	}
-	if err := r.settings(); err != nil {
+	if err := r.checkSettings(); err != nil {
 		return err
 	}
 	if err := r.FormatFault(); err != nil {
-		r.Say(filepath.ToSlash(folder.FormatName) + " is not as kumo wrote it: it is written anew")
+		r.Report(filepath.ToSlash(folder.FormatName) + " is not as kumo wrote it: it is written anew")
 	}
 	if !r.DryRun {
 		if err := r.WriteFormat(); err != nil {
@@ -115,11 +115,11 @@ func (r *repairer) run(ctx context.Context) error {
 		return err
 	}
 	if whole && r.restored == nil {
-		r.result.Whole = true
+		r.result.Intact = true
 		return nil
 	}
 	if whole {
-		return r.putBack()
+		return r.restoreSettings()
 	}
 	if err := os.RemoveAll(r.work); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (r *repairer) run(ctx context.Context) error {
 	if r.DryRun {
 		return os.RemoveAll(r.work)
 	}
-	return r.place()
+	return r.install()
 }
 
 func (r *repairer) build(ctx context.Context) error {
@@ -144,7 +144,7 @@ func (r *repairer) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	made, err := rebuild.State(ctx, rebuild.Config{From: r.Folder, Into: r.work, Job: j, Moved: r.Moved, Say: r.Say,
+	made, err := rebuild.State(ctx, rebuild.Config{From: r.Folder, Into: r.work, Job: j, Moved: r.Moved, Report: r.Report,
 		Open: r.open.Crawl})
 	r.result.Pages, r.result.Known, r.result.Waiting = made.Pages, made.Known, made.Waiting
 	return err

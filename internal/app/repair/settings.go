@@ -11,9 +11,9 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// settings finds out whether the settings are as kumo wrote them, and makes them so for a while, so that the job can be
+// checkSettings finds out whether the settings are as kumo wrote them, and makes them so for a while, so that the job can be
 // made.
-func (r *repairer) settings() error {
+func (r *repairer) checkSettings() error {
 	text, err := vfs.ReadFile(vfs.OS, r.Path(settings.Name), settings.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -21,7 +21,7 @@ func (r *repairer) settings() error {
 	kept, ok := settings.ReadChecked(r.Path("state", settings.Name))
 	if ok && string(kept) != string(text) {
 		r.restored = kept
-		r.Say(settings.Name + " is not as kumo wrote it: it is put back")
+		r.Report(settings.Name + " is not as kumo wrote it: it is put back")
 		return nil
 	}
 	if _, bad := settings.Read(r.Path(settings.Name)); !ok && (err != nil || bad != nil) {
@@ -33,9 +33,9 @@ func (r *repairer) settings() error {
 	return nil
 }
 
-// putBack puts the settings back, of which alone something was wrong.
-func (r *repairer) putBack() error {
-	r.result.Only = true
+// restoreSettings puts the settings back, of which alone something was wrong.
+func (r *repairer) restoreSettings() error {
+	r.result.OnlySettings = true
 	if r.DryRun {
 		return nil
 	}

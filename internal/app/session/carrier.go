@@ -9,46 +9,46 @@ import (
 )
 
 // A Carrier brings the record files of one node's part of a crawl to a place, as [job.Away] has it.
-type Carrier interface {
+type Uploader interface {
 	// Start begins to bring what is closed, until ctx ends. The crawl is open. Who starts it calls Finish or Break.
 	Start(ctx context.Context)
 	// Finish returns when all is there, after a run whose files are closed, or says what waits.
 	Finish(ctx context.Context) error
-	Break()       // ends what Start began: another run brings the rest
+	Abort()       // ends what Start began: another run brings the rest
 	URL() string  // of the place
 	Close() error // lets go of the place
 }
 
-// A StateCarrier brings the node's state there, too.
-type StateCarrier interface {
-	Carrier
+// A StateUploader brings the node's state there, too.
+type StateUploader interface {
+	Uploader
 	// Cut has checkpoints brought to the place, and the log of the journal cut by what they have. It is called before
 	// Start, with who is warned of what fails for long, and returns what is to be told of checkpoints, as
 	// [crawl.Parts.Checkpointed] has it.
 	Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark)
-	Forget(ctx context.Context) error // ends that, and removes them; Finish or Break follows
+	RemoveStates(ctx context.Context) error // ends that, and removes them; Finish or Break follows
 }
 
-// Carry makes the carrier of a node's life, and the job's Away with it. It changes nothing yet.
-type Carry func(ctx context.Context, j *job.Job, life string) (Carrier, error)
+// NewUploader makes the carrier of a node's life, and the job's Away with it. It changes nothing yet.
+type NewUploader func(ctx context.Context, j *job.Job, life string) (Uploader, error)
 
 // An Unbrought is the end of a run whose files are not all in the place.
-type Unbrought struct {
-	End   error // of the run
-	Place error
+type IncompleteUpload struct {
+	RunErr    error // of the run
+	UploadErr error
 }
 
-func (u *Unbrought) Error() string   { return u.Place.Error() }
-func (u *Unbrought) Unwrap() []error { return []error{u.Place, u.End} }
+func (u *IncompleteUpload) Error() string   { return u.UploadErr.Error() }
+func (u *IncompleteUpload) Unwrap() []error { return []error{u.UploadErr, u.RunErr} }
 
-// Bring adds to how a run has ended what its place has to say, once all is there that can be. Without a carrier it is
+// FinishUpload adds to how a run has ended what its place has to say, once all is there that can be. Without a carrier it is
 // as it was.
-func Bring(ctx context.Context, c Carrier, ended error) error {
+func FinishUpload(ctx context.Context, c Uploader, ended error) error {
 	if c == nil {
 		return ended
 	}
 	if err := c.Finish(ctx); err != nil {
-		return &Unbrought{ended, err}
+		return &IncompleteUpload{ended, err}
 	}
 	return ended
 }

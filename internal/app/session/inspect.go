@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	patience = 3 * time.Second        // with a crawl that is starting or ending
-	askAgain = 100 * time.Millisecond // until it is asked again
+	startTimeout  = 3 * time.Second        // with a crawl that is starting or ending
+	retryInterval = 100 * time.Millisecond // until it is asked again
 
-	diskPatience = 5 * time.Second // with the disk, for who explains a URL while the crawl runs
+	diskTimeout = 5 * time.Second // with the disk, for who explains a URL while the crawl runs
 )
 
-// answer lets the crawl be asked while it runs, until the function it returns is called. Where that cannot be, the user
+// serveQueries lets the crawl be asked while it runs, until the function it returns is called. Where that cannot be, the user
 // is told, and the crawl goes on.
-func (s *Session) answer() (stop func()) {
+func (s *Session) serveQueries() (stop func()) {
 	if s.Folder == nil {
 		return func() {}
 	}
 	src := s.source()
-	src.Patience = diskPatience
+	src.DiskTimeout = diskTimeout
 	server, err := inspect.Listen(s.Folder.Path(folder.EndpointName), src)
 	if err != nil {
 		s.Job.Warn(fmt.Errorf("nobody can look into the crawl while it runs: %w", err))
@@ -48,23 +48,23 @@ func (s *Session) answer() (stop func()) {
 // folder, which is shared and whose disk keeps all changes to itself; open closes it with an error.
 func Inspect(ctx context.Context, dir string, open func(*folder.Folder) (*Session, error)) (*inspect.View, error) {
 	var v *inspect.View
-	err := untilSettled(ctx, func() (again bool, err error) {
+	err := retryWhileBusy(ctx, func() (again bool, err error) {
 		v, err = inspectNow(ctx, dir, open)
-		return errors.Is(err, folder.ErrLocked) && !errors.Is(err, inspect.ErrElsewhere), err
+		return errors.Is(err, folder.ErrLocked) && !errors.Is(err, inspect.ErrOtherMachine), err
 	})
 	return v, err
 }
 
-// untilSettled calls f until it does not want to be called again, for as long as a crawl may take to start or to end.
-func untilSettled(ctx context.Context, f func() (again bool, err error)) error {
-	patience, done := context.WithTimeout(ctx, patience)
+// retryWhileBusy calls f until it does not want to be called again, for as long as a crawl may take to start or to end.
+func retryWhileBusy(ctx context.Context, f func() (again bool, err error)) error {
+	patience, done := context.WithTimeout(ctx, startTimeout)
 	defer done()
 	for {
 		again, err := f()
 		if !again {
 			return err
 		}
-		if wait.For(patience, askAgain) != nil {
+		if wait.For(patience, retryInterval) != nil {
 			return fmt.Errorf("a crawl is just starting or ending there, or waits for another look to end: try again in "+
 				"a moment (%w)", err)
 		}
@@ -91,9 +91,9 @@ func inspectNow(ctx context.Context, dir string, open func(*folder.Folder) (*Ses
 
 // Dial opens a view of the crawl that runs in dir, and waits for one that is just starting.
 func Dial(ctx context.Context, dir string) (v *inspect.View, err error) {
-	err = untilSettled(ctx, func() (again bool, err error) {
-		v, err = askRunning(ctx, folder.At(dir, vfs.OS), ErrIdle)
-		return errors.Is(err, inspect.ErrGone), err
+	err = retryWhileBusy(ctx, func() (again bool, err error) {
+		v, err = askRunning(ctx, folder.At(dir, vfs.OS), ErrNotRunning)
+		return errors.Is(err, inspect.ErrUnreachable), err
 	})
 	return v, err
 }
@@ -109,7 +109,7 @@ func askRunning(ctx context.Context, f *folder.Folder, locked error) (*inspect.V
 
 // ViewOfFiles is the view of a crawl of which only record files are there, on a disk that has them below dir.
 func ViewOfFiles(s *Session, dir string, disk vfs.FS) *inspect.View {
-	return inspect.NewView(s.source(), dir, disk, false, s.Close).OfFiles()
+	return inspect.NewView(s.source(), dir, disk, false, s.Close).FilesOnly()
 }
 
 // A source answers for a crawl that is open in this process.

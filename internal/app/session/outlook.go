@@ -27,32 +27,32 @@ func (s *Session) Outlook() Outlook {
 }
 
 const (
-	lookAhead   = time.Second // between two looks
-	slowestKept = 8           // hosts
+	outlookInterval = time.Second // between two looks
+	maxSlowest      = 8           // hosts
 )
 
 // watch keeps the outlook up to date until ctx ends, and tells the listener of stalls. Names of hosts are read from the
 // disk here, so that who asks for the outlook never waits for that.
 func (s *Session) watch(ctx context.Context) {
-	w := watcher{Session: s, began: s.Job.Now(), sweep: s.Frontier.Inspector().Sweep(slowestKept)}
-	for range wait.Ticks(ctx, lookAhead) {
-		w.look()
+	w := watcher{Session: s, began: s.Job.Now(), sweep: s.Frontier.Inspector().Sweep(maxSlowest)}
+	for range wait.Ticks(ctx, outlookInterval) {
+		w.update()
 	}
 }
 
 type watcher struct {
 	*Session
-	began  time.Time
-	sweep  *frontier.Sweep
-	coming forecast.Forecaster
-	stall  stall.Monitor
+	began      time.Time
+	sweep      *frontier.Sweep
+	forecaster forecast.Forecaster
+	stall      stall.Monitor
 
-	scarce   int64 // attempts without a socket, before the last answer
-	answered time.Time
-	stalled  time.Duration // how long, as it was said last
+	socketFailures int64 // attempts without a socket, before the last answer
+	answered       time.Time
+	stalled        time.Duration // how long, as it was said last
 }
 
-func (w *watcher) look() {
+func (w *watcher) update() {
 	now, counts, totals := w.Job.Now(), w.Frontier.Counts(), w.Stats.Totals()
 	sample := forecast.Sample{Time: now, Pending: counts.URLs, Done: totals.Pages + totals.Failed}
 	for _, h := range w.sweep.Next() {
@@ -60,7 +60,7 @@ func (w *watcher) look() {
 			Remaining: h.RemainingTime(now)})
 	}
 	sample.CapURLs(func(host string) int { return int(w.Engine.Inspector.MostPages(item.HostOfSlice(host))) })
-	o := Outlook{Forecast: w.coming.Update(sample)}
+	o := Outlook{Forecast: w.forecaster.Update(sample)}
 	w.curves.Add(stats.Point{Time: now, Pages: totals.Pages, Bytes: totals.Bytes, Failed: totals.Failed,
 		Known: int64(w.URLsKnown()), Waiting: int64(counts.URLs), Active: int64(counts.Active)})
 	snapshot := w.snapshot(now, &counts)
@@ -84,11 +84,11 @@ func (w *watcher) snapshot(now time.Time, counts *frontier.Counts) *stall.Snapsh
 		since = v.Answered
 	}
 	if !v.Answered.Equal(w.answered) {
-		w.answered, w.scarce = v.Answered, line.Scarce
+		w.answered, w.socketFailures = v.Answered, line.Scarce
 	}
 	s := &stall.Snapshot{SinceAnswer: now.Sub(since), URLs: counts.URLs, Active: counts.Active, Waiting: counts.Waiting,
 		BackingOff: counts.Backing, Paused: v.Paused, DiskFull: v.DiskFull, DiskFree: v.DiskFree, DiskNeed: v.DiskMin,
-		Offline: line.Offline, OfflineReason: line.Why, OutboxFull: v.OutboxFull, NoSocket: line.Scarce - w.scarce,
+		Offline: line.Offline, OfflineReason: line.Why, OutboxFull: v.OutboxFull, NoSocket: line.Scarce - w.socketFailures,
 		Failures: v.Failures, Failure: stats.Clip(v.Failure), Rate: w.Job.Crawl.Rate, Timeout: w.Job.Fetch.Timeout,
 		Checkpointing: v.Checkpointing, Folder: w.Job.Dir}
 	if line.Offline {

@@ -26,8 +26,8 @@ func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 	s.checkBytes()
 	report := &stats.Report{Crawl: s.Job.Name, Started: s.Job.Now()}
 	s.run.Store(&run{*report, before})
-	s.countOn()
-	close := s.answer()
+	s.restoreCounts()
+	close := s.serveQueries()
 	watching, enough := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
 	watch.Go(func() { s.watch(watching) })
@@ -35,8 +35,8 @@ func (s *Session) Run(ctx context.Context) (*stats.Report, error) {
 	enough()
 	watch.Wait()
 	close()
-	report.Ended = ended(err)
-	if why := s.why.Load(); why != nil && IsStop(err) {
+	report.Ended = endReason(err)
+	if why := s.endReason.Load(); why != nil && IsStop(err) {
 		report.Ended = *why
 	}
 	if err == nil || isEnd(err) {
@@ -91,9 +91,9 @@ func (s *Session) ReportSinks(r *stats.Report) error {
 	return err
 }
 
-// countOn has what rules find, and filters answer, be counted on from where the last run has said that it is. What one
+// restoreCounts has what rules find, and filters answer, be counted on from where the last run has said that it is. What one
 // counted that was killed is not known.
-func (s *Session) countOn() {
+func (s *Session) restoreCounts() {
 	if s.Job.Fields == nil && s.Job.Filters == nil || s.Folder == nil {
 		return
 	}
@@ -102,14 +102,14 @@ func (s *Session) countOn() {
 		return
 	}
 	if s.Job.Fields != nil {
-		s.Job.Fields.Before(last.Fields)
+		s.Job.Fields.Restore(last.Fields)
 	}
 	if s.Job.Filters != nil {
-		s.Job.Filters.Before(last.Filters)
+		s.Job.Filters.Restore(last.Filters)
 	}
 }
 
-func ended(err error) string {
+func endReason(err error) string {
 	switch {
 	case err == nil:
 		return "done"
@@ -134,8 +134,8 @@ func IsStop(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// EndsBecause says, for the report, how a run ends whose context is about to end.
-func (s *Session) EndsBecause(why string) { s.why.Store(&why) }
+// SetEndReason says, for the report, how a run ends whose context is about to end.
+func (s *Session) SetEndReason(why string) { s.endReason.Store(&why) }
 
 // Reenter lets all that f says back into a crawl whose state was made anew, in place of a run.
 func (s *Session) Reenter(ctx context.Context, f func(*crawl.Reentry) error) error {
@@ -148,7 +148,7 @@ func (s *Session) Reenter(ctx context.Context, f func(*crawl.Reentry) error) err
 
 // Tune makes of what may change while a crawl runs what the job has.
 func (s *Session) Tune(j *job.Job) error {
-	if _, err := j.Fix(); err != nil {
+	if _, err := j.Normalize(); err != nil {
 		return err
 	}
 	if err := j.CheckSlices(); err != nil {
@@ -161,7 +161,7 @@ func (s *Session) Tune(j *job.Job) error {
 	if err != nil {
 		return err
 	}
-	s.Job.TakeOverrides(j)
+	s.Job.ApplyOverrides(j)
 	s.Fetcher.SetLiveSettings(fetch.LiveSettings{UserAgent: j.UserAgent(), ConnectTimeout: j.Fetch.ConnectTimeout,
 		Timeout: j.Fetch.Timeout})
 	d := frontier.Delays{Delay: j.Frontier.Delay, AddrDelay: j.Frontier.AddrDelay, MaxDelay: j.Frontier.MaxDelay,

@@ -63,11 +63,11 @@ type Session struct {
 
 	changing sync.Mutex // held by who changes settings
 
-	why     atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
-	outlook atomic.Pointer[Outlook]
-	curves  stats.Recorder
-	stop    atomic.Pointer[context.CancelFunc] // ends the run; nil: it has not begun
-	run     atomic.Pointer[run]                // nil: it has not begun
+	endReason atomic.Pointer[string] // how the run ended that somebody else has ended; nil: nobody has
+	outlook   atomic.Pointer[Outlook]
+	curves    stats.Recorder
+	stop      atomic.Pointer[context.CancelFunc] // ends the run; nil: it has not begun
+	run       atomic.Pointer[run]                // nil: it has not begun
 }
 
 // New makes a session. The caller closes it.
@@ -87,8 +87,8 @@ func (s *Session) URLsWaiting() int { return s.Frontier.Counts().URLs }
 // Outage is whether the crawl is cut off from the web now, and how often it was.
 func (s *Session) Outage() crawl.Outage { return s.Engine.Outage() }
 
-// Peers are what makes a crawl one node's part of a crawl of several.
-type Peers struct {
+// ClusterHooks are what makes a crawl one node's part of a crawl of several.
+type ClusterHooks struct {
 	// Ship makes of the journal one that is shipped to where the other nodes find it; nil: they do not
 	Ship   func(local journal.Journal) (journal.Journal, error)
 	Join   func(*recovery.State, *crawl.Parts) error // tells the engine of the other nodes
@@ -97,4 +97,4 @@ type Peers struct {
 
 // An Opener makes a session of a node's part of a crawl in a folder that is held. The folder is closed with the
 // session, and with an error.
-type Opener func(*folder.Folder, *job.Job, *Peers) (*Session, error)
+type Opener func(*folder.Folder, *job.Job, *ClusterHooks) (*Session, error)

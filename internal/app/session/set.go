@@ -14,39 +14,39 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// ErrIdle is a crawl that does not run.
-var ErrIdle = errors.New("the crawl does not run")
+// ErrNotRunning is a crawl that does not run.
+var ErrNotRunning = errors.New("the crawl does not run")
 
 // Set changes settings of the crawl that runs in dir; without values a setting is as by default. It returns what they
-// were. The error is ErrIdle where none runs there.
+// were. The error is ErrNotRunning where none runs there.
 func Set(ctx context.Context, dir string, changes []inspect.Setting) (was []inspect.Setting, err error) {
-	err = asked(ctx, dir, func(c *inspect.Client) error {
+	err = withRunning(ctx, dir, func(c *inspect.Client) error {
 		was, err = c.Set(ctx, changes)
 		return err
 	})
 	return was, err
 }
 
-// asked calls f with the crawl that runs in dir. The error is ErrIdle where none does.
-func asked(ctx context.Context, dir string, f func(*inspect.Client) error) error {
+// withRunning calls f with the crawl that runs in dir. The error is ErrNotRunning where none does.
+func withRunning(ctx context.Context, dir string, f func(*inspect.Client) error) error {
 	at := folder.At(dir, vfs.OS)
 	if !at.IsCrawl() {
-		return folder.NoCrawl(dir)
+		return folder.NoCrawlError(dir)
 	}
-	return untilSettled(ctx, func() (again bool, err error) {
+	return retryWhileBusy(ctx, func() (again bool, err error) {
 		switch err = at.Share(os.O_CREATE); {
 		case err == nil:
-			return false, errors.Join(ErrIdle, at.Close())
+			return false, errors.Join(ErrNotRunning, at.Close())
 		case !errors.Is(err, folder.ErrLocked):
 			return false, err
 		}
 		client, err := inspect.Dial(ctx, at.Path(folder.EndpointName))
 		if err != nil {
-			return errors.Is(err, inspect.ErrGone), err
+			return errors.Is(err, inspect.ErrUnreachable), err
 		}
 		defer client.Close() //nolint:errcheck // an idle connection
 		err = f(client)
-		return errors.Is(err, inspect.ErrGone), err
+		return errors.Is(err, inspect.ErrUnreachable), err
 	})
 }
 
@@ -69,7 +69,7 @@ func (s source) Set(_ context.Context, changes []inspect.Setting) (was []inspect
 		}
 		old := settings.Map(now)[change.Key]
 		if change.Was != nil && !slices.Equal(change.Was, old) {
-			return nil, inspect.ErrChanged
+			return nil, inspect.ErrConflict
 		}
 		wishes = append(wishes, settings.Setting{Key: change.Key, Values: change.Values})
 		was = append(was, inspect.Setting{Key: change.Key, Values: old})

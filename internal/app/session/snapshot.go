@@ -32,16 +32,16 @@ func Snapshot(ctx context.Context, dir, target string, progress func(inspect.Cop
 	}
 	f := folder.At(dir, vfs.OS)
 	if !f.IsCrawl() {
-		return folder.NoCrawl(dir)
+		return folder.NoCrawlError(dir)
 	}
 	if f.IsNodes() {
 		return advice.Usage("%s belongs to a node of a cluster: a copy would be a second node of the same name. What a "+
 			"node has, the others "+
 			"take over if its disk is lost; its record files can be copied once they are closed (warc/*.gz without .open)", dir)
 	}
-	return untilSettled(ctx, func() (again bool, err error) {
+	return retryWhileBusy(ctx, func() (again bool, err error) {
 		err = snapshot(ctx, f, target, progress)
-		return err != nil && (errors.Is(err, folder.ErrLocked) || errors.Is(err, inspect.ErrGone) ||
+		return err != nil && (errors.Is(err, folder.ErrLocked) || errors.Is(err, inspect.ErrUnreachable) ||
 			strings.Contains(err.Error(), crawl.ErrEnding.Error())), err
 	})
 }
@@ -101,10 +101,10 @@ func (s *Session) copyTo(ctx context.Context, c *folder.Copy) error {
 		if err != nil {
 			return err
 		}
-		return c.Moment(ctx, begun, marks)
+		return c.CopyMutable(ctx, begun, marks)
 	})
 	if err != nil {
 		return err
 	}
-	return c.Rest(ctx)
+	return c.CopyImmutable(ctx)
 }

@@ -39,7 +39,7 @@ func (s source) Status(context.Context) (*inspect.Status, error) {
 	is := c.Condition(x.Time)
 	x.CutOff, x.CutOffWhy, x.EndsIn, x.Growth, x.Forecast = is.Offline, is.OfflineReason, is.EndsIn, is.Growth, is.Forecast
 	x.Stalled, x.StalledBy, x.StallWhy, x.StallDo = is.Stalled, is.StalledBy, is.StallWhy, is.StallDo
-	if a := c.Job.Away; a != nil {
+	if a := c.Job.Upload; a != nil {
 		u := a.Status()
 		x.Uploads = &u
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	_ inspect.Curver  = source{}
-	_ inspect.Steerer = source{}
+	_ inspect.CurveReader = source{}
+	_ inspect.Controller  = source{}
 )
 
 // Curves is inspect.Curver's.
@@ -24,7 +24,7 @@ func (s source) Curves(context.Context) (*stats.Curves, error) {
 
 // Pause is inspect.Steerer's.
 func (s source) Pause(_ context.Context, on bool) error {
-	if err := s.mayBeSteered(); err != nil {
+	if err := s.checkControllable(); err != nil {
 		return err
 	}
 	s.session.Engine.Pause(on)
@@ -33,7 +33,7 @@ func (s source) Pause(_ context.Context, on bool) error {
 
 // Stop is inspect.Steerer's.
 func (s source) Stop(context.Context) error {
-	if err := s.mayBeSteered(); err != nil {
+	if err := s.checkControllable(); err != nil {
 		return err
 	}
 	if stop := s.session.stop.Load(); stop != nil {
@@ -44,7 +44,7 @@ func (s source) Stop(context.Context) error {
 
 // Add is inspect.Steerer's.
 func (s source) Add(ctx context.Context, urls []string) (news int, err error) {
-	if err := s.mayBeSteered(); err != nil {
+	if err := s.checkControllable(); err != nil {
 		return 0, err
 	}
 	all, err := seeds.Parse(urls)
@@ -66,17 +66,17 @@ func (s source) Add(ctx context.Context, urls []string) (news int, err error) {
 	return news, s.session.Engine.Seeding.AddSeeds(ctx, all, nil)
 }
 
-// mayBeSteered is an error for a node's part of a crawl: all nodes do the same.
-func (s source) mayBeSteered() error {
+// checkControllable is an error for a node's part of a crawl: all nodes do the same.
+func (s source) checkControllable() error {
 	if s.session.Folder.IsNodes() {
 		return errors.New("a node does what its crawl does: kumo pause, resume, stop and add with --crawl tell all nodes")
 	}
 	return nil
 }
 
-// Steer has f steer the crawl that runs in dir. The error is ErrIdle where none runs there.
-func Steer(ctx context.Context, dir string, f func(inspect.Steerer) error) error {
-	return asked(ctx, dir, func(c *inspect.Client) error { return f(c) })
+// WithController has f steer the crawl that runs in dir. The error is ErrNotRunning where none runs there.
+func WithController(ctx context.Context, dir string, f func(inspect.Controller) error) error {
+	return withRunning(ctx, dir, func(c *inspect.Client) error { return f(c) })
 }
 
 // CountBlocked counts what rules would leave out of what waits in this process, for who asks all nodes: an
@@ -91,7 +91,7 @@ func (s *Session) CountBlocked(ctx context.Context, rules []string) ([]byte, err
 
 // Blocked counts what rules would leave out of what waits in the crawl of a view.
 func Blocked(ctx context.Context, v *inspect.View, rules []string) (*inspect.Blocked, error) {
-	b, can := v.Source.(inspect.Blocker)
+	b, can := v.Source.(inspect.BlockCounter)
 	if !can {
 		return nil, errors.New("what waits in this crawl cannot be counted")
 	}

@@ -22,16 +22,16 @@ func (v *verifier) indexes() error {
 		v.files.all[number].lines = n
 		files, lines = files+1, lines+n
 	}
-	v.counted(checkCDXJ, files, "files")
-	v.counted(checkCDXJ, lines, "lines")
-	if v.cfg.NoLists || v.cfg.Lost {
+	v.addCount(checkCDXJ, files, "files")
+	v.addCount(checkCDXJ, lines, "lines")
+	if v.cfg.NoLists || v.cfg.Incomplete {
 		return nil
 	}
 	n, err := v.index(mergedIndex, false, allFiles)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", mergedIndex, err)
 	}
-	v.counted(checkCDXJ, n, "lines in "+mergedIndex)
+	v.addCount(checkCDXJ, n, "lines in "+mergedIndex)
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 		if err != nil {
 			return err
 		}
-		f := fact{At: l.at, File: v.files.of(x.File), Offset: x.Offset, Length: x.Length, Time: x.Time.UnixMicro(),
+		f := fact{At: l.at, File: v.files.numberOf(x.File), Offset: x.Offset, Length: x.Length, Time: x.Time.UnixMicro(),
 			Status: x.Status, Words: hashOf(string(l.text))}
 		if _, ok := parseDigest(x.Digest); !ok {
 			return fmt.Errorf("%q is no digest", x.Digest)
@@ -81,11 +81,11 @@ func (v *verifier) index(name string, grows bool, of int) (int64, error) {
 		}
 		if of == allFiles {
 			v.files.all[f.File].merged++
-			return must(v.claim(x.URL, kindIndex, f))
+			return asStop(v.claim(x.URL, kindIndex, f))
 		}
 		if f.File != of {
 			return fmt.Errorf("the line speaks of %s, which has an index of its own", x.File)
 		}
-		return must(v.claim(x.URL, kindLine, f))
+		return asStop(v.claim(x.URL, kindLine, f))
 	})
 }

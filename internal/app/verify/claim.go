@@ -26,18 +26,18 @@ type claim struct {
 type kind uint8
 
 const (
-	kindCapture   kind = iota + 1 // a record of an answer
-	kindLine                      // a line of a file's index
-	kindIndex                     // a line of index.cdxj
-	kindRefer                     // a revisit, or the index of digests, names a record
-	kindPage                      // a line of pages.jsonl
-	kindText                      // a line of text.jsonl
-	kindFields                    // a line of fields.jsonl
-	kindVisit                     // a line of crawl.log
-	kindSkip                      // a line of skipped.jsonl
-	kindAside                     // set aside
-	kindWaits                     // in the frontier, or in the journal's rest
-	kindUndecided                 // seen has yet to say whether it is news
+	kindCapture      kind = iota + 1 // a record of an answer
+	kindLine                         // a line of a file's index
+	kindIndex                        // a line of index.cdxj
+	kindReference                    // a revisit, or the index of digests, names a record
+	kindPage                         // a line of pages.jsonl
+	kindText                         // a line of text.jsonl
+	kindFields                       // a line of fields.jsonl
+	kindVisit                        // a line of crawl.log
+	kindSkip                         // a line of skipped.jsonl
+	kindDeferred                     // set aside
+	kindPending                      // in the frontier, or in the journal's rest
+	kindPendingDedup                 // seen has yet to say whether it is news
 )
 
 // A fact is what claims of all kinds are made of. Which of its fields mean something depends on the kind.
@@ -61,15 +61,15 @@ const (
 	flagRevisit  = 1 << iota
 	flagResource // bytes that are no HTTP answer
 	flagRobots
-	flagWords   // Words and Trail are known
-	flagAnswer  // of a visit: one came
-	flagForGood // a rule that leaves a URL out for good
+	flagWords     // Words and Trail are known
+	flagAnswer    // of a visit: one came
+	flagPermanent // a rule that leaves a URL out for good
 	flagFailed
-	flagAgain   // a recrawl
+	flagRecrawl // a recrawl
 	flagDigests // of the index of digests
 )
 
-func (f *fact) is(flag uint64) bool { return f.Flags&flag != 0 }
+func (f *fact) has(flag uint64) bool { return f.Flags&flag != 0 }
 
 // A digest is a SHA-1; zero if none is known.
 type digest [20]byte
@@ -145,14 +145,14 @@ type fileTable struct {
 }
 
 type warcFile struct {
-	here      bool
+	present   bool
 	unindexed bool  // there is no index of it, which has been said
 	unlisted  bool  // made by a run that wrote no pages.jsonl
 	lines     int64 // of its index
 	merged    int64 // lines of index.cdxj that name it
 }
 
-func (t *fileTable) of(name string) int {
+func (t *fileTable) numberOf(name string) int {
 	if n, ok := t.number[name]; ok {
 		return n
 	}

@@ -14,9 +14,9 @@ const notCommitted = "not committed yet: the next start cuts them"
 
 func (v *verifier) path(name string) string { return filepath.Join(v.Dir, filepath.FromSlash(name)) }
 
-// committed is how much of a file counts. Where it may grow, that is what the journal says. It is 0 for a file that is
+// committedLength is how much of a file counts. Where it may grow, that is what the journal says. It is 0 for a file that is
 // not there.
-func (v *verifier) committed(check, name string, grows bool) (int64, error) {
+func (v *verifier) committedLength(check, name string, grows bool) (int64, error) {
 	size, err := v.Disk.Size(v.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		size, err = 0, nil
@@ -45,7 +45,7 @@ type line struct {
 
 // eachLine calls f with the lines of what is committed of a file, and counts them. What f says of one is a fault.
 func (v *verifier) eachLine(check, name string, grows bool, f func(line) error) (n int64, err error) {
-	length, err := v.committed(check, name, grows)
+	length, err := v.committedLength(check, name, grows)
 	if err != nil || length == 0 {
 		return 0, err
 	}
@@ -77,18 +77,18 @@ func (v *verifier) eachLine(check, name string, grows bool, f func(line) error) 
 var errStop = errors.New("verify cannot go on")
 
 // A stop ends reading, unlike what is wrong with a line.
-type stop struct{ err error }
+type stopError struct{ err error }
 
-func (s stop) Error() string        { return s.err.Error() }
-func (s stop) Unwrap() error        { return s.err }
-func (s stop) Is(target error) bool { return target == errStop }
+func (s stopError) Error() string        { return s.err.Error() }
+func (s stopError) Unwrap() error        { return s.err }
+func (s stopError) Is(target error) bool { return target == errStop }
 
-// must is for errors of verify itself.
-func must(err error) error {
+// asStop is for errors of verify itself.
+func asStop(err error) error {
 	if err == nil {
 		return nil
 	}
-	return stop{err}
+	return stopError{err}
 }
 
 const progressEvery = 8 << 20 // bytes

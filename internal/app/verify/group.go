@@ -17,17 +17,17 @@ type group struct {
 	captures []capture
 	pages    []listed
 
-	visited   bool // otherwise than for its rules
-	answered  fact // the last visit with an answer of a status
-	again     bool // it was not the first
-	fetched   bool // a visit had status 200
-	body      digest
-	noted     bool // a visit began when the database says that the last one did
-	skipped   bool
-	aside     bool
-	waits     bool
-	undecided bool
-	lastSkip  int64 // when
+	visited        bool // otherwise than for its rules
+	answered       fact // the last visit with an answer of a status
+	recrawled      bool // it was not the first
+	fetched        bool // a visit had status 200
+	body           digest
+	lastVisitFound bool // a visit began when the database says that the last one did
+	skipped        bool
+	deferred       bool
+	pending        bool
+	pendingDedup   bool
+	lastSkip       int64 // when
 }
 
 type capture struct {
@@ -46,7 +46,7 @@ func (g *group) fault(check, file string, at int64, format string, args ...any) 
 	g.v.fault(Fault{Check: check, File: file, Offset: at, URL: g.url, What: fmt.Sprintf(format, args...)})
 }
 
-func (g *group) take(c *claim) {
+func (g *group) add(c *claim) {
 	f := readFact(c.body)
 	switch c.kind {
 	case kindCapture:
@@ -55,8 +55,8 @@ func (g *group) take(c *claim) {
 		g.line(&f)
 	case kindIndex:
 		g.merged(&f)
-	case kindRefer:
-		g.refer(&f)
+	case kindReference:
+		g.reference(&f)
 	case kindPage:
 		g.page(&f)
 	case kindText:
@@ -67,23 +67,23 @@ func (g *group) take(c *claim) {
 		g.visit(&f)
 	case kindSkip:
 		g.skip(&f)
-	case kindAside:
-		g.aside = true
-	case kindWaits:
-		g.wait(&f)
-	case kindUndecided:
-		g.undecided = true
+	case kindDeferred:
+		g.deferred = true
+	case kindPending:
+		g.addPending(&f)
+	case kindPendingDedup:
+		g.pendingDedup = true
 	}
 }
 
-// at is the URL's record at a place; nil, and a fault, if there is none. Where the file is not here nobody knows.
-func (g *group) at(check, file string, f *fact) *capture {
+// captureAt is the URL's record at a place; nil, and a fault, if there is none. Where the file is not here nobody knows.
+func (g *group) captureAt(check, file string, f *fact) *capture {
 	for i := range g.captures {
 		if c := &g.captures[i]; c.File == f.File && c.Offset == f.Offset {
 			return c
 		}
 	}
-	if g.v.files.all[f.File].here {
+	if g.v.files.all[f.File].present {
 		g.fault(check, file, f.At, "%s has no record of it at byte %d", g.v.files.path(f.File), f.Offset)
 	}
 	return nil
@@ -92,7 +92,7 @@ func (g *group) at(check, file string, f *fact) *capture {
 // line compares a line of a file's index.
 func (g *group) line(f *fact) {
 	name, _ := g.v.indexOf(f.File)
-	c := g.at(checkCDXJ, name, f)
+	c := g.captureAt(checkCDXJ, name, f)
 	if c == nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (g *group) line(f *fact) {
 }
 
 func (g *group) merged(f *fact) {
-	c := g.at(checkCDXJ, mergedIndex, f)
+	c := g.captureAt(checkCDXJ, mergedIndex, f)
 	if c == nil {
 		return
 	}
@@ -121,7 +121,7 @@ func (g *group) merged(f *fact) {
 func (g *group) agree(name string, f *fact, c *capture) {
 	const second = 1_000_000
 	status := c.Status
-	if c.is(flagRevisit) && status == http.StatusNotModified {
+	if c.has(flagRevisit) && status == http.StatusNotModified {
 		status = http.StatusOK // of the page that it stands for
 	}
 	g.compare(checkCDXJ, name, f, c, []difference{
@@ -129,7 +129,7 @@ func (g *group) agree(name string, f *fact, c *capture) {
 		{"time", f.Time != c.Time-c.Time%second},
 		{"status", f.Status != status},
 		{"digest", f.Sum != c.Sum},
-		{"type", f.is(flagRevisit) != c.is(flagRevisit)},
+		{"type", f.has(flagRevisit) != c.has(flagRevisit)},
 	})
 }
 
@@ -148,21 +148,21 @@ func (g *group) compare(check, name string, f *fact, c *capture, all []differenc
 	}
 }
 
-// refer looks for the record that a revisit or the index of digests names.
-func (g *group) refer(f *fact) {
+// reference looks for the record that a revisit or the index of digests names.
+func (g *group) reference(f *fact) {
 	for i := range g.captures {
 		c := &g.captures[i]
 		same := f.Sum == c.Sum
-		if f.is(flagDigests) {
+		if f.has(flagDigests) {
 			same = c.Digest == digest{} || f.Digest == c.Digest
 		}
-		if c.ID == f.ID && c.Time == f.Time && !c.is(flagRevisit) && same {
+		if c.ID == f.ID && c.Time == f.Time && !c.has(flagRevisit) && same {
 			return
 		}
 	}
 	switch {
-	case slices.ContainsFunc(g.v.files.all, func(f warcFile) bool { return !f.here }):
-	case f.is(flagDigests):
+	case slices.ContainsFunc(g.v.files.all, func(f warcFile) bool { return !f.present }):
+	case f.has(flagDigests):
 		g.fault(checkDigests, "state/digests", -1, "the index names a record with the digest %s that is in no WARC file",
 			f.Digest)
 	default:

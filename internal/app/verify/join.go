@@ -41,10 +41,10 @@ func (v *verifier) join() (err error) {
 			g.url = string(c.url)
 		}
 		for err == nil && string(c.url) == g.url {
-			g.take(&c)
+			g.add(&c)
 			c, err = claims.next()
 		}
-		g.judge()
+		g.check()
 		if g.entry != nil {
 			known.next()
 		}
@@ -54,9 +54,9 @@ func (v *verifier) join() (err error) {
 		v.tally.urls++
 	}
 	v.tally.seenRead = v.Seen != nil && known.err == nil
-	v.counted(checkURLs, v.tally.urls, "URLs compared")
+	v.addCount(checkURLs, v.tally.urls, "URLs compared")
 	v.broken(checkSeen, "state/seen", known.err)
-	v.missing()
+	v.reportMissing()
 	return nil
 }
 
@@ -83,23 +83,23 @@ func (c *cursor) next() {
 	c.entry, c.err, c.ended = e, err, !ok || err != nil
 }
 
-// missing tells of WARC files that are not here and of indexes that lack others.
-func (v *verifier) missing() {
+// reportMissing tells of WARC files that are not here and of indexes that lack others.
+func (v *verifier) reportMissing() {
 	for n := range v.files.all {
 		f, name := &v.files.all[n], v.files.path(n)
 		switch {
-		case !f.here && v.cfg.Lost:
+		case !f.present && v.cfg.Incomplete:
 			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "it has not come to the place") +
 				", and what the lists say of it was not verified: of a node that was lost, others have fetched these pages " +
 				"again"})
-		case !f.here && v.cfg.Moved:
+		case !f.present && v.cfg.Moved:
 			v.note(Fault{Check: checkWARC, File: name, Offset: -1, What: cmp.Or(v.cfg.Absent, "it is not here") +
 				", so what the other files say of it was not verified"})
-		case !f.here:
+		case !f.present:
 			v.fault(Fault{Check: checkWARC, File: name, Offset: -1,
 				What:   "it is not here, though other files name records in it",
 				Remedy: "bring it back; if it was moved on purpose, say so with --moved"})
-		case v.cfg.Lost:
+		case v.cfg.Incomplete:
 		case f.merged == 0 && f.lines > 0:
 			v.note(Fault{Check: checkCDXJ, File: mergedIndex, Offset: -1, What: "it lacks the lines of " + name +
 				": the next run's end writes it anew"})

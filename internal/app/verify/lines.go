@@ -16,7 +16,7 @@ func (g *group) page(f *fact) {
 	if f.File < 0 {
 		return // its page asked not to be archived, or the run wrote no WARC
 	}
-	c := g.at(checkPages, name, f)
+	c := g.captureAt(checkPages, name, f)
 	if c == nil {
 		return
 	}
@@ -30,9 +30,9 @@ func (g *group) page(f *fact) {
 	})
 	g.compare(checkPages, name, f, c, []difference{
 		{"digest", c.Digest != digest{} && f.Digest != c.Digest},
-		{"status", !c.is(flagResource) && f.Status != c.Status},
-		{"revisit", !c.is(flagResource) && f.is(flagRevisit) != c.is(flagRevisit)},
-		{"title, charset, lang, from, h1, description, canonical or number of links", c.is(flagWords) && f.Words != c.Words},
+		{"status", !c.has(flagResource) && f.Status != c.Status},
+		{"revisit", !c.has(flagResource) && f.has(flagRevisit) != c.has(flagRevisit)},
+		{"title, charset, lang, from, h1, description, canonical or number of links", c.has(flagWords) && f.Words != c.Words},
 	})
 }
 
@@ -58,13 +58,13 @@ func (g *group) fields(f *fact) {
 // visit compares a line of crawl.log with the line of its page.
 func (g *group) visit(f *fact) {
 	const name = "crawl.log"
-	if f.is(flagRobots) {
-		g.rules(f)
+	if f.has(flagRobots) {
+		g.robotsVisit(f)
 		return
 	}
 	g.visited = true
 	if f.Status > 0 {
-		if g.again = g.answered.Status > 0; f.Time >= g.answered.Time {
+		if g.recrawled = g.answered.Status > 0; f.Time >= g.answered.Time {
 			g.answered = *f
 		}
 		if f.Status == http.StatusOK {
@@ -72,9 +72,9 @@ func (g *group) visit(f *fact) {
 		}
 	}
 	if g.entry != nil && g.entry.Fetched.Unix() == time.UnixMicro(f.Time).Unix() {
-		g.noted = true
+		g.lastVisitFound = true
 	}
-	if !f.is(flagAnswer) {
+	if !f.has(flagAnswer) {
 		return
 	}
 	for i := range g.pages {
@@ -85,7 +85,7 @@ func (g *group) visit(f *fact) {
 		}
 		p.visited = true
 		typed := f.Status != http.StatusNotModified // or an earlier version has written what the answer said
-		if typed && p.ID != f.ID || p.record >= 0 && g.captures[p.record].is(flagWords) &&
+		if typed && p.ID != f.ID || p.record >= 0 && g.captures[p.record].has(flagWords) &&
 			g.captures[p.record].Trail != f.Trail {
 			g.fault(checkLog, name, f.At, "the line gives another type, path, via, seed or duration than pages.jsonl and the "+
 				"metadata record have")
@@ -97,12 +97,12 @@ func (g *group) visit(f *fact) {
 	}
 }
 
-// rules finds the record of a visit for a host's rules, which has no line in pages.jsonl.
-func (g *group) rules(f *fact) {
+// robotsVisit finds the record of a visit for a host's rules, which has no line in pages.jsonl.
+func (g *group) robotsVisit(f *fact) {
 	for i := range g.captures {
 		c := &g.captures[i]
 		if !c.paged && c.Trail == f.Trail && (c.Digest == digest{} || c.Digest == f.Digest) &&
-			(c.is(flagResource) || f.Status < 0 || c.Status == f.Status) {
+			(c.has(flagResource) || f.Status < 0 || c.Status == f.Status) {
 			c.paged = true
 			return
 		}
@@ -113,23 +113,23 @@ func (g *group) rules(f *fact) {
 func (g *group) skip(f *fact) {
 	const name = "skipped.jsonl"
 	g.skipped = true
-	if g.lastSkip == f.Time && !f.is(flagFailed) {
+	if g.lastSkip == f.Time && !f.has(flagFailed) {
 		g.fault(checkSkipped, name, f.At, "it is said a second time")
 	}
 	g.lastSkip = f.Time
-	if f.is(flagFailed) || g.entry != nil && !g.entry.Due.IsZero() {
+	if f.has(flagFailed) || g.entry != nil && !g.entry.Due.IsZero() {
 		return // it may have been tried again
 	}
 	for i := range g.pages {
-		if p := &g.pages[i]; f.is(flagForGood) || p.Time < f.Time {
+		if p := &g.pages[i]; f.has(flagPermanent) || p.Time < f.Time {
 			g.fault(checkSkipped, name, f.At, "it was left out, but pages.jsonl at byte %d says that it was fetched", p.At)
 		}
 	}
 }
 
-func (g *group) wait(f *fact) {
+func (g *group) addPending(f *fact) {
 	const name = "state/frontier"
-	if g.waits = true; g.v.Seen == nil {
+	if g.pending = true; g.v.Seen == nil {
 		return
 	}
 	switch {
@@ -140,15 +140,15 @@ func (g *group) wait(f *fact) {
 		g.fault(checkFrontier, name, -1, "it waits, and the URL database does not know it")
 	case g.entry.State != seen.Known:
 		g.fault(checkFrontier, name, -1, "it waits, but the URL database has it as left out")
-	case !g.entry.Fetched.IsZero() && !f.is(flagAgain):
+	case !g.entry.Fetched.IsZero() && !f.has(flagRecrawl):
 		g.fault(checkFrontier, name, -1, "it waits, though the URL database says that it was fetched at %v", g.entry.Fetched)
 	}
 }
 
-// judge says what is missing, now that all that is said of the URL is there.
-func (g *group) judge() {
+// check says what is missing, now that all that is said of the URL is there.
+func (g *group) check() {
 	for i := range g.captures {
-		g.judgeCapture(&g.captures[i])
+		g.checkCapture(&g.captures[i])
 	}
 	for i := range g.pages {
 		if p := &g.pages[i]; !p.visited {
@@ -157,17 +157,17 @@ func (g *group) judge() {
 		}
 	}
 	if g.v.Seen != nil {
-		g.judgeEntry()
+		g.checkEntry()
 	}
 }
 
-func (g *group) judgeCapture(c *capture) {
+func (g *group) checkCapture(c *capture) {
 	file := g.v.files.path(c.File)
 	if f := &g.v.files.all[c.File]; !c.paged && !f.unlisted {
 		g.fault(checkWARC, file, c.Offset, "no line of pages.jsonl names the record, and no visit for robots.txt in "+
 			"crawl.log is as it says")
 	}
-	if c.is(flagResource) {
+	if c.has(flagResource) {
 		return
 	}
 	if f := &g.v.files.all[c.File]; !c.indexed && !f.unindexed {
@@ -178,9 +178,9 @@ func (g *group) judgeCapture(c *capture) {
 	}
 }
 
-// remembered reports whether the database has what the last visit found. That a page is as it was says that its status
+// matchesDatabase reports whether the database has what the last visit found. That a page is as it was says that its status
 // is, too; what an error says of a page that was there before is nothing.
-func (g *group) remembered(e *seen.Entry) bool {
+func (g *group) matchesDatabase(e *seen.Entry) bool {
 	last := &g.answered
 	switch {
 	case g.unmodified():
@@ -188,7 +188,7 @@ func (g *group) remembered(e *seen.Entry) bool {
 	case g.v.Shared && last.Status == http.StatusNotModified && e.Status == http.StatusOK: // another node fetched the page
 		return e.Digest == last.Digest
 	}
-	return e.Status == last.Status && (e.Digest == last.Digest || g.again && last.Status >= 400)
+	return e.Status == last.Status && (e.Digest == last.Digest || g.recrawled && last.Status >= 400)
 }
 
 // unmodified reports whether the last visit found the page as it was: a server that says so unasked has a digest of its
@@ -197,18 +197,18 @@ func (g *group) unmodified() bool {
 	return g.answered.Status == http.StatusNotModified && g.fetched && g.answered.Digest == g.body
 }
 
-// away reports whether the URL's host has gone to another node since the URL was taken in, with all that waits.
-func (g *group) away() bool {
+// hasMoved reports whether the URL's host has gone to another node since the URL was taken in, with all that waits.
+func (g *group) hasMoved() bool {
 	s := g.v.State
 	return g.v.Shared && s != nil && (s.IsAway(g.url) || s.WasReleased(g.url, g.entry.Tenure))
 }
 
-// judgeEntry compares what the URL database says with what became of the URL.
-func (g *group) judgeEntry() {
+// checkEntry compares what the URL database says with what became of the URL.
+func (g *group) checkEntry() {
 	const name = "state/seen"
 	e := g.entry
 	if e == nil {
-		if g.visited || g.skipped || g.aside {
+		if g.visited || g.skipped || g.deferred {
 			g.fault(checkSeen, name, -1, "it was fetched or left out, and the URL database does not know it")
 		}
 		return
@@ -216,29 +216,29 @@ func (g *group) judgeEntry() {
 	g.v.tally.entry(e)
 	fetched := !e.Fetched.IsZero()
 	switch {
-	case fetched && !g.noted && g.v.Shared:
+	case fetched && !g.lastVisitFound && g.v.Shared:
 		// by another node, which had the host then
-	case fetched && !g.noted:
+	case fetched && !g.lastVisitFound:
 		g.fault(checkSeen, name, -1, "it was fetched at %v, says the URL database, but crawl.log has no visit then",
 			e.Fetched)
-	case g.answered.Status > 0 && !g.remembered(e):
+	case g.answered.Status > 0 && !g.matchesDatabase(e):
 		left := ""
 		if g.unmodified() {
 			left = " (the page is as it was, with status 200)"
 		}
 		g.fault(checkSeen, name, -1, "crawl.log at byte %d has status %d%s and sha1:%v, the URL database %d and sha1:%v",
 			g.answered.At, g.answered.Status, left, g.answered.Digest, e.Status, digest(e.Digest))
-	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided && g.v.Shared:
-		if !g.away() {
+	case e.State == seen.Known && !fetched && !g.pending && !g.skipped && !g.pendingDedup && g.v.Shared:
+		if !g.hasMoved() {
 			g.v.note(Fault{Check: checkURLs, File: name, Offset: -1, URL: g.url,
 				What: "it is known, and nothing here says what became of it: another node may have left it out, and says so in " +
 					"its skipped.jsonl"})
 		}
 	case e.State == seen.Known && !fetched && !fetchable(g.url):
 		// an earlier version let it in, and it was dropped
-	case e.State == seen.Known && !fetched && !g.waits && !g.skipped && !g.undecided:
+	case e.State == seen.Known && !fetched && !g.pending && !g.skipped && !g.pendingDedup:
 		g.fault(checkURLs, name, -1, "it is known, but was neither fetched nor left out, and does not wait: it is lost")
-	case e.State == seen.Deferred && !g.skipped && !g.aside && !g.undecided && !g.v.Shared:
+	case e.State == seen.Deferred && !g.skipped && !g.deferred && !g.pendingDedup && !g.v.Shared:
 		g.fault(checkURLs, name, -1, "it is known as left out, but neither skipped.jsonl nor state/deferred says why")
 	}
 }

@@ -29,7 +29,7 @@ func (v *verifier) lists() error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", l.name, err)
 		}
-		v.counted(l.check, n, l.unit)
+		v.addCount(l.check, n, l.unit)
 	}
 	return nil
 }
@@ -57,12 +57,12 @@ func (v *verifier) pageLine(l line) error {
 		Flags:  flagWords, ID: typeOf(p.Type), Words: wordsOf(p.Links, p.From, p.Charset, p.Lang, p.Title, p.H1,
 			p.Description, p.Canonical)}
 	if p.WARC != "" {
-		f.File = v.files.of(p.WARC)
+		f.File = v.files.numberOf(p.WARC)
 	}
 	if p.Revisit != "" {
 		f.Flags |= flagRevisit
 	}
-	return must(v.claim(p.URL, kindPage, f))
+	return asStop(v.claim(p.URL, kindPage, f))
 }
 
 func (v *verifier) textLine(l line) error {
@@ -73,7 +73,7 @@ func (v *verifier) textLine(l line) error {
 	if err := json.Unmarshal(l.text, &t); err != nil {
 		return err
 	}
-	return must(v.claim(t.URL, kindText, fact{At: l.at, Time: t.Time.UnixMicro()}))
+	return asStop(v.claim(t.URL, kindText, fact{At: l.at, Time: t.Time.UnixMicro()}))
 }
 
 func (v *verifier) fieldsLine(l line) error {
@@ -83,9 +83,9 @@ func (v *verifier) fieldsLine(l line) error {
 	}
 	f := fact{At: l.at, File: -1, Offset: r.Offset, Time: r.Time.UnixMicro()}
 	if r.WARC != "" {
-		f.File = v.files.of(r.WARC)
+		f.File = v.files.numberOf(r.WARC)
 	}
-	return must(v.claim(r.URL, kindFields, f))
+	return asStop(v.claim(r.URL, kindFields, f))
 }
 
 func (v *verifier) visitLine(l line) error {
@@ -107,7 +107,7 @@ func (v *verifier) visitLine(l line) error {
 	} else {
 		v.tally.visit(&e)
 	}
-	return must(v.claim(e.URL, kindVisit, f))
+	return asStop(v.claim(e.URL, kindVisit, f))
 }
 
 // typeOf is a hash of a media type, as crawl.log writes it.
@@ -118,8 +118,8 @@ func typeOf(media string) uint64 {
 	return hashOf(string(field.Token(nil, media)))
 }
 
-// forGood are the rules by which a URL is left out that no better link brings in.
-var forGood = map[string]bool{"robots": true, "clean-param": true, "url": true}
+// permanentRules are the rules by which a URL is left out that no better link brings in.
+var permanentRules = map[string]bool{"robots": true, "clean-param": true, "url": true}
 
 func (v *verifier) skipLine(l line) error {
 	s, err := jsonl.ParseSkip(l.text)
@@ -133,11 +133,11 @@ func (v *verifier) skipLine(l line) error {
 	switch {
 	case s.Rule == ruleFailed:
 		f.Flags |= flagFailed
-	case forGood[s.Rule]:
-		f.Flags |= flagForGood
+	case permanentRules[s.Rule]:
+		f.Flags |= flagPermanent
 	}
 	v.tally.skip(s.Rule)
-	return must(v.claim(s.URL, kindSkip, f))
+	return asStop(v.claim(s.URL, kindSkip, f))
 }
 
 const ruleFailed = "failed"

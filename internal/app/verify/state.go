@@ -13,7 +13,7 @@ import (
 
 // state checks what is in the folder state.
 func (v *verifier) state() error {
-	v.cuts()
+	v.noteCuts()
 	for _, part := range []struct {
 		open bool
 		read func() error
@@ -31,8 +31,8 @@ func (v *verifier) state() error {
 	return nil
 }
 
-// cuts notes what the next start will cut off.
-func (v *verifier) cuts() {
+// noteCuts notes what the next start will cut off.
+func (v *verifier) noteCuts() {
 	for _, c := range v.View.Truncations() {
 		name, err := filepath.Rel(v.Dir, c.Name)
 		if err != nil {
@@ -63,7 +63,7 @@ func (v *verifier) readJournal() error {
 	if v.ctx.Err() != nil {
 		return v.ctx.Err()
 	}
-	v.counted(checkJournal, batches, "batches")
+	v.addCount(checkJournal, batches, "batches")
 	v.broken(checkJournal, "state/journal", err)
 	return nil
 }
@@ -74,9 +74,9 @@ func (v *verifier) readSeen() error {
 		return v.ctx.Err()
 	}
 	st := v.Seen.Stats()
-	v.counted(checkSeen, int64(st.Runs), "runs")
-	v.counted(checkSeen, v.Seen.Len(), "URLs")
-	v.position(checkSeen, "state/seen/manifest", v.Seen.Position())
+	v.addCount(checkSeen, int64(st.Runs), "runs")
+	v.addCount(checkSeen, v.Seen.Len(), "URLs")
+	v.checkPosition(checkSeen, "state/seen/manifest", v.Seen.Position())
 	v.broken(checkSeen, "state/seen", err)
 	return nil
 }
@@ -84,7 +84,7 @@ func (v *verifier) readSeen() error {
 // remedy is what can be done where a crawl's files are damaged for good.
 const remedy = "kumo repair goes on from what is whole"
 
-func (v *verifier) position(check, file string, at uint64) {
+func (v *verifier) checkPosition(check, file string, at uint64) {
 	if v.Journal != nil && journal.Position(at) > v.Journal.End() {
 		v.fault(Fault{Check: check, File: file, Offset: -1, What: fmt.Sprintf("it includes the journal up to %x, which "+
 			"ends at %x", at, uint64(v.Journal.End())), Remedy: remedy})
@@ -96,9 +96,9 @@ func (v *verifier) readDigests() error {
 	if v.ctx.Err() != nil {
 		return v.ctx.Err()
 	}
-	v.position(checkDigests, "state/digests/manifest", v.Digests.Position())
+	v.checkPosition(checkDigests, "state/digests/manifest", v.Digests.Position())
 	v.broken(checkDigests, "state/digests", err)
-	v.counted(checkDigests, int64(v.Digests.Stats().Runs), "runs")
+	v.addCount(checkDigests, int64(v.Digests.Stats().Runs), "runs")
 	if err != nil {
 		return nil
 	}
@@ -110,10 +110,10 @@ func (v *verifier) readRefs() error {
 	var n int64
 	err := v.Digests.Each(func(sum [20]byte, r seen.Ref) error {
 		n++
-		return must(v.claim(r.URL, kindRefer, fact{File: -1, Time: r.Time.UnixMicro(), ID: hashOf(r.ID), Digest: sum,
+		return asStop(v.claim(r.URL, kindReference, fact{File: -1, Time: r.Time.UnixMicro(), ID: hashOf(r.ID), Digest: sum,
 			Flags: flagDigests}))
 	})
-	v.counted(checkDigests, n, "digests")
+	v.addCount(checkDigests, n, "digests")
 	if err != nil && !errors.Is(err, errStop) {
 		v.broken(checkDigests, "state/digests", err)
 		return nil
@@ -127,22 +127,22 @@ func (v *verifier) readFrontier() error {
 		n++
 		var f fact
 		if again {
-			f.Flags = flagAgain
+			f.Flags = flagRecrawl
 		}
-		return v.claim(url, kindWaits, f)
+		return v.claim(url, kindPending, f)
 	}, func(err error) { v.broken(checkFrontier, "state/frontier", err) })
 	if err != nil {
 		return err
 	}
 	for _, url := range v.State.PendingDedup() {
-		if err := v.claim(url, kindUndecided, fact{}); err != nil {
+		if err := v.claim(url, kindPendingDedup, fact{}); err != nil {
 			return err
 		}
 	}
 	late, err := v.readLate()
 	v.tally.waiting = n
-	v.counted(checkFrontier, n, "URLs waiting")
-	v.counted(checkFrontier, int64(len(v.State.PendingDedup()))+late, "undecided")
+	v.addCount(checkFrontier, n, "URLs waiting")
+	v.addCount(checkFrontier, int64(len(v.State.PendingDedup()))+late, "undecided")
 	return err
 }
 
@@ -156,7 +156,7 @@ func (v *verifier) readLate() (n int64, err error) {
 			return n, nil //nolint:nilerr // readSeen has told of it
 		}
 		n++
-		if err := v.claim(url, kindUndecided, fact{}); err != nil {
+		if err := v.claim(url, kindPendingDedup, fact{}); err != nil {
 			return n, err
 		}
 	}
@@ -165,7 +165,7 @@ func (v *verifier) readLate() (n int64, err error) {
 
 func (v *verifier) readDeferred() error {
 	const name = "state/deferred"
-	if _, err := v.committed(checkDeferred, name, true); err != nil {
+	if _, err := v.committedLength(checkDeferred, name, true); err != nil {
 		return err
 	}
 	var n, at int64
@@ -174,11 +174,11 @@ func (v *verifier) readDeferred() error {
 		if err := sameHost(s.URL, s.Host); err != nil {
 			v.fault(Fault{Check: checkDeferred, File: name, Offset: at, URL: s.URL, What: err.Error()})
 		}
-		err := v.claim(s.URL, kindAside, fact{At: at, Time: s.Time.UnixMicro()})
+		err := v.claim(s.URL, kindDeferred, fact{At: at, Time: s.Time.UnixMicro()})
 		at = end
 		return err
 	})
-	v.counted(checkDeferred, n, "URLs")
+	v.addCount(checkDeferred, n, "URLs")
 	if err != nil {
 		v.fault(Fault{Check: checkDeferred, File: name, Offset: at, What: err.Error()})
 	}
@@ -187,11 +187,11 @@ func (v *verifier) readDeferred() error {
 
 func (v *verifier) readRoots() error {
 	const name = "state/roots"
-	if _, err := v.committed(checkRoots, name, true); err != nil {
+	if _, err := v.committedLength(checkRoots, name, true); err != nil {
 		return err
 	}
 	n, err := v.State.CountScopeSeeds(v.View, v.Dir)
-	v.counted(checkRoots, n, "seeds, and what they redirect to")
+	v.addCount(checkRoots, n, "seeds, and what they redirect to")
 	if err != nil {
 		v.fault(Fault{Check: checkRoots, File: name, Offset: -1, What: err.Error(),
 			Remedy: "begin again with --fresh, or bring the file back from a copy"})

@@ -19,15 +19,15 @@ import (
 type tally struct {
 	pages, duplicates int64
 	// that may count as duplicates: unmodified ones if they are archived, errors if an earlier version counted them
-	perhaps  int64
-	statuses map[int]int64
-	rules    map[string]int64
-	waiting  int64
-	known    int64 // entries of seen
-	urls     int64 // that were compared
-	compared int64 // counters
-	unlisted bool  // a run wrote no pages.jsonl
-	seenRead bool  // to its end
+	maybeDuplicates int64
+	statuses        map[int]int64
+	rules           map[string]int64
+	waiting         int64
+	known           int64 // entries of seen
+	urls            int64 // that were compared
+	compared        int64 // counters
+	unlisted        bool  // a run wrote no pages.jsonl
+	seenRead        bool  // to its end
 }
 
 func (t *tally) visit(e *crawllog.Entry) {
@@ -40,7 +40,7 @@ func (t *tally) visit(e *crawllog.Entry) {
 	case e.Has("duplicate:digest") && e.Status >= 200 && e.Status < 300:
 		t.duplicates++
 	case e.Has("duplicate:digest"), e.Has("duplicate:notModified"):
-		t.perhaps++
+		t.maybeDuplicates++
 	}
 }
 
@@ -61,12 +61,12 @@ const reportName = "report.json"
 
 // counters compares what was counted with the state's counters, and with the report, unless that is of an earlier run.
 func (v *verifier) counters() error {
-	defer func() { v.counted(checkReport, v.tally.compared, "counters") }()
+	defer func() { v.addCount(checkReport, v.tally.compared, "counters") }()
 	if v.State != nil {
 		s := v.State.Stats.DurableSnapshot()
 		v.compare("state", s.Pages, s.Duplicates, s.Statuses, s.Rules)
 		if v.counts() {
-			v.same("state/seen/manifest", "known URLs", v.Seen.Len(), v.tally.known)
+			v.compareCount("state/seen/manifest", "known URLs", v.Seen.Len(), v.tally.known)
 		}
 	}
 	r, err := v.report()
@@ -85,7 +85,7 @@ func (v *verifier) counters() error {
 	}
 	v.compare(reportName, r.Pages, r.Duplicates, r.Statuses, r.Skipped)
 	if v.counts() {
-		v.same(reportName, "urls_known", int64(r.Known), v.tally.known)
+		v.compareCount(reportName, "urls_known", int64(r.Known), v.tally.known)
 	}
 	v.compareSums(r)
 	waiting := v.tally.waiting
@@ -94,7 +94,7 @@ func (v *verifier) counters() error {
 	} else if more < 0 && -more <= int64(r.PendingDedup) {
 		waiting += more // what the start has found to be news
 	}
-	v.same(reportName, "urls_waiting", int64(r.Waiting), waiting)
+	v.compareCount(reportName, "urls_waiting", int64(r.Waiting), waiting)
 	return nil
 }
 
@@ -123,14 +123,14 @@ func (v *verifier) report() (*stats.Report, error) {
 }
 
 func (v *verifier) compare(file string, pages, duplicates int64, statuses map[int]int64, rules map[string]int64) {
-	v.same(file, "pages", pages, v.tally.pages)
-	more := min(max(duplicates-v.tally.duplicates, 0), v.tally.perhaps)
-	v.same(file, "duplicates", duplicates, v.tally.duplicates+more)
+	v.compareCount(file, "pages", pages, v.tally.pages)
+	more := min(max(duplicates-v.tally.duplicates, 0), v.tally.maybeDuplicates)
+	v.compareCount(file, "duplicates", duplicates, v.tally.duplicates+more)
 	for _, s := range keysOf(statuses, v.tally.statuses) {
-		v.same(file, fmt.Sprintf("statuses %d", s), statuses[s], v.tally.statuses[s])
+		v.compareCount(file, fmt.Sprintf("statuses %d", s), statuses[s], v.tally.statuses[s])
 	}
 	for _, rule := range keysOf(rules, v.tally.rules) {
-		v.same(file, "skipped by "+rule, rules[rule], v.tally.rules[rule])
+		v.compareCount(file, "skipped by "+rule, rules[rule], v.tally.rules[rule])
 	}
 }
 
@@ -138,15 +138,15 @@ func (v *verifier) compare(file string, pages, duplicates int64, statuses map[in
 func (v *verifier) compareSums(r *stats.Report) {
 	var want stats.Report
 	want.Fill(v.State.Stats.DurableSnapshot(), 0, 0)
-	v.same(reportName, "bytes", r.Bytes, want.Bytes)
-	v.same(reportName, "failed", r.Failed-r.Abandoned, want.Failed)
-	v.same(reportName, "retries", r.Retries, want.Retries)
-	v.same(reportName, "robots_fetched", r.RobotsFetched, want.RobotsFetched)
-	v.same(reportName, "links", r.Links, want.Links)
-	v.same(reportName, "off_hosts", int64(r.OffHosts), int64(want.OffHosts))
-	v.same(reportName, "off_links", r.OffLinks, want.OffLinks)
+	v.compareCount(reportName, "bytes", r.Bytes, want.Bytes)
+	v.compareCount(reportName, "failed", r.Failed-r.Abandoned, want.Failed)
+	v.compareCount(reportName, "retries", r.Retries, want.Retries)
+	v.compareCount(reportName, "robots_fetched", r.RobotsFetched, want.RobotsFetched)
+	v.compareCount(reportName, "links", r.Links, want.Links)
+	v.compareCount(reportName, "off_hosts", int64(r.OffHosts), int64(want.OffHosts))
+	v.compareCount(reportName, "off_links", r.OffLinks, want.OffLinks)
 	for _, t := range keysOf(r.Types, want.Types) {
-		v.same(reportName, "types "+t, r.Types[t], want.Types[t])
+		v.compareCount(reportName, "types "+t, r.Types[t], want.Types[t])
 	}
 }
 
@@ -156,7 +156,7 @@ func keysOf[K string | int](a, b map[K]int64) []K {
 	return slices.Compact(all)
 }
 
-func (v *verifier) same(file, what string, said, counted int64) {
+func (v *verifier) compareCount(file, what string, said, counted int64) {
 	v.tally.compared++
 	if said != counted {
 		v.fault(Fault{Check: checkReport, File: file, Offset: -1, What: fmt.Sprintf("%s: it says %d, but it is %d", what,

@@ -24,12 +24,12 @@ type Parts struct {
 		journal.Journal
 		Start() journal.Position
 	}
-	Seen    *seen.DB
-	Digests *seen.Digests
-	State   *recovery.State // nil: what is committed is not known, so all that is there counts
-	Files   bool            // there are record files and no state, as it is meant: what only that says is not checked
-	Shared  bool            // the folder is that of one node of several: hosts come from others, and go to them
-	Broken  []Fault
+	Seen      *seen.DB
+	Digests   *seen.Digests
+	State     *recovery.State // nil: what is committed is not known, so all that is there counts
+	FilesOnly bool            // there are record files and no state, as it is meant: what only that says is not checked
+	Shared    bool            // the folder is that of one node of several: hosts come from others, and go to them
+	Broken    []Fault
 }
 
 // Config says how to verify.
@@ -42,9 +42,9 @@ type Config struct {
 	// no run has ended whose files these are: pages.jsonl and its like are not there, as it is meant
 	NoLists bool
 	// not all has come to where they are, from a node that was lost, say: lists may name what did not
-	Lost     bool
-	Fault    func(Fault)    // is told each fault when it is found; may be nil
-	Progress func(Progress) // is told now and then how far it is; may be nil
+	Incomplete bool
+	Fault      func(Fault)    // is told each fault when it is found; may be nil
+	Progress   func(Progress) // is told now and then how far it is; may be nil
 }
 
 // A Fault is something that is wrong, or, as a note, something that looks so and is not.
@@ -121,11 +121,11 @@ const (
 var order = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkWARC, checkCDXJ, checkPages, checkText,
 	checkFields, checkLog, checkSkipped, checkDeferred, checkRoots, checkURLs, checkReport, checkSettings}
 
-// ofState are checks of what is no record file.
-var ofState = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkDeferred, checkRoots, checkReport}
+// stateChecks are checks of what is no record file.
+var stateChecks = []string{checkJournal, checkSeen, checkDigests, checkFrontier, checkDeferred, checkRoots, checkReport}
 
-// ofLists are checks of what is whole when a run ends.
-var ofLists = []string{checkPages, checkText, checkFields, checkLog, checkSkipped, checkURLs}
+// listChecks are checks of what is whole when a run ends.
+var listChecks = []string{checkPages, checkText, checkFields, checkLog, checkSkipped, checkURLs}
 
 type verifier struct {
 	Parts
@@ -140,14 +140,14 @@ type verifier struct {
 
 // Run checks a crawl. Its error says that it could not be checked to the end; faults are in the report.
 func Run(ctx context.Context, p Parts, cfg Config) (_ *Report, err error) {
-	found := &findings{ctx: ctx, dir: p.Dir, told: cfg.Fault, checks: map[string]*Check{}}
+	found := &findings{ctx: ctx, dir: p.Dir, onFault: cfg.Fault, checks: map[string]*Check{}}
 	v := &verifier{Parts: p, findings: found, cfg: cfg, ctx: ctx, claims: newSorter(cfg.Temp, cfg.Memory),
 		tally: tally{statuses: map[int]int64{}, rules: map[string]int64{}}}
 	defer func() { err = errors.Join(err, v.claims.close()) }()
 	report := &Report{}
 	for _, name := range order {
 		v.checks[name] = &Check{Name: name}
-		if p.Files && slices.Contains(ofState, name) || cfg.NoLists && slices.Contains(ofLists, name) {
+		if p.FilesOnly && slices.Contains(stateChecks, name) || cfg.NoLists && slices.Contains(listChecks, name) {
 			continue
 		}
 		report.Checks = append(report.Checks, v.checks[name])
@@ -180,10 +180,10 @@ const maxNotes = 100 // kept of a check
 
 // findings are what the checks have found so far.
 type findings struct {
-	ctx    context.Context
-	dir    string      // of the crawl
-	told   func(Fault) // may be nil
-	checks map[string]*Check
+	ctx     context.Context
+	dir     string      // of the crawl
+	onFault func(Fault) // may be nil
+	checks  map[string]*Check
 }
 
 // fault counts a fault. What could not be read because ctx has ended is none.
@@ -192,8 +192,8 @@ func (s *findings) fault(f Fault) {
 		return
 	}
 	s.checks[f.Check].Faults++
-	if s.told != nil {
-		s.told(f)
+	if s.onFault != nil {
+		s.onFault(f)
 	}
 }
 
@@ -203,20 +203,20 @@ func (s *findings) note(f Fault) {
 	}
 }
 
-func (s *findings) counted(check string, n int64, unit string) {
+func (s *findings) addCount(check string, n int64, unit string) {
 	c := s.checks[check]
 	c.Counts = append(c.Counts, Count{n, unit})
 }
 
 // broken tells of what a room of the state says of itself.
 func (s *findings) broken(check, file string, err error) {
-	for _, err := range apart(err) {
+	for _, err := range splitErrors(err) {
 		s.fault(Fault{Check: check, File: file, Offset: -1, What: strings.ReplaceAll(err.Error(),
 			s.dir+string(filepath.Separator), "")})
 	}
 }
 
-func apart(err error) []error {
+func splitErrors(err error) []error {
 	if err == nil {
 		return nil
 	}
@@ -226,7 +226,7 @@ func apart(err error) []error {
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {
-		all = append(all, apart(e)...)
+		all = append(all, splitErrors(e)...)
 	}
 	return all
 }

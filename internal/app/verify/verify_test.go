@@ -384,7 +384,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// Files of the state that are damaged are named, and the rest is checked all the same.
+// FilesOnly of the state that are damaged are named, and the rest is checked all the same.
 func TestDamagedStateIsNamed(t *testing.T) {
 	for _, c := range []struct{ dir, check string }{{"state/seen", checkSeen}, {"state/digests", checkDigests},
 		{"state/frontier", checkFrontier}} {
@@ -490,7 +490,7 @@ func (f *folder) reopened(change func(*recovery.Rebuilt)) {
 	}
 }
 
-// Files that were moved on purpose are no fault, nor is what a kill leaves behind what is committed.
+// FilesOnly that were moved on purpose are no fault, nor is what a kill leaves behind what is committed.
 func TestWhatIsNoFaultIsNoted(t *testing.T) {
 	f := newFolder(t, "gzip")
 	if err := os.Remove(f.Path(f.WARC)); err != nil {
@@ -572,7 +572,7 @@ func TestWhatWasNotReadIsNoFault(t *testing.T) {
 	for _, name := range []string{".warc", "pages.jsonl", "crawl.log", "skipped.jsonl", "text.jsonl", ".cdxj"} {
 		ctx, stop := context.WithCancel(t.Context())
 		_, err := Run(ctx, Parts{Dir: f.Dir, Disk: interrupted{vfs.OS, name, stop},
-			View: vfs.NewOverlay(vfs.OS), Files: true}, Config{Temp: t.TempDir(),
+			View: vfs.NewOverlay(vfs.OS), FilesOnly: true}, Config{Temp: t.TempDir(),
 			Fault: func(x Fault) { t.Errorf("interrupted at %s, it says of %s: %s", name, x.File, &x) }})
 		if stop(); !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted at %s, it ends with %v", name, err)
@@ -612,13 +612,13 @@ func TestAPageAsItWasKeepsItsStatus(t *testing.T) {
 	} {
 		var faults []Fault
 		v := &verifier{ctx: t.Context(), findings: &findings{ctx: t.Context(), checks: map[string]*Check{checkSeen: {},
-			checkLog: {}}, told: func(x Fault) { faults = append(faults, x) }}}
-		g := &group{v: v, url: origin + "/", noted: true}
+			checkLog: {}}, onFault: func(x Fault) { faults = append(faults, x) }}}
+		g := &group{v: v, url: origin + "/", lastVisitFound: true}
 		g.entry = &seen.Entry{Meta: seen.Meta{Fetched: testTime, Status: c.status, Digest: c.digest}}
 		for _, f := range c.visits {
 			g.visit(f)
 		}
-		g.judgeEntry()
+		g.checkEntry()
 		if got := fmt.Sprint(faults); len(faults) > 0 != (c.want != "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.about, got)
 		}

@@ -31,14 +31,14 @@ func (v *verifier) warcs() error {
 		}
 		files, records = files+1, records+n
 	}
-	v.counted(checkWARC, files, "files")
-	v.counted(checkWARC, records, "records")
+	v.addCount(checkWARC, files, "files")
+	v.addCount(checkWARC, records, "records")
 	return nil
 }
 
 func (v *verifier) warcFile(name, final string) (int64, error) {
 	grows := name != "warc/"+final
-	length, err := v.committed(checkWARC, name, grows)
+	length, err := v.committedLength(checkWARC, name, grows)
 	if err != nil {
 		return 0, err
 	}
@@ -50,8 +50,8 @@ func (v *verifier) warcFile(name, final string) (int64, error) {
 	if length == 0 && grows {
 		return 0, nil // the next start removes it
 	}
-	w := &warcReader{v: v, name: name, number: v.files.of(final)}
-	v.files.all[w.number].here = true
+	w := &warcReader{v: v, name: name, number: v.files.numberOf(final)}
+	v.files.all[w.number].present = true
 	src, err := v.Disk.OpenAt(v.path(name))
 	if err != nil {
 		return 0, err
@@ -97,7 +97,7 @@ func (w *warcReader) read(src io.ReaderAt, length int64) error {
 		case err != nil:
 			w.bad(before, rec.Fields["WARC-Target-URI"], err.Error(), "")
 		}
-		if err := w.take(rec); err != nil {
+		if err := w.record(rec); err != nil {
 			return err
 		}
 		w.records++
@@ -111,7 +111,7 @@ func (w *warcReader) bad(at int64, url, what, remedy string) {
 	w.v.fault(Fault{Check: checkWARC, File: w.name, Offset: at, URL: url, What: what, Remedy: remedy})
 }
 
-func (w *warcReader) take(rec *warc.Record) error {
+func (w *warcReader) record(rec *warc.Record) error {
 	switch kind := rec.Fields["WARC-Type"]; kind {
 	case "warcinfo":
 		w.info(rec)
@@ -179,7 +179,7 @@ func (w *warcReader) refers(rec *warc.Record, f fact) error {
 		w.bad(rec.Offset, w.visit.url, "a revisit must say what it refers to, by id and date", "")
 		return nil
 	}
-	return w.v.claim(rec.Fields["WARC-Refers-To-Target-URI"], kindRefer, fact{At: rec.Offset, File: w.number,
+	return w.v.claim(rec.Fields["WARC-Refers-To-Target-URI"], kindReference, fact{At: rec.Offset, File: w.number,
 		Time: at.UnixMicro(), ID: hashOf(id), Sum: f.Sum})
 }
 

@@ -42,8 +42,8 @@ type carrier struct {
 // attach gives a job the place.
 func (c *carrier) attach(j *job.Job) {
 	c.cfg.Dir, c.cfg.Crawl, c.cfg.Grow = j.Dir, j.Name, append(slices.Clone(folder.Outputs), settings.Name)
-	j.Away = &job.Away{Closed: func() { c.up.Look() }, Status: func() stats.Uploads { return c.up.Status() },
-		Over: func(disk vfs.FS) (vfs.FS, error) {
+	j.Upload = &job.Upload{Closed: func() { c.up.Look() }, Status: func() stats.Uploads { return c.up.Status() },
+		Overlay: func(disk vfs.FS) (vfs.FS, error) {
 			c.cfg.Disk = disk
 			up, err := upload.Open(context.Background(), c.cfg)
 			if err != nil {
@@ -212,7 +212,7 @@ func TestADiskThatIsShortWaitsForThePlace(t *testing.T) {
 		}
 	}
 	j.Listener.Paused = func(uint64) {
-		if u := j.Away.Status(); u.Waiting == 0 || u.Summary() == "" {
+		if u := j.Upload.Status(); u.Waiting == 0 || u.Summary() == "" {
 			t.Errorf("it pauses, and says of the place %q", u.Summary())
 		}
 		paused.Store(true)

@@ -106,7 +106,7 @@ func TestLooksWhileACrawlRuns(t *testing.T) {
 // lookAround makes one look of each kind. It reports whether the crawl has ended meanwhile.
 func lookAround(t *testing.T, c *session.Session, j *job.Job, url string) (ended bool, err error) {
 	client, err := inspect.Dial(t.Context(), c.Folder.Path(folder.EndpointName))
-	if errors.Is(err, inspect.ErrGone) {
+	if errors.Is(err, inspect.ErrUnreachable) {
 		return true, nil
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func lookAround(t *testing.T, c *session.Session, j *job.Job, url string) (ended
 	l := inspect.NewView(client, j.Dir, vfs.OS, true, client.Close)
 	defer l.Close()
 	x, err := l.Explain(t.Context(), url)
-	if errors.Is(err, inspect.ErrGone) {
+	if errors.Is(err, inspect.ErrUnreachable) {
 		return true, nil
 	}
 	if err != nil || x.Page == nil || x.Page.Status == 0 || x.Robots == nil {
@@ -123,11 +123,11 @@ func lookAround(t *testing.T, c *session.Session, j *job.Job, url string) (ended
 	}
 	for h, err := range l.Hosts(t.Context(), 5) {
 		if err != nil {
-			return errors.Is(err, inspect.ErrGone), nil
+			return errors.Is(err, inspect.ErrUnreachable), nil
 		}
 		for it, err := range l.Queue(t.Context(), h.Key, 5) {
 			if err != nil {
-				return errors.Is(err, inspect.ErrGone), nil
+				return errors.Is(err, inspect.ErrUnreachable), nil
 			}
 			if !strings.Contains(it.URL, h.Key) {
 				return false, fmt.Errorf("%s waits at %s", it.URL, h.Key)
@@ -140,7 +140,7 @@ func lookAround(t *testing.T, c *session.Session, j *job.Job, url string) (ended
 	n, last := 0, ""
 	for k, err := range l.Seen(t.Context(), "", 1000) {
 		if err != nil {
-			return errors.Is(err, inspect.ErrGone), nil
+			return errors.Is(err, inspect.ErrUnreachable), nil
 		}
 		if n++; k.URL <= last {
 			return false, fmt.Errorf("%s after %s", k.URL, last)
@@ -177,7 +177,7 @@ func TestALookAtWhatAMergeDecides(t *testing.T) {
 	if err != nil || x.Fate != inspect.Undecided || x.From != s.url("a.test/") || x.Merge.Rule != "" {
 		t.Errorf("%+v, %v", x, err)
 	}
-	if x, err = l.Explain(t.Context(), s.url("a.test/held")); err != nil || x.Fate != inspect.UnderWay {
+	if x, err = l.Explain(t.Context(), s.url("a.test/held")); err != nil || x.Fate != inspect.InFlight {
 		t.Errorf("%+v, %v", x, err)
 	}
 	if err := errors.Join(l.Close(), end()); !errors.Is(err, context.Canceled) {
@@ -207,7 +207,7 @@ func TestALookAtACrawlThatDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Inspect(t.Context(), j.Dir, func() (*job.Job, error) { job := *j; return &job, nil })
-	if !errors.Is(err, inspect.ErrElsewhere) || !strings.Contains(err.Error(), "on elsewhere") {
+	if !errors.Is(err, inspect.ErrOtherMachine) || !strings.Contains(err.Error(), "on elsewhere") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -32,14 +32,14 @@ import (
 
 type opening struct {
 	session.Parts
-	disk    vfs.FS
-	away    vfs.FS         // has what was brought to a place, too; nil: all stays in the folder
-	peers   *session.Peers // of a node of several; nil for one alone
-	runs    bool           // and is not only looked into
-	alone   bool           // there are record files only: nothing of the crawl's state, nor perhaps of its seeds
-	block   *policy.BlockList
-	scratch *vfs.Scratch
-	logins  *login.Sessions // nil: nobody is logged in
+	disk         vfs.FS
+	uploadedDisk vfs.FS                // has what was brought to a place, too; nil: all stays in the folder
+	peers        *session.ClusterHooks // of a node of several; nil for one alone
+	willRun      bool                  // and is not only looked into
+	filesOnly    bool                  // there are record files only: nothing of the crawl's state, nor perhaps of its seeds
+	block        *policy.BlockList
+	scratch      *vfs.Scratch
+	logins       *login.Sessions // nil: nobody is logged in
 
 	ranks        crawl.Ranks
 	late         *lateRanker // nil: the order goes by no links
@@ -51,7 +51,7 @@ type opening struct {
 func Open(ctx context.Context, j *job.Job) (*session.Session, error) { return open(ctx, j, vfs.OS) }
 
 func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error) {
-	o := &opening{Parts: session.Parts{Job: j}, disk: disk, runs: true}
+	o := &opening{Parts: session.Parts{Job: j}, disk: disk, willRun: true}
 	return o.make(func() error {
 		if err := o.check(); err != nil {
 			return err
@@ -61,23 +61,23 @@ func open(ctx context.Context, j *job.Job, disk vfs.FS) (*session.Session, error
 		}
 		f := folder.At(j.Dir, disk)
 		if !j.HasSeeds() && !f.IsCrawl() {
-			return job.NoCrawl(j.Dir)
+			return job.NoSeedsError(j.Dir)
 		}
 		if f.IsNodes() {
 			return advice.Usage("%s belongs to a node of a cluster: kumo node --crawl %s goes on there", j.Dir, j.Name)
 		}
 		var err error
-		if o.Folder, err = folder.Open(ctx, o.disk, j.Dir, folder.Options{Alone: true, Fresh: j.Fresh,
+		if o.Folder, err = folder.Open(ctx, o.disk, j.Dir, folder.Options{Exclusive: true, Fresh: j.Fresh,
 			Discard: j.Discard, Now: j.Now(), Warn: j.Warn}); err != nil {
 			return err
 		}
-		return inTurn(o.openAway, func() error { return o.widen(ctx) }, o.build, o.checkLists,
+		return runSteps(o.openUploaded, func() error { return o.widen(ctx) }, o.build, o.checkLists,
 			func() error { return o.Folder.WriteSettings(j.Settings) })
 	})
 }
 
-// inTurn takes steps until one fails.
-func inTurn(steps ...func() error) error {
+// runSteps takes steps until one fails.
+func runSteps(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -86,27 +86,27 @@ func inTurn(steps ...func() error) error {
 	return nil
 }
 
-// openAway makes the place the crawl's to which its files are brought, if there is one.
-func (o *opening) openAway() (err error) {
-	if o.Job.Away != nil {
-		o.away, err = o.Job.Away.Over(o.disk)
+// openUploaded makes the place the crawl's to which its files are brought, if there is one.
+func (o *opening) openUploaded() (err error) {
+	if o.Job.Upload != nil {
+		o.uploadedDisk, err = o.Job.Upload.Overlay(o.disk)
 	}
 	return err
 }
 
 // records is the disk that has the crawl's record files, wherever they lie.
 func (o *opening) records() vfs.FS {
-	if o.away != nil {
-		return o.away
+	if o.uploadedDisk != nil {
+		return o.uploadedDisk
 	}
 	return o.disk
 }
 
 // OpenPart is a session.Opener.
-func OpenPart(f *folder.Folder, j *job.Job, p *session.Peers) (*session.Session, error) {
-	o := &opening{Parts: session.Parts{Job: j, Folder: f}, disk: f.Disk, peers: p, runs: true}
+func OpenPart(f *folder.Folder, j *job.Job, p *session.ClusterHooks) (*session.Session, error) {
+	o := &opening{Parts: session.Parts{Job: j, Folder: f}, disk: f.Disk, peers: p, willRun: true}
 	return o.make(func() error {
-		return inTurn(o.check, o.openAway, o.openState, o.assemble, func() error { return f.WriteSettings(j.Settings) })
+		return runSteps(o.check, o.openUploaded, o.openState, o.assemble, func() error { return f.WriteSettings(j.Settings) })
 	})
 }
 
@@ -120,7 +120,7 @@ func Inspect(ctx context.Context, dir string, settled func() (*job.Job, error)) 
 // URL. The disk has them below dir, which has the settings.
 func InspectFiles(dir string, disk vfs.FS, settled func() (*job.Job, error)) (*inspect.View, error) {
 	f := folder.At(dir, vfs.NewOverlay(vfs.OS))
-	s, err := (&opening{Parts: session.Parts{Folder: f}, disk: f.Disk, alone: true}).share(settled)
+	s, err := (&opening{Parts: session.Parts{Folder: f}, disk: f.Disk, filesOnly: true}).share(settled)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (o *opening) share(settled func() (*job.Job, error)) (*session.Session, err
 		if o.Job, err = settled(); err != nil {
 			return err
 		}
-		if err := inTurn(o.check, o.Folder.Prepare); err != nil {
+		if err := runSteps(o.check, o.Folder.Prepare); err != nil {
 			return err
 		}
 		// a file that a kill has left open stays so
@@ -149,7 +149,7 @@ func (o *opening) share(settled func() (*job.Job, error)) (*session.Session, err
 
 // Check says what is wrong with a job, and touches nothing.
 func Check(j *job.Job) error {
-	o := &opening{Parts: session.Parts{Job: j}, disk: vfs.OS, runs: true}
+	o := &opening{Parts: session.Parts{Job: j}, disk: vfs.OS, willRun: true}
 	return errors.Join(o.check(), o.Close())
 }
 
@@ -160,7 +160,7 @@ func (o *opening) make(steps func() error) (*session.Session, error) {
 	}
 	o.Advise = func(err error) error {
 		if repair.IsDamage(err) {
-			return o.mendable(err)
+			return o.withRepairHint(err)
 		}
 		return err
 	}
@@ -169,19 +169,19 @@ func (o *opening) make(steps func() error) (*session.Session, error) {
 
 func (o *opening) build() error {
 	if err := o.openState(); err != nil {
-		return o.mendable(err)
+		return o.withRepairHint(err)
 	}
-	if !o.alone && !o.Job.HasSeeds() && o.State.IsNew() {
+	if !o.filesOnly && !o.Job.HasSeeds() && o.State.IsNew() {
 		return job.ErrNoSeeds
 	}
 	if o.Folder != nil && o.Resumed && !settings.IsFile(o.Folder.Path(settings.Name)) {
-		return o.mendable(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it",
+		return o.withRepairHint(fmt.Errorf("%s, which has the settings of the crawl, is not there, or not as kumo writes it",
 			o.Folder.Path(settings.Name)))
 	}
-	return o.mendable(o.assemble())
+	return o.withRepairHint(o.assemble())
 }
 
-func (o *opening) mendable(err error) error {
+func (o *opening) withRepairHint(err error) error {
 	if o.Folder == nil || o.peers != nil || errors.Is(err, job.ErrNoSeeds) {
 		return err
 	}
@@ -212,7 +212,7 @@ func (o *opening) checkLists() error {
 func (o *opening) check() (err error) {
 	o.Journal = journal.Discard
 	j := o.Job
-	if o.SeedURLs, err = j.Fix(); err != nil {
+	if o.SeedURLs, err = j.Normalize(); err != nil {
 		return err
 	}
 	if err := j.CheckSlices(); err != nil {
@@ -227,7 +227,7 @@ func (o *opening) check() (err error) {
 	if j.Dir == "" && len(j.Crawl.Recrawl.Intervals) > 0 {
 		return advice.Usage("what was visited is known from a crawl's folder: recrawls need one")
 	}
-	if o.runs {
+	if o.willRun {
 		if err := o.fitFiles(); err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (o *opening) check() (err error) {
 	} else if j.Logins != nil {
 		return advice.Usage("a login needs cookies")
 	}
-	if o.Fetcher, err = fetch.New(j.Fetching()); err != nil {
+	if o.Fetcher, err = fetch.New(j.FetchConfig()); err != nil {
 		return advice.Usage("%w", err)
 	}
 	if j.Logins != nil {
@@ -335,7 +335,7 @@ func (o *opening) assemble() error {
 		Header:    o.Fetcher.Header,
 		NoSecrets: !o.Fetcher.HasSecrets(),
 	}
-	if !o.runs && o.State.IsNew() { // there is no state, which has what seeds redirect to, too
+	if !o.willRun && o.State.IsNew() { // there is no state, which has what seeds redirect to, too
 		for _, u := range o.SeedURLs {
 			parts.Scope.AddSeed(u)
 		}
@@ -386,12 +386,12 @@ func parserConfig(j *job.Job, room int64) parse.Config {
 		return cfg
 	}
 	share := min(max(int64(j.Shares())/16, 8<<20), 1<<30)
-	cfg.MaxURLs, cfg.MaxLinks = int(share), max(int(share/bytesOfLink), 50_000)
+	cfg.MaxURLs, cfg.MaxLinks = int(share), max(int(share/linkBytes), 50_000)
 	return cfg
 }
 
-// bytesOfLink is about what a link of a page takes besides its URL.
-const bytesOfLink = 192
+// linkBytes is about what a link of a page takes besides its URL.
+const linkBytes = 192
 
 // free asks for the room on the crawl's disk; nil where it keeps nothing.
 func (o *opening) free() func() (uint64, error) {

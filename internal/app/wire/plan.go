@@ -18,15 +18,15 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// planTries is how often a plan asks for one thing: a crawl asks more patiently.
-const planTries = 2
+// maxPlanTries is how often a plan asks for one thing: a crawl asks more patiently.
+const maxPlanTries = 2
 
 // Survey makes a survey of the hosts of a job's seeds, which nothing is kept of. The caller calls done when it is over.
 func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	mine := *j
 	mine.Dir, mine.Fresh, mine.Logins, mine.Crawl.Recrawl = "", false, nil, policy.Recrawl{}
 	mine.Order, mine.Frontier.Slices = job.ByDepth, 1
-	o := &opening{Parts: session.Parts{Job: &mine}, disk: vfs.OS, runs: true}
+	o := &opening{Parts: session.Parts{Job: &mine}, disk: vfs.OS, willRun: true}
 	if err := o.check(); err != nil {
 		return nil, nil, errors.Join(err, o.Close())
 	}
@@ -43,10 +43,10 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 			Overrides: c.Overrides},
 		Canon: c.Canon, IgnoreRobots: c.IgnoreRobots, Sitemaps: c.Sitemaps, MaxSitemap: cmp.Or(c.MaxSitemap, 50<<20),
 		PagesPerHost: c.PagesPerHost, OnlySeeds: mine.Scope == weburl.ScopePage, Delay: fc.Delay, MaxDelay: maxDelay,
-		Workers: mine.Workers(), Rate: c.Rate, Tries: min(planTries, max(c.Tries, 1)), Now: mine.Now,
+		Workers: mine.Workers(), Rate: c.Rate, Tries: min(maxPlanTries, max(c.Tries, 1)), Now: mine.Now,
 	}, plan.Parts{
 		Fetcher: o.Fetcher, Frontier: frontier.New(fc), Readers: 2 * runtime.GOMAXPROCS(0), Robots: rules,
-		NewParser: func() plan.Parser { return parse.New(parserConfig(&mine, maxPlanRoom)) },
+		NewParser: func() plan.Parser { return parse.New(parserConfig(&mine, maxPlanBytes)) },
 	})
 	add := func(seeds []weburl.URL, _ int64) error {
 		for _, u := range seeds {
@@ -66,5 +66,5 @@ func Survey(j *job.Job) (s *plan.Survey, done func() error, err error) {
 	return s, o.Close, nil
 }
 
-// maxPlanRoom is how much of a sitemap a plan reads, unpacked.
-const maxPlanRoom = 64 << 20
+// maxPlanBytes is how much of a sitemap a plan reads, unpacked.
+const maxPlanBytes = 64 << 20

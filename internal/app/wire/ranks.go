@@ -177,7 +177,7 @@ func (o *opening) warnRanks(mark linklog.Mark, lost error) {
 	pages := o.State.Stats.Pages()
 	known := mark != (linklog.Mark{})
 	switch {
-	case !o.runs:
+	case !o.willRun:
 	case lost != nil && known:
 		o.Job.Warn(fmt.Errorf("some of the links by which URLs are ranked are lost: %w", lost))
 	case lost != nil:

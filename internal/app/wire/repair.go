@@ -23,6 +23,6 @@ func openRebuilt(j *job.Job, f *folder.Folder) (rebuild.Crawl, error) {
 			return err
 		}
 		o.Folder = f
-		return inTurn(o.openState, o.assemble)
+		return runSteps(o.openState, o.assemble)
 	})
 }

@@ -68,7 +68,7 @@ func (p *patient) copied(t *testing.T) *job.Job {
 
 func testRepair(t *testing.T, j *job.Job, dry bool) (*repair.Result, error) {
 	t.Helper()
-	return Repair(t.Context(), j.Dir, repair.Options{DryRun: dry, Say: func(s string) { t.Log(s) }, Now: time.Now,
+	return Repair(t.Context(), j.Dir, repair.Options{DryRun: dry, Report: func(s string) { t.Log(s) }, Now: time.Now,
 		Job: func() (*job.Job, error) { k := *j; return &k, nil }})
 }
 

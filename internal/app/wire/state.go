@@ -107,11 +107,11 @@ func (o *opening) openViews() error {
 	return nil
 }
 
-const mostRobots = 64 << 20 // bytes of rules in memory
+const maxRobotsBytes = 64 << 20 // bytes of rules in memory
 
 // openRules opens the cache of what robots.txt files say, with what an earlier run was told.
 func (o *opening) openRules() (*robots.Cache, error) {
-	cfg := robots.Config{Agent: job.Agent, Now: o.Job.Crawl.Now, MaxBytes: min(int64(o.Job.Shares())/8, mostRobots)}
+	cfg := robots.Config{Agent: job.Agent, Now: o.Job.Crawl.Now, MaxBytes: min(int64(o.Job.Shares())/8, maxRobotsBytes)}
 	if o.Folder == nil {
 		rules := robots.NewCache(cfg)
 		o.Closers = append(o.Closers, rules.Close)

@@ -61,8 +61,8 @@ func (o *opening) openStores(p *crawl.Parts) (err error) {
 	if err := o.add(crawllog.Open(o.disk, crawllog.Config{Dir: j.Dir}, marks)); err != nil {
 		return err
 	}
-	if o.away != nil && j.Away.Durable != nil {
-		p.Durable = j.Away.Durable
+	if o.uploadedDisk != nil && j.Upload.Durable != nil {
+		p.Durable = j.Upload.Durable
 		p.Durable(marks)
 	}
 	return nil
@@ -85,12 +85,12 @@ func (o *opening) openWARC() error {
 		hostname = "localhost"
 	}
 	disk, closed := o.records(), func() {}
-	if o.away != nil {
-		closed = j.Away.Closed
+	if o.uploadedDisk != nil {
+		closed = j.Upload.Closed
 	}
 	if o.peers == nil { // a node that has lost its place begins with another state
 		if err := warc.Check(disk, j.Dir, o.State.Marks, j.Moved); err != nil {
-			return o.notHere(err)
+			return o.withPlaceHint(err)
 		}
 	}
 	return o.add(warc.Open(disk, warc.Config{Dir: j.Dir, Name: j.Name, Hostname: job.SafeName(hostname),
@@ -98,9 +98,9 @@ func (o *opening) openWARC() error {
 		Info: warcInfo(j), Now: j.Crawl.Now, Closed: closed}, o.State.Marks))
 }
 
-// notHere adds to an error of WARC files that are not here where they are.
-func (o *opening) notHere(err error) error {
-	if o.away != nil || !errors.Is(err, warc.ErrMissing) {
+// withPlaceHint adds to an error of WARC files that are not here where they are.
+func (o *opening) withPlaceHint(err error) error {
+	if o.uploadedDisk != nil || !errors.Is(err, warc.ErrMissing) {
 		return err
 	}
 	if l, linkErr := away.ReadLink(o.Job.Dir); linkErr == nil && l != nil {

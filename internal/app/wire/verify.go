@@ -25,7 +25,7 @@ import (
 func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Report, err error) {
 	f := folder.At(dir, vfs.OS)
 	if !f.IsCrawl() {
-		return nil, folder.NoCrawl(dir)
+		return nil, folder.NoCrawlError(dir)
 	}
 	if err := f.Share(0); err != nil {
 		return nil, err
@@ -37,11 +37,11 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	if j := parts.Journal; j != nil && j.End() == 0 && !settings.IsFile(f.Path(settings.Name)) && !f.HasOutputs() {
-		return nil, folder.NoCrawl(dir) // somebody made the folder, and then no crawl
+		return nil, folder.NoCrawlError(dir) // somebody made the folder, and then no crawl
 	}
 	if _, err := folder.ReadSettings(dir); err != nil {
 		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: settings.Name, Offset: -1,
-			What: err.Error(), Remedy: folder.HowToRepair(dir)})
+			What: err.Error(), Remedy: folder.RepairHint(dir)})
 	}
 	if err := f.FormatFault(); err != nil {
 		parts.Broken = append(parts.Broken, verify.Fault{Check: "settings", File: filepath.ToSlash(folder.FormatName),
@@ -53,20 +53,20 @@ func Verify(ctx context.Context, dir string, cfg verify.Config) (_ *verify.Repor
 // view opens what can be opened of a crawl, on a disk that keeps all changes to itself. Of the rest the parts say what
 // is broken.
 func view(f *folder.Folder) (p verify.Parts, done func() error) {
-	o := &onlooker{folder: f, parts: verify.Parts{Dir: f.Dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS),
+	o := &overlayOpener{folder: f, parts: verify.Parts{Dir: f.Dir, Disk: vfs.OS, View: vfs.NewOverlay(vfs.OS),
 		Shared: f.IsNodes()}}
 	o.open()
 	return o.parts, o.close
 }
 
 // An onlooker opens a crawl's state on a disk that keeps all changes to itself.
-type onlooker struct {
+type overlayOpener struct {
 	folder  *folder.Folder
 	parts   verify.Parts
 	closers []io.Closer
 }
 
-func (o *onlooker) open() {
+func (o *overlayOpener) open() {
 	p, path := &o.parts, o.folder.Path
 	if !o.folder.HasJournal() && o.folder.HasOutputs() {
 		o.broken("journal", "state/journal", errors.New("the crawl has lost its state: there is no journal"))
@@ -93,7 +93,7 @@ func (o *onlooker) open() {
 		return
 	}
 	p.State = state
-	o.openAsides()
+	o.openDeferred()
 	const answers = "state/robots.jsonl" // which no check reads
 	if length, _ := store.FindMark(state.Marks, statefile.RobotsAnswersName); length > 0 {
 		if size, err := p.Disk.Size(path(statefile.RobotsAnswersName)); err != nil || size < length {
@@ -103,7 +103,7 @@ func (o *onlooker) open() {
 }
 
 // slices is into how many each host is cut, as far as the settings can be read.
-func (o *onlooker) slices() int {
+func (o *overlayOpener) slices() int {
 	saved, err := folder.ReadSettings(o.folder.Dir)
 	if err != nil {
 		return 1 // which is said
@@ -111,8 +111,8 @@ func (o *onlooker) slices() int {
 	return job.SlicesOf(saved).Count()
 }
 
-// openAsides cuts the file off behind what is committed.
-func (o *onlooker) openAsides() {
+// openDeferred cuts the file off behind what is committed.
+func (o *overlayOpener) openDeferred() {
 	p := &o.parts
 	// what is wrong with it the verifier says itself
 	if a, err := statefile.OpenDeferred(p.View, p.Dir, p.State.Marks); err == nil {
@@ -121,7 +121,7 @@ func (o *onlooker) openAsides() {
 }
 
 // opened keeps what is to be closed, or says what kept it from being opened.
-func (o *onlooker) opened(c io.Closer, check, name string, err error) bool {
+func (o *overlayOpener) opened(c io.Closer, check, name string, err error) bool {
 	if err != nil {
 		o.broken(check, name, err)
 		return false
@@ -130,12 +130,12 @@ func (o *onlooker) opened(c io.Closer, check, name string, err error) bool {
 	return true
 }
 
-func (o *onlooker) broken(check, name string, err error) {
+func (o *overlayOpener) broken(check, name string, err error) {
 	o.parts.Broken = append(o.parts.Broken, verify.Fault{Check: check, File: name, Offset: -1, What: err.Error(),
-		Remedy: "the crawl cannot go on from it: " + folder.HowToRepair(o.parts.Dir)})
+		Remedy: "the crawl cannot go on from it: " + folder.RepairHint(o.parts.Dir)})
 }
 
-func (o *onlooker) close() (err error) {
+func (o *overlayOpener) close() (err error) {
 	for _, c := range o.closers {
 		err = errors.Join(err, c.Close())
 	}
@@ -145,5 +145,5 @@ func (o *onlooker) close() (err error) {
 // VerifyFiles checks the record files of a crawl against each other that has no state, as in a place. The disk has them
 // below dir.
 func VerifyFiles(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
-	return verify.Run(ctx, verify.Parts{Dir: dir, Disk: cfg.Disk, View: vfs.NewOverlay(vfs.OS), Files: true}, cfg)
+	return verify.Run(ctx, verify.Parts{Dir: dir, Disk: cfg.Disk, View: vfs.NewOverlay(vfs.OS), FilesOnly: true}, cfg)
 }

@@ -33,7 +33,7 @@ type widening struct {
 	text, fields          bool     // of pages that were fetched without
 	limits                []string // that have grown, as rules
 	released              []string // patterns of traps
-	said                  []string // the settings, as they are now
+	changed               []string // the settings, as they are now
 }
 
 func widened(saved, now []settings.Setting) (w widening) {
@@ -43,7 +43,7 @@ func widened(saved, now []settings.Setting) (w widening) {
 		if !setting.Widens(s.Key, was, s.Values) || s.Key == job.FieldsKey && len(was) > 0 {
 			continue
 		}
-		w.said = append(w.said, "--"+s.Key+" "+strings.Join(s.Values, ","))
+		w.changed = append(w.changed, "--"+s.Key+" "+strings.Join(s.Values, ","))
 		switch s.Key {
 		case "depth":
 			w.deeper = true
@@ -73,31 +73,31 @@ func (o *opening) widen(ctx context.Context) error {
 		return err
 	}
 	w := widened(saved, o.Job.Settings)
-	if len(w.said) == 0 || !o.Folder.HasJournal() {
+	if len(w.changed) == 0 || !o.Folder.HasJournal() {
 		return nil
 	}
 	j := *o.Job
 	j.Listener = crawl.Listener{}
 	inner := &opening{Parts: session.Parts{Job: &j, Folder: folder.At(o.Folder.Dir, o.Folder.Disk)}, disk: o.Folder.Disk,
-		away: o.away, runs: true}
-	s, err := inner.make(func() error { return inTurn(inner.check, inner.build) })
+		uploadedDisk: o.uploadedDisk, willRun: true}
+	s, err := inner.make(func() error { return runSteps(inner.check, inner.build) })
 	if err != nil {
 		return err
 	}
 	before := s.URLsWaiting()
-	var again made
+	var again rereadCounts
 	err = s.Reenter(ctx, func(r *crawl.Reentry) error {
 		var err error
 		if w.text || w.fields {
-			again, err = inner.readAgain(ctx, w)
+			again, err = inner.reread(ctx, w)
 		}
 		return errors.Join(err, inner.reenter(ctx, r, w))
 	})
 	waits := s.URLsWaiting()
 	if err = errors.Join(err, s.Close()); err != nil {
-		return fmt.Errorf("go on with %s: %w", strings.Join(w.said, ", "), err)
+		return fmt.Errorf("go on with %s: %w", strings.Join(w.changed, ", "), err)
 	}
-	said := fmt.Sprintf("the crawl goes on with %s:", strings.Join(w.said, ", "))
+	said := fmt.Sprintf("the crawl goes on with %s:", strings.Join(w.changed, ", "))
 	var parts []string
 	if w.deeper || w.embeds || w.traps || len(w.limits)+len(w.released) > 0 {
 		parts = append(parts, " let in that was left out: "+stats.Count(int64(waits-before), "URLs"))
@@ -166,11 +166,11 @@ func (o *opening) reenterEmbeds(ctx context.Context, r *crawl.Reentry) error {
 	})
 }
 
-type made struct{ texts, records int64 }
+type rereadCounts struct{ texts, records int64 }
 
-// readAgain writes the main texts, or records by rules, of pages that were fetched without, from what the WARC files
+// reread writes the main texts, or records by rules, of pages that were fetched without, from what the WARC files
 // have of them, in the order of pages.jsonl.
-func (o *opening) readAgain(ctx context.Context, w widening) (n made, err error) {
+func (o *opening) reread(ctx context.Context, w widening) (n rereadCounts, err error) {
 	r := &rereader{opening: o, parser: parse.New(parserConfig(o.Job, o.Job.Fetch.MaxBody))}
 	for _, s := range o.Stores {
 		switch s := s.(type) {
@@ -252,7 +252,7 @@ func (w *rereader) open(name string) (*warc.Reader, error) {
 }
 
 // page writes what is wanted of a page: nothing if its record is not here.
-func (w *rereader) page(p *jsonl.PageLine, n *made) error {
+func (w *rereader) page(p *jsonl.PageLine, n *rereadCounts) error {
 	in, err := w.open(p.WARC)
 	if in == nil || err != nil {
 		return err

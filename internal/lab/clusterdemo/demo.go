@@ -194,7 +194,7 @@ func (d *Demo) Until(ctx context.Context, control admin.Client, wanted func(*ins
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if c, err := control.Look(ctx, Crawl); err == nil {
+		if c, err := control.Cluster(ctx, Crawl); err == nil {
 			d.follow(c)
 			d.sayPages()
 			if wanted(c) {
@@ -261,13 +261,13 @@ func ownedWords(c *inspect.Cluster) string {
 }
 
 func membersLine(c *inspect.Cluster) string {
-	by := map[inspect.Standing][]string{}
+	by := map[inspect.NodeRole][]string{}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		by[n.Is] = append(by[n.Is], n.Name)
 	}
 	line := fmt.Sprintf("members: %s", strings.Join(by[inspect.NodeMember], " "))
-	for _, is := range []inspect.Standing{inspect.NodeJoining, inspect.NodeLeaving, inspect.NodeDead} {
+	for _, is := range []inspect.NodeRole{inspect.NodeJoining, inspect.NodeLeaving, inspect.NodeDead} {
 		if len(by[is]) > 0 {
 			line += fmt.Sprintf("; %s: %s", is, strings.Join(by[is], " "))
 		}

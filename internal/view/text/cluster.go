@@ -122,8 +122,8 @@ func printNodes(w io.Writer, c *inspect.Cluster, width int) {
 	all := c.Columns()
 	table := nodeTable(c, all)
 	for width > 0 && widest(table) > width {
-		least := slices.MaxFunc(all, func(a, b inspect.Column) int { return cmp.Compare(a.Less, b.Less) })
-		if least.Less == 0 {
+		least := slices.MaxFunc(all, func(a, b inspect.Column) int { return cmp.Compare(a.DropOrder, b.DropOrder) })
+		if least.DropOrder == 0 {
 			break
 		}
 		all = slices.DeleteFunc(all, func(col inspect.Column) bool { return col.Head == least.Head })

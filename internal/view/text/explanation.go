@@ -64,13 +64,13 @@ func (s sheet) explanation(x *inspect.Explanation, fate string) {
 }
 
 // fateWords explain fates.
-var fateWords = map[inspect.Fate]string{
+var fateWords = map[inspect.Outcome]string{
 	inspect.OutOfScope:  "links to it are only counted, by host",
 	inspect.Unknown:     "no page within reach has linked to it",
 	inspect.Parked:      "its host's robots.txt comes first",
 	inspect.Undecided:   "it may have been met before: the next merge of known URLs tells",
-	inspect.GivenUp:     "with its host, until the next run",
-	inspect.SetAside:    "a better link may still bring it in",
+	inspect.Abandoned:   "with its host, until the next run",
+	inspect.Deferred:    "a better link may still bring it in",
 	inspect.Error:       "the server answered, and not with a page",
 	inspect.Claiming:    "a page has a link to it, and those who remember its host are yet to say whether it is new",
 	inspect.Elsewhere:   "its host is fetched there",
@@ -214,7 +214,7 @@ func (s sheet) left(x *inspect.Explanation) {
 		}
 		s.row("merge", "takes it in, if it was not met before%s", except)
 	}
-	if a := x.Aside; a != nil && x.Fate == inspect.SetAside {
+	if a := x.Aside; a != nil && x.Fate == inspect.Deferred {
 		s.row("set aside", "%s by %s: %s", Time(a.Time), a.Rule, a.Why)
 	}
 	if k := x.Skipped; k != nil && (x.Page == nil || x.Page.Status == 0) {

@@ -14,12 +14,12 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// ErrSilent is a crawl whose nodes were reached and do not answer.
-var ErrSilent = errors.New("the nodes that were reached do not answer")
+// ErrNoReply is a crawl whose nodes were reached and do not answer.
+var ErrNoReply = errors.New("the nodes that were reached do not answer")
 
 const (
-	again    = time.Second // a question is asked again
-	patience = 3           // questions to one node until the next is asked
+	retryInterval = time.Second // a question is asked again
+	maxAttempts   = 3           // questions to one node until the next is asked
 )
 
 // A Client asks nodes. Its methods may be called by many goroutines at once.
@@ -29,19 +29,19 @@ type Client struct {
 	stop  context.CancelFunc
 	ended chan struct{}
 
-	mu      sync.Mutex // guards below
-	waiting map[uint64]chan Answer
-	heard   strategy.Node // who has answered last
+	mu       sync.Mutex // guards below
+	waiting  map[uint64]chan Response
+	lastNode strategy.Node // who has answered last
 }
 
 // NewClient makes a client that asks one of some nodes after the other until one answers. It receives what comes over
 // the messenger, which nobody else may; the caller closes both.
 func NewClient(b bus.Messenger, nodes []strategy.Node) *Client {
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Client{bus: b, nodes: nodes, stop: stop, ended: make(chan struct{}), waiting: map[uint64]chan Answer{}}
+	c := &Client{bus: b, nodes: nodes, stop: stop, ended: make(chan struct{}), waiting: map[uint64]chan Response{}}
 	go func() {
 		defer close(c.ended)
-		_ = b.Receive(ctx, c.received) // who waits for an answer waits in vain
+		_ = b.Receive(ctx, c.receive) // who waits for an answer waits in vain
 	}()
 	return c
 }
@@ -52,8 +52,8 @@ func (c *Client) Close() {
 	<-c.ended
 }
 
-func (c *Client) received(from strategy.Node, data []byte) {
-	var a Answer
+func (c *Client) receive(from strategy.Node, data []byte) {
+	var a Response
 	if len(data) == 0 || data[0] != KindReply || json.Unmarshal(data[1:], &a) != nil {
 		return
 	}
@@ -61,22 +61,22 @@ func (c *Client) received(from strategy.Node, data []byte) {
 	defer c.mu.Unlock()
 	if waits := c.waiting[a.ID]; waits != nil {
 		delete(c.waiting, a.ID)
-		c.heard = from
+		c.lastNode = from
 		waits <- a
 	}
 }
 
-// Ask asks a question until it is answered, or ctx ends. The error is the node's, too.
-func (c *Client) Ask(ctx context.Context, q Question) (*Answer, error) {
+// Do asks a question until it is answered, or ctx ends. The error is the node's, too.
+func (c *Client) Do(ctx context.Context, q Request) (*Response, error) {
 	q.ID = rand.Uint64()
-	data, err := frame(KindQuestion, &q)
+	data, err := frame(KindRequest, &q)
 	if err != nil {
 		return nil, err
 	}
 	if len(data) > bus.MaxData {
 		return nil, fmt.Errorf("the question has %d bytes, more than the %d of a message", len(data), bus.MaxData)
 	}
-	waits := make(chan Answer, 1)
+	waits := make(chan Response, 1)
 	c.mu.Lock()
 	c.waiting[q.ID] = waits
 	first := c.first()
@@ -86,10 +86,10 @@ func (c *Client) Ask(ctx context.Context, q Question) (*Answer, error) {
 		defer c.mu.Unlock()
 		delete(c.waiting, q.ID)
 	}()
-	tick := time.NewTicker(again)
+	tick := time.NewTicker(retryInterval)
 	defer tick.Stop()
 	for try := 0; ; try++ {
-		to := c.nodes[(first+try/patience)%len(c.nodes)]
+		to := c.nodes[(first+try/maxAttempts)%len(c.nodes)]
 		if err := c.bus.Send(to, data); err != nil && !errors.Is(err, bus.ErrUnavailable) {
 			return nil, err
 		}
@@ -101,10 +101,10 @@ func (c *Client) Ask(ctx context.Context, q Question) (*Answer, error) {
 			if errors.Is(context.Cause(ctx), context.Canceled) {
 				return nil, context.Canceled
 			}
-			return nil, fmt.Errorf("%w: %v", ErrSilent, c.nodes)
+			return nil, fmt.Errorf("%w: %v", ErrNoReply, c.nodes)
 		}
 	}
 }
 
 // first is the index of the node that is asked first: who has answered last. mu is held.
-func (c *Client) first() int { return max(slices.Index(c.nodes, c.heard), 0) }
+func (c *Client) first() int { return max(slices.Index(c.nodes, c.lastNode), 0) }

@@ -14,8 +14,8 @@ import (
 
 // The first byte of a message.
 const (
-	KindQuestion = 'q'
-	KindReply    = 'r'
+	KindRequest = 'q'
+	KindReply   = 'r'
 )
 
 // A Verb is what is asked for.
@@ -23,19 +23,19 @@ type Verb string
 
 // The verbs.
 const (
-	Read   Verb = "read"   // the crawl's record
-	Look   Verb = "look"   // the record, and what all nodes say of themselves
-	Start  Verb = "start"  // with Settings; Seeded: seeds were added for it
-	Tune   Verb = "tune"   // Settings, at a Version of the record
-	Set    Verb = "set"    // the State
-	Add    Verb = "add"    // Seeds; Seeded: they are for a start
-	Locate Verb = "locate" // the Hosts
-	Know   Verb = "know"   // how many of the URLs are known
-	Block  Verb = "block"  // how much of what waits the Rules would leave out
+	Read         Verb = "read"   // the crawl's record
+	Inspect      Verb = "look"   // the record, and what all nodes say of themselves
+	Start        Verb = "start"  // with Settings; Seeded: seeds were added for it
+	Tune         Verb = "tune"   // Settings, at a Version of the record
+	Set          Verb = "set"    // the State
+	Add          Verb = "add"    // Seeds; Seeded: they are for a start
+	Locate       Verb = "locate" // the Hosts
+	CountKnown   Verb = "know"   // how many of the URLs are known
+	CountBlocked Verb = "block"  // how much of what waits the Rules would leave out
 )
 
 // A Question is what a command asks a node.
-type Question struct {
+type Request struct {
 	ID       uint64              `json:"id"`
 	Do       Verb                `json:"do"`
 	By       string              `json:"by,omitempty"` // who asks, as the record notes of changes
@@ -51,14 +51,14 @@ type Question struct {
 
 // How many hosts and URLs a question may have.
 const (
-	MostHosts = 256
-	MostURLs  = 256
+	MaxHosts = 256
+	MaxURLs  = 256
 )
 
 // An Answer is what the node says, the crawl's record among it as it is then.
-type Answer struct {
+type Response struct {
 	ID        uint64         `json:"id"`
-	Wrong     string         `json:"wrong,omitempty"` // why nothing was done; "": it was
+	Error     string         `json:"wrong,omitempty"` // why nothing was done; "": it was
 	Fault     Fault          `json:"fault,omitempty"` // what kind of wrong that is
 	Record    desired.Record `json:"record"`
 	Version   uint64         `json:"version"`
@@ -80,7 +80,7 @@ type Count struct {
 	Count json.RawMessage `json:"count,omitempty"` // missing: it has not answered
 }
 
-// Known is how many URLs are known to the nodes that remember them.
+// CountKnown is how many URLs are known to the nodes that remember them.
 type Known struct {
 	New    int `json:"new"`
 	Known  int `json:"known"`
@@ -100,26 +100,26 @@ const (
 var ErrStale = errors.New("somebody else has changed the crawl's record meanwhile")
 
 // Err is what was wrong; nil if nothing was.
-func (a *Answer) Err() error {
+func (a *Response) Err() error {
 	switch {
-	case a.Wrong == "":
+	case a.Error == "":
 		return nil
 	case a.Fault == FaultState:
-		return &refusal{a.Wrong, desired.ErrState}
+		return &remoteError{a.Error, desired.ErrState}
 	case a.Fault == FaultStale:
-		return &refusal{a.Wrong, ErrStale}
+		return &remoteError{a.Error, ErrStale}
 	}
-	return errors.New(a.Wrong)
+	return errors.New(a.Error)
 }
 
 // A refusal is an error as another process has said it.
-type refusal struct {
+type remoteError struct {
 	text string
-	is   error
+	kind error
 }
 
-func (r *refusal) Error() string { return r.text }
-func (r *refusal) Unwrap() error { return r.is }
+func (r *remoteError) Error() string { return r.text }
+func (r *remoteError) Unwrap() error { return r.kind }
 
 // Sums are what all nodes say of themselves, added up over the tree that their ids make, some seconds ago.
 type Sums struct {
@@ -128,9 +128,9 @@ type Sums struct {
 	Idle    int     `json:"idle"`    // nodes that have nothing to do
 	Figures []int64 `json:"figures"`
 	// nodes that are none any more, and how many pages these have fetched, as far as those know who are there
-	Gone      int      `json:"gone"`
-	GonePages int64    `json:"gone_pages"`
-	Reports   [][]byte `json:"reports"` // of some nodes, or of all where there are few
+	DepartedNodes int      `json:"gone"`
+	DepartedPages int64    `json:"gone_pages"`
+	Reports       [][]byte `json:"reports"` // of some nodes, or of all where there are few
 
 	By   strategy.Node `json:"by"`   // who has gathered them
 	Took time.Duration `json:"took"` // in nanoseconds, as is Age
@@ -159,4 +159,4 @@ func faultOf(err error) Fault {
 	return ""
 }
 
-var errVerb = errors.New("this node's kumo does not know that question")
+var errUnknownVerb = errors.New("this node's kumo does not know that question")

@@ -70,11 +70,11 @@ func (n *fakeNode) Locate(_ context.Context, host string) (strategy.Node, []stra
 	return "a~1", []strategy.Node{"b~1", "c~1"}, nil
 }
 
-func (n *fakeNode) Known(_ context.Context, urls []string) (Known, error) {
+func (n *fakeNode) CountKnown(_ context.Context, urls []string) (Known, error) {
 	return Known{New: len(urls) - 1, Known: 1}, nil
 }
 
-func (n *fakeNode) Blocked(_ context.Context, rules []string) (Counts, error) {
+func (n *fakeNode) CountBlocked(_ context.Context, rules []string) (Counts, error) {
 	return Counts{Nodes: []Count{{"a~1", []byte(`{"hit":` + strconv.Itoa(len(rules)) + `}`)}, {Node: "b~1"}}, Unasked: 1},
 		nil
 }
@@ -85,8 +85,8 @@ func serve(t *testing.T, hub *inproc.Hub, name strategy.Node, n Node, deaf bool)
 	b := join(t, hub, name)
 	s := NewServer(name, n, func(to strategy.Node, data []byte) { b.Send(to, data) }, slog.New(slog.DiscardHandler))
 	go b.Receive(t.Context(), func(from strategy.Node, data []byte) {
-		if !deaf && data[0] == KindQuestion {
-			go s.Asked(t.Context(), from, append([]byte(nil), data[1:]...))
+		if !deaf && data[0] == KindRequest {
+			go s.Handle(t.Context(), from, append([]byte(nil), data[1:]...))
 		}
 	})
 }
@@ -109,66 +109,66 @@ func TestAsked(t *testing.T) {
 		serve(t, hub, "a~1", node, false)
 		c := NewClient(join(t, hub, "guest~1"), []strategy.Node{"deaf~1", "a~1"})
 		defer c.Close()
-		ask := func(q Question) (*Answer, error) {
+		ask := func(q Request) (*Response, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			return c.Ask(ctx, q)
+			return c.Do(ctx, q)
 		}
-		if _, err := ask(Question{Do: Start}); !errors.Is(err, desired.ErrState) ||
+		if _, err := ask(Request{Do: Start}); !errors.Is(err, desired.ErrState) ||
 			!strings.Contains(err.Error(), "no seeds") {
 			t.Errorf("a start without seeds: %v", err)
 		}
-		if _, err := ask(Question{Do: Add, Seeds: "http://a.test/"}); err != nil {
+		if _, err := ask(Request{Do: Add, Seeds: "http://a.test/"}); err != nil {
 			t.Error(err)
 		}
 		begun := time.Now()
-		a, err := ask(Question{Do: Start, Settings: map[string][]string{"depth": {"2"}}, Seeded: true})
+		a, err := ask(Request{Do: Start, Settings: map[string][]string{"depth": {"2"}}, Seeded: true})
 		if err != nil || a.Record.State != desired.Running || a.Record.Seeds != 1 {
 			t.Errorf("%+v, %v", a, err)
 		}
 		if took := time.Since(begun); took > 100*time.Millisecond {
 			t.Errorf("who has answered is asked first the next time, and it takes %v", took)
 		}
-		if _, err := ask(Question{Do: Tune, Version: a.Version - 1}); !errors.Is(err, ErrStale) {
+		if _, err := ask(Request{Do: Tune, Version: a.Version - 1}); !errors.Is(err, ErrStale) {
 			t.Errorf("a change of an old version: %v", err)
 		}
-		if a, err = ask(Question{Do: Tune, Version: a.Version, Settings: map[string][]string{"limit": {"9"}}}); err != nil ||
+		if a, err = ask(Request{Do: Tune, Version: a.Version, Settings: map[string][]string{"limit": {"9"}}}); err != nil ||
 			a.Record.Settings["limit"][0] != "9" {
 			t.Errorf("%+v, %v", a, err)
 		}
-		if _, err := ask(Question{Do: Set, State: desired.Running}); err != nil {
+		if _, err := ask(Request{Do: Set, State: desired.Running}); err != nil {
 			t.Errorf("what is so already: %v", err)
 		}
-		if _, err := ask(Question{Do: "fly"}); err == nil || !strings.Contains(err.Error(), "fly") {
+		if _, err := ask(Request{Do: "fly"}); err == nil || !strings.Contains(err.Error(), "fly") {
 			t.Errorf("a question of another version: %v", err)
 		}
-		if a, err = ask(Question{Do: Locate, Hosts: []string{"x.test"}}); err != nil || a.Locations[0].Target != "a~1" ||
+		if a, err = ask(Request{Do: Locate, Hosts: []string{"x.test"}}); err != nil || a.Locations[0].Target != "a~1" ||
 			len(a.Locations[0].Backups) != 2 {
 			t.Errorf("%+v, %v", a, err)
 		}
-		if a, err = ask(Question{Do: Block, Rules: []string{"x.test", "y.test"}}); err != nil || len(a.Counts.Nodes) != 2 ||
+		if a, err = ask(Request{Do: CountBlocked, Rules: []string{"x.test", "y.test"}}); err != nil || len(a.Counts.Nodes) != 2 ||
 			a.Counts.Unasked != 1 ||
 			string(a.Counts.Nodes[0].Count) != `{"hit":2}` || a.Counts.Nodes[1].Count != nil {
 			t.Errorf("%+v, %v", a.Counts, err)
 		}
-		if _, err = ask(Question{Do: Locate, Hosts: []string{"lost.test"}}); err == nil {
+		if _, err = ask(Request{Do: Locate, Hosts: []string{"lost.test"}}); err == nil {
 			t.Error("a host that nobody has is found")
 		}
-		if _, err = ask(Question{Do: Locate, Hosts: make([]string, MostHosts+1)}); err == nil {
+		if _, err = ask(Request{Do: Locate, Hosts: make([]string, MaxHosts+1)}); err == nil {
 			t.Error("any number of hosts is looked for")
 		}
-		if a, err = ask(Question{Do: Know, URLs: []string{"http://a.test/", "http://b.test/"}}); err != nil ||
+		if a, err = ask(Request{Do: CountKnown, URLs: []string{"http://a.test/", "http://b.test/"}}); err != nil ||
 			a.Known != (Known{New: 1, Known: 1}) {
 			t.Errorf("%+v, %v", a, err)
 		}
-		if _, err = ask(Question{Do: Know, URLs: make([]string, MostURLs+1)}); err == nil {
+		if _, err = ask(Request{Do: CountKnown, URLs: make([]string, MaxURLs+1)}); err == nil {
 			t.Error("any number of URLs is looked up")
 		}
 		node.record.State = desired.Done
-		if _, err := ask(Question{Do: Add, Seeds: "http://b.test/"}); !errors.Is(err, desired.ErrState) {
+		if _, err := ask(Request{Do: Add, Seeds: "http://b.test/"}); !errors.Is(err, desired.ErrState) {
 			t.Errorf("seeds are added to a crawl that is done: %v", err)
 		}
-		if _, err := ask(Question{Do: Add, Seeds: "http://b.test/", Seeded: true}); err != nil {
+		if _, err := ask(Request{Do: Add, Seeds: "http://b.test/", Seeded: true}); err != nil {
 			t.Errorf("seeds for a start: %v", err)
 		}
 	})
@@ -184,7 +184,7 @@ func TestLook(t *testing.T) {
 			c := NewClient(join(t, hub, name), []strategy.Node{"a~1"})
 			all.Go(func() {
 				defer c.Close()
-				a, err := c.Ask(t.Context(), Question{Do: Look})
+				a, err := c.Do(t.Context(), Request{Do: Inspect})
 				if err != nil || a.Sums.Nodes != 3 || a.Sums.Missing != 1 || a.Sums.Figure(SumPages) != 7 ||
 					a.Sums.Figure(SumMilliRate) != 2500 || a.Sums.Figure(SumFetching) != 1 || a.Sums.Figure(99) != 0 ||
 					a.Sums.Took < time.Second || len(a.Sums.All()) != 1 {
@@ -196,11 +196,11 @@ func TestLook(t *testing.T) {
 		c := NewClient(join(t, hub, "g~4"), []strategy.Node{"a~1"})
 		defer c.Close()
 		for _, gathers := range []int{1, 2} {
-			a, err := c.Ask(t.Context(), Question{Do: Look})
+			a, err := c.Do(t.Context(), Request{Do: Inspect})
 			if err != nil || node.gathers != gathers {
 				t.Errorf("gathered %d times, want %d: %+v, %v", node.gathers, gathers, a, err)
 			}
-			time.Sleep(sumsFor)
+			time.Sleep(sumsTTL)
 		}
 	})
 }
@@ -214,7 +214,7 @@ func TestSilence(t *testing.T) {
 		defer c.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if _, err := c.Ask(ctx, Question{Do: Read}); !errors.Is(err, ErrSilent) || !strings.Contains(err.Error(), "deaf~1") {
+		if _, err := c.Do(ctx, Request{Do: Read}); !errors.Is(err, ErrNoReply) || !strings.Contains(err.Error(), "deaf~1") {
 			t.Error(err)
 		}
 	})
@@ -231,9 +231,9 @@ func FuzzQuestion(f *testing.F) {
 		if strings.Contains(string(data), "look") {
 			t.Skip("it takes a second")
 		}
-		s.Asked(t.Context(), "b~1", data)
-		if answers > 1 || len(s.asked) != 0 {
-			t.Errorf("%d answers, %d questions are left", answers, len(s.asked))
+		s.Handle(t.Context(), "b~1", data)
+		if answers > 1 || len(s.active) != 0 {
+			t.Errorf("%d answers, %d questions are left", answers, len(s.active))
 		}
 	})
 }

@@ -20,9 +20,9 @@ const (
 	SumOutbox
 	SumInFlight
 	SumMessageBytes
-	SumFetching // nodes that fetch, or would if there were something
-	SumAgain    // pages that lost nodes had fetched, and that are fetched again
-	sums
+	SumFetching  // nodes that fetch, or would if there were something
+	SumRefetched // pages that lost nodes had fetched, and that are fetched again
+	sumCount
 )
 
 // A Report is what one node says of itself.
@@ -52,22 +52,22 @@ type Report struct {
 
 // A Work is what a node's engine has done and has to do.
 type Work struct {
-	Pages    int64   `json:"pages"`           // in its folder, all runs
-	Again    int64   `json:"again,omitempty"` // of lost nodes, that it has taken in to be fetched again
-	Rate     float64 `json:"rate"`            // pages a second, lately
-	Hosts    int     `json:"hosts"`           // that have a queue
-	Waiting  int     `json:"waiting"`         // URLs
-	Known    int     `json:"known"`           // URLs
-	Outbox   int     `json:"outbox"`          // links
-	InFlight int     `json:"in_flight"`       // requests
+	Pages     int64   `json:"pages"`           // in its folder, all runs
+	Refetched int64   `json:"again,omitempty"` // of lost nodes, that it has taken in to be fetched again
+	Rate      float64 `json:"rate"`            // pages a second, lately
+	Hosts     int     `json:"hosts"`           // that have a queue
+	Waiting   int     `json:"waiting"`         // URLs
+	Known     int     `json:"known"`           // URLs
+	Outbox    int     `json:"outbox"`          // links
+	InFlight  int     `json:"in_flight"`       // requests
 }
 
 // Figures are what a report adds to Sums.Figures, but for SumBytes.
 func (r *Report) Figures() []int64 {
-	f := make([]int64, sums)
+	f := make([]int64, sumCount)
 	f[SumPages], f[SumMilliRate], f[SumHosts] = r.Pages, int64(r.Rate*1000), int64(r.Hosts)
 	f[SumWaiting], f[SumKnown], f[SumOutbox] = int64(r.Waiting), int64(r.Known), int64(r.Outbox)
-	f[SumInFlight], f[SumMessageBytes], f[SumAgain] = int64(r.InFlight), r.MessageBytes, r.Again
+	f[SumInFlight], f[SumMessageBytes], f[SumRefetched] = int64(r.InFlight), r.MessageBytes, r.Refetched
 	if r.Member {
 		f[SumFetching] = 1
 	}

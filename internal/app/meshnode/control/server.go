@@ -24,17 +24,17 @@ type Node interface {
 	AddSeeds(ctx context.Context, lines string) error
 	SeedChunks() int // that are known
 	Gather(ctx context.Context) (mesh.Tally, error)
-	// Known is asked of MostURLs URLs at most, and answers within a few seconds.
-	Known(ctx context.Context, urls []string) (Known, error)
-	// Blocked answers within a few seconds.
-	Blocked(ctx context.Context, rules []string) (Counts, error)
+	// CountKnown is asked of MaxURLs URLs at most, and answers within a few seconds.
+	CountKnown(ctx context.Context, urls []string) (Known, error)
+	// CountBlocked answers within a few seconds.
+	CountBlocked(ctx context.Context, rules []string) (Counts, error)
 	Locate(ctx context.Context, host string) (target strategy.Node, backups []strategy.Node, err error)
 }
 
 const (
-	mostAsked = 32               // questions at once; who asks more asks again
-	askedFor  = 30 * time.Second // after which nobody waits for an answer any more
-	sumsFor   = 2 * time.Second  // that what was gathered is told again
+	maxRequests    = 32               // questions at once; who asks more asks again
+	requestTimeout = 30 * time.Second // after which nobody waits for an answer any more
+	sumsTTL        = 2 * time.Second  // that what was gathered is told again
 )
 
 // A Server answers questions.
@@ -44,40 +44,40 @@ type Server struct {
 	send func(to strategy.Node, data []byte)
 	log  *slog.Logger
 
-	mu     sync.Mutex // guards below
-	asked  map[asked]bool
-	sums   *Sums
-	at     time.Time     // when sums were gathered
-	coming chan struct{} // closed when new ones are; nil: nobody gathers
+	mu         sync.Mutex // guards below
+	active     map[requestKey]bool
+	sums       *Sums
+	gatheredAt time.Time     // when sums were gathered
+	gathering  chan struct{} // closed when new ones are; nil: nobody gathers
 }
 
-type asked struct {
+type requestKey struct {
 	from strategy.Node
 	id   uint64
 }
 
 // NewServer makes a server.
 func NewServer(self strategy.Node, n Node, send func(to strategy.Node, data []byte), log *slog.Logger) *Server {
-	return &Server{node: n, self: self, send: send, log: log, asked: map[asked]bool{}}
+	return &Server{node: n, self: self, send: send, log: log, active: map[requestKey]bool{}}
 }
 
-// Asked answers a question, a message without its first byte. It takes as long as that takes.
-func (s *Server) Asked(ctx context.Context, from strategy.Node, data []byte) {
-	var q Question
+// Handle answers a question, a message without its first byte. It takes as long as that takes.
+func (s *Server) Handle(ctx context.Context, from strategy.Node, data []byte) {
+	var q Request
 	if err := json.Unmarshal(data, &q); err != nil {
 		s.log.Warn("a question that cannot be read", "from", from, "err", err)
 		return
 	}
-	key := asked{from, q.ID}
+	key := requestKey{from, q.ID}
 	if !s.begin(key) {
 		return
 	}
 	defer s.end(key)
-	ctx, cancel := context.WithTimeout(ctx, askedFor)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	a := Answer{ID: q.ID}
+	a := Response{ID: q.ID}
 	if err := s.do(ctx, &q, &a); err != nil {
-		a.Wrong, a.Fault = err.Error(), faultOf(err)
+		a.Error, a.Fault = err.Error(), faultOf(err)
 	}
 	a.Record, a.Version = s.node.Crawl()
 	reply, err := frame(KindReply, &a)
@@ -88,29 +88,29 @@ func (s *Server) Asked(ctx context.Context, from strategy.Node, data []byte) {
 }
 
 // begin reports whether a question is to be answered: it is not while it is, nor where too many are.
-func (s *Server) begin(key asked) bool {
+func (s *Server) begin(key requestKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.asked[key] || len(s.asked) >= mostAsked {
+	if s.active[key] || len(s.active) >= maxRequests {
 		return false
 	}
-	s.asked[key] = true
+	s.active[key] = true
 	return true
 }
 
-func (s *Server) end(key asked) {
+func (s *Server) end(key requestKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.asked, key)
+	delete(s.active, key)
 }
 
-func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
+func (s *Server) do(ctx context.Context, q *Request, a *Response) error {
 	switch q.Do {
 	case Read:
 		return nil
-	case Look:
+	case Inspect:
 		var err error
-		a.Sums, err = s.look(ctx)
+		a.Sums, err = s.currentSums(ctx)
 		return err
 	case Start:
 		return s.node.Change(ctx, func(r *desired.Record, _ uint64) error {
@@ -149,26 +149,26 @@ func (s *Server) do(ctx context.Context, q *Question, a *Answer) error {
 			r.AddChange(q.By, desired.DescribeAdded(1+strings.Count(q.Seeds, "\n")))
 			return nil
 		})
-	case Know:
-		if len(q.URLs) > MostURLs {
-			return fmt.Errorf("%d URLs are asked about: %d at most are answered at once", len(q.URLs), MostURLs)
+	case CountKnown:
+		if len(q.URLs) > MaxURLs {
+			return fmt.Errorf("%d URLs are asked about: %d at most are answered at once", len(q.URLs), MaxURLs)
 		}
 		var err error
-		a.Known, err = s.node.Known(ctx, q.URLs)
+		a.Known, err = s.node.CountKnown(ctx, q.URLs)
 		return err
-	case Block:
-		c, err := s.node.Blocked(ctx, q.Rules)
+	case CountBlocked:
+		c, err := s.node.CountBlocked(ctx, q.Rules)
 		a.Counts = &c
 		return err
 	case Locate:
 		return s.locate(ctx, q.Hosts, a)
 	}
-	return fmt.Errorf("%q: %w: ask with the kumo that the nodes have", q.Do, errVerb)
+	return fmt.Errorf("%q: %w: ask with the kumo that the nodes have", q.Do, errUnknownVerb)
 }
 
-func (s *Server) locate(ctx context.Context, hosts []string, a *Answer) error {
-	if len(hosts) > MostHosts {
-		return fmt.Errorf("%d hosts are asked for: %d at most are answered at once", len(hosts), MostHosts)
+func (s *Server) locate(ctx context.Context, hosts []string, a *Response) error {
+	if len(hosts) > MaxHosts {
+		return fmt.Errorf("%d hosts are asked for: %d at most are answered at once", len(hosts), MaxHosts)
 	}
 	for _, host := range hosts {
 		target, backups, err := s.node.Locate(ctx, host)
@@ -180,19 +180,19 @@ func (s *Server) locate(ctx context.Context, hosts []string, a *Answer) error {
 	return nil
 }
 
-// look gathers what all nodes say, for all who ask at the same time.
-func (s *Server) look(ctx context.Context) (*Sums, error) {
+// currentSums gathers what all nodes say, for all who ask at the same time.
+func (s *Server) currentSums(ctx context.Context) (*Sums, error) {
 	for {
 		s.mu.Lock()
-		if s.sums != nil && time.Since(s.at) < sumsFor {
+		if s.sums != nil && time.Since(s.gatheredAt) < sumsTTL {
 			sums := *s.sums
-			sums.Age = time.Since(s.at)
+			sums.Age = time.Since(s.gatheredAt)
 			s.mu.Unlock()
 			return &sums, nil
 		}
-		coming := s.coming
+		coming := s.gathering
 		if coming == nil {
-			s.coming = make(chan struct{})
+			s.gathering = make(chan struct{})
 		}
 		s.mu.Unlock()
 		if coming == nil {
@@ -209,20 +209,20 @@ func (s *Server) look(ctx context.Context) (*Sums, error) {
 	}
 }
 
-var errGather = errors.New("what the nodes say of themselves was not gathered in time")
+var errGatherTimeout = errors.New("what the nodes say of themselves was not gathered in time")
 
 func (s *Server) gather(ctx context.Context) error {
 	begun := time.Now()
 	t, err := s.node.Gather(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.coming)
-	s.coming = nil
+	close(s.gathering)
+	s.gathering = nil
 	if err != nil {
-		return fmt.Errorf("%w: %w", errGather, err)
+		return fmt.Errorf("%w: %w", errGatherTimeout, err)
 	}
-	s.at = time.Now()
-	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, Gone: t.Departed,
-		GonePages: t.DepartedPages, Reports: t.Reports, By: s.self, Took: s.at.Sub(begun)}
+	s.gatheredAt = time.Now()
+	s.sums = &Sums{Nodes: t.Nodes, Missing: t.Missing, Idle: t.Idle, Figures: t.Figures, DepartedNodes: t.Departed,
+		DepartedPages: t.DepartedPages, Reports: t.Reports, By: s.self, Took: s.gatheredAt.Sub(begun)}
 	return nil
 }

@@ -55,7 +55,7 @@ func (b *rebuilding) pages(ctx context.Context) error {
 			b.recrawls[records.Key(p.URL, p.Time.UnixMilli())] = true
 		}
 		if asks := strings.ToLower(p.Robots); strings.Contains(asks, "nofollow") || strings.Contains(asks, "none") {
-			b.asking[p.URL] = true
+			b.nofollowPages[p.URL] = true
 		}
 		b.state.Seen.Replay(p.Time)
 		b.state.Seen.InsertKnown([]seen.URL{{URL: p.URL, Depth: int32(p.Depth), State: seen.Known}})
@@ -101,7 +101,7 @@ func (b *rebuilding) visits(ctx context.Context) error {
 		b.state.Stats.Visited(stats.Visit{Host: u.Host(), Status: e.Status, Type: e.MIME, Bytes: e.Size, Took: e.Took,
 			Duplicate: e.Has("duplicate:notModified") || e.Has("duplicate:digest") && e.Status/100 == 2,
 			Recrawl:   b.recrawls[records.Key(e.URL, e.Begin.UnixMilli())]})
-		b.root(e.URL, e.Seed, e.Path, e.Via)
+		b.addVisited(e.URL, e.Seed, e.Path, e.Via)
 		return nil
 	})
 	b.state.Seen.Replay(time.Time{})
@@ -109,8 +109,8 @@ func (b *rebuilding) visits(ctx context.Context) error {
 	return err
 }
 
-// root adds a URL to the crawl's roots if its path says that it is one: a seed, or where one redirects to.
-func (b *rebuilding) root(url, seed, path, via string) {
+// addVisited adds a URL to the crawl's roots if its path says that it is one: a seed, or where one redirects to.
+func (b *rebuilding) addVisited(url, seed, path, via string) {
 	it := frontier.Item{URL: url, Seed: seed, Kind: page.Redirect, ScopeSeed: true}
 	switch {
 	case path == "" && via == "":
@@ -118,12 +118,12 @@ func (b *rebuilding) root(url, seed, path, via string) {
 	case path == "" || strings.Trim(path, "R") != "":
 		return
 	}
-	b.addRoot(it)
+	b.addScopeSeed(it)
 }
 
-func (b *rebuilding) addRoot(it frontier.Item) {
-	if b.isRoot.Add(it.URL) {
-		b.roots = append(b.roots, it)
+func (b *rebuilding) addScopeSeed(it frontier.Item) {
+	if b.isScopeSeed.Add(it.URL) {
+		b.scopeSeeds = append(b.scopeSeeds, it)
 	}
 }
 
@@ -133,8 +133,8 @@ func copyDigest(to []byte, text string) {
 	}
 }
 
-// forGood are the rules by which a URL is left out that no better link brings in.
-var forGood = map[string]bool{"robots": true, "clean-param": true, "url": true, crawl.RuleTrap: true,
+// permanentRules are the rules by which a URL is left out that no better link brings in.
+var permanentRules = map[string]bool{"robots": true, "clean-param": true, "url": true, crawl.RuleTrap: true,
 	crawl.RulePagesPerHost: true, crawl.RuleBytesPerHost: true, crawl.RulePagesPerDomain: true,
 	crawl.RuleHostsPerDomain: true, crawl.RuleNamesPerDomain: true}
 
@@ -152,7 +152,7 @@ func (b *rebuilding) skips(ctx context.Context) error {
 		b.state.Stats.Skipped(s.Rule)
 		b.skipped[records.Key(s.URL)] = true
 		u := seen.URL{URL: s.URL, Depth: int32(s.Depth), State: seen.Deferred}
-		if forGood[s.Rule] {
+		if permanentRules[s.Rule] {
 			u.State = seen.Known
 		}
 		b.isNoFollow(s.URL, s.Rule)
@@ -168,7 +168,7 @@ func (b *rebuilding) isNoFollow(url, rule string) {
 }
 
 // deferred URLs keeps of the file of URLs that were set aside what skipped.jsonl does not have.
-func (b *rebuilding) asides(context.Context) error {
+func (b *rebuilding) readDeferred(context.Context) error {
 	skips, err := statefile.SalvageDeferred(vfs.OS, b.From.Dir)
 	if err != nil {
 		return err
@@ -188,8 +188,8 @@ func (b *rebuilding) asides(context.Context) error {
 	return statefile.WriteDeferred(vfs.OS, b.Into, kept)
 }
 
-// answers keeps the lines that can be read.
-func (b *rebuilding) answers(ctx context.Context) error {
+// readRobots keeps the lines that can be read.
+func (b *rebuilding) readRobots(ctx context.Context) error {
 	var kept []byte
 	err := b.eachLine(ctx, statefile.RobotsAnswersName, func(line []byte) error {
 		var a statefile.RobotsAnswer

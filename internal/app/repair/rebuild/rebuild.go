@@ -24,11 +24,11 @@ import (
 
 // Config says what a state is made of.
 type Config struct {
-	From  *folder.Folder // of the crawl, whose old state is read as far as that can be
-	Into  string         // the folder that has the record files, which agree, and where the state is made
-	Job   *job.Job       // the crawl's, by its settings
-	Moved bool           // WARC files that are not here were moved on purpose
-	Say   func(string)   // is told what is lost
+	From   *folder.Folder // of the crawl, whose old state is read as far as that can be
+	Into   string         // the folder that has the record files, which agree, and where the state is made
+	Job    *job.Job       // the crawl's, by its settings
+	Moved  bool           // WARC files that are not here were moved on purpose
+	Report func(string)   // is told what is lost
 	// Open opens the crawl that is made in a folder.
 	Open func(*job.Job, *folder.Folder) (Crawl, error)
 }
@@ -53,8 +53,8 @@ func State(ctx context.Context, cfg Config) (Counts, error) {
 	j := *cfg.Job
 	j.Dir, j.Listener, j.Fresh, j.File, j.Moved = cfg.Into, crawl.Listener{}, false, nil, j.Moved || cfg.Moved
 	b := &rebuilding{Config: cfg, job: &j, state: &recovery.Rebuilt{Stats: stats.New()},
-		isRoot: weburl.NewSet(), places: map[uint64]placed{}, recrawls: map[uint64]bool{}, nofollow: map[uint64]bool{},
-		asking: map[string]bool{}, skipped: map[uint64]bool{}}
+		isScopeSeed: weburl.NewSet(), places: map[uint64]placed{}, recrawls: map[uint64]bool{}, nofollow: map[uint64]bool{},
+		nofollowPages: map[string]bool{}, skipped: map[uint64]bool{}}
 	if err := b.known(ctx); err != nil {
 		return b.counts, err
 	}
@@ -64,17 +64,17 @@ func State(ctx context.Context, cfg Config) (Counts, error) {
 // A rebuilding is a state that is being made.
 type rebuilding struct {
 	Config
-	job      *job.Job
-	counts   Counts
-	state    *recovery.Rebuilt
-	roots    []frontier.Item // that visits and the old state tell of
-	isRoot   *weburl.Set
-	places   map[uint64]placed // pages, by the place of their record
-	recrawls map[uint64]bool   // visits that were not a URL's first
-	nofollow map[uint64]bool   // URLs that only links led to that are not to be followed
-	asking   map[string]bool   // pages that ask for that in their head
-	skipped  map[uint64]bool
-	failed   []frontier.Item // may wait
+	job           *job.Job
+	counts        Counts
+	state         *recovery.Rebuilt
+	scopeSeeds    []frontier.Item // that visits and the old state tell of
+	isScopeSeed   *weburl.Set
+	places        map[uint64]placed // pages, by the place of their record
+	recrawls      map[uint64]bool   // visits that were not a URL's first
+	nofollow      map[uint64]bool   // URLs that only links led to that are not to be followed
+	nofollowPages map[string]bool   // pages that ask for that in their head
+	skipped       map[uint64]bool
+	failed        []frontier.Item // may wait
 
 	last      string // id of the answer whose metadata follow
 	lastDepth int32
@@ -107,8 +107,8 @@ func (b *rebuilding) known(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Frontier.Close()) }()
-	for _, read := range []func(context.Context) error{b.pages, b.visits, b.records, b.skips, b.asides, b.answers,
-		b.oldRoots, b.marks} {
+	for _, read := range []func(context.Context) error{b.pages, b.visits, b.records, b.skips, b.readDeferred, b.readRobots,
+		b.readOldScopeSeeds, b.marks} {
 		if err := read(ctx); err != nil {
 			return err
 		}

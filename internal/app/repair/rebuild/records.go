@@ -49,7 +49,7 @@ func (b *rebuilding) records(ctx context.Context) error {
 		}
 		url := rec.Fields["WARC-Target-URI"]
 		digest := b.places[records.Key(name, rec.Offset)].digest
-		if !b.listed() && !isRobots(url) {
+		if !b.hasPageList() && !isRobots(url) {
 			digest = rec.BodyDigest()
 		}
 		if digest == [20]byte{} {
@@ -93,7 +93,7 @@ func (b *rebuilding) stored(rec *warc.Record, digest [20]byte) error {
 	return nil
 }
 
-// listed reports whether pages.jsonl names what was fetched.
-func (b *rebuilding) listed() bool { return b.job.Writes(job.JSONL) }
+// hasPageList reports whether pages.jsonl names what was fetched.
+func (b *rebuilding) hasPageList() bool { return b.job.Writes(job.JSONL) }
 
 func isRobots(url string) bool { return strings.HasSuffix(url, "/robots.txt") }

@@ -22,15 +22,15 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// oldRoots takes the roots that the old state knows: a seed that could not be fetched is in no record.
-func (b *rebuilding) oldRoots(context.Context) error {
+// readOldScopeSeeds takes the roots that the old state knows: a seed that could not be fetched is in no record.
+func (b *rebuilding) readOldScopeSeeds(context.Context) error {
 	whole, err := statefile.SalvageScopeSeeds(vfs.OS, b.From.Dir, b.Into)
 	if err != nil {
 		return err
 	}
-	told, err := b.old(func(frontier.Item) error { return nil }, func(it frontier.Item) {
+	told, err := b.readOldState(func(frontier.Item) error { return nil }, func(it frontier.Item) {
 		if u, err := weburl.Parse(it.URL); err == nil && u.Host() != "" && it.Kind == page.Seed {
-			b.addRoot(frontier.Item{URL: it.URL, Seed: it.Seed, Kind: it.Kind, ScopeSeed: true})
+			b.addScopeSeed(frontier.Item{URL: it.URL, Seed: it.Seed, Kind: it.Kind, ScopeSeed: true})
 		}
 	})
 	b.lists(told, whole)
@@ -47,12 +47,12 @@ func (b *rebuilding) lists(told *recovery.Salvage, whole int64) {
 	for i := range b.state.Lists {
 		l := &b.state.Lists[i]
 		l.Taken, l.Offset, l.Done = 0, 0, false
-		b.Say(fmt.Sprintf("seeds of %s are lost: give it again with --input-file", l.Name))
+		b.Report(fmt.Sprintf("seeds of %s are lost: give it again with --input-file", l.Name))
 	}
 }
 
-// old calls item with what the old journal and the old queues say of URLs that wait, as far as they can be read.
-func (b *rebuilding) old(item func(it frontier.Item) error, root func(frontier.Item)) (*recovery.Salvage, error) {
+// readOldState calls item with what the old journal and the old queues say of URLs that wait, as far as they can be read.
+func (b *rebuilding) readOldState(item func(it frontier.Item) error, root func(frontier.Item)) (*recovery.Salvage, error) {
 	var failed error
 	s := &recovery.Salvage{ScopeSeed: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
 	view := vfs.NewOverlay(vfs.OS)
@@ -94,8 +94,8 @@ func (b *rebuilding) feed(ctx context.Context, seeds []weburl.URL, r *crawl.Reen
 	if err := r.Seeds(ctx, seeds); err != nil {
 		return err
 	}
-	for i := range b.roots {
-		if err := r.Root(ctx, &b.roots[i]); err != nil {
+	for i := range b.scopeSeeds {
+		if err := r.Root(ctx, &b.scopeSeeds[i]); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (b *rebuilding) feed(ctx context.Context, seeds []weburl.URL, r *crawl.Reen
 		}
 		return r.Item(ctx, &it)
 	}
-	if _, err := b.old(item, func(frontier.Item) {}); err != nil {
+	if _, err := b.readOldState(item, func(frontier.Item) {}); err != nil {
 		return err
 	}
 	for i := range b.failed {
@@ -126,7 +126,7 @@ func (b *rebuilding) feed(ctx context.Context, seeds []weburl.URL, r *crawl.Reen
 		return r.Item(ctx, &frontier.Item{URL: url, Depth: depth, Kind: page.Anchor})
 	})
 	if !whole {
-		b.Say("the URL database could not be read in whole: what it alone knew is found again by links")
+		b.Report("the URL database could not be read in whole: what it alone knew is found again by links")
 	}
 	return err
 }
@@ -160,11 +160,11 @@ func (b *rebuilding) links(ctx context.Context, r *crawl.Reentry, name string, r
 		}
 		it := frontier.Item{URL: url, Depth: b.lastDepth}
 		pg := &page.Page{}
-		pg.Robots.NoFollow = b.asking[url]
+		pg.Robots.NoFollow = b.nofollowPages[url]
 		for line := range strings.SplitSeq(string(rec.Block), "\r\n") {
 			b.metadata(line, &it, pg)
 		}
-		if !b.listed() {
+		if !b.hasPageList() {
 			it.Depth = int32(strings.Count(it.Path, "L"))
 		}
 		it.ScopeSeed = strings.Trim(it.Path, "R") == "" && (it.Path != "" || it.From == "")

@@ -46,22 +46,22 @@ func Mend(dir string) (int, error) {
 
 type mender struct {
 	cleaner
-	listed  map[uint64]bool   // records that pages.jsonl names
-	indexed map[uint64]bool   // records that indexes name
-	logged  map[uint64][]span // by URL: when its visits began, in ms, and how long they took
-	wants   []*wanting
+	listed     map[uint64]bool   // records that pages.jsonl names
+	indexed    map[uint64]bool   // records that indexes name
+	logged     map[uint64][]span // by URL: when its visits began, in ms, and how long they took
+	incomplete []*incompleteVisit
 
 	pages, log []byte
 	index      map[string][]byte
 	n          int
 }
 
-type wanting struct {
+type incompleteVisit struct {
 	url, file, date, revisit, truncated string
 	digest                              string // that the record gives
 	offset, length                      int64
 	status                              int
-	said                                map[string]string // by its metadata record
+	metadataFields                      map[string]string // by its metadata record
 	final                               string
 	variants                            []page.Variant
 	serverIP                            netip.Addr
@@ -115,7 +115,7 @@ func (m *mender) readLines() error {
 // readRecords finds the visits in a WARC file that lack lines.
 func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error {
 	lists := true
-	var w *wanting
+	var w *incompleteVisit
 	id := ""
 	for {
 		rec, err := in.Next()
@@ -133,29 +133,29 @@ func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error 
 			text := string(rec.Block)
 			lists = !strings.Contains(text, "kumo-format: ") || strings.Contains(text, "kumo-format: jsonl")
 		case "response", "revisit", "resource":
-			id, w = rec.ID(), m.wantingOf(name, rec)
+			id, w = rec.ID(), m.visitOf(name, rec)
 		case "metadata":
 			if w == nil || rec.ResponseID() != id {
 				continue
 			}
 			w.metadata(string(rec.Block))
-			robots := strings.HasSuffix(w.url, "/robots.txt") && w.said["title"] == "" && w.said["charset"] == ""
+			robots := strings.HasSuffix(w.url, "/robots.txt") && w.metadataFields["title"] == "" && w.metadataFields["charset"] == ""
 			w.noPage = lists && !robots && !m.listed[Key(name, w.offset)]
 			w.noLog = !m.isLogged(w)
 			if w.noPage || w.noLog || w.noIndex {
-				m.wants = append(m.wants, w)
+				m.incomplete = append(m.incomplete, w)
 			}
 			w = nil
 		}
 	}
 }
 
-// wantingOf is the visit of an answer, with what its record says.
-func (m *mender) wantingOf(name string, rec *warc.Record) *wanting {
+// visitOf is the visit of an answer, with what its record says.
+func (m *mender) visitOf(name string, rec *warc.Record) *incompleteVisit {
 	kind := rec.Fields["WARC-Type"]
-	w := &wanting{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
+	w := &incompleteVisit{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
 		length: rec.Length, truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"],
-		status: rec.Status(), said: map[string]string{}}
+		status: rec.Status(), metadataFields: map[string]string{}}
 	w.serverIP, _ = netip.ParseAddr(rec.Fields["WARC-IP-Address"])
 	if kind == "revisit" {
 		w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
@@ -171,7 +171,7 @@ func (m *mender) wantingOf(name string, rec *warc.Record) *wanting {
 	return w
 }
 
-func (w *wanting) metadata(text string) {
+func (w *incompleteVisit) metadata(text string) {
 	for line := range strings.SplitSeq(text, "\r\n") {
 		name, value, _ := strings.Cut(line, ": ")
 		if name == "hreflang" {
@@ -180,7 +180,7 @@ func (w *wanting) metadata(text string) {
 			continue
 		}
 		if name != "outlink" {
-			w.said[name] = value
+			w.metadataFields[name] = value
 			continue
 		}
 		w.links++
@@ -191,18 +191,18 @@ func (w *wanting) metadata(text string) {
 }
 
 // isLogged reports whether there is a line of a visit at whose time the record was written.
-func (m *mender) isLogged(w *wanting) bool {
+func (m *mender) isLogged(w *incompleteVisit) bool {
 	return slices.ContainsFunc(m.logged[Key(w.url)], func(s span) bool { return w.within(s.at, s.length) })
 }
 
-func (w *wanting) within(begin, took int64) bool {
+func (w *incompleteVisit) within(begin, took int64) bool {
 	at, err := time.Parse(time.RFC3339Nano, w.date)
 	return err == nil && begin <= at.UnixMilli() && at.UnixMilli() <= begin+took+1
 }
 
 func (m *mender) readWanted() error {
-	byURL := map[string][]*wanting{}
-	for _, w := range m.wants {
+	byURL := map[string][]*incompleteVisit{}
+	for _, w := range m.incomplete {
 		byURL[w.url] = append(byURL[w.url], w)
 	}
 	if len(byURL) == 0 {
@@ -231,7 +231,7 @@ func (m *mender) readWanted() error {
 // write adds the lines that can be made.
 func (m *mender) write() (int, error) {
 	m.index = map[string][]byte{}
-	for _, w := range m.wants {
+	for _, w := range m.incomplete {
 		if w.page == nil && w.entry == nil {
 			continue // nothing says when the visit began
 		}
@@ -286,21 +286,21 @@ func (m *mender) add(name string, lines []byte) error {
 }
 
 // pageLine appends the line of pages.jsonl that follows from the records and the line of crawl.log.
-func (w *wanting) pageLine(b []byte) []byte {
+func (w *incompleteVisit) pageLine(b []byte) []byte {
 	e := w.entry
 	p := jsonl.PageLine{URL: w.url, Final: cmp.Or(w.final, w.url), Status: e.Status, Time: e.Begin, Type: e.MIME,
-		Charset: w.said["charset"], Lang: w.said["languages"], Title: w.said["title"], H1: w.said["h1"],
-		Description: w.said["description"], Canonical: w.said["canonical"], HrefLang: w.variants, Bytes: e.Size,
+		Charset: w.metadataFields["charset"], Lang: w.metadataFields["languages"], Title: w.metadataFields["title"], H1: w.metadataFields["h1"],
+		Description: w.metadataFields["description"], Canonical: w.metadataFields["canonical"], HrefLang: w.variants, Bytes: e.Size,
 		Digest: e.Digest, Depth: strings.Count(e.Path, "L"), Links: w.links, WARC: w.file, Offset: w.offset,
-		Truncated: w.truncated, Malformed: w.said["malformed"], LinksCut: w.said["linksCut"], Revisit: w.revisit,
-		Robots: w.said["robots"], Visit: jsonl.Visit{From: w.said["via"], NearDuplicate: w.said["nearDuplicateOf"],
+		Truncated: w.truncated, Malformed: w.metadataFields["malformed"], LinksCut: w.metadataFields["linksCut"], Revisit: w.revisit,
+		Robots: w.metadataFields["robots"], Visit: jsonl.Visit{From: w.metadataFields["via"], NearDuplicate: w.metadataFields["nearDuplicateOf"],
 			ServerIP: w.serverIP}}
 	if strings.Contains(e.Path, "M") {
 		p.Depth++
 	}
 	// which an earlier kumo did not note: they are 0 then
 	_, _ = fmt.Sscanf(
-		w.said["exchangeTimeMs"],
+		w.metadataFields["exchangeTimeMs"],
 		"connect=%d firstByte=%d total=%d",
 		&p.ConnectMS,
 		&p.FirstByteMS,
@@ -309,17 +309,17 @@ func (w *wanting) pageLine(b []byte) []byte {
 	return p.Append(b)
 }
 
-func (w *wanting) logLine(b []byte) []byte {
+func (w *incompleteVisit) logLine(b []byte) []byte {
 	p := w.page
-	ms, _ := strconv.ParseInt(w.said["fetchTimeMs"], 10, 64)
+	ms, _ := strconv.ParseInt(w.metadataFields["fetchTimeMs"], 10, 64)
 	end := p.Time.Add(time.Duration(ms) * time.Millisecond).UTC()
 	b = fmt.Appendf(b, "%s %5d %10d ", end.Format("2006-01-02T15:04:05.000Z"), p.Status, p.Bytes)
-	for _, s := range []string{p.URL, w.said["hopsFromSeed"], w.said["via"], p.Type} {
+	for _, s := range []string{p.URL, w.metadataFields["hopsFromSeed"], w.metadataFields["via"], p.Type} {
 		b = append(field.Token(b, s), ' ')
 	}
 	begin := strings.Replace(p.Time.UTC().Format("20060102150405.000"), ".", "", 1)
 	b = fmt.Appendf(b, "#000 %s+%d %s ", begin, ms, p.Digest)
-	b = append(field.Token(b, w.said["seed"]), ' ')
+	b = append(field.Token(b, w.metadataFields["seed"]), ' ')
 	switch {
 	case p.Revisit != "" && p.Status == http.StatusNotModified:
 		b = append(b, "duplicate:notModified"...)
@@ -331,7 +331,7 @@ func (w *wanting) logLine(b []byte) []byte {
 	return append(b, '\n')
 }
 
-func (w *wanting) indexLine(b []byte) []byte {
+func (w *incompleteVisit) indexLine(b []byte) []byte {
 	at, err := time.Parse(time.RFC3339Nano, w.date)
 	mime := strings.ToLower(strings.TrimSpace(w.declared))
 	if w.page != nil {

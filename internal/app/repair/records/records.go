@@ -33,8 +33,8 @@ type Drop struct {
 // NewDrop returns a Drop of nothing.
 func NewDrop() *Drop { return &Drop{URLs: map[string]bool{}, Places: map[string]map[int64]bool{}} }
 
-// At lets what begins at a place go.
-func (d *Drop) At(file string, offset int64) {
+// Add lets what begins at a place go.
+func (d *Drop) Add(file string, offset int64) {
 	if d.Places[file] == nil {
 		d.Places[file] = map[int64]bool{}
 	}
@@ -50,14 +50,14 @@ type Dropped struct {
 // Clean lets go of what drop says, and of what cannot be read. Every WARC file in dir is a closed one. Lines that name
 // a record in a file that is not there go, too, unless moved says that it was moved on purpose.
 func Clean(dir string, drop *Drop, moved bool) (Dropped, error) {
-	c := cleaner{dir: dir, drop: drop, away: moved, here: map[string]bool{}, moved: map[string]map[int64]int64{}}
+	c := cleaner{dir: dir, drop: drop, movedAway: moved, present: map[string]bool{}, moved: map[string]map[int64]int64{}}
 	c.done.Visits = map[string]int64{}
 	names, err := vfs.OS.List(filepath.Join(dir, "warc"))
 	if err != nil {
 		return c.done, err
 	}
 	for _, name := range names {
-		c.here[name] = true
+		c.present[name] = true
 	}
 	if err := EachWARC(dir, c.warc); err != nil {
 		return c.done, fmt.Errorf("clean %w", err)
@@ -75,12 +75,12 @@ func Clean(dir string, drop *Drop, moved bool) (Dropped, error) {
 }
 
 type cleaner struct {
-	dir   string
-	drop  *Drop
-	done  Dropped
-	away  bool                       // WARC files that are not here were moved away
-	here  map[string]bool            // files in the folder warc
-	moved map[string]map[int64]int64 // by WARC file that was written anew: where the answers lie that stayed
+	dir       string
+	drop      *Drop
+	done      Dropped
+	movedAway bool                       // WARC files that are not here were moved away
+	present   map[string]bool            // files in the folder warc
+	moved     map[string]map[int64]int64 // by WARC file that was written anew: where the answers lie that stayed
 }
 
 func (c *cleaner) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
@@ -245,24 +245,24 @@ func (c *cleaner) lines(name string, keep func(at int64, line []byte) []byte) er
 			return w.WriteByte('\n')
 		})
 		if err == nil && same && torn == 0 {
-			return errSame
+			return errUnchanged
 		}
 		return err
 	})
-	if errors.Is(err, errSame) {
+	if errors.Is(err, errUnchanged) {
 		return nil
 	}
 	return err
 }
 
-var errSame = errors.New("nothing has changed")
+var errUnchanged = errors.New("nothing has changed")
 
 func (c *cleaner) page(_ int64, line []byte) []byte {
 	p, err := jsonl.ParsePage(line)
 	if err != nil || c.drop.URLs[p.URL] {
 		return nil
 	}
-	return c.placed(line, p.WARC, p.Offset)
+	return c.relocate(line, p.WARC, p.Offset)
 }
 
 func (c *cleaner) fields(_ int64, line []byte) []byte {
@@ -270,12 +270,12 @@ func (c *cleaner) fields(_ int64, line []byte) []byte {
 	if err != nil || c.drop.URLs[f.URL] {
 		return nil
 	}
-	return c.placed(line, f.WARC, f.Offset)
+	return c.relocate(line, f.WARC, f.Offset)
 }
 
-// placed is a line with the place where its record lies now; nil where that is gone.
-func (c *cleaner) placed(line []byte, warc string, offset int64) []byte {
-	if warc != "" && !c.away && !c.here[warc] {
+// relocate is a line with the place where its record lies now; nil where that is gone.
+func (c *cleaner) relocate(line []byte, warc string, offset int64) []byte {
+	if warc != "" && !c.movedAway && !c.present[warc] {
 		return nil
 	}
 	moved := c.moved[warc]

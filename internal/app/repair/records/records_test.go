@@ -192,9 +192,9 @@ func TestWhatBeginsAtAPlaceGoes(t *testing.T) {
 	p := newPatient(t, "gzip", 4)
 	drop := NewDrop()
 	second := int64(strings.Index(p.Text("crawl.log"), "\n") + 1)
-	drop.At("crawl.log", second)
-	drop.At(p.WARC, p.Record("response", 3).At)
-	drop.At(p.CDXJ, 0)
+	drop.Add("crawl.log", second)
+	drop.Add(p.WARC, p.Record("response", 3).At)
+	drop.Add(p.CDXJ, 0)
 	// of the record at that place three more, by its offset
 	if done := p.clean(drop); done.Visits[url(3)] != 1 || done.Lines != 5 {
 		t.Errorf("%+v", done)

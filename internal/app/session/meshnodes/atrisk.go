@@ -12,14 +12,14 @@ import (
 )
 
 // A holder knows which files are in the place.
-type holder interface{ Has(name string) bool }
+type fileSet interface{ Has(name string) bool }
 
 // places are this node's place, and those of others.
-func (l *life) places() meshnode.Places {
-	p := meshnode.Places{Wait: l.PlaceWait, Items: readItems, Whole: exchange.IsValid}
-	if l.There != nil {
-		p.There = func(ctx context.Context, place string) (func(string) bool, error) {
-			there, err := l.There(ctx, place)
+func (l *nodeRun) places() meshnode.Places {
+	p := meshnode.Places{Timeout: l.PlaceWait, Items: readItems, Valid: exchange.IsValid}
+	if l.ReadManifest != nil {
+		p.ReadPlace = func(ctx context.Context, place string) (func(string) bool, error) {
+			there, err := l.ReadManifest(ctx, place)
 			if err != nil {
 				return nil, err
 			}
@@ -30,8 +30,8 @@ func (l *life) places() meshnode.Places {
 			}, nil
 		}
 	}
-	if has, is := l.carrier.(holder); is && l.There != nil {
-		p.Own, p.Waiting = l.carrier.URL(), func() []string { return l.waiting(has) }
+	if has, is := l.uploader.(fileSet); is && l.ReadManifest != nil {
+		p.Own, p.Pending = l.uploader.URL(), func() []string { return l.pendingWARCs(has) }
 		p.Has = func(file string) bool { return strings.HasPrefix(file, warcDir+"/") && has.Has(file) } // as There
 	}
 	return p
@@ -39,8 +39,8 @@ func (l *life) places() meshnode.Places {
 
 const warcDir = "warc"
 
-// waiting are the WARC files that are not in the place; the one that grows, by the name that it will have.
-func (l *life) waiting(has holder) (names []string) {
+// pendingWARCs are the WARC files that are not in the place; the one that grows, by the name that it will have.
+func (l *nodeRun) pendingWARCs(has fileSet) (names []string) {
 	all, _ := l.disk.List(l.warcs) // none if there is no such folder yet
 	for _, name := range all {
 		name = warcDir + "/" + strings.TrimSuffix(name, ".open")
@@ -57,7 +57,7 @@ func readItems(data []byte) (items []item.Item, err error) {
 }
 
 // atRisk tells the node of pages whose records are on this disk alone.
-func (l *life) atRisk(ctx context.Context, pages []crawl.AtRisk) error {
+func (l *nodeRun) atRisk(ctx context.Context, pages []crawl.AtRisk) error {
 	all := make([]meshnode.AtRisk, len(pages))
 	for i, p := range pages {
 		all[i] = meshnode.AtRisk{Item: p.Item, File: p.File, Refers: p.Refers}
@@ -65,10 +65,10 @@ func (l *life) atRisk(ctx context.Context, pages []crawl.AtRisk) error {
 	return l.mesh.AtRisk(ctx, all)
 }
 
-// Again is how many pages that lost nodes had fetched this process has taken in to be fetched again.
-func (n *Node) Again() int64 {
+// Refetched is how many pages that lost nodes had fetched this process has taken in to be fetched again.
+func (n *Node) Refetched() int64 {
 	if c := n.crawl.Load(); c != nil {
 		return c.Engine.Dispatches.Refetched()
 	}
-	return n.again.Load()
+	return n.refetched.Load()
 }

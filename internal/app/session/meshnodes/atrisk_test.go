@@ -43,7 +43,7 @@ func (m mortal) Start(ctx context.Context) {
 func (m mortal) Finish(ctx context.Context) error {
 	select {
 	case <-m.dead:
-		m.Break()
+		m.Abort()
 		return errors.New("the node is dead")
 	default:
 		return m.Upload.Finish(ctx)
@@ -66,9 +66,9 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 	c.also = func(cfg *Config) {
 		m := mortal{nil, make(chan struct{}), make(chan struct{})}
 		nodes[cfg.Name] = m
-		cfg.LostAfter, cfg.There, cfg.PlaceWait = 10*time.Second, uploads.There, time.Minute
-		cfg.Carry = func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
-			up, err := uploads.New(ctx, j, uploads.Config{Place: uploads.Below(place, life), Wait: time.Minute})
+		cfg.LostAfter, cfg.ReadManifest, cfg.PlaceWait = 10*time.Second, uploads.ReadManifest, time.Minute
+		cfg.NewUploader = func(ctx context.Context, j *job.Job, life string) (session.Uploader, error) {
+			up, err := uploads.New(ctx, j, uploads.Config{Place: uploads.Child(place, life), Wait: time.Minute})
 			m.Upload = up
 			return m, err
 		}
@@ -102,7 +102,7 @@ func TestWhatALostNodeHadComesToThePlace(t *testing.T) {
 	}
 	c.goOn()
 	c.ends(nil, a, d)
-	again := a.Again() + d.Again()
+	again := a.Refetched() + d.Refetched()
 	t.Logf("b had fetched %d pages, and %d were not in the place; %d were fetched again", len(had), lost, again)
 	// What b had not said to be done is fetched as if it had never been, and not counted. Where a busy machine has a or d
 	// miss the other for a while some of their pages may be fetched again, too.

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	mostKnown  = 64 // nodes of earlier processes that are asked at the start
-	firstDial  = time.Second
-	mostDial   = 30 * time.Second
-	lateAfter  = 5 * time.Second   // after which people are told that no other node answers
-	aloneAfter = mesh.DefaultAlone // after which a node goes on without others, unless Config says otherwise
+	maxContacts  = 64 // nodes of earlier processes that are asked at the start
+	firstDial    = time.Second
+	maxDialDelay = 30 * time.Second
+	warnAfter    = 5 * time.Second   // after which people are told that no other node answers
+	aloneAfter   = mesh.DefaultAlone // after which a node goes on without others, unless Config says otherwise
 )
 
 // reached is told of a node that is connected. Who knows nobody joins by way of it.
@@ -40,8 +40,8 @@ func asContact(c p2p.Contact) overlay.Contact {
 	return overlay.Contact{Node: string(c.Node), Addrs: c.Addrs}
 }
 
-// metBefore are the names of nodes that were met in earlier processes.
-func (n *Node) metBefore() (names []string) {
+// knownNames are the names of nodes that were met in earlier processes.
+func (n *Node) knownNames() (names []string) {
 	for _, c := range n.known() {
 		names = append(names, strategy.Node(c.Node).Name()+" (met before)")
 	}
@@ -51,7 +51,7 @@ func (n *Node) metBefore() (names []string) {
 // known are nodes that were met in earlier processes.
 func (n *Node) known() (all []overlay.Contact) {
 	for _, c := range n.conn.Known() {
-		if len(all) < mostKnown && c.Node.Name() != p2p.Guest {
+		if len(all) < maxContacts && c.Node.Name() != p2p.Guest {
 			all = append(all, asContact(c))
 		}
 	}
@@ -75,7 +75,7 @@ func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 		}
 		if len(n.Join) > 0 && time.Since(dialled) >= again {
 			n.dial(ctx, m)
-			dialled, again = time.Now(), min(2*again, mostDial)
+			dialled, again = time.Now(), min(2*again, maxDialDelay)
 		}
 		if !others || !m.Alone() {
 			continue
@@ -87,8 +87,8 @@ func (n *Node) join(ctx context.Context, m *meshnode.Node, others bool) {
 			m.Join()
 			m.Join(n.known()...) // which are asked again and again
 			others = false
-		case waited > lateAfter && !late:
-			n.Log.Warn("no other node answers yet", "asked", strings.Join(append(n.metBefore(), n.Join...), ", "))
+		case waited > warnAfter && !late:
+			n.Log.Warn("no other node answers yet", "asked", strings.Join(append(n.knownNames(), n.Join...), ", "))
 			late = true
 		}
 	}
@@ -99,8 +99,8 @@ func (n *Node) dial(ctx context.Context, m *meshnode.Node) {
 	all, err := n.conn.Dial(ctx, n.Join...)
 	if err != nil {
 		level := slog.LevelDebug
-		if errors.Is(err, p2p.ErrNotMember) && !n.unwelcome {
-			n.unwelcome, level = true, slog.LevelWarn // it stays so, which is said once
+		if errors.Is(err, p2p.ErrNotMember) && !n.rejected {
+			n.rejected, level = true, slog.LevelWarn // it stays so, which is said once
 		}
 		n.Log.Log(ctx, level, "no other node is reached", "err", err)
 		return

@@ -38,17 +38,17 @@ type Config struct {
 	Alone  time.Duration // after which a node goes on without those it has met; 15s
 	// Check is after how long a node is asked first whether it has what was dispatched to it; 0: as mesh.Config has it
 	Check time.Duration
-	// Settle makes the crawl's settings, as its record has them, the job's; without any it makes those of this machine. If
+	// ApplySettings makes the crawl's settings, as its record has them, the job's; without any it makes those of this machine. If
 	// it is set, the node waits until there are some.
-	Settle func(j *job.Job, settings []settings.Setting) error
+	ApplySettings func(j *job.Job, settings []settings.Setting) error
 	// Connect opens the node with the key in a folder, which it makes. It is told of nodes that are connected, and of
 	// those whose connection broke.
-	Connect func(ctx context.Context, dir string, reached, lost func(strategy.Node)) (Connection, error)
-	Open    session.Opener
-	Carry   session.Carry // brings record files to a place; nil: they stay in the folder
-	// There reads what is in the place of a node's record files, by its URL; nil: lost nodes are not looked after
-	There     func(ctx context.Context, place string) (*away.Manifest, error)
-	PlaceWait time.Duration // for the place of a lost node that cannot be read
+	Connect     func(ctx context.Context, dir string, reached, lost func(strategy.Node)) (Connection, error)
+	Open        session.Opener
+	NewUploader session.NewUploader // brings record files to a place; nil: they stay in the folder
+	// ReadManifest reads what is in the place of a node's record files, by its URL; nil: lost nodes are not looked after
+	ReadManifest func(ctx context.Context, place string) (*away.Manifest, error)
+	PlaceWait    time.Duration // for the place of a lost node that cannot be read
 	// LostAfter is after how long a node that is missed counts as lost with its disk; 0: as mesh.Config has it
 	LostAfter time.Duration
 	Log       *slog.Logger
@@ -77,16 +77,16 @@ type Node struct {
 	folder    *folder.Folder // nil once a session holds it
 	conn      Connection
 	router    meshnode.Router
-	carrier   session.Carrier               // of its record files to a place; nil: they stay in the folder
+	uploader  session.Uploader              // of its record files to a place; nil: they stay in the folder
 	mesh      atomic.Pointer[meshnode.Node] // nil before Run
 	crawl     atomic.Pointer[session.Session]
 	changed   chan struct{} // has room for one word that the crawl's record has changed
 	leave     chan struct{} // has room for one word that the node is to leave
 	leaving   atomic.Bool
 	finishing atomic.Bool  // see Bringing
-	again     atomic.Int64 // of the session that is closed
+	refetched atomic.Int64 // of the session that is closed
 
-	unwelcome bool // the nodes to join do not take this one for one of theirs, and a person was told; join's
+	rejected bool // the nodes to join do not take this one for one of theirs, and a person was told; join's
 }
 
 // Open takes a node's folder and connects it to others: it listens, and finds them once it runs. The caller closes the
@@ -121,8 +121,8 @@ func Open(ctx context.Context, j *job.Job, cfg Config) (_ *Node, err error) {
 	if err := n.checkKey(id); err != nil {
 		return nil, err
 	}
-	if n.Carry != nil {
-		if n.carrier, err = n.Carry(ctx, n.job, string(conn.Node())); err != nil {
+	if n.NewUploader != nil {
+		if n.uploader, err = n.NewUploader(ctx, n.job, string(conn.Node())); err != nil {
 			return nil, err
 		}
 	}
@@ -155,8 +155,8 @@ func (n *Node) nodeFile() string { return n.folder.Path("state", folder.NodeFile
 func (n *Node) checkKey(id node.Identity) error {
 	self := n.conn.Node()
 	switch {
-	case id.Life == "":
-		id = node.Identity{Name: self.Name(), Life: string(self)[len(self.Name())+1:]}
+	case id.Incarnation == "":
+		id = node.Identity{Name: self.Name(), Incarnation: string(self)[len(self.Name())+1:]}
 		return id.Save(n.disk, n.nodeFile())
 	case id.Node() != self:
 		return fmt.Errorf("the folder belongs to the node %s, whose key is gone: move it away, and start the node as a new "+
@@ -178,11 +178,11 @@ func (n *Node) Member() bool {
 	if m != nil && n.leaving.Load() {
 		return !m.Alone()
 	}
-	return n.router.Holds()
+	return n.router.HasPlace()
 }
 
-// Bringing reports whether the node's part is over, and the rest of its record files is on its way to their place.
-func (n *Node) Bringing() bool { return n.finishing.Load() }
+// Uploading reports whether the node's part is over, and the rest of its record files is on its way to their place.
+func (n *Node) Uploading() bool { return n.finishing.Load() }
 
 // Session is the crawl as this node has it; nil before it takes part.
 func (n *Node) Session() *session.Session { return n.crawl.Load() }
@@ -192,15 +192,15 @@ func (n *Node) Addrs() []string { return n.conn.Addrs() }
 
 // Close ends all connections, and lets the folder go.
 func (n *Node) Close() (err error) {
-	if n.carrier != nil {
-		err = n.carrier.Close()
-		n.carrier = nil
+	if n.uploader != nil {
+		err = n.uploader.Close()
+		n.uploader = nil
 	}
 	if n.conn != nil {
 		err = errors.Join(err, n.conn.Close())
 	}
 	if c := n.crawl.Swap(nil); c != nil {
-		n.again.Store(c.Engine.Dispatches.Refetched())
+		n.refetched.Store(c.Engine.Dispatches.Refetched())
 		err = errors.Join(err, c.Close())
 	}
 	if n.folder != nil {

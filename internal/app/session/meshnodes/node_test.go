@@ -352,7 +352,7 @@ func TestSettingsThatCannotBeApplied(t *testing.T) {
 	c := newCrew(t, jobtest.Serve(t, synthweb.Clean(17, 2, 10)))
 	refused := make(chan string, 8)
 	c.also = func(cfg *Config) {
-		cfg.Settle = func(j *job.Job, all []settings.Setting) error {
+		cfg.ApplySettings = func(j *job.Job, all []settings.Setting) error {
 			if order := settings.Map(all)[job.OrderKey]; len(order) > 0 {
 				j.Order = order[0]
 			}

@@ -18,14 +18,14 @@ import (
 	"kumo/internal/state/recovery"
 )
 
-func (l *life) openCrawl() error {
+func (l *nodeRun) openCrawl() error {
 	j := l.job
 	j.Memory = j.MemoryBudget() * (historyShare - 1) / historyShare
 	j.Crawl.KeepOpen, j.Crawl.Claims = true, true
 	f := l.folder
 	l.folder = nil // it is the session's, or was let go
 	// it has connections to many nodes, as a server has
-	c, err := l.Open(f, j, &session.Peers{Join: l.joinEngine, Server: true})
+	c, err := l.Open(f, j, &session.ClusterHooks{Join: l.joinEngine, Server: true})
 	if err != nil {
 		return err
 	}
@@ -33,16 +33,16 @@ func (l *life) openCrawl() error {
 	return nil
 }
 
-func (l *life) joinEngine(_ *recovery.State, p *crawl.Parts) error {
+func (l *nodeRun) joinEngine(_ *recovery.State, p *crawl.Parts) error {
 	p.Router, p.Finished = &l.router, l.mesh.Finished
-	if l.carrier != nil {
+	if l.uploader != nil {
 		p.AtRisk = l.atRisk
 	}
-	p.NewScopeSeed = func(u weburl.URL) { l.mesh.NewRoot(u.String()) }
+	p.NewScopeSeed = func(u weburl.URL) { l.mesh.NewScopeSeed(u.String()) }
 	return nil
 }
 
-func (l *life) blocked(ctx context.Context, rules []string) ([]byte, error) {
+func (l *nodeRun) blocked(ctx context.Context, rules []string) ([]byte, error) {
 	c := l.crawl.Load()
 	if c == nil {
 		return nil, errNotBegun
@@ -52,16 +52,16 @@ func (l *life) blocked(ctx context.Context, rules []string) ([]byte, error) {
 
 var errNotBegun = errors.New("this node has not begun to crawl")
 
-// settle goes by the settings that the crawl's record has now, as far as they may change while it runs.
-func (l *life) settle(now map[string][]string) {
+// applySettings goes by the settings that the crawl's record has now, as far as they may change while it runs.
+func (l *nodeRun) applySettings(now map[string][]string) {
 	c := l.crawl.Load()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c == nil || l.Settle == nil || maps.EqualFunc(now, l.settings, slices.Equal) {
+	if c == nil || l.ApplySettings == nil || maps.EqualFunc(now, l.settings, slices.Equal) {
 		return
 	}
 	j := *l.job
-	err := l.Settle(&j, settings.FromMap(now))
+	err := l.ApplySettings(&j, settings.FromMap(now))
 	if err == nil {
 		err = c.Tune(&j)
 	}
@@ -72,24 +72,24 @@ func (l *life) settle(now map[string][]string) {
 	l.settings = now
 }
 
-const paceTime = 3 * time.Second // over which a rate is taken
+const rateWindow = 3 * time.Second // over which a rate is taken
 
-// hasNoPlace reports whether hosts wait for a place, about: some places are empty for a moment.
-func (l *life) hasNoPlace() bool {
+// isFull reports whether hosts wait for a place, about: some places are empty for a moment.
+func (l *nodeRun) isFull() bool {
 	c := l.crawl.Load()
 	counts := c.Frontier.Counts()
 	return counts.Active*10 >= c.Job.HostsAtOnce()*7 && counts.Waiting > 0
 }
 
-func (l *life) keepPace(ctx context.Context) {
+func (l *nodeRun) keepPace(ctx context.Context) {
 	c := l.crawl.Load()
 	was, at := c.Stats.Pages(), time.Now()
-	for range wait.Every(ctx, paceTime) {
+	for range wait.Every(ctx, rateWindow) {
 		is, now := c.Stats.Pages(), time.Now()
 		l.mu.Lock()
 		l.rate = float64(is-was) / now.Sub(at).Seconds()
-		if l.looks++; l.hasNoPlace() {
-			l.full++
+		if l.samples++; l.isFull() {
+			l.fullSamples++
 		}
 		l.mu.Unlock()
 		was, at = is, now
@@ -97,7 +97,7 @@ func (l *life) keepPace(ctx context.Context) {
 }
 
 // figures are what others are told of the node's work.
-func (l *life) figures() meshnode.Figures {
+func (l *nodeRun) figures() meshnode.Figures {
 	peers := l.conn.Stats().Peers
 	c := l.crawl.Load()
 	if c == nil {
@@ -108,49 +108,49 @@ func (l *life) figures() meshnode.Figures {
 	l.mu.Lock()
 	rate := l.rate
 	l.mu.Unlock()
-	return meshnode.Figures{Work: control.Work{Pages: totals.Pages, Again: l.Again(), Rate: rate,
+	return meshnode.Figures{Work: control.Work{Pages: totals.Pages, Refetched: l.Refetched(), Rate: rate,
 		Hosts: counts.Active + counts.Waiting + counts.Backing, Waiting: counts.URLs, Known: c.URLsKnown(), Outbox: links,
 		InFlight: counts.Active}, Bytes: totals.Bytes, Peers: peers, Condition: c.Condition(time.Now())}
 }
 
 // A work is what the engine had done and had to do at a time.
-type work struct {
+type workSample struct {
 	asked   int64 // URLs and robots.txt
 	waiting int
 	when    time.Time
 }
 
-// mostSpare bounds how much more than it fetches a node is taken to be able to fetch.
-const mostSpare = 16
+// maxSpareFactor bounds how much more than it fetches a node is taken to be able to fetch.
+const maxSpareFactor = 16
 
 // capacity is how many pages a second this node could fetch: as much more than it does as it has places for hosts left.
 // Where it has nothing to do, it is what it was.
-func (l *life) capacity(rate float64, active int, busy bool) float64 {
+func (l *nodeRun) capacity(rate float64, active int, busy bool) float64 {
 	places := float64(l.crawl.Load().Job.HostsAtOnce())
 	if rate > 0 && !busy {
-		rate *= min(max(places/float64(max(active, 1)), 1), mostSpare)
+		rate *= min(max(places/float64(max(active, 1)), 1), maxSpareFactor)
 	}
 	switch {
 	case rate > 0:
-		l.could = rate
-	case l.could == 0: // nothing is known yet
-		l.could = places / 4
+		l.lastCapacity = rate
+	case l.lastCapacity == 0: // nothing is known yet
+		l.lastCapacity = places / 4
 	}
-	return l.could
+	return l.lastCapacity
 }
 
 // load is what the engine has to do, since it was asked last. It is busy where most of the time all hosts that it may
 // work on at once were under way, and others waited.
-func (l *life) load() mesh.Load {
+func (l *nodeRun) load() mesh.Load {
 	c := l.crawl.Load()
 	counts := c.Frontier.Counts()
 	totals := c.Stats.Totals()
-	now := work{totals.Pages + totals.Robots, counts.URLs, time.Now()}
+	now := workSample{totals.Pages + totals.Robots, counts.URLs, time.Now()}
 	was := l.last
 	l.last = now
 	l.mu.Lock()
-	load := mesh.Load{Waiting: int64(now.waiting), Busy: 2*l.full > l.looks}
-	l.looks, l.full = 0, 0
+	load := mesh.Load{Waiting: int64(now.waiting), Busy: 2*l.fullSamples > l.samples}
+	l.samples, l.fullSamples = 0, 0
 	l.mu.Unlock()
 	fetched, d := int64(0), now.when.Sub(was.when).Seconds()
 	if !was.when.IsZero() && d > 0 {

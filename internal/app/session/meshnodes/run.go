@@ -39,7 +39,7 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, closeHistory()) }()
-	l := &life{Node: n, warcs: n.folder.Path(warcDir)}
+	l := &nodeRun{Node: n, warcs: n.folder.Path(warcDir)}
 	known := n.known()
 	l.mesh, err = meshnode.New(meshnode.Config{
 		Messenger: n.conn,
@@ -50,35 +50,35 @@ func (n *Node) Run(ctx context.Context) (report *stats.Report, err error) {
 			CheckEvery: n.Check,
 			LostAfter:  n.LostAfter,
 		},
-		Places:  l.places(),
-		Known:   known,
-		Waits:   len(n.Join) > 0,
-		Contact: func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
-		Learn:   func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
-		Disk:    n.disk,
-		Dir:     n.stateDir(),
-		Router:  &n.router,
-		History: remembered,
-		Read:    l.readLinks,
-		Slice:   l.slice,
-		Blocked: l.blocked,
-		Load:    l.load,
-		Figures: l.figures,
-		Limit:   job.LimitOf,
-		Settle:  l.settle,
-		Version: job.Version,
-		Address: n.Address,
-		Log:     n.Log,
-		Changed: func() { wait.Wake(n.changed) },
+		Places:        l.places(),
+		Known:         known,
+		WaitForPeers:  len(n.Join) > 0,
+		Contact:       func(to strategy.Node) overlay.Contact { return asContact(n.conn.Contact(to)) },
+		Learn:         func(c overlay.Contact) { n.conn.Learn(p2p.Contact{Node: strategy.Node(c.Node), Addrs: c.Addrs}) },
+		Disk:          n.disk,
+		Dir:           n.stateDir(),
+		Router:        &n.router,
+		History:       remembered,
+		Read:          l.readLinks,
+		Slice:         l.slice,
+		Blocked:       l.blocked,
+		Load:          l.load,
+		Figures:       l.figures,
+		Limit:         job.LimitOf,
+		ApplySettings: l.applySettings,
+		Version:       job.Version,
+		Address:       n.Address,
+		Log:           n.Log,
+		Changed:       func() { wait.Wake(n.changed) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	n.mesh.Store(l.mesh)
 	report, err = l.run(ctx, len(n.Join)+len(known) > 0)
-	if n.carrier != nil && n.crawl.Load() != nil {
+	if n.uploader != nil && n.crawl.Load() != nil {
 		n.finishing.Store(true)
-		err = session.Bring(ctx, n.carrier, err)
+		err = session.FinishUpload(ctx, n.uploader, err)
 	}
 	return report, err
 }
@@ -91,8 +91,8 @@ const historyShare = 8
 // openHistory opens what this node remembers of URLs that others have found, and takes its share of the memory.
 func (n *Node) openHistory() (*history.DB, func() error, error) {
 	machine := *n.job
-	if n.Settle != nil { // its memory is this machine's to say
-		if err := n.Settle(&machine, nil); err != nil {
+	if n.ApplySettings != nil { // its memory is this machine's to say
+		if err := n.ApplySettings(&machine, nil); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -110,10 +110,10 @@ func (n *Node) openHistory() (*history.DB, func() error, error) {
 
 // readLinks reads a batch of links, each under the slice of its host. Before the crawl was started nobody knows into
 // how many slices hosts are cut.
-func (l *life) readLinks(data []byte, f func(host, key string, link []byte)) error {
-	c := l.knownCut()
+func (l *nodeRun) readLinks(data []byte, f func(host, key string, link []byte)) error {
+	c := l.currentSlices()
 	if c == nil {
-		return meshnode.ErrNotYet
+		return meshnode.ErrSettingsUnknown
 	}
 	return exchange.Read(
 		data,
@@ -122,47 +122,47 @@ func (l *life) readLinks(data []byte, f func(host, key string, link []byte)) err
 }
 
 // slice is the slice of a URL, of a crawl that was started.
-func (l *life) slice(url string) string {
-	if c := l.knownCut(); c != nil {
+func (l *nodeRun) slice(url string) string {
+	if c := l.currentSlices(); c != nil {
 		return c.Of(url)
 	}
 	return item.HostOf(url)
 }
 
-// knownCut is how hosts are cut; nil before the crawl was started.
-func (l *life) knownCut() *cut {
-	if c := l.cut.Load(); c != nil {
+// currentSlices is how hosts are cut; nil before the crawl was started.
+func (l *nodeRun) currentSlices() *hostSlices {
+	if c := l.slices.Load(); c != nil {
 		return c
 	}
 	r, _ := l.mesh.Crawl()
 	if r.State == desired.Waiting {
 		return nil
 	}
-	c := &cut{job.SlicesOf(settings.FromMap(r.Settings))}
-	l.cut.Store(c)
+	c := &hostSlices{job.SlicesOf(settings.FromMap(r.Settings))}
+	l.slices.Store(c)
 	return c
 }
 
 // A cut is how hosts are cut, once that is known.
-type cut struct{ *item.Slices }
+type hostSlices struct{ *item.Slices }
 
-type life struct {
+type nodeRun struct {
 	*Node
 	mesh  *meshnode.Node
 	warcs string // the folder of WARC files
 	// the loop's of mesh
-	last  work
-	could float64 // pages a second
-	cut   atomic.Pointer[cut]
+	last         workSample
+	lastCapacity float64 // pages a second
+	slices       atomic.Pointer[hostSlices]
 
 	mu       sync.Mutex          // guards below
 	settings map[string][]string // that the crawl was opened with, or has been told of since
 	rate     float64             // pages a second, lately
 	// how often it was looked, since the last load, and found that hosts had no place
-	looks, full int
+	samples, fullSamples int
 }
 
-func (l *life) run(ctx context.Context, others bool) (report *stats.Report, err error) {
+func (l *nodeRun) run(ctx context.Context, others bool) (report *stats.Report, err error) {
 	living, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	over := make(chan error, 1) // how the node ended
@@ -191,7 +191,7 @@ func (l *life) run(ctx context.Context, others bool) (report *stats.Report, err 
 	return l.work(ctx, over)
 }
 
-func (l *life) begin(ctx context.Context) error {
+func (l *nodeRun) begin(ctx context.Context) error {
 	r, err := l.awaitStart(ctx)
 	if err != nil {
 		return err
@@ -203,17 +203,17 @@ func (l *life) begin(ctx context.Context) error {
 	if err := l.openCrawl(); err != nil {
 		return err
 	}
-	if l.carrier != nil {
-		l.carrier.Start(context.WithoutCancel(ctx))
+	if l.uploader != nil {
+		l.uploader.Start(context.WithoutCancel(ctx))
 	}
 	e := l.crawl.Load().Engine
 	return l.mesh.Attach(engine{e, e.Links, e.Dispatches, e.Seeding, e.Inspector})
 }
 
 // apply applies the settings of the crawl's record to a job.
-func (l *life) apply(j *job.Job, r desired.Record) error {
-	if l.Settle != nil {
-		if err := l.Settle(j, settings.FromMap(r.Settings)); err != nil {
+func (l *nodeRun) apply(j *job.Job, r desired.Record) error {
+	if l.ApplySettings != nil {
+		if err := l.ApplySettings(j, settings.FromMap(r.Settings)); err != nil {
 			return err
 		}
 	}
@@ -221,11 +221,11 @@ func (l *life) apply(j *job.Job, r desired.Record) error {
 }
 
 // awaitStart waits until the crawl is running or paused, with settings that this node can apply.
-func (l *life) awaitStart(ctx context.Context) (desired.Record, error) {
+func (l *nodeRun) awaitStart(ctx context.Context) (desired.Record, error) {
 	select {
 	case <-ctx.Done():
 		return desired.Record{}, context.Cause(ctx)
-	case <-l.mesh.InStep():
+	case <-l.mesh.Synced():
 	}
 	refused := uint64(0) // the last version whose settings could not be applied
 	for was := desired.State(""); ; {
@@ -256,10 +256,10 @@ func (l *life) awaitStart(ctx context.Context) (desired.Record, error) {
 	}
 }
 
-// patience is how long an engine may take to end whose crawl is done.
-const patience = 5 * time.Second
+// endTimeout is how long an engine may take to end whose crawl is done.
+const endTimeout = 5 * time.Second
 
-func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Report, err error) {
+func (l *nodeRun) work(ctx context.Context, over <-chan error) (report *stats.Report, err error) {
 	crawling, stop := context.WithCancel(ctx)
 	crawl := l.crawl.Load()
 	var beside sync.WaitGroup
@@ -282,11 +282,11 @@ func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Repor
 		err = l.ended(err)
 	}
 	// who waits for a node that leaves waits for the rest, too
-	l.finishing.Store(l.carrier != nil)
+	l.finishing.Store(l.uploader != nil)
 	if err == nil { // nothing is left to do, and the engine was told so
-		defer time.AfterFunc(patience, stop).Stop()
+		defer time.AfterFunc(endTimeout, stop).Stop()
 	} else {
-		crawl.EndsBecause(node.HowEnded(err))
+		crawl.SetEndReason(node.EndReason(err))
 		stop()
 	}
 	if wrong := <-failed; wrong != nil && !session.IsStop(wrong) {
@@ -296,7 +296,7 @@ func (l *life) work(ctx context.Context, over <-chan error) (report *stats.Repor
 }
 
 // ended is how a node ends, in the words that nodes of all strategies have for it.
-func (l *life) ended(err error) error {
+func (l *nodeRun) ended(err error) error {
 	switch {
 	case errors.Is(err, meshnode.ErrStopped) && errors.Is(err, policy.ErrLimit):
 		return fmt.Errorf("%w: %w", node.ErrStopped, policy.ErrLimit)

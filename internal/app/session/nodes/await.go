@@ -14,7 +14,7 @@ import (
 
 // awaitSettings waits until the crawl has settings, if they matter, and makes them the job's.
 func (m *membership) awaitSettings(ctx context.Context) error {
-	settle := m.n.Settle
+	settle := m.n.ApplySettings
 	if settle == nil {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (m *membership) awaitStart(ctx context.Context) (desired.Record, error) {
 	return m.await(ctx, func(r *desired.Record) bool { return r.State != desired.Stopping && r.State != desired.Done })
 }
 
-const lookAtState = time.Second // how often
+const statePollInterval = time.Second // how often
 
 // await waits until the crawl's record is as it should be, or says meanwhile that nodes are to end. Others see the node
 // wait.
@@ -57,14 +57,14 @@ func (m *membership) await(ctx context.Context, is func(*desired.Record) bool) (
 		if err == nil {
 			was = r.State
 		}
-		if err := m.waiter.here(ctx); err != nil {
+		if err := m.waiter.announce(ctx); err != nil {
 			return r, err
 		}
 		select {
 		case <-ctx.Done():
 			return r, context.Cause(ctx)
 		case <-changed:
-		case <-time.After(lookAtState):
+		case <-time.After(statePollInterval):
 		}
 	}
 }

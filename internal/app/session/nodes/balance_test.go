@@ -31,7 +31,7 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 	}
 	given := []model.Sample{{Node: "a", Machine: model.Machine{Cores: 2}, URLs: 100, Seconds: 1},
 		{Node: "elsewhere", Machine: model.Machine{Cores: 1}, URLs: 100, Seconds: 2}}
-	if err := c.control.Give(t.Context(), given); err != nil {
+	if err := c.control.SetSamples(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
 	a, b := start("a"), start("b")
@@ -56,7 +56,7 @@ func TestACrawlLearnsRunningTimes(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	c.eventually("the master has told a node what it is to do", func() bool {
-		all, err := c.control.Look(t.Context(), "test")
+		all, err := c.control.Cluster(t.Context(), "test")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestLinksToAHostThatIsNobodys(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.eventually("all three wait", func() bool {
-		all, err := c.control.Look(t.Context(), "test")
+		all, err := c.control.Cluster(t.Context(), "test")
 		return err == nil && all.Totals.Outbox == 3
 	})
 	if l, err := c.control.Links(t.Context(), seed+"b"); err != nil || l != (inspect.Links{Links: 2, Nodes: 1}) {

@@ -17,15 +17,15 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// openCarrier prepares what brings this life's record files to a place, if they are to go to one. A place that fails
+// openUploader prepares what brings this life's record files to a place, if they are to go to one. A place that fails
 // ends a process that begins, so that a person sees it; one that was a member waits for it.
-func (m *membership) openCarrier(ctx context.Context) (err error) {
-	if m.n.Carry == nil {
+func (m *membership) openUploader(ctx context.Context) (err error) {
+	if m.n.NewUploader == nil {
 		return nil
 	}
-	for again := lookAtState; ; again = min(2*again, time.Minute) {
-		m.carriage.carrier, err = m.n.Carry(ctx, m.job, string(m.id.Node()))
-		if err == nil || advice.IsUsage(err) || !m.n.home.kept.Load() {
+	for again := statePollInterval; ; again = min(2*again, time.Minute) {
+		m.upload.uploader, err = m.n.NewUploader(ctx, m.job, string(m.id.Node()))
+		if err == nil || advice.IsUsage(err) || !m.n.home.keep.Load() {
 			return err
 		}
 		m.n.Log.Warn("this node waits for the place of its record files", "next_try_in", again, "why", err)
@@ -35,19 +35,19 @@ func (m *membership) openCarrier(ctx context.Context) (err error) {
 	}
 }
 
-// beginCarrying starts the carrier when the node is a member: one that is refused leaves nothing in the place. An
+// startUpload starts the carrier when the node is a member: one that is refused leaves nothing in the place. An
 // earlier process that was one has left files to bring.
-func (m *membership) beginCarrying(ctx context.Context) {
-	if m.carriage.carrier == nil {
+func (m *membership) startUpload(ctx context.Context) {
+	if m.upload.uploader == nil {
 		return
 	}
 	waiting, decide := context.WithCancel(context.Background())
-	m.carriage.begun, m.carriage.decide = make(chan bool, 1), decide
+	m.upload.begun, m.upload.decide = make(chan bool, 1), decide
 	begin := func() {
-		m.carriage.carrier.Start(context.WithoutCancel(ctx))
-		m.carriage.begun <- true
+		m.upload.uploader.Start(context.WithoutCancel(ctx))
+		m.upload.begun <- true
 	}
-	if m.was {
+	if m.wasMember {
 		begin()
 		return
 	}
@@ -60,21 +60,21 @@ func (m *membership) beginCarrying(ctx context.Context) {
 			case <-m.router.Joined(): // just now
 				begin()
 			default:
-				m.carriage.begun <- false
+				m.upload.begun <- false
 			}
 		}
 	}()
 }
 
 // A carriage uploads a node's record files to a place, once it is decided that the node is a member.
-type carriage struct {
-	carrier session.Carrier // nil: they stay in the folder
-	begun   chan bool       // holds, after the decision, whether the carrier was started; nil: no upload
-	decide  context.CancelFunc
+type memberUpload struct {
+	uploader session.Uploader // nil: they stay in the folder
+	begun    chan bool        // holds, after the decision, whether the carrier was started; nil: no upload
+	decide   context.CancelFunc
 }
 
 // end reports whether the carrier was started. Afterwards it is never started.
-func (c *carriage) end() bool {
+func (c *memberUpload) end() bool {
 	if c.begun == nil {
 		return false
 	}
@@ -84,13 +84,13 @@ func (c *carriage) end() bool {
 	return began
 }
 
-// publish tells the other nodes where the record files of this life go, before there are any: who folds what it held
+// publishPlace tells the other nodes where the record files of this life go, before there are any: who folds what it held
 // looks there for what need not be fetched again.
-func (m *membership) publish(ctx context.Context) error {
-	if m.carriage.carrier == nil {
+func (m *membership) publishPlace(ctx context.Context) error {
+	if m.upload.uploader == nil {
 		return nil
 	}
-	place, key := m.carriage.carrier.URL(), node.PlaceKey(m.id.Node())
+	place, key := m.upload.uploader.URL(), node.PlaceKey(m.id.Node())
 	for {
 		e, err := m.bus.Get(ctx, key)
 		if err == nil && string(e.Value) != place {
@@ -99,69 +99,69 @@ func (m *membership) publish(ctx context.Context) error {
 		if err == nil || !errors.Is(err, bus.ErrUnavailable) && !errors.Is(err, bus.ErrStale) {
 			return err
 		}
-		if err := wait.For(ctx, lookAtState); err != nil {
+		if err := wait.For(ctx, statePollInterval); err != nil {
 			return err
 		}
 	}
 }
 
-// bring ends the bringing of a life that is over. One that others have given up, or that begins again, does not wait
+// finishUpload ends the bringing of a life that is over. One that others have given up, or that begins again, does not wait
 // for its place, and one that was never taken in has nothing to bring.
-func (m *membership) bring(ctx context.Context, ended error) error {
+func (m *membership) finishUpload(ctx context.Context, ended error) error {
 	defer m.n.finishing.Store(false)
-	if m.carriage.carrier == nil || m.crawl == nil || !m.carriage.end() { // who was never a member has nothing to bring
+	if m.upload.uploader == nil || m.crawl == nil || !m.upload.end() { // who was never a member has nothing to bring
 		return ended
 	}
 	if errors.Is(ended, node.ErrLost) || errors.Is(ended, errSettings) || m.n.refused(ctx, ended) {
-		m.carriage.carrier.Break()
+		m.upload.uploader.Abort()
 		return ended
 	}
 	m.n.finishing.Store(true)
-	stays := m.forget(ctx) // first: who is killed while it waits for the place leaves it there for good
-	ended = session.Bring(ctx, m.carriage.carrier, ended)
+	stays := m.removeStates(ctx) // first: who is killed while it waits for the place leaves it there for good
+	ended = session.FinishUpload(ctx, m.upload.uploader, ended)
 	if stays != nil { // the place may work by now
-		stays = m.forget(ctx)
+		stays = m.removeStates(ctx)
 	}
 	if stays != nil {
-		m.n.Log.Warn("what the place has of this node's state stays there", "place", m.carriage.carrier.URL(), "why", stays)
+		m.n.Log.Warn("what the place has of this node's state stays there", "place", m.upload.uploader.URL(), "why", stays)
 	}
 	return ended
 }
 
-// forget removes what the place has of the node's state, if the log is gone that belongs to it.
-func (m *membership) forget(ctx context.Context) error {
-	c, is := m.carriage.carrier.(session.StateCarrier)
+// removeStates removes what the place has of the node's state, if the log is gone that belongs to it.
+func (m *membership) removeStates(ctx context.Context) error {
+	c, is := m.upload.uploader.(session.StateUploader)
 	if !is || !m.dropped {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return c.Forget(ctx)
+	return c.RemoveStates(ctx)
 }
 
-// Bringing reports whether the node's part is over, and the rest of its record files is on its way to their place.
-func (n *Node) Bringing() bool { return n.finishing.Load() }
+// Uploading reports whether the node's part is over, and the rest of its record files is on its way to their place.
+func (n *Node) Uploading() bool { return n.finishing.Load() }
 
-// bringLost brings to their places what earlier lives have left in the folder that were given up, one after the other.
+// uploadLost brings to their places what earlier lives have left in the folder that were given up, one after the other.
 // They are no part of the crawl any more, and their records are good. What fails is tried again, until ctx ends.
-func (n *Node) bringLost(ctx context.Context) {
-	if n.Carry == nil {
+func (n *Node) uploadLost(ctx context.Context) {
+	if n.NewUploader == nil {
 		return
 	}
-	n.bringing.Lock()
-	defer n.bringing.Unlock()
-	for again := 5 * time.Second; !n.bringAll(ctx); again = min(2*again, 5*time.Minute) {
+	n.uploading.Lock()
+	defer n.uploading.Unlock()
+	for again := 5 * time.Second; !n.uploadAll(ctx); again = min(2*again, 5*time.Minute) {
 		if wait.For(ctx, again) != nil {
 			return
 		}
 	}
 }
 
-// bringAll tries it once, and reports whether all is there.
-func (n *Node) bringAll(ctx context.Context) (all bool) {
+// uploadAll tries it once, and reports whether all is there.
+func (n *Node) uploadAll(ctx context.Context) (all bool) {
 	all = true
-	for _, dir := range n.unbrought() {
-		if err := n.bringLife(ctx, dir); err != nil {
+	for _, dir := range n.pendingUploads() {
+		if err := n.uploadEarlier(ctx, dir); err != nil {
 			all = false
 			n.Log.Warn("what an earlier life has left is not in its place yet", "folder", dir, "why", err)
 		}
@@ -169,44 +169,44 @@ func (n *Node) bringAll(ctx context.Context) (all bool) {
 	return all
 }
 
-func (n *Node) unbrought() (dirs []string) {
-	links, _ := filepath.Glob(filepath.Join(n.job.Dir, asideName("*"), away.LinkName))
+func (n *Node) pendingUploads() (dirs []string) {
+	links, _ := filepath.Glob(filepath.Join(n.job.Dir, lostFolder("*"), away.LinkName))
 	for _, link := range links {
 		dir := filepath.Dir(filepath.Dir(link))
-		if _, err := os.Stat(filepath.Join(dir, broughtName)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, uploadedName)); err != nil {
 			dirs = append(dirs, dir)
 		}
 	}
 	return dirs
 }
 
-// sayUnbrought says at the end what nobody brings any more.
-func (n *Node) sayUnbrought() {
-	if n.Carry == nil {
+// warnPending says at the end what nobody brings any more.
+func (n *Node) warnPending() {
+	if n.NewUploader == nil {
 		return
 	}
-	for _, dir := range n.unbrought() {
+	for _, dir := range n.pendingUploads() {
 		n.Log.Warn("files of an earlier life of this node are not in their place: they wait until it is started again",
 			"folder", dir)
 	}
 }
 
-// broughtName marks a life's folder of which all is in the place.
-var broughtName = filepath.Join("state", "brought")
+// uploadedName marks a life's folder of which all is in the place.
+var uploadedName = filepath.Join("state", "brought")
 
-func (n *Node) bringLife(ctx context.Context, dir string) (err error) {
+func (n *Node) uploadEarlier(ctx context.Context, dir string) (err error) {
 	id, err := IdentityOf(dir)
 	if err != nil || id == "" {
 		return err
 	}
 	j := *n.job
 	j.Dir = dir
-	c, err := n.Carry(ctx, &j, id)
+	c, err := n.NewUploader(ctx, &j, id)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if _, err := j.Away.Over(n.disk); err != nil {
+	if _, err := j.Upload.Overlay(n.disk); err != nil {
 		return err
 	}
 	c.Start(ctx)
@@ -214,14 +214,14 @@ func (n *Node) bringLife(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	n.Log.Info("what an earlier life has left is in its place", "folder", dir, "place", c.URL())
-	if err := os.WriteFile(filepath.Join(dir, broughtName), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, uploadedName), nil, 0o600); err != nil {
 		return fmt.Errorf("note that: %w", err)
 	}
 	return nil
 }
 
-// forgetPlace removes what the registry has of a node's place, which is gone for good.
-func forgetPlace(ctx context.Context, b bus.Bus, n strategy.Node) error {
+// deletePlace removes what the registry has of a node's place, which is gone for good.
+func deletePlace(ctx context.Context, b bus.Bus, n strategy.Node) error {
 	e, err := b.Get(ctx, node.PlaceKey(n))
 	if err != nil || e.Value == nil {
 		return err

@@ -31,25 +31,25 @@ type failedNodes struct {
 	dir    string
 	bus    bus.Bus
 	job    *job.Job
-	places placesOfDead
+	places failedPlaces
 }
 
 // An failedState is what a dead node held.
 type failedState struct {
-	dir     string
-	state   *recovery.State
-	holding *transfer.Holding
-	copied  bool                    // of a checkpoint
-	safe    func([]store.Mark) bool // whether records are in its place; nil: nobody looks whether they are gone
-	lost    *recovery.LostRecords   // nil likewise
-	close   func() error
+	dir           string
+	state         *recovery.State
+	holding       *transfer.Holding
+	hasCheckpoint bool                    // of a checkpoint
+	uploaded      func([]store.Mark) bool // whether records are in its place; nil: nobody looks whether they are gone
+	lost          *recovery.LostRecords   // nil likewise
+	close         func() error
 }
 
-// folder has the checkpoint's files as the folder of a crawl's state does.
-func (e *failedState) folder() string { return filepath.Join(e.dir, "state") }
+// stateDir has the checkpoint's files as the folder of a crawl's state does.
+func (e *failedState) stateDir() string { return filepath.Join(e.dir, "state") }
 
-// coming has what has come of these: the next try goes on with it.
-func (e *failedState) coming() string { return e.dir + ".coming" }
+// partialDir has what has come of these: the next try goes on with it.
+func (e *failedState) partialDir() string { return e.dir + ".coming" }
 
 // Recover seals a dead node's log, and reads it. It begins anew where an earlier process was broken off.
 func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver.FailedState, err error) {
@@ -58,14 +58,14 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 		if err != nil {
 			err = fmt.Errorf("fold what %s held: %w", dead, errors.Join(err, e.Close()))
 		}
-		gone := func() { _ = os.RemoveAll(e.coming()) } // or the next process does it
+		gone := func() { _ = os.RemoveAll(e.partialDir()) } // or the next process does it
 		if err == nil || ctx.Err() != nil {
 			gone()
 		} else { // who folds it tries again, until another does
 			context.AfterFunc(ctx, gone)
 		}
 	}()
-	log := &shipped{ctx: ctx, bus: s.bus, log: logOf(dead)}
+	log := &replicatedLog{ctx: ctx, bus: s.bus, log: logOf(dead)}
 	if log.end, err = stream.Seal(ctx, s.bus, log.log); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 	if err != nil {
 		return nil, err
 	}
-	if err = s.recover(ctx, log, e); err != nil && e.copied && ctx.Err() == nil {
+	if err = s.recover(ctx, log, e); err != nil && e.hasCheckpoint && ctx.Err() == nil {
 		s.places.Log.Warn("the checkpoint in a dead node's place came as it was brought there, and cannot be gone on "+
 			"from: its journal is read from the beginning, if the servers have that", "node", dead, "why", err)
 		unread = fmt.Errorf("the checkpoint in its place: %w", err)
@@ -99,9 +99,9 @@ func (s *failedNodes) Recover(ctx context.Context, dead strategy.Node) (_ driver
 }
 
 // recover makes of what was copied, if anything was, and of the log what the dead node held.
-func (s *failedNodes) recover(ctx context.Context, log *shipped, e *failedState) error {
-	if e.safe != nil {
-		e.lost = &recovery.LostRecords{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: e.safe}
+func (s *failedNodes) recover(ctx context.Context, log *replicatedLog, e *failedState) error {
+	if e.uploaded != nil {
+		e.lost = &recovery.LostRecords{Disk: s.disk, File: filepath.Join(e.dir, "again"), Safe: e.uploaded}
 	}
 	views, err := s.views(e)
 	if err != nil {
@@ -118,14 +118,14 @@ func (s *failedNodes) recover(ctx context.Context, log *shipped, e *failedState)
 // so digests are not kept.
 func (s *failedNodes) views(e *failedState) (v recovery.Views, err error) {
 	memory := s.memory()
-	db, err := seen.Open(s.disk, filepath.Join(e.folder(), "seen"), seen.Config{Memory: memory / 2,
+	db, err := seen.Open(s.disk, filepath.Join(e.stateDir(), "seen"), seen.Config{Memory: memory / 2,
 		Depths: s.job.Crawl.BoundsDepth(), Now: s.job.Crawl.Now})
 	if err != nil {
 		return v, err
 	}
 	e.close = db.Close
 	cfg := s.job.Frontier
-	cfg.Disk, cfg.Dir, cfg.Memory = s.disk, filepath.Join(e.folder(), "frontier"), memory/4
+	cfg.Disk, cfg.Dir, cfg.Memory = s.disk, filepath.Join(e.stateDir(), "frontier"), memory/4
 	f, note, err := frontier.Open(cfg)
 	if err != nil {
 		return v, err
@@ -147,7 +147,7 @@ func (s *failedNodes) DeleteLog(ctx context.Context, dead strategy.Node) error {
 	if err := s.places.dropState(ctx, dead); err != nil {
 		return err
 	}
-	return forgetPlace(ctx, s.bus, dead) // last: it says where to look
+	return deletePlace(ctx, s.bus, dead) // last: it says where to look
 }
 
 func (e *failedState) Received() []member.Transfer  { return e.state.Arrived() }
@@ -176,25 +176,25 @@ type noDigests struct{}
 func (noDigests) Put([20]byte, seen.Ref)               {}
 func (noDigests) Get([20]byte) (seen.Ref, bool, error) { return seen.Ref{}, false, nil }
 
-// shipped is a journal as a log has it: to be replayed, and for nothing else.
-type shipped struct {
+// replicatedLog is a journal as a log has it: to be replayed, and for nothing else.
+type replicatedLog struct {
 	ctx context.Context
 	bus bus.Bus
 	log string
 	end journal.Position
 }
 
-var _ journal.Journal = (*shipped)(nil)
+var _ journal.Journal = (*replicatedLog)(nil)
 
-var errShipped = errors.New("a log is not a journal to write to")
+var errReadOnlyLog = errors.New("a log is not a journal to write to")
 
-func (s *shipped) Append([]byte) error         { return errShipped }
-func (s *shipped) End() journal.Position       { return s.end }
-func (s *shipped) Drop(journal.Position) error { return errShipped }
-func (s *shipped) Close() error                { return nil }
+func (s *replicatedLog) Append([]byte) error         { return errReadOnlyLog }
+func (s *replicatedLog) End() journal.Position       { return s.end }
+func (s *replicatedLog) Drop(journal.Position) error { return errReadOnlyLog }
+func (s *replicatedLog) Close() error                { return nil }
 
 // Replay calls f with all batches behind from, and with those before that the log still has.
-func (s *shipped) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
+func (s *replicatedLog) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
 	at := from
 	err := stream.Replay(s.ctx, s.bus, s.log, from, func(data []byte, end journal.Position) error {
 		at = max(at, end)

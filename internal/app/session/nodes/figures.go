@@ -19,14 +19,14 @@ type pace struct {
 	rate  float64
 }
 
-// at returns the rate, given the number of pages fetched until now.
+// lastHeard returns the rate, given the number of pages fetched until now.
 func (p *pace) at(now time.Time, pages int64) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch d := now.Sub(p.when); {
 	case p.when.IsZero():
 		p.pages, p.when = pages, now
-	case d >= paceTime:
+	case d >= rateWindow:
 		p.rate = float64(pages-p.pages) / d.Seconds()
 		p.pages, p.when = pages, now
 	}
@@ -44,7 +44,7 @@ func (m *membership) figures() node.Figures {
 	now := time.Now()
 	f.Rate = m.pace.at(now, pages)
 	f.Condition, f.Busy = c.Condition(now), m.busy(f.InFlight)
-	if a := c.Job.Away; a != nil {
+	if a := c.Job.Upload; a != nil {
 		u := a.Status()
 		f.Uploads = &u
 	}
@@ -56,7 +56,7 @@ func (m *membership) busy(inFlight int) float64 {
 	return float64(inFlight) / float64(max(m.crawl.Job.Frontier.Hosts, 1))
 }
 
-const paceTime = 3 * time.Second // over which a rate is taken
+const rateWindow = 3 * time.Second // over which a rate is taken
 
 // A meter counts the bytes that a node gives to its bus: what a page costs the network, before what the bus itself
 // adds.

@@ -18,24 +18,24 @@ import (
 // A gauge says what the node has done since it began, and what its machine has, as it is now. It is used by the node's
 // loop.
 type gauge struct {
-	limits  *machine.Limits // nil: nobody asks what the machine has
-	written float64         // megabits a second that its disk takes; 0: not known
-	line    machine.BandwidthMeter
-	figures machine.Resources
-	read    time.Time // when limits were
-	before  machine.Usage
-	pages   int64 // before, too
+	limits   *machine.Limits // nil: nobody asks what the machine has
+	diskMbps float64         // megabits a second that its disk takes; 0: not known
+	line     machine.BandwidthMeter
+	figures  machine.Resources
+	read     time.Time // when limits were
+	before   machine.Usage
+	pages    int64 // before, too
 }
 
-// readLimits is how often limits are read again.
-const readLimits = 10 * time.Second
+// limitsInterval is how often limits are read again.
+const limitsInterval = 10 * time.Second
 
 // look takes in what was done by now, and says what the machine has.
-func (g *gauge) look(now time.Time, u machine.Usage) strategy.Machine {
+func (g *gauge) measure(now time.Time, u machine.Usage) strategy.Machine {
 	if g.limits == nil {
 		return strategy.Machine{}
 	}
-	if g.read.IsZero() || now.Sub(g.read) >= readLimits {
+	if g.read.IsZero() || now.Sub(g.read) >= limitsInterval {
 		g.figures, g.read = g.limits.Read(), now
 	}
 	f := g.figures
@@ -44,7 +44,7 @@ func (g *gauge) look(now time.Time, u machine.Usage) strategy.Machine {
 		f.NetworkMbps = measured
 	}
 	if f.DiskMbps == 0 {
-		f.DiskMbps = g.written
+		f.DiskMbps = g.diskMbps
 	}
 	return strategy.Machine(f)
 }
@@ -54,8 +54,8 @@ func (m *membership) work() node.Work {
 	u := machine.Usage{Bytes: t.Bytes - m.gauge.before.Bytes, CPU: machine.CPUTime() - m.gauge.before.CPU,
 		Busy: m.busy(m.crawl.Frontier.Counts().Active)}
 	durable := min(m.engine.Inspector.DurablePages(), t.Pages)
-	return node.Work{Pages: durable - m.gauge.pages, Taken: m.engine.Links.Taken(), Behind: t.Pages - durable,
-		Bytes: u.Bytes, CPU: u.CPU, Machine: m.gauge.look(time.Now(), u)}
+	return node.Work{Pages: durable - m.gauge.pages, NewURLs: m.engine.Links.Taken(), Pending: t.Pages - durable,
+		Bytes: u.Bytes, CPU: u.CPU, Machine: m.gauge.measure(time.Now(), u)}
 }
 
 // openGauge begins to count. The disk is measured, if that was not done lately.
@@ -63,7 +63,7 @@ func (m *membership) openGauge() {
 	if m.n.Limits != nil {
 		m.gauge.limits = m.n.Limits(m.job.Dir)
 		if m.gauge.limits.Read().DiskMbps == 0 {
-			m.gauge.written = writeSpeed(m.folder, time.Now(), m.n.warn)
+			m.gauge.diskMbps = writeSpeed(m.folder, time.Now(), m.n.warn)
 		}
 	}
 	t := m.crawl.Stats.Totals() // earlier processes'
@@ -72,24 +72,24 @@ func (m *membership) openGauge() {
 }
 
 // A measured is what a folder's disk takes, as the folder keeps it.
-type measured struct {
+type diskMeasurement struct {
 	Mbps float64   `json:"mbps"` // megabits a second
 	Time time.Time `json:"time"`
 }
 
-// measuredFor is how long a measurement is good.
-const measuredFor = 24 * time.Hour
+// measurementTTL is how long a measurement is good.
+const measurementTTL = 24 * time.Hour
 
 // writeSpeed is how many megabits a second a folder's disk takes; 0 if that is not known, which warn is told why. It
 // takes some two seconds, once a day.
 func writeSpeed(f *folder.Folder, now time.Time, warn func(error)) float64 {
 	file := f.Path("state", "disk.json")
-	if was, err := readMeasured(f.Disk, file); err == nil && now.Sub(was.Time).Abs() < measuredFor {
+	if was, err := readMeasurement(f.Disk, file); err == nil && now.Sub(was.Time).Abs() < measurementTTL {
 		return was.Mbps
 	}
 	mbps, err := measure(f.Disk, f.Path("state", "disk.tmp"))
 	if err == nil {
-		data, _ := json.Marshal(measured{mbps, now.UTC()}) // plain fields
+		data, _ := json.Marshal(diskMeasurement{mbps, now.UTC()}) // plain fields
 		err = vfs.Replace(f.Disk, file, append(data, '\n'))
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func writeSpeed(f *folder.Folder, now time.Time, warn func(error)) float64 {
 	return mbps
 }
 
-func readMeasured(disk vfs.FS, file string) (was measured, err error) {
+func readMeasurement(disk vfs.FS, file string) (was diskMeasurement, err error) {
 	r, err := disk.Open(file)
 	if err != nil {
 		return was, err

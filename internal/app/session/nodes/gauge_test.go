@@ -122,20 +122,20 @@ func TestTheDiskIsMeasuredOnceADay(t *testing.T) {
 
 // A line that was the limit says more than the card; a limit that was set, more than the disk.
 func TestWhatAMachineHas(t *testing.T) {
-	g := gauge{limits: machine.NewLimits(t.TempDir()), written: 800}
+	g := gauge{limits: machine.NewLimits(t.TempDir()), diskMbps: 800}
 	g.read, g.figures = time.Unix(1e9, 0), machine.Resources{Cores: 4, NetworkMbps: 1000}
-	if m := g.look(g.read, machine.Usage{}); m != (strategy.Machine{Cores: 4, NetworkMbps: 1000, DiskMbps: 800}) {
+	if m := g.measure(g.read, machine.Usage{}); m != (strategy.Machine{Cores: 4, NetworkMbps: 1000, DiskMbps: 800}) {
 		t.Errorf("%+v", m)
 	}
 	g.figures.DiskMbps = 8
 	for second := range 60 { // 2 Mb/s, with all places taken
 		g.read = g.read.Add(time.Second)
-		m := g.look(g.read, machine.Usage{Bytes: int64(second) * 250_000, Busy: 1})
+		m := g.measure(g.read, machine.Usage{Bytes: int64(second) * 250_000, Busy: 1})
 		if second > 30 && m != (strategy.Machine{Cores: 4, NetworkMbps: 2, DiskMbps: 8}) {
 			t.Fatalf("after %d s: %+v", second, m)
 		}
 	}
-	if m := (&gauge{}).look(time.Now(), machine.Usage{}); m != (strategy.Machine{}) {
+	if m := (&gauge{}).measure(time.Now(), machine.Usage{}); m != (strategy.Machine{}) {
 		t.Errorf("nobody asks: %+v", m)
 	}
 }

@@ -14,34 +14,34 @@ import (
 )
 
 // A home is where a node's folder is to be. What a node has made there that was never taken in is removed again.
-type home struct {
-	dir   string
-	fresh bool        // there was nothing before this process
-	above string      // the folder that the folder is in, if that was not there, either
-	kept  atomic.Bool // the node is, or was, a member: what it has is worth keeping
+type nodeFolder struct {
+	dir           string
+	created       bool        // there was nothing before this process
+	createdParent string      // the folder that the folder is in, if that was not there, either
+	keep          atomic.Bool // the node is, or was, a member: what it has is worth keeping
 }
 
-func findHome(dir string) *home {
+func findHome(dir string) *nodeFolder {
 	isNew := func(name string) bool {
 		_, err := os.Stat(name)
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	h := &home{dir: dir, fresh: isNew(dir)}
-	if above := filepath.Dir(filepath.Clean(dir)); h.fresh && isNew(above) {
-		h.above = above
+	h := &nodeFolder{dir: dir, created: isNew(dir)}
+	if above := filepath.Dir(filepath.Clean(dir)); h.created && isNew(above) {
+		h.createdParent = above
 	}
 	return h
 }
 
 // clear removes what this process has made, but for the folders named.
-func (h *home) clear(but ...string) error {
-	if !h.fresh {
+func (h *nodeFolder) clear(but ...string) error {
+	if !h.created {
 		return nil
 	}
 	if len(but) == 0 {
 		err := os.RemoveAll(h.dir)
-		if h.above != "" {
-			_ = os.Remove(h.above) // unless somebody else has put something there
+		if h.createdParent != "" {
+			_ = os.Remove(h.createdParent) // unless somebody else has put something there
 		}
 		return err
 	}
@@ -68,7 +68,7 @@ func (n *Node) clear() error {
 
 // refused reports whether a node ends that was never taken in, for a reason that it did not choose.
 func (n *Node) refused(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() == nil && !n.leaving.Load() && !n.home.kept.Load() && !isEnd(err)
+	return err != nil && ctx.Err() == nil && !n.leaving.Load() && !n.home.keep.Load() && !isEnd(err)
 }
 
 // isEnd reports whether a node ended as it was told to, or can begin again as another one.
@@ -77,8 +77,8 @@ func isEnd(err error) bool {
 		errors.Is(err, policy.ErrLimit)
 }
 
-// putAside moves what a node had that lost its place out of the way.
-func (n *Node) putAside(ctx context.Context) (err error) {
+// moveAside moves what a node had that lost its place out of the way.
+func (n *Node) moveAside(ctx context.Context) (err error) {
 	f, err := folder.Open(ctx, n.disk, n.job.Dir, folder.Options{Warn: n.warn})
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func (n *Node) putAside(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return f.PutAside(asideName(id.Life))
+	return f.MoveAside(lostFolder(id.Incarnation))
 }
 
-// asideName is where the folder keeps what nodes had that lost their place.
-func asideName(life string) string { return filepath.Join("lost", life) }
+// lostFolder is where the folder keeps what nodes had that lost their place.
+func lostFolder(life string) string { return filepath.Join("lost", life) }

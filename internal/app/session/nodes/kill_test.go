@@ -202,14 +202,14 @@ func (r *remains) take(d *deed) {
 	}
 }
 
-// folder is who folds them: with a log that is whole and without a checkpoint, or as they are.
+// stateDir is who folds them: with a log that is whole and without a checkpoint, or as they are.
 func (r *remains) folder(whole bool) *failedNodes {
 	b, n := &deadBus{all: r.log, cut: r.cut}, &Node{Config: r.cfg}
 	if whole {
 		b.cut, n.CopyState = 0, nil
 	}
 	return &failedNodes{disk: vfs.OS, dir: filepath.Join(r.t.TempDir(), "estates"), bus: b, job: r.job,
-		places: placesOfDead{Node: n, bus: b}}
+		places: failedPlaces{Node: n, bus: b}}
 }
 
 // fold recovers what the node held, from its checkpoint and the rest of its log or, to compare, from all of its log.
@@ -261,8 +261,8 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 	var never atomic.Bool
 	a := c.startWith("a", func(cfg *Config) {
 		p.give(cfg, &never)
-		carry := cfg.Carry
-		cfg.Carry = func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
+		carry := cfg.NewUploader
+		cfg.NewUploader = func(ctx context.Context, j *job.Job, life string) (session.Uploader, error) {
 			b, err := carry(ctx, j, life)
 			one := b.(*bearer)
 			one.cfg.Place = &toldPlace{one.cfg.Place, h}
@@ -284,7 +284,7 @@ func TestAKillAtAnyMomentOfACheckpointThatGoesToThePlace(t *testing.T) {
 	at := &readPlace{Place: folder}
 	r.at = at
 	taken := 0
-	r.cfg.There = func(ctx context.Context, _ string) (*away.Manifest, error) {
+	r.cfg.ReadManifest = func(ctx context.Context, _ string) (*away.Manifest, error) {
 		m, err := away.ReadManifest(ctx, at)
 		if away.IsMissing(err) {
 			return away.NewManifest(), nil

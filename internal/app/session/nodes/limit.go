@@ -13,25 +13,25 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// counters is how many members count: the first ones of the table. More than one does, so that what a dead one has
+// maxCounters is how many members count: the first ones of the table. More than one does, so that what a dead one has
 // counted is not forgotten.
-const counters = 3
+const maxCounters = 3
 
 // A counter adds up the pages of all nodes, as their leases tell them. It keeps the pages of those that go in the
 // registry's totals, and stops the crawl when there are enough. The first members of the table do it. It is as exact as
 // leases are young: a few seconds' pages too many are fetched.
 type counter struct {
-	m     *membership
-	limit atomic.Int64  // 0: none
-	kick  chan struct{} // the table is another one: the leases of who has gone are removed once all is settled
-	last  node.Pages    // what the leases told the last time; nil: nothing yet
-	heard listener
+	m        *membership
+	limit    atomic.Int64  // 0: none
+	kick     chan struct{} // the table is another one: the leases of who has gone are removed once all is settled
+	last     node.Pages    // what the leases told the last time; nil: nothing yet
+	listener listener
 
-	mu    sync.Mutex                 // guards below
-	stays map[strategy.Node]struct{} // members
-	order []strategy.Node            // of them, as the table has it: the first counters
-	place int                        // of this node among them; -1: none
-	whole time.Time                  // since when no host is on its way from one to another; zero: some are
+	mu           sync.Mutex                 // guards below
+	memberSet    map[strategy.Node]struct{} // members
+	order        []strategy.Node            // of them, as the table has it: the first counters
+	place        int                        // of this node among them; -1: none
+	settledSince time.Time                  // since when no host is on its way from one to another; zero: some are
 }
 
 // start has the pages counted until ctx ends; then the channel is closed.
@@ -50,7 +50,7 @@ func (c *counter) watch(ctx context.Context) {
 			return
 		}
 		if t, err := quorum.ParseTable(e.Value); err == nil {
-			c.learn(t)
+			c.setTable(t)
 			wait.Wake(c.kick)
 		}
 	})
@@ -59,21 +59,21 @@ func (c *counter) watch(ctx context.Context) {
 	}
 }
 
-func (c *counter) learn(t *quorum.Table) {
+func (c *counter) setTable(t *quorum.Table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stays, c.place = make(map[strategy.Node]struct{}, len(t.Members)), -1
+	c.memberSet, c.place = make(map[strategy.Node]struct{}, len(t.Members)), -1
 	if t.Epoch != t.Finalized {
-		c.whole = time.Time{}
-	} else if c.whole.IsZero() {
-		c.whole = time.Now()
+		c.settledSince = time.Time{}
+	} else if c.settledSince.IsZero() {
+		c.settledSince = time.Now()
 	}
 	c.order = nil
 	for i, m := range t.Members {
-		if i < counters {
+		if i < maxCounters {
 			c.order = append(c.order, m.Node)
 		}
-		c.stays[m.Node] = struct{}{}
+		c.memberSet[m.Node] = struct{}{}
 		if m.Node == c.m.id.Node() {
 			c.place = i
 		}
@@ -83,11 +83,11 @@ func (c *counter) learn(t *quorum.Table) {
 func (c *counter) members() (stays map[strategy.Node]struct{}, place int, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.stays, c.place, !c.whole.IsZero() && time.Since(c.whole) > restBeats*c.m.n.Timing.Beat
+	return c.memberSet, c.place, !c.settledSince.IsZero() && time.Since(c.settledSince) > quietBeats*c.m.n.Timing.Beat
 }
 
-// restBeats is after how many beats of an epoch that is settled the leases tell of nothing before it.
-const restBeats = 3
+// quietBeats is after how many beats of an epoch that is settled the leases tell of nothing before it.
+const quietBeats = 3
 
 func (c *counter) run(ctx context.Context) {
 	tick := time.NewTicker(c.m.n.Timing.Beat)
@@ -100,23 +100,23 @@ func (c *counter) run(ctx context.Context) {
 		case <-c.kick:
 		}
 		stays, place, _ := c.members()
-		if place < 0 || place >= counters {
-			c.last, c.heard = nil, listener{}
+		if place < 0 || place >= maxCounters {
+			c.last, c.listener = nil, listener{}
 			continue
 		}
-		if err := c.look(ctx, stays, place == 0); err != nil && ctx.Err() == nil {
+		if err := c.count(ctx, stays, place == 0); err != nil && ctx.Err() == nil {
 			c.m.n.Log.Debug("the pages of all nodes are not counted", "err", err)
 		}
 	}
 }
 
 // look adds up. The first of the members notes who has gone, and stops the crawl if that is enough.
-func (c *counter) look(ctx context.Context, stays map[strategy.Node]struct{}, first bool) error {
+func (c *counter) count(ctx context.Context, stays map[strategy.Node]struct{}, first bool) error {
 	leases, err := node.Control{Registry: c.m.bus}.Leases(ctx)
 	if err != nil {
 		return err
 	}
-	c.note(ctx, leases)
+	c.recordEvents(ctx, leases)
 	now, known, alive := node.Pages{}, 0, 0
 	for n, lease := range leases {
 		r, err := node.ParseReport(lease.Report)
@@ -144,7 +144,7 @@ func (c *counter) look(ctx context.Context, stays map[strategy.Node]struct{}, fi
 		return nil
 	}
 	totals := node.Totals{Registry: c.m.bus}
-	before, err := totals.AddGone(ctx, gone)
+	before, err := totals.AddDeparted(ctx, gone)
 	if err != nil {
 		return err // c.last is as it was: the next look notes them
 	}
@@ -155,10 +155,10 @@ func (c *counter) look(ctx context.Context, stays map[strategy.Node]struct{}, fi
 			return err
 		}
 	}
-	sum, limit := before.With(now), c.limit.Load()
+	sum, limit := before.SumWith(now), c.limit.Load()
 	if limit <= 0 || sum < limit {
 		return nil
 	}
 	c.m.n.Log.Info("the crawl has its pages", "pages", sum, "limit", limit)
-	return node.Control{Registry: c.m.bus}.Full(ctx)
+	return node.Control{Registry: c.m.bus}.StopAtLimit(ctx)
 }

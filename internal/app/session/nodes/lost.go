@@ -19,8 +19,8 @@ import (
 	"kumo/internal/state/store"
 )
 
-// placesOfDead finds out what of a dead node's record files has reached its place.
-type placesOfDead struct {
+// failedPlaces finds out what of a dead node's record files has reached its place.
+type failedPlaces struct {
 	*Node
 	bus bus.Bus
 }
@@ -37,16 +37,16 @@ func (s *failedNodes) findPlace(ctx context.Context, e *failedState, dead strate
 	if s.places.CopyState == nil {
 		return nil, s.findLost(ctx, e, dead, place)
 	}
-	unread, err = s.places.try(ctx, dead, place, "to go on from what it held", func() error {
-		state, err := s.places.CopyState(ctx, place, s.disk, e.coming())
-		if e.copied = err == nil && state != nil; e.copied {
+	unread, err = s.places.retry(ctx, dead, place, "to go on from what it held", func() error {
+		state, err := s.places.CopyState(ctx, place, s.disk, e.partialDir())
+		if e.hasCheckpoint = err == nil && state != nil; e.hasCheckpoint {
 			s.places.Log.Info("what a dead node held is taken from the checkpoint in its place, and the rest of its journal",
 				"node", dead, "files", len(state.Files))
 		}
 		return err
 	})
-	if err == nil && e.copied {
-		err = errors.Join(os.MkdirAll(e.dir, 0o755), os.Rename(e.coming(), e.folder()))
+	if err == nil && e.hasCheckpoint {
+		err = errors.Join(os.MkdirAll(e.dir, 0o755), os.Rename(e.partialDir(), e.stateDir()))
 	}
 	if err == nil {
 		err = s.findLost(ctx, e, dead, place)
@@ -62,21 +62,21 @@ func (s *failedNodes) findLost(ctx context.Context, e *failedState, dead strateg
 		return err
 	}
 	archive, lines := s.job.Writes(job.WARC), s.job.Writes(job.JSONL)
-	e.safe = func(grown []store.Mark) bool {
+	e.uploaded = func(grown []store.Mark) bool {
 		switch {
 		case archive:
-			return warcsThere(there, grown)
+			return warcsUploaded(there, grown)
 		case lines:
-			return linesThere(there, grown)
+			return pagesUploaded(there, grown)
 		}
 		return true
 	}
 	return nil
 }
 
-// warcsThere reports whether the WARC files that have grown are in a place, with their indexes: they are brought there
+// warcsUploaded reports whether the WARC files that have grown are in a place, with their indexes: they are brought there
 // when they are closed.
-func warcsThere(there *away.Manifest, grown []store.Mark) bool {
+func warcsUploaded(there *away.Manifest, grown []store.Mark) bool {
 	for _, m := range grown {
 		if !strings.HasPrefix(m.Name, "warc/") {
 			continue
@@ -88,17 +88,17 @@ func warcsThere(there *away.Manifest, grown []store.Mark) bool {
 	return true
 }
 
-// linesThere reports the same of pages.jsonl, in a crawl without WARC files.
-func linesThere(there *away.Manifest, grown []store.Mark) bool {
+// pagesUploaded reports the same of pages.jsonl, in a crawl without WARC files.
+func pagesUploaded(there *away.Manifest, grown []store.Mark) bool {
 	length, grew := store.FindMark(grown, "pages.jsonl")
 	return !grew || there.Length("pages.jsonl") >= length
 }
 
 // read reads what is in a dead node's place. If it cannot be read, nobody knows what is there, and all is fetched
 // again.
-func (p placesOfDead) read(ctx context.Context, dead strategy.Node, place string) (there *away.Manifest, err error) {
-	unread, err := p.try(ctx, dead, place, "to see which of its records are there", func() (err error) {
-		there, err = p.There(ctx, place)
+func (p failedPlaces) read(ctx context.Context, dead strategy.Node, place string) (there *away.Manifest, err error) {
+	unread, err := p.retry(ctx, dead, place, "to see which of its records are there", func() (err error) {
+		there, err = p.ReadManifest(ctx, place)
 		return err
 	})
 	if unread == nil || err != nil {
@@ -109,14 +109,14 @@ func (p placesOfDead) read(ctx context.Context, dead strategy.Node, place string
 	return away.NewManifest(), nil
 }
 
-// try reads something in a dead node's place. What cannot be read is waited for, but not for ever, however often the
+// retry reads something in a dead node's place. What cannot be read is waited for, but not for ever, however often the
 // fold is begun: the hosts of the dead node wait meanwhile. unread is why it could not be had.
-func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what string, f func() error) (unread,
+func (p failedPlaces) retry(ctx context.Context, dead strategy.Node, place, what string, f func() error) (unread,
 	err error) {
 	end := p.dead.waitedSince(dead).Add(p.PlaceWait)
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		if unread = f(); unread == nil {
-			p.dead.canBeRead(dead)
+			p.dead.clearWait(dead)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -135,7 +135,7 @@ func (p placesOfDead) try(ctx context.Context, dead strategy.Node, place, what s
 }
 
 // dropState removes from a dead node's place what it has of its state.
-func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) error {
+func (p failedPlaces) dropState(ctx context.Context, dead strategy.Node) error {
 	at, err := p.bus.Get(ctx, node.PlaceKey(dead))
 	if err != nil || at.Value == nil || p.DropState == nil {
 		return err
@@ -151,43 +151,43 @@ func (p placesOfDead) dropState(ctx context.Context, dead strategy.Node) error {
 // dropPatience is how long one try to remove a dead node's state may take.
 const dropPatience = 30 * time.Second
 
-func (p placesOfDead) note(ctx context.Context, dead strategy.Node, lost *recovery.LostRecords) {
+func (p failedPlaces) note(ctx context.Context, dead strategy.Node, lost *recovery.LostRecords) {
 	if lost == nil {
 		return
 	}
 	n := lost.Pages()
-	p.dead.fetchedAgain(dead, n)
+	p.dead.addRefetched(dead, n)
 	p.Log.Info("what a dead node has fetched and brought to its place is kept; the rest is fetched again", "node", dead,
 		"pages_fetched_again", n)
 	if n == 0 {
 		return
 	}
-	if err := (node.Totals{Registry: p.bus}).AddAgain(ctx, node.Pages{dead: n}); err != nil {
+	if err := (node.Totals{Registry: p.bus}).AddRefetched(ctx, node.Pages{dead: n}); err != nil {
 		p.Log.Warn("the cluster's status does not say how many pages are fetched again", "node", dead, "pages", n, "why", err)
 	}
 }
 
-// Again is how many pages that dead nodes had fetched are fetched again, as far as this process has found: their
+// Refetched is how many pages that dead nodes had fetched are fetched again, as far as this process has found: their
 // records were lost.
-func (n *Node) Again() (all int64) {
+func (n *Node) Refetched() (all int64) {
 	n.dead.mu.Lock()
 	defer n.dead.mu.Unlock()
-	for _, pages := range n.dead.again {
+	for _, pages := range n.dead.refetched {
 		all += pages
 	}
 	return all
 }
 
-// foldedNodes is what is to be known of dead nodes that this process folds: some more than once, as a fold is begun
+// takeovers is what is to be known of dead nodes that this process folds: some more than once, as a fold is begun
 // anew where it fails.
-type foldedNodes struct {
-	mu    sync.Mutex // guards what follows
-	since map[strategy.Node]time.Time
-	again map[strategy.Node]int64
+type takeovers struct {
+	mu        sync.Mutex // guards what follows
+	since     map[strategy.Node]time.Time
+	refetched map[strategy.Node]int64
 }
 
 // waitedSince is since when a dead node's place is waited for.
-func (f *foldedNodes) waitedSince(dead strategy.Node) time.Time {
+func (f *takeovers) waitedSince(dead strategy.Node) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at, is := f.since[dead]
@@ -201,17 +201,17 @@ func (f *foldedNodes) waitedSince(dead strategy.Node) time.Time {
 	return at
 }
 
-func (f *foldedNodes) canBeRead(dead strategy.Node) {
+func (f *takeovers) clearWait(dead strategy.Node) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.since, dead)
 }
 
-func (f *foldedNodes) fetchedAgain(dead strategy.Node, pages int64) {
+func (f *takeovers) addRefetched(dead strategy.Node, pages int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.again == nil {
-		f.again = map[strategy.Node]int64{}
+	if f.refetched == nil {
+		f.refetched = map[strategy.Node]int64{}
 	}
-	f.again[dead] = pages
+	f.refetched[dead] = pages
 }

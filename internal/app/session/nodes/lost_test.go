@@ -37,8 +37,8 @@ func TestAFoldThatIsBegunAnew(t *testing.T) {
 		}
 		down := errors.New("no route to the place")
 		n := &Node{Config: Config{PlaceWait: time.Minute, Log: slog.New(slog.DiscardHandler),
-			There: func(context.Context, string) (*away.Manifest, error) { return away.NewManifest(), down }}}
-		p := placesOfDead{Node: n, bus: b}
+			ReadManifest: func(context.Context, string) (*away.Manifest, error) { return away.NewManifest(), down }}}
+		p := failedPlaces{Node: n, bus: b}
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 		defer cancel()
@@ -62,8 +62,8 @@ func TestAFoldThatIsBegunAnew(t *testing.T) {
 		for _, dead := range []strategy.Node{"b~1", "b~1", "c~1"} {
 			p.note(t.Context(), dead, lost)
 		}
-		if n.Again() != 2 {
-			t.Errorf("%d pages are fetched again, want 2", n.Again())
+		if n.Refetched() != 2 {
+			t.Errorf("%d pages are fetched again, want 2", n.Refetched())
 		}
 	})
 }
@@ -98,9 +98,9 @@ func lostPage(t *testing.T) *recovery.LostRecords {
 func TestANodeThatEndsSaysWhatWaits(t *testing.T) {
 	var said strings.Builder
 	n := &Node{job: &job.Job{Dir: t.TempDir()}, Config: Config{Log: slog.New(slog.NewTextHandler(&said, nil)),
-		Carry: func(context.Context, *job.Job, string) (session.Carrier, error) { return nil, errors.New("down") }}}
+		NewUploader: func(context.Context, *job.Job, string) (session.Uploader, error) { return nil, errors.New("down") }}}
 	for _, life := range []string{"there", "waits"} {
-		dir := filepath.Join(n.job.Dir, asideName(life))
+		dir := filepath.Join(n.job.Dir, lostFolder(life))
 		if err := os.MkdirAll(filepath.Join(dir, "state"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -109,11 +109,11 @@ func TestANodeThatEndsSaysWhatWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(n.job.Dir, asideName("there"), broughtName), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(n.job.Dir, lostFolder("there"), uploadedName), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n.sayUnbrought()
-	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, asideName("waits")) {
+	n.warnPending()
+	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, lostFolder("waits")) {
 		t.Errorf("it says %q", text)
 	}
 }

@@ -24,27 +24,27 @@ import (
 // A membership is a node for as long as it has its place: its identity, its part of the crawl, and what makes it a
 // member.
 type membership struct {
-	n        *Node
-	id       node.Identity
-	bus      *meter
-	job      *job.Job
-	folder   *folder.Folder
-	crawl    *session.Session // nil until it is open; then it holds the folder
-	carriage carriage
-	journal  *stream.Journal
-	router   *node.Router
-	node     *node.Node
-	engine   *engine
-	counter  *counter
-	waiter   waiter
-	gauge    gauge
+	n       *Node
+	id      node.Identity
+	bus     *meter
+	job     *job.Job
+	folder  *folder.Folder
+	crawl   *session.Session // nil until it is open; then it holds the folder
+	upload  memberUpload
+	journal *stream.Journal
+	router  *node.Router
+	node    *node.Node
+	engine  *engine
+	counter *counter
+	waiter  waiter
+	gauge   gauge
 
-	dropped  bool                // nobody needs the log any more
-	was      bool                // an earlier process was a member, or about to be one
-	joined   atomic.Bool         // so is this one
-	moved    atomic.Int64        // hosts that have come from other nodes
-	settings map[string][]string // of the crawl's record that this node goes by
-	pace     pace
+	dropped   bool                // nobody needs the log any more
+	wasMember bool                // an earlier process was a member, or about to be one
+	joined    atomic.Bool         // so is this one
+	moved     atomic.Int64        // hosts that have come from other nodes
+	settings  map[string][]string // of the crawl's record that this node goes by
+	pace      pace
 }
 
 // open makes the node that the folder belongs to, or a new one. What others have taken over by now is node.ErrLost.
@@ -60,7 +60,7 @@ func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	if err := m.openFolder(ctx); err != nil {
 		return nil, err
 	}
-	if err := m.openCarrier(ctx); err != nil {
+	if err := m.openUploader(ctx); err != nil {
 		return nil, err
 	}
 	joined, err := n.cluster.Join(m.id.Node())
@@ -71,8 +71,8 @@ func (n *Node) open(ctx context.Context) (_ *membership, err error) {
 	if err := m.awaitSettings(ctx); err != nil {
 		return nil, err
 	}
-	for err = m.stillIn(ctx); errors.Is(err, bus.ErrUnavailable); err = m.stillIn(ctx) {
-		if err := wait.For(ctx, lookAtState); err != nil {
+	for err = m.checkMember(ctx); errors.Is(err, bus.ErrUnavailable); err = m.checkMember(ctx) {
+		if err := wait.For(ctx, statePollInterval); err != nil {
 			return nil, err
 		}
 	}
@@ -102,17 +102,17 @@ func (m *membership) openFolder(ctx context.Context) (err error) {
 	if m.id.IsKey() {
 		return advice.Usage("%s belongs to a node with the strategy mesh: name another folder", m.job.Dir)
 	}
-	if m.was = m.id.Joined; m.was {
+	if m.wasMember = m.id.Joined; m.wasMember {
 		m.joined.Store(true)
-		n.home.kept.Store(true)
+		n.home.keep.Store(true)
 	}
 	return nil
 }
 
 func (n *Node) warn(err error) { n.Log.Warn(err.Error()) }
 
-// stillIn returns node.ErrLost if the node was a member, and is none any more.
-func (m *membership) stillIn(ctx context.Context) error {
+// checkMember returns node.ErrLost if the node was a member, and is none any more.
+func (m *membership) checkMember(ctx context.Context) error {
 	if !m.joined.Load() {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (m *membership) failedDir() string { return m.folder.Path("state", "estates
 
 func (m *membership) openCrawl(ctx context.Context) (err error) {
 	m.job.Crawl.KeepOpen = true
-	m.crawl, err = m.n.Open(m.folder, m.job, &session.Peers{Join: m.join, Server: m.n.Serves,
+	m.crawl, err = m.n.Open(m.folder, m.job, &session.ClusterHooks{Join: m.join, Server: m.n.Serves,
 		Ship: func(local journal.Journal) (journal.Journal, error) { return m.ship(ctx, local) }})
 	if err != nil {
 		m.folder = nil // it was let go
@@ -142,18 +142,18 @@ func (m *membership) openCrawl(ctx context.Context) (err error) {
 	e := m.crawl.Engine
 	*m.engine = engine{e, e.Links, e.Seeding, e.Inspector, e.Transfers()}
 	m.openGauge()
-	if err := m.publish(ctx); err != nil {
+	if err := m.publishPlace(ctx); err != nil {
 		return err
 	}
-	m.beginCarrying(ctx)
+	m.startUpload(ctx)
 	return nil
 }
 
 func (m *membership) close() error {
 	var err error
-	m.carriage.end()
-	if m.carriage.carrier != nil {
-		err = m.carriage.carrier.Close()
+	m.upload.end()
+	if m.upload.uploader != nil {
+		err = m.upload.uploader.Close()
 	}
 	switch {
 	case m.crawl != nil:
@@ -162,7 +162,7 @@ func (m *membership) close() error {
 		err = errors.Join(err, m.folder.Close())
 	}
 	if m.bus != nil {
-		m.waiter.gone(context.Background())
+		m.waiter.withdraw(context.Background())
 		m.dropLease()
 		err = errors.Join(err, m.bus.Close())
 	}
@@ -175,7 +175,7 @@ func (m *membership) dropLease() {
 	if m.joined.Load() || m.id.Name == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), goneWait)
+	ctx, cancel := context.WithTimeout(context.Background(), withdrawTimeout)
 	defer cancel()
 	key := quorum.LeasePrefix + string(m.id.Node())
 	e, err := m.bus.Get(ctx, key)

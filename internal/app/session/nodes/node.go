@@ -39,15 +39,15 @@ type Config struct {
 	Joining   func(quorum.Config) (member.Member, strategy.Strategy)
 	Serves    bool   // this process is to run a server of the cluster
 	ServerDir string // where it has what it keeps, in the node's folder
-	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
+	// ApplySettings makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
 	// some.
-	Settle  func(j *job.Job, settings []settings.Setting) error
-	Connect func(context.Context) (Connection, error) // to the cluster; what this process serves for it is begun with it
+	ApplySettings func(j *job.Job, settings []settings.Setting) error
+	Connect       func(context.Context) (Connection, error) // to the cluster; what this process serves for it is begun with it
 	// Limits finds what this process may use of its machine, and writes to a folder; nil: the strategy does not ask.
-	Limits func(dir string) *machine.Limits
-	Carry  session.Carry // brings record files to a place; nil: they stay in the folder
-	// There reads what is in the place of a node's record files, by its URL.
-	There func(ctx context.Context, place string) (*away.Manifest, error)
+	Limits      func(dir string) *machine.Limits
+	NewUploader session.NewUploader // brings record files to a place; nil: they stay in the folder
+	// ReadManifest reads what is in the place of a node's record files, by its URL.
+	ReadManifest func(ctx context.Context, place string) (*away.Manifest, error)
 	// CopyState copies the newest checkpoint of a node's state in its place into a folder; nil: there is none. DropState
 	// removes what is there of them.
 	CopyState func(ctx context.Context, place string, disk vfs.FS, dir string) (*away.State, error)
@@ -72,11 +72,11 @@ type Node struct {
 	cluster   Connection
 	current   atomic.Pointer[membership]
 	leaving   atomic.Bool
-	home      *home
+	home      *nodeFolder
 	finishing atomic.Bool // see Bringing
-	dead      foldedNodes
+	dead      takeovers
 
-	bringing sync.Mutex // held by who brings what earlier lives have left to their places
+	uploading sync.Mutex // held by who brings what earlier lives have left to their places
 }
 
 // Open connects a process to its cluster. The caller closes the node.
@@ -105,10 +105,10 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 	var report *stats.Report
 	lost, enough := context.WithCancel(ctx)
 	var bringing sync.WaitGroup
-	defer n.sayUnbrought()
+	defer n.warnPending()
 	defer bringing.Wait()
 	defer enough()
-	bringing.Go(func() { n.bringLost(lost) })
+	bringing.Go(func() { n.uploadLost(lost) })
 	for ctx.Err() == nil {
 		m, err := n.open(ctx)
 		if err == nil {
@@ -117,7 +117,7 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 				m.node.Leave()
 			}
 			report, err = m.run(ctx)
-			err = m.bring(ctx, err)
+			err = m.finishUpload(ctx, err)
 			n.current.Store(nil)
 			err = errors.Join(err, m.close())
 		}
@@ -132,10 +132,10 @@ func (n *Node) Run(ctx context.Context) (*stats.Report, error) {
 			return report, err
 		}
 		n.Log.Warn("this node begins again as another one", "why", err)
-		if err := n.putAside(ctx); err != nil {
+		if err := n.moveAside(ctx); err != nil {
 			return report, err
 		}
-		bringing.Go(func() { n.bringLost(lost) })
+		bringing.Go(func() { n.uploadLost(lost) })
 	}
 	return report, context.Cause(ctx)
 }

@@ -98,7 +98,7 @@ func (c *cluster) member(cfg quorum.Config) (member.Member, strategy.Strategy) {
 func (c *cluster) placement(string) (*admin.Placement, error) {
 	if c.strategy == "balance" {
 		return &admin.Placement{Strategy: c.strategy,
-			Learnt: func(read func(func(uint64, []byte) error) error) (*model.Model, []model.Sample, error) {
+			Model: func(read func(func(uint64, []byte) error) error) (*model.Model, []model.Sample, error) {
 				samples, err := balance.ReadLog(hosttable.Key{}, read, func(central.Host) bool { return false })
 				return balance.TrainModel(balance.LAN(), samples), samples, err
 			}}, nil
@@ -175,7 +175,7 @@ func (r *running) kill() {
 func (c *cluster) members(n int) {
 	c.t.Helper()
 	c.eventually(fmt.Sprint(n, " members are settled"), func() bool {
-		all, err := c.control.Look(c.t.Context(), "test")
+		all, err := c.control.Cluster(c.t.Context(), "test")
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -415,7 +415,7 @@ func TestANodeThatWasGivenUp(t *testing.T) {
 	c.midway(300)
 	b.kill()
 	c.eventually("it is given up", func() bool {
-		all, err := c.control.Look(t.Context(), "test")
+		all, err := c.control.Cluster(t.Context(), "test")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -493,7 +493,7 @@ func TestNodesWaitForSettings(t *testing.T) {
 	web := jobtest.Serve(t, synthweb.Clean(16, 5, 100))
 	c := newCluster(t, web)
 	opts := c.config("a")
-	opts.Settle = func(j *job.Job, settings []settings.Setting) error {
+	opts.ApplySettings = func(j *job.Job, settings []settings.Setting) error {
 		if len(settings) != 1 || settings[0].Key != "depth" || settings[0].Values[0] != "0" {
 			return fmt.Errorf("settings %v", settings)
 		}

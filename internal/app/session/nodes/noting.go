@@ -14,9 +14,9 @@ import (
 
 // A listener knows when it has met something new of nodes, by its own clock: theirs may be others.
 type listener struct {
-	told map[strategy.Node]time.Time // what a node's clock was when it told something last
-	met  map[strategy.Node]time.Time // when that was met
-	at   time.Time                   // when it has listened last
+	clocks    map[strategy.Node]time.Time // what a node's clock was when it told something last
+	heard     map[strategy.Node]time.Time // when that was met
+	lastHeard time.Time                   // when it has listened last
 	// since when it has listened without a pause: who is silent it knows silentBeats beats later
 	since time.Time
 }
@@ -27,43 +27,43 @@ const silentBeats = 4
 // hear listens. Who has not heard anybody for longer than a beat or two was cut off from the servers itself.
 func (l *listener) hear(leases map[strategy.Node]quorum.Lease, now time.Time, beat time.Duration) {
 	was := *l
-	if now.Sub(l.at) > silentBeats/2*beat {
+	if now.Sub(l.lastHeard) > silentBeats/2*beat {
 		was, l.since = listener{}, now
 	}
-	l.at = now
-	l.told, l.met = map[strategy.Node]time.Time{}, map[strategy.Node]time.Time{}
+	l.lastHeard = now
+	l.clocks, l.heard = map[strategy.Node]time.Time{}, map[strategy.Node]time.Time{}
 	for n, lease := range leases {
 		r, err := node.ParseReport(lease.Report)
 		if err != nil {
 			continue
 		}
-		l.told[n], l.met[n] = r.Clock, now
-		if told, is := was.told[n]; is && told.Equal(r.Clock) {
-			l.met[n] = was.met[n]
+		l.clocks[n], l.heard[n] = r.Clock, now
+		if told, is := was.clocks[n]; is && told.Equal(r.Clock) {
+			l.heard[n] = was.heard[n]
 		}
 	}
 }
 
 // knows reports whether it has listened for long enough to know who is silent.
-func (l *listener) knows(now time.Time, beat time.Duration) bool {
+func (l *listener) isReady(now time.Time, beat time.Duration) bool {
 	return now.Sub(l.since) > silentBeats*beat
 }
 
 // silent reports whether a node has told nothing new for so long.
 func (l *listener) silent(n strategy.Node, now time.Time, beat time.Duration) bool {
-	met, is := l.met[n]
+	met, is := l.heard[n]
 	return is && now.Sub(met) > silentBeats*beat
 }
 
-// note has what has happened to nodes noted, for all who look: by the first member, or, where nothing is heard of those
+// recordEvents has what has happened to nodes noted, for all who look: by the first member, or, where nothing is heard of those
 // before it, by another one of those that count.
-func (c *counter) note(ctx context.Context, leases map[strategy.Node]quorum.Lease) {
+func (c *counter) recordEvents(ctx context.Context, leases map[strategy.Node]quorum.Lease) {
 	now, beat := time.Now(), c.m.n.Timing.Beat
-	c.heard.hear(leases, now, beat)
-	if !c.heard.knows(now, beat) { // of one that was noted as silent it would be noted that it is heard of again
+	c.listener.hear(leases, now, beat)
+	if !c.listener.isReady(now, beat) { // of one that was noted as silent it would be noted that it is heard of again
 		return
 	}
-	silent := func(n strategy.Node) bool { return c.heard.silent(n, now, beat) }
+	silent := func(n strategy.Node) bool { return c.listener.silent(n, now, beat) }
 	c.mu.Lock()
 	before := c.order[:min(max(c.place, 0), len(c.order))]
 	c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *counter) note(ctx context.Context, leases map[strategy.Node]quorum.Leas
 			return
 		}
 	}
-	err := node.Control{Registry: c.m.bus}.Note(ctx, maps.Clone(leases), silent)
+	err := node.Control{Registry: c.m.bus}.RecordEvents(ctx, maps.Clone(leases), silent)
 	if err != nil && !errors.Is(err, bus.ErrStale) && ctx.Err() == nil {
 		c.m.n.Log.Debug("what has happened is not noted", "err", err)
 	}

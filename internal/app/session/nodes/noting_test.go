@@ -33,7 +33,7 @@ func TestAListenerThatWasCutOff(t *testing.T) {
 	// listen reports whether it never takes the dead node for one that is heard once it knows, and knows in the end
 	listen := func() (knows bool) {
 		for range 10 {
-			if hear(beat); !l.knows(now, beat) {
+			if hear(beat); !l.isReady(now, beat) {
 				continue
 			}
 			if knows = true; !l.silent("dead~1", now, beat) {
@@ -46,14 +46,14 @@ func TestAListenerThatWasCutOff(t *testing.T) {
 		return knows
 	}
 	hear(0)
-	if l.knows(now, beat) {
+	if l.isReady(now, beat) {
 		t.Error("who has just begun to listen knows who is silent")
 	}
 	if !listen() {
 		t.Error("who has listened for long does not know who is silent")
 	}
 	hear(10 * beat)
-	if l.knows(now, beat) {
+	if l.isReady(now, beat) {
 		t.Error("who was cut off knows who is silent")
 	}
 	if !listen() {

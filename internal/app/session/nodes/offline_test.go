@@ -129,7 +129,7 @@ func aNodeIsOffline(t *testing.T, strategy string) {
 		}
 	})
 	c.eventually("a says that it is offline", func() bool {
-		all, err := c.control.Look(t.Context(), "test")
+		all, err := c.control.Cluster(t.Context(), "test")
 		if err != nil {
 			t.Fatal(err)
 		}

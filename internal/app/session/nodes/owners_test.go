@@ -30,7 +30,7 @@ func TestOwnersOfACluster(t *testing.T) {
 			c.begin()
 			if how == "hub" {
 				c.eventually("one of them is the control unit", func() bool {
-					all, err := c.control.Look(t.Context(), "test")
+					all, err := c.control.Cluster(t.Context(), "test")
 					return err == nil && (all.Control == "a" || all.Control == "b") && all.Nodes[0].Facts != nil
 				})
 			}

@@ -64,14 +64,14 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 	m.node = node.New(node.Config{
 		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Member: one, Strategy: placing, Timing: n.Timing, Bus: m.bus,
 		Engine: m.engine, Router: m.router,
-		Estates: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
-			places: placesOfDead{Node: n, bus: m.bus}},
-		Enter: m.enter, Figures: m.figures, Work: m.work, Ending: m.journal.BeginShutdown, Settle: m.settle, Knows: m.knows,
-		Links:   m.links,
-		Blocked: func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
-		Version: job.Version, Address: n.Address, Log: n.Log,
+		FailedNodes: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
+			places: failedPlaces{Node: n, bus: m.bus}},
+		SaveJoined: m.saveJoined, Figures: m.figures, Work: m.work, OnEnd: m.journal.BeginShutdown, ApplySettings: m.applySettings, IsKnown: m.isKnown,
+		PendingLinks: m.pendingLinks,
+		Blocked:      func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
+		Version:      job.Version, Address: n.Address, Log: n.Log,
 	})
-	if c, is := m.carriage.carrier.(session.StateCarrier); is && m.job.Writes(job.WARC) {
+	if c, is := m.upload.uploader.(session.StateUploader); is && m.job.Writes(job.WARC) {
 		p.Checkpointed = c.Cut(m.journal, n.warn)
 	}
 	p.Router = journalLagGuard{m.router, m.journal}
@@ -79,21 +79,21 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		m.moved.Add(int64(len(hosts)))
 		m.node.Arrived(t, hosts)
 	}
-	p.NewScopeSeed = func(u weburl.URL) { m.node.NewRoot(u.String()) }
+	p.NewScopeSeed = func(u weburl.URL) { m.node.NewScopeSeed(u.String()) }
 	p.Listener = crawl.Tee(p.Listener, crawl.Listener{Visited: func(*page.Record) { m.router.Ended() },
 		Retried: func(*page.Record, time.Duration) { m.router.Ended() }})
 	return nil
 }
 
-func (m *membership) enter() error {
-	m.n.home.kept.Store(true)
+func (m *membership) saveJoined() error {
+	m.n.home.keep.Store(true)
 	m.joined.Store(true)
 	id := m.id // which others read
 	id.Joined = true
 	return id.Save(m.n.disk, m.folder.Path("state", folder.NodeFile))
 }
 
-func (m *membership) knows(url string) (mine, known bool, err error) {
+func (m *membership) isKnown(url string) (mine, known bool, err error) {
 	u, err := weburl.Parse(url)
 	if err != nil {
 		return false, false, err
@@ -101,8 +101,8 @@ func (m *membership) knows(url string) (mine, known bool, err error) {
 	return m.crawl.Engine.Inspector.Knows(u)
 }
 
-// links is how many links wait until it is known whose a URL's host is.
-func (m *membership) links(url string) int {
+// pendingLinks is how many links wait until it is known whose a URL's host is.
+func (m *membership) pendingLinks(url string) int {
 	u, err := weburl.Parse(url)
 	if err != nil {
 		return 0

@@ -100,7 +100,7 @@ func (p *sharedPlace) holdBack(life string) {
 // give has a node bring its files there.
 func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 	c.PlaceWait = 20 * time.Second
-	c.There = func(ctx context.Context, url string) (*away.Manifest, error) {
+	c.ReadManifest = func(ctx context.Context, url string) (*away.Manifest, error) {
 		if p.away.Load() {
 			return nil, errors.New("no route to the place")
 		}
@@ -136,7 +136,7 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		}
 		return at.Remove(ctx, away.StateDir)
 	}
-	c.Carry = func(ctx context.Context, j *job.Job, life string) (session.Carrier, error) {
+	c.NewUploader = func(ctx context.Context, j *job.Job, life string) (session.Uploader, error) {
 		at, err := p.open(life)
 		if err != nil {
 			return nil, err
@@ -153,9 +153,9 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 			}
 			p.cuts[j.Dir] = c
 		}
-		j.Away = &job.Away{Closed: func() { b.up.Look() }, Durable: func(marks []store.Mark) { b.up.Durable(marks) },
-			Status: func() stats.Uploads { return b.up.Status() },
-			Over:   func(disk vfs.FS) (vfs.FS, error) { return b.over(ctx, disk) }}
+		j.Upload = &job.Upload{Closed: func() { b.up.Look() }, Durable: func(marks []store.Mark) { b.up.Durable(marks) },
+			Status:  func() stats.Uploads { return b.up.Status() },
+			Overlay: func(disk vfs.FS) (vfs.FS, error) { return b.over(ctx, disk) }}
 		return b, nil
 	}
 }
@@ -206,7 +206,7 @@ func (b *bearer) Cut(log journal.Shipped, warn func(error)) func(at, relies jour
 	return b.states.Checkpoint
 }
 
-func (b *bearer) Forget(ctx context.Context) error {
+func (b *bearer) RemoveStates(ctx context.Context) error {
 	if b.states == nil {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (b *bearer) Forget(ctx context.Context) error {
 
 func (b *bearer) Finish(context.Context) error {
 	if b.dies.Load() {
-		b.Break()
+		b.Abort()
 		return nil
 	}
 	b.up.End(time.Minute)
@@ -231,7 +231,7 @@ func (b *bearer) Finish(context.Context) error {
 	return err
 }
 
-func (b *bearer) Break() {
+func (b *bearer) Abort() {
 	b.stop()
 	b.stop = nil
 	<-b.ran
@@ -242,7 +242,7 @@ func (b *bearer) URL() string { return b.cfg.Place.URL() }
 
 func (b *bearer) Close() error {
 	if b.stop != nil {
-		b.Break()
+		b.Abort()
 	}
 	if b.up != nil && b.ran == nil {
 		return b.up.Release(context.Background())
@@ -396,7 +396,7 @@ func aLostDiskCostsNoRecord(t *testing.T, p *sharedPlace, strategy string, least
 	c.members(3)
 	c.goOn(a, d, e)
 	c.ends(nil, a, d, e)
-	all, err := c.control.Look(t.Context(), "test")
+	all, err := c.control.Cluster(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -467,7 +467,7 @@ func TestAPlaceThatCannotBeReadIsNotWaitedForForEver(t *testing.T) {
 	c.members(1)
 	c.goOn(a)
 	c.ends(nil, a)
-	all, err := c.control.Look(t.Context(), "test")
+	all, err := c.control.Cluster(t.Context(), "test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,16 +18,16 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.stillTrue(record.Settings); err != nil {
+	if err := m.checkSettings(record.Settings); err != nil {
 		return nil, err
 	}
-	m.settle(record.Settings)
+	m.applySettings(record.Settings)
 	crawling, stop := context.WithCancel(ctx)
 	defer stop()
 	taking, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	came := make(chan struct{})
-	go func() { defer close(came); m.waiter.done(crawling) }()
+	go func() { defer close(came); m.waiter.withdrawOnJoin(crawling) }()
 	defer func() { stop(); <-came }()
 	counted := m.counter.start(crawling)
 	defer func() { stop(); <-counted }()
@@ -43,16 +43,16 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 	}()
 	err = m.node.Run(taking)
 	// who waits for a node that leaves waits for the rest, too
-	m.n.finishing.Store(m.carriage.carrier != nil)
+	m.n.finishing.Store(m.upload.uploader != nil)
 	if err == nil { // nothing is left to do, and the engine was told so
-		defer time.AfterFunc(patience, stop).Stop()
+		defer time.AfterFunc(endTimeout, stop).Stop()
 	} else {
-		m.crawl.EndsBecause(node.HowEnded(err))
+		m.crawl.SetEndReason(node.EndReason(err))
 		stop()
 	}
 	failed := <-ended
 	m.shipRest(ctx)
-	m.takenIn(ctx, err)
+	m.noteJoined(ctx, err)
 	if errors.Is(err, node.ErrLeft) {
 		m.notePages(ctx)
 		m.dropLog(ctx)
@@ -70,34 +70,34 @@ func (m *membership) run(ctx context.Context) (*stats.Report, error) {
 
 var errEnded = errors.New("the engine has ended")
 
-const patience = 5 * time.Second
+const endTimeout = 5 * time.Second
 
 // shipRest gives the log some time to have all, so that nothing is missing there if the node does not come back.
 func (m *membership) shipRest(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	if err := m.journal.Ship(ctx, m.journal.End()); err != nil {
 		m.n.Log.Debug("the log does not have all", "err", err)
 	}
 }
 
-// takenIn finds out whether a node that failed was a member ever: it says that it is one before it is.
-func (m *membership) takenIn(ctx context.Context, err error) {
-	if m.was || err == nil || isEnd(err) || ctx.Err() != nil {
+// noteJoined finds out whether a node that failed was a member ever: it says that it is one before it is.
+func (m *membership) noteJoined(ctx context.Context, err error) {
+	if m.wasMember || err == nil || isEnd(err) || ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
-	if errors.Is(m.stillIn(ctx), node.ErrLost) {
-		m.n.home.kept.Store(false)
+	if errors.Is(m.checkMember(ctx), node.ErrLost) {
+		m.n.home.keep.Store(false)
 	}
 }
 
 // notePages notes how many pages this node has fetched, which leaves: its lease, which told that, is gone.
 func (m *membership) notePages(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if _, err := (node.Totals{Registry: m.bus}).AddGone(ctx, node.Pages{m.id.Node(): m.crawl.Stats.Pages()}); err != nil {
+	if _, err := (node.Totals{Registry: m.bus}).AddDeparted(ctx, node.Pages{m.id.Node(): m.crawl.Stats.Pages()}); err != nil {
 		m.n.Log.Debug("the pages of this node are not noted", "err", err)
 	}
 }
@@ -105,12 +105,12 @@ func (m *membership) notePages(ctx context.Context) {
 // dropLog removes the log of a node that has nothing any more. One that was the last of its cluster stays in the table,
 // and keeps its own.
 func (m *membership) dropLog(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if err := m.stillIn(ctx); !errors.Is(err, node.ErrLost) {
+	if err := m.checkMember(ctx); !errors.Is(err, node.ErrLost) {
 		return
 	}
-	err := errors.Join(m.bus.Drop(ctx, logOf(m.id.Node())), forgetPlace(ctx, m.bus, m.id.Node()))
+	err := errors.Join(m.bus.Drop(ctx, logOf(m.id.Node())), deletePlace(ctx, m.bus, m.id.Node()))
 	if err != nil {
 		m.n.Log.Warn("the log of this node stays", "err", err)
 		return

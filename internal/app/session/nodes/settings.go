@@ -11,9 +11,9 @@ import (
 	"kumo/internal/base/settings"
 )
 
-// settle goes by the settings that the crawl's record has now, as far as they may change while it runs.
-func (m *membership) settle(now map[string][]string) {
-	settle := m.n.Settle
+// applySettings goes by the settings that the crawl's record has now, as far as they may change while it runs.
+func (m *membership) applySettings(now map[string][]string) {
+	settle := m.n.ApplySettings
 	m.counter.limit.Store(job.LimitOf(now))
 	if settle == nil || maps.EqualFunc(now, m.settings, slices.Equal) {
 		return
@@ -37,9 +37,9 @@ func (m *membership) settle(now map[string][]string) {
 // one began with.
 var errSettings = errors.New("the crawl's settings are others now")
 
-// stillTrue returns errSettings if the node must begin anew for settings.
-func (m *membership) stillTrue(settings map[string][]string) error {
-	if m.n.Settle == nil {
+// checkSettings returns errSettings if the node must begin anew for settings.
+func (m *membership) checkSettings(settings map[string][]string) error {
+	if m.n.ApplySettings == nil {
 		return nil
 	}
 	for _, key := range changed(m.settings, settings) {

@@ -28,7 +28,7 @@ func TestTotalsNeverFall(t *testing.T) {
 	known, most, gone := 0, 0, 0
 	look := func() {
 		t.Helper()
-		all, err := c.control.Look(t.Context(), "test")
+		all, err := c.control.Cluster(t.Context(), "test")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,28 +19,28 @@ import (
 // A waiter says that a node waits for the crawl's start, and has not become a member yet: people see it, and the first
 // hosts of a crawl are not given away before it is there.
 type waiter struct {
-	m      *membership
-	rev    uint64
-	said   time.Time
-	rivals map[string]uint64 // revisions of what others of the same name had said when this one came
+	m         *membership
+	rev       uint64
+	announced time.Time
+	rivals    map[string]uint64 // revisions of what others of the same name had said when this one came
 }
 
 func (w *waiter) key() string { return node.WaitingPrefix + string(w.m.id.Node()) }
 
-// here says it again when it is time. It returns an error if another process of the same name was there first, and is
+// announce says it again when it is time. It returns an error if another process of the same name was there first, and is
 // there still.
-func (w *waiter) here(ctx context.Context) error {
-	if time.Since(w.said) < w.m.n.Timing.Beat {
+func (w *waiter) announce(ctx context.Context) error {
+	if time.Since(w.announced) < w.m.n.Timing.Beat {
 		return nil
 	}
-	if err := w.alone(ctx); err != nil {
+	if err := w.checkRivals(ctx); err != nil {
 		return err
 	}
-	w.say(ctx)
+	w.publish(ctx)
 	return nil
 }
 
-func (w *waiter) alone(ctx context.Context) error {
+func (w *waiter) checkRivals(ctx context.Context) error {
 	now, err := bus.ReadAll(ctx, w.m.bus, node.WaitingPrefix)
 	if err != nil {
 		return nil // it is seen the next time
@@ -64,13 +64,13 @@ func (w *waiter) alone(ctx context.Context) error {
 	return nil
 }
 
-func (w *waiter) say(ctx context.Context) {
+func (w *waiter) publish(ctx context.Context) {
 	data, err := json.Marshal(node.Report{Name: w.m.id.Name, Version: job.Version, Address: w.m.n.Address,
 		Layout: w.m.n.Layout, State: desired.Waiting, Clock: time.Now().UTC()})
 	if err != nil {
 		return // of plain fields
 	}
-	w.said = time.Now()
+	w.announced = time.Now()
 	rev, err := w.m.bus.Put(ctx, w.key(), data, w.rev)
 	if errors.Is(err, bus.ErrStale) { // an earlier process of this node's has said it, or a try whose end is not known
 		if e, err := w.m.bus.Get(ctx, w.key()); err == nil {
@@ -83,25 +83,25 @@ func (w *waiter) say(ctx context.Context) {
 	}
 }
 
-// done says that the node does not wait any more as soon as it is a member. Until then the control unit knows that it
+// withdrawOnJoin says that the node does not wait any more as soon as it is a member. Until then the control unit knows that it
 // comes.
-func (w *waiter) done(ctx context.Context) {
+func (w *waiter) withdrawOnJoin(ctx context.Context) {
 	for range wait.Ticks(ctx, w.m.n.Timing.Beat/4) {
 		if w.m.router.Member() {
-			w.gone(ctx)
+			w.withdraw(ctx)
 			return
 		}
 	} // it is said when the node is closed
 }
 
-// goneWait is how long a node tries to say that it does not wait any more.
-const goneWait = 2 * time.Second
+// withdrawTimeout is how long a node tries to say that it does not wait any more.
+const withdrawTimeout = 2 * time.Second
 
-func (w *waiter) gone(ctx context.Context) {
+func (w *waiter) withdraw(ctx context.Context) {
 	if w.rev == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goneWait)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
 	if err := w.m.bus.Delete(ctx, w.key(), w.rev); err != nil {
 		w.m.n.Log.Debug("a write is in doubt", "key", w.key(), "err", err)

@@ -26,14 +26,14 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &membership{n: &Node{Config: Config{Log: slog.New(slog.DiscardHandler), Timing: *quick(time.Minute)}},
-			id: node.Identity{Name: "a", Life: "1"}, bus: &meter{Bus: b}}
+			id: node.Identity{Name: "a", Incarnation: "1"}, bus: &meter{Bus: b}}
 		m.waiter.m = m
 		heard := make(chan error, 1)
 		go func() {
 			_, err := m.await(t.Context(), func(r *desired.Record) bool { return r.State == desired.Running })
 			heard <- err
 		}()
-		time.Sleep(10*lookAtState + lookAtState/10)
+		time.Sleep(10*statePollInterval + statePollInterval/10)
 		begun := time.Now()
 		if err := (node.Control{Registry: b}).Start(t.Context(), nil, []string{"http://a.test/"}); err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func TestTheStartIsHeardAtOnce(t *testing.T) {
 		if err := <-heard; err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took > lookAtState/10 {
+		if took := time.Since(begun); took > statePollInterval/10 {
 			t.Errorf("that took %v", took)
 		}
 		if found, err := bus.ReadAll(t.Context(), b, node.WaitingPrefix); err != nil || len(found) != 1 {
@@ -59,7 +59,7 @@ func TestWhoIsAMemberDoesNotWait(t *testing.T) {
 	c := newCluster(t, jobtest.Serve(t, synthweb.Clean(17, 10, 1200)))
 	c.tune = func(j *job.Job) { j.Frontier.Delay = 100 * time.Millisecond }
 	waiting := func() int {
-		all, err := c.control.Look(t.Context(), "test")
+		all, err := c.control.Cluster(t.Context(), "test")
 		if err != nil {
 			t.Fatal(err)
 		}

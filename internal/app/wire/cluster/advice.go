@@ -36,7 +36,7 @@ var remedies = []struct {
 	{bus.ErrUnavailable, "the servers did not answer in time, so it may have been done or not: kumo status says how it " +
 		"is, and which servers are away"},
 	{p2p.ErrNotMember, "check --crawl, and that --secret-file has the secret of its nodes"},
-	{control.ErrSilent, "they may be too busy, or just end: try again, or name other nodes with --join"},
+	{control.ErrNoReply, "they may be too busy, or just end: try again, or name other nodes with --join"},
 	{desired.ErrState, "kumo status says how it is with the crawl"},
 }
 
@@ -53,5 +53,5 @@ func Advise(err error) error {
 	return err
 }
 
-// IsNobody reports that no server of a cluster answers.
-func IsNobody(err error) bool { return errors.Is(err, natsbus.ErrNoAnswer) }
+// IsNoAnswer reports that no server of a cluster answers.
+func IsNoAnswer(err error) bool { return errors.Is(err, natsbus.ErrNoAnswer) }

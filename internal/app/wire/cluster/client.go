@@ -58,7 +58,7 @@ func OpenView(ctx context.Context, crawl string, o NodeOptions, patience time.Du
 	}
 	cfg.Bus, cfg.Close = b, func() error { return errors.Join(b.Close(), c.Close()) }
 	if cfg.Trouble != nil {
-		if cfg.Picture, err = c.Peek(ctx); err != nil {
+		if cfg.Snapshot, err = c.Peek(ctx); err != nil {
 			return nil, errors.Join(cfg.Trouble, err, b.Close())
 		}
 	}
@@ -112,11 +112,11 @@ func isMesh(ctx context.Context, join []string) bool {
 	return is
 }
 
-// greetTime is how long a node has to greet.
-const greetTime = time.Second
+// greetTimeout is how long a node has to greet.
+const greetTimeout = time.Second
 
 func speaksMesh(ctx context.Context, address string) bool {
-	ctx, cancel := context.WithTimeout(ctx, greetTime)
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {

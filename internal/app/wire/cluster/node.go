@@ -50,13 +50,13 @@ type NodeOptions struct {
 	LostAfter time.Duration
 	Slots     int    // the largest number of nodes ever planned; 0: DefaultSlots
 	Address   string // where this node can be asked; may be empty
-	// Settle makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
+	// ApplySettings makes the crawl's settings, as its record has them, the job's. If it is set, the node waits until there are
 	// some.
-	Settle func(j *job.Job, settings []settings.Setting) error
-	Carry  session.Carry // brings the node's record files to a place; nil: they stay in its folder
-	// There reads what is in a node's place, by its URL; PlaceWait is how long that of a dead node is waited for.
-	There     func(ctx context.Context, place string) (*away.Manifest, error)
-	PlaceWait time.Duration
+	ApplySettings func(j *job.Job, settings []settings.Setting) error
+	NewUploader   session.NewUploader // brings the node's record files to a place; nil: they stay in its folder
+	// ReadManifest reads what is in a node's place, by its URL; PlaceWait is how long that of a dead node is waited for.
+	ReadManifest func(ctx context.Context, place string) (*away.Manifest, error)
+	PlaceWait    time.Duration
 	// CopyState copies the newest checkpoint of a node's state in its place into a folder; DropState removes them.
 	CopyState func(ctx context.Context, place string, disk vfs.FS, dir string) (*away.State, error)
 	DropState func(ctx context.Context, place string) error
@@ -90,7 +90,7 @@ type Node interface {
 	Run(ctx context.Context) (*stats.Report, error)
 	Leave()                    // asks the node to hand over all it has, and to leave
 	Member() bool              // it has a place among the others, and knows that it has it still
-	Bringing() bool            // its part is over, and the rest of its record files is on its way to a place
+	Uploading() bool           // its part is over, and the rest of its record files is on its way to a place
 	Session() *session.Session // the crawl as this node has it at present; nil before it takes part
 	Close() error
 }
@@ -110,8 +110,8 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 		return nil, err
 	}
 	cfg := nodes.Config{Name: o.Name, Address: o.Address, Serves: o.Listen != "", ServerDir: serverDir,
-		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, Settle: o.Settle, Open: wire.OpenPart, Carry: o.Carry,
-		There: o.There, CopyState: o.CopyState, DropState: o.DropState, PlaceWait: o.PlaceWait, Log: o.Log,
+		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, ApplySettings: o.ApplySettings, Open: wire.OpenPart, NewUploader: o.NewUploader,
+		ReadManifest: o.ReadManifest, CopyState: o.CopyState, DropState: o.DropState, PlaceWait: o.PlaceWait, Log: o.Log,
 		Connect: func(ctx context.Context) (nodes.Connection, error) {
 			cfg := o.bus(j.Name)
 			cfg.Dir = filepath.Join(j.Dir, serverDir)

@@ -73,7 +73,7 @@ func TestNodesOverTheirOwnServers(t *testing.T) {
 		t.Fatal("never: ", what)
 	}
 	eventually("all are members", func() bool {
-		c, err := client.Look(t.Context(), "test")
+		c, err := client.Cluster(t.Context(), "test")
 		if err != nil {
 			t.Fatal(err)
 		}

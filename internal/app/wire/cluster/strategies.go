@@ -165,7 +165,7 @@ func (o *NodeOptions) placement(layout string) (*admin.Placement, error) {
 		return nil, err
 	}
 	if p.balance != nil {
-		return learner(p.balance, key), nil
+		return balancePlacement(p.balance, key), nil
 	}
 	return &admin.Placement{Strategy: "hub",
 		Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
@@ -191,14 +191,14 @@ func (p *strategyConfig) member(cfg quorum.Config) (member.Member, strategy.Stra
 
 var _ strategy.StatusReporter = (*central.Strategy)(nil)
 
-// learner is how a crawl with the strategy balance places hosts, and what its log has taught.
-func learner(cfg *balance.Config, key hosttable.Key) *admin.Placement {
+// balancePlacement is how a crawl with the strategy balance places hosts, and what its log has taught.
+func balancePlacement(cfg *balance.Config, key hosttable.Key) *admin.Placement {
 	return &admin.Placement{Strategy: admin.Balance,
 		Table: func(read func(func(uint64, []byte) error) error, each func(central.Host) bool) error {
 			_, err := balance.ReadLog(key, read, each)
 			return err
 		},
-		Learnt: func(read func(func(uint64, []byte) error) error) (*model.Model, []model.Sample, error) {
+		Model: func(read func(func(uint64, []byte) error) error) (*model.Model, []model.Sample, error) {
 			samples, err := balance.ReadLog(key, read, func(central.Host) bool { return false })
 			if err != nil {
 				return nil, nil, err

@@ -28,7 +28,7 @@ func BenchmarkForms(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, form := range Forms() {
+	for _, form := range Formats() {
 		b.Run(form, func(b *testing.B) {
 			b.SetBytes(size)
 			begin, urls := used(b), int64(0)

@@ -41,18 +41,18 @@ type Export struct {
 	Start         []string     // its seeds
 }
 
-// Forms are the names of what can be made of a crawl.
-func Forms() []string {
+// Formats are the names of what can be made of a crawl.
+func Formats() []string {
 	return []string{"site", "jsonl", "csv", "parquet", "markdown", "wacz", "links", "cdxj", "sitemap"}
 }
 
-// ErrForm is a form that is not known.
-var ErrForm = errors.New("no such form")
+// ErrFormat is a form that is not known.
+var ErrFormat = errors.New("no such form")
 
 // Run makes another form of a crawl, which must not be running.
 func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
-	if !slices.Contains(Forms(), x.Form) {
-		return nil, advice.Usage("%q: %w", x.Form, ErrForm)
+	if !slices.Contains(Formats(), x.Form) {
+		return nil, advice.Usage("%q: %w", x.Form, ErrFormat)
 	}
 	if x.Condition != "" {
 		condition, err := where.Parse(x.Condition)
@@ -63,7 +63,7 @@ func Run(ctx context.Context, x Export) (_ *export.Report, err error) {
 	}
 	f := folder.At(x.Crawl, vfs.OS) // which has its settings here, wherever the rest is
 	if !f.IsCrawl() && !f.HasOutputs() {
-		return nil, folder.NoCrawl(x.Crawl)
+		return nil, folder.NoCrawlError(x.Crawl)
 	}
 	err = f.Share(0)
 	if errors.Is(err, folder.ErrLocked) {

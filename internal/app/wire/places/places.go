@@ -29,7 +29,7 @@ func IsURL(name string) bool {
 
 // Open opens a place by its URL, or a folder by its path. Who is done with a place that is an io.Closer closes it.
 func Open(ctx context.Context, name string) (place.Place, error) {
-	p, err := Make(ctx, name)
+	p, err := OpenLazy(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func Open(ctx context.Context, name string) (place.Place, error) {
 	return p, nil
 }
 
-// Make is Open without asking the place's server whether it is there; see [place.Asker].
-func Make(ctx context.Context, name string) (place.Place, error) {
+// OpenLazy is Open without asking the place's server whether it is there; see [place.Asker].
+func OpenLazy(ctx context.Context, name string) (place.Place, error) {
 	if !IsURL(name) {
 		return folder(name)
 	}

@@ -41,15 +41,15 @@ func (c *Comparison) Same() bool { return c.Missing+c.Older+c.Extra == 0 }
 
 // who says of a record, in a sorter that has the records of both; and since when the page is as it is, for the crawl's.
 const (
-	ofCrawl   = 'c'
+	fromCrawl = 'c'
 	unchanged = 'u' // the crawl's, whose last visit has found what was there already
-	ofSink    = 's'
+	fromSink  = 's'
 )
 
 // Compare compares the records that a crawl has, each URL's newest, with those of a sink, by URL and time. It tells the
 // differences in the order of their URLs. What is compared is sorted outside of memory.
 func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_ *Comparison, err error) {
-	f, err := share(x.Crawl)
+	f, err := openShared(x.Crawl)
 	if err != nil {
 		return nil, err
 	}
@@ -77,14 +77,14 @@ func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_
 		if c.Body != nil {
 			return add(unchanged, c.URL, c.Time)
 		}
-		return add(ofCrawl, c.URL, c.Time)
+		return add(fromCrawl, c.URL, c.Time)
 	}}
 	if _, err := run(ctx, &x, nil, cfg); err != nil {
 		return nil, err
 	}
 	err = s.Flush(ctx)
 	if err == nil {
-		err = lister.Each(ctx, func(url string, at time.Time) error { return add(ofSink, url, at) })
+		err = lister.Each(ctx, func(url string, at time.Time) error { return add(fromSink, url, at) })
 	}
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func Compare(ctx context.Context, x Export, differs func(Difference, string)) (_
 		crawl, sinks, same := int64(-1), int64(-1), false
 		for v := range values {
 			at := int64(binary.BigEndian.Uint64(v[1:]))
-			if v[0] == ofSink {
+			if v[0] == fromSink {
 				sinks = max(sinks, at, 0) // one without a time is there, too
 			} else {
 				crawl, same = at, v[0] == unchanged

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// reachFirst is how long a sink is waited for before a crawl begins.
-const reachFirst = 20 * time.Second
+// connectTimeout is how long a sink is waited for before a crawl begins.
+const connectTimeout = 20 * time.Second
 
 // Follow makes what sends a crawl's records to a sink while the crawl runs. A sink that is not there now is tried
 // later; one that will not take records, as it is, is an error.
@@ -22,7 +22,7 @@ func Follow(ctx context.Context, dir, at string, patience time.Duration, failed 
 		return nil, advice.Usage("--sink - : what goes to standard output is no crawl's folder: kumo crawl -o - writes " +
 			"pages there")
 	}
-	first, cancel := context.WithTimeout(ctx, reachFirst)
+	first, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	s, err := Open(first, at, io.Discard)
 	switch {

@@ -32,14 +32,14 @@ const indexName = "the index"
 // positionName is the file that says how far an index has a crawl's files. It lies in the index, and goes with it.
 const positionName = "position.json"
 
-// gatherIndex is how long records are gathered for the index: what is searched is so much behind.
-const gatherIndex = 3 * time.Second
+// indexBatchDelay is how long records are gathered for the index: what is searched is so much behind.
+const indexBatchDelay = 3 * time.Second
 
 // FollowIndex makes what writes the full-text index of a crawl while the crawl runs.
 func FollowIndex(dir string, said func(error)) *follow.Follower {
 	return followIndex(vfs.OS, dir, filepath.Join(dir, folder.IndexDir), said, nil, func() (io.Closer, error) {
 		f := folder.At(dir, vfs.OS)
-		if err := f.HoldIndex(); err != nil {
+		if err := f.LockIndex(); err != nil {
 			return nil, errors.Join(advice.With(fmt.Errorf("the index of %w", err),
 				"it is written by kumo index, or by a crawl or node that has ended and takes in the rest: wait for it to end"),
 				f.Close())
@@ -52,21 +52,21 @@ func FollowIndex(dir string, said func(error)) *follow.Follower {
 func followIndex(disk vfs.FS, dir, at string, said func(error), text textOf,
 	hold func() (io.Closer, error)) *follow.Follower {
 	return follow.New(follow.Config{Dir: dir, Disk: disk, Name: indexName, Note: filepath.Join(at, positionName),
-		Gather: gatherIndex,
+		Gather: indexBatchDelay,
 		Rest:   "kumo index", Hold: hold, Now: time.Now, Wait: sink.Sleep, Patience: 10 * time.Second, Failed: said,
 		Anew: func() error { return fulltext.Remove(vfs.OS, at) },
 		ID:   func() (string, error) { return fulltext.ID(vfs.OS, at) },
 		Open: func(context.Context) (sink.Sink, error) {
 			x, err := fulltext.Open(vfs.OS, at)
 			if err != nil {
-				return nil, lost(err)
+				return nil, rebuildIfDamaged(err)
 			}
 			return &index{x, text}, nil
 		}})
 }
 
-// lost tells who sends that an index is to be made anew, if it is damaged.
-func lost(err error) error {
+// rebuildIfDamaged tells who sends that an index is to be made anew, if it is damaged.
+func rebuildIfDamaged(err error) error {
 	if fulltext.IsDamaged(err) {
 		return errors.Join(sink.ErrLost, err)
 	}
@@ -113,7 +113,7 @@ func (x *index) Put(ctx context.Context, batch []sink.Record) error {
 		docs[i] = fulltext.Doc{URL: r.URL, Line: r.Line, Status: r.Status, Time: r.Time, Lang: r.Lang, Type: r.Type,
 			Title: r.Title, About: about, Text: r.Text}
 	}
-	return lost(x.Index.Put(ctx, docs))
+	return rebuildIfDamaged(x.Index.Put(ctx, docs))
 }
 
 // Flush is Sink's: what was put can be found.
@@ -127,9 +127,9 @@ type Indexing struct {
 	Crawl    string
 	Disk     vfs.FS           // has the crawl's files; nil: this machine's
 	Into     string           // the folder that gets the index, and the crawl's settings; "": the crawl's
-	Anew     bool             // what is there is not gone on with
+	Rebuild  bool             // what is there is not gone on with
 	Progress func(stats.Sink) // is told now and then
-	Said     func(error)      // is told what is wrong, and is being mended
+	Warn     func(error)      // is told what is wrong, and is being mended
 }
 
 // An Indexed says what an index has.
@@ -139,12 +139,12 @@ type Indexed struct {
 	Bytes int64
 }
 
-var errWanted = errors.New("the crawl goes on: kumo crawl --index goes on with the index, too")
+var errCrawlStarted = errors.New("the crawl goes on: kumo crawl --index goes on with the index, too")
 
 func (x *Indexing) open() (*folder.Folder, error) {
 	if x.Into == "" {
 		x.Disk = vfs.OS
-		f, err := share(x.Crawl)
+		f, err := openShared(x.Crawl)
 		if errors.Is(err, folder.ErrLocked) {
 			err = advice.With(err, "kumo crawl --index writes the index while a crawl runs")
 		}
@@ -171,19 +171,19 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := f.HoldIndex(); err != nil {
+	if err := f.LockIndex(); err != nil {
 		return nil, err
 	}
 	at := f.Path(folder.IndexDir)
 	_, err = fulltext.Open(vfs.OS, at)
 	if fulltext.IsDamaged(err) {
-		x.Said(err)
-		x.Anew, err = true, nil
+		x.Warn(err)
+		x.Rebuild, err = true, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if x.Anew {
+	if x.Rebuild {
 		if err := fulltext.Remove(vfs.OS, at); err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	if err := vfs.OS.MkdirAll(at); err != nil {
 		return nil, err
 	}
-	flw := followIndex(x.Disk, x.Crawl, at, x.Said, textsOf(x.Disk, x.Crawl), nil)
+	flw := followIndex(x.Disk, x.Crawl, at, x.Warn, textsOf(x.Disk, x.Crawl), nil)
 	if err := errors.Join(flw.Begin(), flw.Look()); err != nil {
 		return nil, err
 	}
@@ -202,8 +202,8 @@ func Index(ctx context.Context, x Indexing) (_ *Indexed, err error) {
 	go func() {
 		defer close(told)
 		for sink.Sleep(running, 500*time.Millisecond) == nil {
-			if x.Progress(flw.Status()); f.IsWanted() {
-				cancel(errWanted)
+			if x.Progress(flw.Status()); f.WantedByCrawl() {
+				cancel(errCrawlStarted)
 			}
 		}
 	}()
@@ -241,15 +241,15 @@ func textsIn(a *lookup.Archive) textOf {
 	return func(ctx context.Context, r *sink.Record) (string, error) {
 		rec, err := a.Record(r.Line)
 		if err != nil {
-			return "", passing(ctx, err)
+			return "", temporary(ctx, err)
 		}
 		resp, err := a.Answer(ctx, rec)
 		if err != nil {
-			return "", passing(ctx, err)
+			return "", temporary(ctx, err)
 		}
 		t, err := lookup.TextOf(resp)
 		if err != nil {
-			return "", passing(ctx, err)
+			return "", temporary(ctx, err)
 		}
 		whole := sink.Record{Text: t.Text}
 		whole.Fit()
@@ -257,9 +257,9 @@ func textsIn(a *lookup.Archive) textOf {
 	}
 }
 
-// passing is an error that may be over later, or when somebody has mended what is wrong; nil for others: what is
+// temporary is an error that may be over later, or when somebody has mended what is wrong; nil for others: what is
 // damaged is kumo verify's to tell of.
-func passing(ctx context.Context, err error) error {
+func temporary(ctx context.Context, err error) error {
 	var sys interface{ Temporary() bool } // too many open files
 	switch {
 	case ctx.Err() != nil:

@@ -66,7 +66,7 @@ func (c *crawl) visit(page int) {
 }
 
 func (c *crawl) index(ctx context.Context) (*Indexed, error) {
-	return Index(ctx, Indexing{Crawl: c.dir, Progress: func(stats.Sink) {}, Said: func(error) {}})
+	return Index(ctx, Indexing{Crawl: c.dir, Progress: func(stats.Sink) {}, Warn: func(error) {}})
 }
 
 // check checks that the index has each page once, as it was last.
@@ -245,7 +245,7 @@ func TestIndexIsOnesAlone(t *testing.T) {
 	c := newCrawl(t, 1)
 	c.visit(0)
 	f := folder.At(c.dir, vfs.OS)
-	if err := f.HoldIndex(); err != nil {
+	if err := f.LockIndex(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.index(t.Context()); !errors.Is(err, folder.ErrLocked) {

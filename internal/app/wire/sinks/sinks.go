@@ -53,19 +53,19 @@ func Open(ctx context.Context, at string, out io.Writer) (sink.Sink, error) {
 	}
 	switch u.Scheme {
 	case "postgres", "postgresql":
-		return opened(postgres.Open(ctx, u))
+		return asSink(postgres.Open(ctx, u))
 	case "hbase", "hbase+https":
-		return opened(hbase.Open(ctx, u))
+		return asSink(hbase.Open(ctx, u))
 	case "kafka", "kafka+tls":
-		return opened(kafka.Open(ctx, u))
+		return asSink(kafka.Open(ctx, u))
 	case "opensearch", "opensearch+https", "elasticsearch", "elasticsearch+https":
-		return opened(opensearch.Open(ctx, u))
+		return asSink(opensearch.Open(ctx, u))
 	}
 	return nil, advice.Usage("%s is no sink: %s:// or - is wanted", sink.Redact(at), strings.Join(Schemes(), "://, "))
 }
 
-// opened makes of a nil member a nil Sink.
-func opened[S sink.Sink](s S, err error) (sink.Sink, error) {
+// asSink makes of a nil member a nil Sink.
+func asSink[S sink.Sink](s S, err error) (sink.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +79,11 @@ type Export struct {
 	Temp        string
 	Out         io.Writer // for "-"
 	Progress    func(export.Progress)
-	Waiting     func(error, time.Duration) // is told why the sink is waited for; nil: nobody is
+	OnWait      func(error, time.Duration) // is told why the sink is waited for; nil: nobody is
 }
 
-// mostTried is how long an export waits for a sink that is down.
-const mostTried = 5 * time.Minute
+// maxRetryTime is how long an export waits for a sink that is down.
+const maxRetryTime = 5 * time.Minute
 
 // A Report says what was sent.
 type Report struct {
@@ -99,17 +99,17 @@ func Run(ctx context.Context, x Export) (_ *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := share(x.Crawl)
+	f, err := openShared(x.Crawl)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	retry := &sink.Retry{Wait: sink.Sleep, Now: time.Now, Most: mostTried, Failed: x.Waiting}
+	retry := &sink.Retry{Wait: sink.Sleep, Now: time.Now, Most: maxRetryTime, Failed: x.OnWait}
 	if retry.Sink, err = Open(ctx, x.Sink, x.Out); err != nil { // who waits for a server that never was?
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, retry.Close()) }()
-	n := x.note()
+	n := x.state()
 	if err := n.read(); err != nil {
 		return nil, err
 	}
@@ -129,13 +129,13 @@ func Run(ctx context.Context, x Export) (_ *Report, err error) {
 		if kept != (time.Time{}) {
 			err = errors.Join(err, n.write())
 		}
-		return nil, x.goesOn(err, r.Sent, n.After)
+		return nil, x.withProgress(err, r.Sent, n.After)
 	}
 	return r, n.remove()
 }
 
-// goesOn adds to an error how far the export has come.
-func (x *Export) goesOn(err error, sent int64, after string) error {
+// withProgress adds to an error how far the export has come.
+func (x *Export) withProgress(err error, sent int64, after string) error {
 	if after == "" || x.Sink == Stdout || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -157,11 +157,11 @@ func (x *Export) condition() (export.Condition, error) {
 	return c.Judge, nil
 }
 
-// share takes a crawl's folder for reading.
-func share(crawl string) (*folder.Folder, error) {
+// openShared takes a crawl's folder for reading.
+func openShared(crawl string) (*folder.Folder, error) {
 	f := folder.At(crawl, vfs.OS)
 	if !f.IsCrawl() && !f.HasOutputs() {
-		return nil, folder.NoCrawl(crawl)
+		return nil, folder.NoCrawlError(crawl)
 	}
 	err := f.Share(0)
 	if errors.Is(err, folder.ErrLocked) {
@@ -181,25 +181,25 @@ func run(ctx context.Context, x *Export, condition export.Condition, cfg records
 }
 
 // A note says how far an export stands, in a file in the crawl's state: a name for each sink, without its password.
-type note struct {
+type exportState struct {
 	file  string
 	Sink  string // for people
 	Of    string // the records that there were, as their indexes have them
 	After string // URLs up to it are there
 }
 
-func (x *Export) note() *note {
+func (x *Export) state() *exportState {
 	if x.Sink == Stdout {
-		return &note{}
+		return &exportState{}
 	}
 	at := sink.Redact(x.Sink)
 	sum := sha256.Sum256([]byte(at + "\x00" + x.Condition))
-	return &note{file: filepath.Join(x.Crawl, "state", "sinks", "export-"+hex.EncodeToString(sum[:8])+".json"), Sink: at,
-		Of: indexed(x.Crawl)}
+	return &exportState{file: filepath.Join(x.Crawl, "state", "sinks", "export-"+hex.EncodeToString(sum[:8])+".json"), Sink: at,
+		Of: indexVersion(x.Crawl)}
 }
 
-// indexed tells apart what a crawl has at different times: the names and lengths of its indexes.
-func indexed(crawl string) string {
+// indexVersion tells apart what a crawl has at different times: the names and lengths of its indexes.
+func indexVersion(crawl string) string {
 	sum := sha256.New()
 	entries, _ := os.ReadDir(filepath.Join(crawl, "warc")) // who exports says that there are none
 	for _, e := range entries {
@@ -211,7 +211,7 @@ func indexed(crawl string) string {
 }
 
 // read takes over what the note says, if it is of the crawl as it is.
-func (n *note) read() error {
+func (n *exportState) read() error {
 	if n.file == "" {
 		return nil
 	}
@@ -219,14 +219,14 @@ func (n *note) read() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	was := note{}
+	was := exportState{}
 	if err == nil && json.Unmarshal(data, &was) == nil && was.Sink == n.Sink && was.Of == n.Of {
 		n.After = was.After
 	}
 	return err
 }
 
-func (n *note) write() error {
+func (n *exportState) write() error {
 	if n.file == "" {
 		return nil
 	}
@@ -240,7 +240,7 @@ func (n *note) write() error {
 	return vfs.Replace(vfs.OS, n.file, append(data, '\n'))
 }
 
-func (n *note) remove() error {
+func (n *exportState) remove() error {
 	if n.file == "" {
 		return nil
 	}

@@ -35,7 +35,7 @@ import (
 func openPlace(ctx context.Context, name string) (place.Place, error) {
 	p, late, err := reachPlace(ctx, name)
 	if err == nil && late != nil {
-		p, err = nil, errors.Join(late, letGo(p))
+		p, err = nil, errors.Join(late, closePlace(p))
 	}
 	return p, err
 }
@@ -46,8 +46,8 @@ func reachPlace(ctx context.Context, name string) (p place.Place, late, err erro
 	if p, err = makePlace(ctx, name); err != nil {
 		return nil, nil, err
 	}
-	if late, err = ask(ctx, p); err != nil {
-		return nil, nil, errors.Join(err, letGo(p))
+	if late, err = probe(ctx, p); err != nil {
+		return nil, nil, errors.Join(err, closePlace(p))
 	}
 	return p, late, nil
 }
@@ -58,11 +58,11 @@ func makePlace(ctx context.Context, name string) (place.Place, error) {
 		return nil, advice.Usage("place %s: a URL without a name and a password is wanted: it is written into files",
 			u.Redacted())
 	}
-	return places.Make(ctx, name)
+	return places.OpenLazy(ctx, name)
 }
 
-// ask asks whether a place is there: late is why it cannot be reached at present.
-func ask(ctx context.Context, p place.Place) (late, err error) {
+// probe asks whether a place is there: late is why it cannot be reached at present.
+func probe(ctx context.Context, p place.Place) (late, err error) {
 	err = place.Ask(ctx, p)
 	if place.Passes(err) && ctx.Err() == nil {
 		return err, nil
@@ -76,11 +76,11 @@ func Check(ctx context.Context, name string) (late, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return late, letGo(p)
+	return late, closePlace(p)
 }
 
-// Below is a place below another one, reached with the same options.
-func Below(placeURL, name string) string {
+// Child is a place below another one, reached with the same options.
+func Child(placeURL, name string) string {
 	at, options, has := strings.Cut(placeURL, "?")
 	if at = strings.TrimRight(at, "/") + "/" + name; has {
 		at += "?" + options
@@ -94,8 +94,8 @@ func FolderFor(placeURL string) string {
 	return folder.DefaultDir(strings.Trim(job.SafeName(name), "-."))
 }
 
-// Above is the place that another one lies right below.
-func Above(placeURL string) string {
+// Parent is the place that another one lies right below.
+func Parent(placeURL string) string {
 	at, options, has := strings.Cut(placeURL, "?")
 	if at = at[:max(strings.LastIndexByte(at, '/'), 0)]; has {
 		at += "?" + options
@@ -131,11 +131,11 @@ type Upload struct {
 	// of a node's state; nil: they do not go there
 	states *upload.States
 
-	begun bool                    // Start was called
-	kept  sync.WaitGroup          // states are brought
-	keep  context.CancelFunc      // ends that
-	stop  context.CancelCauseFunc // of what Start began; nil before
-	ran   chan error              // how that ended
+	started      bool                    // Start was called
+	stateUploads sync.WaitGroup          // states are brought
+	stopStates   context.CancelFunc      // ends that
+	stop         context.CancelCauseFunc // of what Start began; nil before
+	done         chan error              // how that ended
 }
 
 // New opens the place, and sees that it can be that of a job's crawl. It changes nothing. A place that cannot be
@@ -146,12 +146,12 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 		return nil, err
 	}
 	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
-		Crawl: j.Name, Grow: growing(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
+		Crawl: j.Name, Grow: growingFiles(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
 		Works: cfg.Works}}
 	if err := u.check(ctx); err != nil {
-		return nil, errors.Join(err, letGo(p))
+		return nil, errors.Join(err, closePlace(p))
 	}
-	j.Away = &job.Away{Over: func(disk vfs.FS) (vfs.FS, error) { return u.over(ctx, disk) },
+	j.Upload = &job.Upload{Overlay: func(disk vfs.FS) (vfs.FS, error) { return u.overlay(ctx, disk) },
 		Closed: func() { u.up.Load().Look() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) },
 		Status: u.Status}
 	return u, nil
@@ -159,12 +159,12 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 
 // check sees that the place can be the crawl's: what the folder knows first, then what the place says.
 func (u *Upload) check(ctx context.Context) error {
-	if isFolder(u.place, u.cfg.Dir) {
+	if isLocalFolder(u.place, u.cfg.Dir) {
 		return advice.Usage("the place %s is the crawl's own folder: name another one by --work", u.place.URL())
 	}
 	err := upload.CheckHere(u.cfg)
 	if err == nil {
-		u.cfg.Late, err = ask(ctx, u.place)
+		u.cfg.Late, err = probe(ctx, u.place)
 	}
 	if err != nil || u.cfg.Late != nil {
 		return err
@@ -177,9 +177,9 @@ func (u *Upload) check(ctx context.Context) error {
 	return err
 }
 
-// isFolder reports whether a place is a folder of this machine: what is there would be taken for a copy of what is
+// isLocalFolder reports whether a place is a folder of this machine: what is there would be taken for a copy of what is
 // here.
-func isFolder(p place.Place, dir string) bool {
+func isLocalFolder(p place.Place, dir string) bool {
 	f, is := p.(*file.Place)
 	if !is {
 		return false
@@ -192,10 +192,10 @@ func isFolder(p place.Place, dir string) bool {
 	return errHere == nil && errThere == nil && os.SameFile(here, there)
 }
 
-// growing are the files that are brought whole.
-func growing() []string { return append(slices.Clone(folder.Outputs), settings.Name) }
+// growingFiles are the files that are brought whole.
+func growingFiles() []string { return append(slices.Clone(folder.Outputs), settings.Name) }
 
-func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
+func (u *Upload) overlay(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 	u.cfg.Disk, u.cfg.Fresh = disk, false // the earlier crawl is set aside by now
 	up, err := upload.Open(ctx, u.cfg)
 	if err != nil {
@@ -208,15 +208,15 @@ func (u *Upload) over(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 // Start begins to bring files to the place. The crawl is open. ctx ends it at once; who starts it finishes it, or
 // breaks it off.
 func (u *Upload) Start(ctx context.Context) {
-	u.begun = true
+	u.started = true
 	ctx, u.stop = context.WithCancelCause(ctx)
-	u.ran = make(chan error, 1)
+	u.done = make(chan error, 1)
 	if u.states != nil {
 		keeping, end := context.WithCancel(ctx)
-		u.keep = end
-		u.kept.Go(func() { u.states.Run(keeping) })
+		u.stopStates = end
+		u.stateUploads.Go(func() { u.states.Run(keeping) })
 	}
-	go func() { u.ran <- u.up.Load().Run(ctx) }()
+	go func() { u.done <- u.up.Load().Run(ctx) }()
 }
 
 // Cut has checkpoints of the node's state brought to the place, too, and its log cut by what they have; see
@@ -226,22 +226,22 @@ func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies jour
 	return u.states.Checkpoint
 }
 
-// Forget brings them no more, and removes them, as nobody goes on from them.
-func (u *Upload) Forget(ctx context.Context) error {
+// RemoveStates brings them no more, and removes them, as nobody goes on from them.
+func (u *Upload) RemoveStates(ctx context.Context) error {
 	if u.states == nil {
 		return nil
 	}
-	if u.keep != nil {
-		u.keep()
-		u.kept.Wait()
+	if u.stopStates != nil {
+		u.stopStates()
+		u.stateUploads.Wait()
 	}
 	return u.states.Forget(ctx)
 }
 
-// afterInterrupt is how long what waits is brought to the place once somebody has ended the run.
-const afterInterrupt = time.Minute
+// interruptGrace is how long what waits is brought to the place once somebody has ended the run.
+const interruptGrace = time.Minute
 
-var errInterruptEnds = fmt.Errorf("the run was interrupted %v ago", afterInterrupt)
+var errInterruptEnds = fmt.Errorf("the run was interrupted %v ago", interruptGrace)
 
 // Finish returns when all is in the place, after a run whose files are closed, or when nothing has come there for as
 // long as it is waited for. Where the run ended because ctx has, it tries for a minute, and gives up at the first
@@ -254,21 +254,21 @@ func (u *Upload) Finish(ctx context.Context) error {
 	u.up.Load().End(patience)
 	stop := u.stop
 	unwatch := context.AfterFunc(ctx, func() { // at once, if it has ended
-		time.AfterFunc(afterInterrupt, func() { stop(errInterruptEnds) })
+		time.AfterFunc(interruptGrace, func() { stop(errInterruptEnds) })
 	})
 	defer unwatch()
-	return u.end(<-u.ran)
+	return u.end(<-u.done)
 }
 
-// Break ends what Start began. What waits, the next run brings.
-func (u *Upload) Break() {
+// Abort ends what Start began. What waits, the next run brings.
+func (u *Upload) Abort() {
 	u.stop(context.Canceled)
-	_ = u.end(<-u.ran) // that files wait
+	_ = u.end(<-u.done) // that files wait
 }
 
 func (u *Upload) end(err error) error {
 	u.stop(nil)
-	u.kept.Wait()
+	u.stateUploads.Wait()
 	u.stop = nil
 	return err
 }
@@ -276,18 +276,18 @@ func (u *Upload) end(err error) error {
 // Close lets go of the place. That of a crawl that did not begin is as it was.
 func (u *Upload) Close() (err error) {
 	if u.stop != nil {
-		u.Break()
+		u.Abort()
 	}
-	if up := u.up.Load(); up != nil && !u.begun {
-		ctx, cancel := context.WithTimeout(context.Background(), afterInterrupt)
+	if up := u.up.Load(); up != nil && !u.started {
+		ctx, cancel := context.WithTimeout(context.Background(), interruptGrace)
 		defer cancel()
 		err = up.Release(ctx)
 	}
-	return errors.Join(err, letGo(u.place))
+	return errors.Join(err, closePlace(u.place))
 }
 
-// Late is why the place was not reached yet; nil if it was. That passes, and files wait for it meanwhile.
-func (u *Upload) Late() error {
+// Unreachable is why the place was not reached yet; nil if it was. That passes, and files wait for it meanwhile.
+func (u *Upload) Unreachable() error {
 	if up := u.up.Load(); up != nil {
 		return up.Late()
 	}
@@ -311,8 +311,8 @@ func (u *Upload) Status() stats.Uploads {
 	return stats.Uploads{Place: u.place.URL()}
 }
 
-// inFolder is the crawl in dir, whose WARC files may lie in its place.
-func inFolder(ctx context.Context, dir string) (*Source, error) {
+// openFolder is the crawl in dir, whose WARC files may lie in its place.
+func openFolder(ctx context.Context, dir string) (*Source, error) {
 	s := &Source{Dir: dir, Disk: vfs.OS}
 	l, err := away.ReadLink(dir)
 	if l == nil || err != nil {
@@ -331,25 +331,25 @@ func inFolder(ctx context.Context, dir string) (*Source, error) {
 
 // A Source is a crawl that is to be read: in a folder, or in a place alone.
 type Source struct {
-	Dir   string // of a crawl in a place: a folder for the time being, which has its settings
-	Disk  vfs.FS
-	Alone bool // it lies in a place, and nothing of it here
-	place place.Place
-	there *away.Manifest
+	Dir      string // of a crawl in a place: a folder for the time being, which has its settings
+	Disk     vfs.FS
+	Remote   bool // it lies in a place, and nothing of it here
+	place    place.Place
+	manifest *away.Manifest
 }
 
 // Close lets go of the place, and removes what was needed for the time being.
 func (s *Source) Close() error {
-	err := letGo(s.place)
-	if s.Alone {
+	err := closePlace(s.place)
+	if s.Remote {
 		err = errors.Join(err, os.RemoveAll(s.Dir))
 	}
 	return err
 }
 
-// Named is an error about the crawl, by the name that the user has given it.
-func (s *Source) Named(err error) error {
-	if err == nil || !s.Alone {
+// WithName is an error about the crawl, by the name that the user has given it.
+func (s *Source) WithName(err error) error {
+	if err == nil || !s.Remote {
 		return err
 	}
 	return &named{err, strings.ReplaceAll(err.Error(), s.Dir, s.place.URL())}
@@ -363,9 +363,9 @@ type named struct {
 func (n *named) Error() string { return n.text }
 func (n *named) Unwrap() error { return n.error }
 
-// AllHere is an error where WARC files of a crawl are in its place alone, or all is: what is done with it reads files
+// CheckLocal is an error where WARC files of a crawl are in its place alone, or all is: what is done with it reads files
 // of this machine.
-func AllHere(dir, what string) error {
+func CheckLocal(dir, what string) error {
 	if places.IsURL(dir) {
 		return advice.Usage("%s reads files of this machine, and %s is a place: name the crawl's folder", what, dir)
 	}
@@ -392,14 +392,14 @@ func AllHere(dir, what string) error {
 		stats.Count(n, "files", "WARC"), dir, stats.Either(n, "is", "are"), l.Place, what, filepath.Join(dir, "warc"))
 }
 
-// There is what a crawl's place has, as its manifest says: nothing, if no file has come there yet. A place that is no
+// ReadManifest is what a crawl's place has, as its manifest says: nothing, if no file has come there yet. A place that is no
 // crawl's is an error: it may be another one than it was for who brought files there.
-func There(ctx context.Context, name string) (there *away.Manifest, err error) {
+func ReadManifest(ctx context.Context, name string) (there *away.Manifest, err error) {
 	p, err := openPlace(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, letGo(p)) }()
+	defer func() { err = errors.Join(err, closePlace(p)) }()
 	mark, err := away.ReadMark(ctx, p)
 	switch {
 	case errors.Is(err, away.ErrUnreadable):
@@ -422,7 +422,7 @@ func CopyState(ctx context.Context, name string, disk vfs.FS, dir string) (state
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, letGo(p)) }()
+	defer func() { err = errors.Join(err, closePlace(p)) }()
 	state, err = away.ReadState(ctx, p)
 	if state == nil || err != nil {
 		return nil, err
@@ -436,20 +436,20 @@ func DropState(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(place.Prompt(p).Remove(ctx, away.StateDir), letGo(p))
+	return errors.Join(place.Prompt(p).Remove(ctx, away.StateDir), closePlace(p))
 }
 
-func letGo(p place.Place) error {
+func closePlace(p place.Place) error {
 	if c, is := p.(io.Closer); is {
 		return c.Close()
 	}
 	return nil
 }
 
-// Reach is the crawl that a folder's name or a place's URL names.
-func Reach(ctx context.Context, name string) (*Source, error) {
+// OpenSource is the crawl that a folder's name or a place's URL names.
+func OpenSource(ctx context.Context, name string) (*Source, error) {
 	if !places.IsURL(name) {
-		return inFolder(ctx, name)
+		return openFolder(ctx, name)
 	}
 	p, err := openPlace(ctx, name)
 	if err != nil {
@@ -458,9 +458,9 @@ func Reach(ctx context.Context, name string) (*Source, error) {
 	there, err := away.ReadManifest(ctx, p)
 	if away.IsMissing(err) {
 		if m, markErr := away.ReadMark(ctx, p); markErr == nil && m != nil {
-			return nil, errors.Join(advice.Usage("%s: nothing was brought there yet of %s", name, m), letGo(p))
+			return nil, errors.Join(advice.Usage("%s: nothing was brought there yet of %s", name, m), closePlace(p))
 		}
-		return nil, errors.Join(advice.Usage("%s: there is no crawl: there is no %s", name, away.ManifestName), letGo(p))
+		return nil, errors.Join(advice.Usage("%s: there is no crawl: there is no %s", name, away.ManifestName), closePlace(p))
 	}
 	if err != nil {
 		return nil, err
@@ -476,7 +476,7 @@ func Reach(ctx context.Context, name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Dir: dir, Disk: away.Alone(ctx, vfs.OS, dir, p, there), Alone: true, place: p, there: there}
+	s := &Source{Dir: dir, Disk: away.Alone(ctx, vfs.OS, dir, p, there), Remote: true, place: p, manifest: there}
 	if err := os.WriteFile(filepath.Join(dir, settings.Name), config, 0o600); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -26,14 +26,14 @@ import (
 
 // Verify checks the files of a crawl in a place against each other and the place's manifest. It is a wire.Verify.
 func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*verify.Report, error) {
-	waits, err := s.waits(ctx)
+	waits, err := s.pending(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, ended := s.there.Get("report.json")
-	parts := s.there.InParts()
-	cfg.Lost = parts || !ended // a crawl goes on, or a node was lost
-	cfg.NoLists = !parts && (!ended || waits != nil && s.isOld(waits.since))
+	_, ended := s.manifest.Get("report.json")
+	parts := s.manifest.InParts()
+	cfg.Incomplete = parts || !ended // a crawl goes on, or a node was lost
+	cfg.NoLists = !parts && (!ended || waits != nil && s.hasOldLists(waits.since))
 	if waits != nil && !cfg.Moved {
 		cfg.Moved, cfg.Absent = true, "it is not in the place yet"
 	}
@@ -41,14 +41,14 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 	if err != nil {
 		return r, err
 	}
-	check := &verify.Check{Name: "manifest", Counts: []verify.Count{{N: int64(len(s.there.All())), Unit: "files"}}}
-	differ, err := s.differ(ctx, waits != nil)
+	check := &verify.Check{Name: "manifest", Counts: []verify.Count{{N: int64(len(s.manifest.All())), Unit: "files"}}}
+	differ, err := s.differences(ctx, waits != nil)
 	if err != nil {
 		return r, err
 	}
 	for _, f := range differ {
 		f.Check, f.Offset = check.Name, -1
-		if waits != nil && f.What != gone && slices.Contains(rewritten, f.File) { // it may not be noted yet
+		if waits != nil && f.What != missingFile && slices.Contains(rewritten, f.File) { // it may not be noted yet
 			check.Notes = append(check.Notes, f)
 			continue
 		}
@@ -64,17 +64,17 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 	return r, nil
 }
 
-// gone is a file that is named, and is not there.
-const gone = "the manifest names it, and it is not there: it was brought, and is lost"
+// missingFile is a file that is named, and is not there.
+const missingFile = "the manifest names it, and it is not there: it was brought, and is lost"
 
 // rewritten are files of which a run brings another each time.
 var rewritten = []string{"report.json", "index.cdxj", settings.Name}
 
-// differ are the files that differ from the manifest, but for those of which it says something else by now: a run may
+// differences are the files that differ from the manifest, but for those of which it says something else by now: a run may
 // have ended meanwhile. Lists may have grown while one goes on.
-func (s *Source) differ(ctx context.Context, goesOn bool) (all []verify.Fault, err error) {
-	for _, e := range s.there.All() {
-		what, err := s.compare(ctx, &e, goesOn && slices.Contains(growing(), e.Name))
+func (s *Source) differences(ctx context.Context, goesOn bool) (all []verify.Fault, err error) {
+	for _, e := range s.manifest.All() {
+		what, err := s.compare(ctx, &e, goesOn && slices.Contains(growingFiles(), e.Name))
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (s *Source) differ(ctx context.Context, goesOn bool) (all []verify.Fault, e
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(f verify.Fault) bool {
-		was, _ := s.there.Get(f.File)
+		was, _ := s.manifest.Get(f.File)
 		is, named := now.Get(f.File)
 		return !named || is != was
 	}), nil
@@ -100,7 +100,7 @@ func (s *Source) differ(ctx context.Context, goesOn bool) (all []verify.Fault, e
 func (s *Source) compare(ctx context.Context, e *away.Entry, grows bool) (what string, err error) {
 	info, err := s.place.Stat(ctx, e.Name)
 	if away.IsMissing(err) {
-		return gone, nil
+		return missingFile, nil
 	}
 	if err != nil {
 		return "", err
@@ -123,15 +123,15 @@ func (s *Source) compare(ctx context.Context, e *away.Entry, grows bool) (what s
 	return what, errors.Join(err, src.Close())
 }
 
-// waiting is what has not been brought to a place yet.
-type waiting struct {
+// pendingFiles is what has not been brought to a place yet.
+type pendingFiles struct {
 	since time.Time // of the run whose files they are
 	what  string    // they are, and where
 	lost  bool      // the same command does not bring them
 }
 
-// waits is what the place lacks of a run that has not brought all yet; nil: it has brought all.
-func (s *Source) waits(ctx context.Context) (*waiting, error) {
+// pending is what the place lacks of a run that has not brought all yet; nil: it has brought all.
+func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 	m, err := away.ReadMark(ctx, s.place)
 	if errors.Is(err, away.ErrUnreadable) {
 		return nil, nil
@@ -139,7 +139,7 @@ func (s *Source) waits(ctx context.Context) (*waiting, error) {
 	if m == nil || !m.Open || err != nil {
 		return nil, err
 	}
-	w := &waiting{since: m.Time, what: fmt.Sprintf("what is missing lies in the folder %s on %s", m.Folder, m.Machine)}
+	w := &pendingFiles{since: m.Time, what: fmt.Sprintf("what is missing lies in the folder %s on %s", m.Folder, m.Machine)}
 	if here, err := os.Hostname(); err != nil || here != m.Machine {
 		return w, nil
 	}
@@ -156,20 +156,20 @@ func (s *Source) waits(ctx context.Context) (*waiting, error) {
 			"lost with it", m.Folder)
 		return w, nil
 	}
-	names, bytes, err := upload.Waiting(vfs.OS, m.Folder, growing(), s.there)
+	names, bytes, err := upload.Waiting(vfs.OS, m.Folder, growingFiles(), s.manifest)
 	if err != nil {
 		return nil, err
 	}
 	n := int64(len(names))
 	w.what = fmt.Sprintf("%s (%s) %s in %s on this machine: %s", stats.Count(n, "files"), stats.Bytes(bytes),
-		stats.Either(n, "waits", "wait"), m.Folder, someOf(names))
+		stats.Either(n, "waits", "wait"), m.Folder, sample(names))
 	if len(names) == 0 {
 		w.what = "nothing waits in " + m.Folder + " on this machine but what is open"
 	}
 	return w, nil
 }
 
-func someOf(names []string) string {
+func sample(names []string) string {
 	const most = 5
 	if len(names) <= most {
 		return strings.Join(names, ", ")
@@ -177,17 +177,17 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// isOld reports whether the place has lists that are, or may be, of an earlier run than the one that began then.
-func (s *Source) isOld(began time.Time) bool {
+// hasOldLists reports whether the place has lists that are, or may be, of an earlier run than the one that began then.
+func (s *Source) hasOldLists(began time.Time) bool {
 	for _, name := range folder.Outputs {
-		if e, is := s.there.Get(name); is && e.Time.Before(began) {
+		if e, is := s.manifest.Get(name); is && e.Time.Before(began) {
 			return true
 		}
 	}
 	return false
 }
 
-func (w *waiting) note(check string, noLists bool) verify.Fault {
+func (w *pendingFiles) note(check string, noLists bool) verify.Fault {
 	f := verify.Fault{Check: check, File: away.MarkName, Offset: -1, What: fmt.Sprintf("the run of %s has not "+
 		"brought all its files yet: %s", w.since.UTC().Format("2006-01-02 15:04:05"), w.what)}
 	if !w.lost {

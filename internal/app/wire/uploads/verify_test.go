@@ -57,7 +57,7 @@ func TestAPlaceThatIsVerifiedWhileARunGoesOn(t *testing.T) {
 		}
 		write(away.NewManifest(), c.brought, true)
 		s := &Source{place: at}
-		if s.there, err = away.ReadManifest(t.Context(), at); err != nil {
+		if s.manifest, err = away.ReadManifest(t.Context(), at); err != nil {
 			t.Fatal(err)
 		}
 		m, err := away.ReadManifest(t.Context(), at)
@@ -65,7 +65,7 @@ func TestAPlaceThatIsVerifiedWhileARunGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(m, c.is, c.named)
-		all, err := s.differ(t.Context(), c.goesOn)
+		all, err := s.differences(t.Context(), c.goesOn)
 		if err != nil || len(all) == 0 != c.fine {
 			t.Errorf("%s: %+v (%v)", what, all, err)
 		}

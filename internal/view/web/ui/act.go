@@ -50,11 +50,11 @@ var errCannot = &problem{http.StatusConflict, "This crawl cannot be changed here
 	"it does not run, or is a node's part of a crawl: kumo --help lists the commands"}
 
 // A target is what has a crawl do something: all nodes of one that has several.
-type target = inspect.ClusterSteerer
+type target = inspect.ClusterController
 
 // A viewTarget is a crawl of one node.
 type viewTarget struct {
-	inspect.Steerer
+	inspect.Controller
 	inspect.Setter
 	dir string
 }
@@ -76,7 +76,7 @@ func (c *crawl) steer(r *http.Request, f func(target) error) error {
 		return err
 	}
 	return c.view.use(r.Context(), func(v *inspect.View) error {
-		st, can := v.Source.(inspect.Steerer)
+		st, can := v.Source.(inspect.Controller)
 		setter, may := v.Source.(inspect.Setter)
 		if !can || !may || !v.Running() {
 			return errCannot
@@ -199,7 +199,7 @@ func (c *crawl) count(ctx context.Context, rules []string) (words string, exampl
 		return b.Words(), b.Examples, nil
 	}
 	err = c.view.use(ctx, func(v *inspect.View) error {
-		src, can := v.Source.(inspect.Blocker)
+		src, can := v.Source.(inspect.BlockCounter)
 		if !can {
 			return errCannot
 		}
@@ -401,7 +401,7 @@ func (h *controls) perform(r *http.Request, c *crawl, a *action, g given, sure s
 	if a.Field != "" {
 		log = append(log, "value", cut(plain(sure), 300))
 	}
-	if err != nil && !(a.Name == "stop" && errors.Is(err, inspect.ErrGone)) {
+	if err != nil && !(a.Name == "stop" && errors.Is(err, inspect.ErrUnreachable)) {
 		h.log.Warn("web page: "+a.Name+" failed", append(log, "error", err.Error())...)
 		return d, err
 	}

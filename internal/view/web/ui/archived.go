@@ -69,7 +69,7 @@ func (h *archivedPages) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		p := problemOf(err)
 		note(w, p.Status, "Not in the archive", r.FormValue("url"), "")
-		if !errors.Is(err, lookup.ErrNoAnswer) && !errors.Is(err, lookup.ErrNone) && p.Status >= 500 {
+		if !errors.Is(err, lookup.ErrNoAnswer) && !errors.Is(err, lookup.ErrNoRecord) && p.Status >= 500 {
 			h.log.Warn("an archived page cannot be read", "crawl", c.name, "error", err.Error())
 		}
 		return

@@ -160,7 +160,7 @@ func (x *recordsFound) add(d dayOf, l *inspect.Listed, words []string) {
 	for i := range l.Records {
 		h := recordHit{Entry: l.Records[i], Collection: d.c.Code, Directory: d.c.Directory, Day: d.date}
 		if len(words) > 0 {
-			h.Snippet = lookup.Around(l.Texts[i], words)
+			h.Snippet = lookup.Excerpt(l.Texts[i], words)
 		}
 		x.Hits = append(x.Hits, h)
 	}

@@ -219,12 +219,12 @@ func members(x *inspect.Cluster) (n int) {
 
 // others says how many nodes are no members, by what they are.
 func others(x *inspect.Cluster) string {
-	of := map[inspect.Standing]int{}
+	of := map[inspect.NodeRole]int{}
 	for i := range x.Nodes {
 		of[x.Nodes[i].Is]++
 	}
 	text := ""
-	for _, is := range []inspect.Standing{inspect.NodeDead, inspect.NodeLeaving, inspect.NodeLeft, inspect.NodeJoining,
+	for _, is := range []inspect.NodeRole{inspect.NodeDead, inspect.NodeLeaving, inspect.NodeLeft, inspect.NodeJoining,
 		inspect.NodeWaiting} {
 		if of[is] > 0 {
 			text += fmt.Sprintf("%d %s, ", of[is], is)

@@ -63,7 +63,7 @@ func (f *fakeCluster) BlockedAll(_ context.Context, rules []string) (*inspect.Bl
 
 func (f *fakeCluster) Close() error { return nil }
 
-func (f *fakeCluster) As(by string) inspect.ClusterSteerer { return &fakeSteerer{f, by} }
+func (f *fakeCluster) As(by string) inspect.ClusterController { return &fakeSteerer{f, by} }
 
 type fakeSteerer struct {
 	*fakeCluster

@@ -37,7 +37,7 @@ type ticks struct {
 // A nodeRow is a node in the table.
 type nodeRow struct {
 	Name, Link  string
-	Is          inspect.Standing
+	Is          inspect.NodeRole
 	Leads, Idle bool
 	Silent, Bad bool
 	Tone        int

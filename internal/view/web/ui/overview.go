@@ -221,7 +221,7 @@ func growth(v float64) string {
 }
 
 // gone reports whether a crawl has to be opened anew.
-func gone(err error) bool { return errors.Is(err, inspect.ErrGone) }
+func gone(err error) bool { return errors.Is(err, inspect.ErrUnreachable) }
 
 // curves are how the crawl went: of one that runs as it has counted, of another what its files give.
 func (c *crawl) curves(r *http.Request) (x *stats.Curves, err error) {
@@ -233,7 +233,7 @@ func (c *crawl) curves(r *http.Request) (x *stats.Curves, err error) {
 	x = &stats.Curves{}
 	if o.runs() {
 		err = c.view.use(ctx, func(v *inspect.View) (err error) {
-			if src, can := v.Source.(inspect.Curver); can {
+			if src, can := v.Source.(inspect.CurveReader); can {
 				x, err = src.Curves(ctx)
 			}
 			return err

@@ -434,19 +434,19 @@ func (h *crawlPages) urlsPage(c *crawl, r *http.Request) (*filled, error) {
 }
 
 // fateWords say how things stand with a URL.
-var fateWords = map[inspect.Fate]string{
+var fateWords = map[inspect.Outcome]string{
 	inspect.Unknown: "The crawl has not met it.", inspect.OutOfScope: "It is out of scope: links to it are only counted.",
 	inspect.Waiting: "It waits for its turn at its host.", inspect.Parked: "It waits: its host's robots.txt comes first.",
 	inspect.Retry:      "It was visited without success, and is tried again.",
-	inspect.UnderWay:   "It is being visited just now.",
+	inspect.InFlight:   "It is being visited just now.",
 	inspect.Undecided:  "It may have been met before: the next merge of known URLs tells.",
 	inspect.Fetched:    "It was fetched.",
 	inspect.Redirected: "It was fetched, and leads elsewhere.",
 	inspect.Duplicate:  "It was fetched, and is the same as a page before.",
 	inspect.Error:      "It was fetched, and the answer is an error.", inspect.Failed: "It got no answer, for good.",
-	inspect.GivenUp:     "It was given up with its host, until the next run.",
-	inspect.SetAside:    "It was set aside by a rule that speaks of links: a better one may still bring it in.",
-	inspect.LeftOut:     "It was left out by a rule.",
+	inspect.Abandoned:   "It was given up with its host, until the next run.",
+	inspect.Deferred:    "It was set aside by a rule that speaks of links: a better one may still bring it in.",
+	inspect.Excluded:    "It was left out by a rule.",
 	inspect.Unaccounted: "It is on its way from one place to another: ask again.",
 	inspect.Claiming:    "A link to it waits until those nodes have it that remember its host.",
 	inspect.Elsewhere:   "Another node is the one to fetch it.",

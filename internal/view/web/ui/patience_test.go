@@ -352,7 +352,7 @@ func TestLinesAreForgotten(t *testing.T) {
 		}}}, Log: quiet()})
 		defer s.Close()
 		c := s.crawls.all[0].view
-		lines := func() *inspect.Lines {
+		lines := func() *inspect.LineIndex {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return c.lines
@@ -378,7 +378,7 @@ func TestLinesAreForgotten(t *testing.T) {
 		if wants(linesFor, look); lines() == had {
 			t.Error("lines are kept that nobody looks for, as a page is open")
 		}
-		if err := c.use(t.Context(), func(*inspect.View) error { return inspect.ErrGone }); err == nil {
+		if err := c.use(t.Context(), func(*inspect.View) error { return inspect.ErrUnreachable }); err == nil {
 			t.Error("the view has not gone")
 		}
 		time.Sleep(2 * linesFor)

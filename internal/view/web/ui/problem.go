@@ -38,7 +38,7 @@ func problemOf(err error) *problem {
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.Is(err, lookup.ErrNone), errors.Is(err, lookup.ErrNoAnswer):
+	case errors.Is(err, lookup.ErrNoRecord), errors.Is(err, lookup.ErrNoAnswer):
 		return &problem{http.StatusNotFound, "Not in the archive", err.Error()}
 	case errors.Is(err, fulltext.ErrNone):
 		return &problem{http.StatusNotFound, "There is no index",
@@ -46,7 +46,7 @@ func problemOf(err error) *problem {
 	case fulltext.IsDamaged(err):
 		return &problem{http.StatusServiceUnavailable, "The index cannot be read", err.Error() +
 			"; kumo index, with the crawl's folder, makes it anew"}
-	case errors.Is(err, inspect.ErrGone):
+	case errors.Is(err, inspect.ErrUnreachable):
 		return &problem{http.StatusServiceUnavailable, "The crawl does not answer",
 			"it is just starting or ending: ask again in a moment"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -220,7 +220,7 @@ func someOf[T any](all []T, key func(T) string, after string, n int) (some []T, 
 func upTo[T any](n int, values iter.Seq2[T, error]) (some []T, partial, more bool, err error) {
 	some = []T{}
 	for v, err := range values {
-		if partial = errors.Is(err, inspect.ErrBehind); partial {
+		if partial = errors.Is(err, inspect.ErrIncomplete); partial {
 			break
 		}
 		if err != nil {

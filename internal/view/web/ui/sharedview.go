@@ -21,9 +21,9 @@ type sharedView struct {
 	mu     sync.Mutex // guards below
 	view   *inspect.View
 	users  int
-	idle   *time.Timer    // closes an unused view
-	lines  *inspect.Lines // index of lines in the crawl's files; nil: none is kept
-	sought time.Time      // when a view that is closed last used them
+	idle   *time.Timer        // closes an unused view
+	lines  *inspect.LineIndex // index of lines in the crawl's files; nil: none is kept
+	sought time.Time          // when a view that is closed last used them
 }
 
 // idleFor is how long a view is kept that nobody uses: as long as one of a crawl that does not run is open, the crawl
@@ -66,13 +66,13 @@ func (s *sharedView) acquire(ctx context.Context) (*inspect.View, error) {
 	defer s.mu.Unlock()
 	if s.done.Err() != nil {
 		_ = v.Close() // it was only read
-		return nil, inspect.ErrGone
+		return nil, inspect.ErrUnreachable
 	}
 	if s.lines == nil {
-		s.lines, s.sought = &inspect.Lines{}, time.Now()
+		s.lines, s.sought = &inspect.LineIndex{}, time.Now()
 		time.AfterFunc(linesFor, s.forgetLines)
 	}
-	v.KeepLines(s.lines)
+	v.UseLines(s.lines)
 	s.view = v
 	s.addUser()
 	return v, nil
@@ -86,11 +86,11 @@ func (s *sharedView) acquireOpen(wanted bool) (*inspect.View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done.Err() != nil {
-		return nil, inspect.ErrGone
+		return nil, inspect.ErrUnreachable
 	}
 	if s.view != nil && !s.view.Running() && wanted {
 		if s.users > 0 {
-			return nil, inspect.ErrGone
+			return nil, inspect.ErrUnreachable
 		}
 		old = s.detach()
 	}
@@ -165,24 +165,24 @@ func (s *sharedView) forgetLines() {
 	again := max(linesFor-time.Since(s.sought), time.Second)
 	switch {
 	case s.done.Err() != nil:
-		s.lines.Forget()
+		s.lines.Close()
 		return
 	case time.Since(s.sought) < linesFor || s.users > 0:
 	case s.view == nil:
-		s.lines.Forget()
+		s.lines.Close()
 		s.lines = nil
 		return
 	default: // the view's next user begins a new one
-		s.lines.Forget()
-		s.lines, again = &inspect.Lines{}, linesFor
-		s.view.KeepLines(s.lines)
+		s.lines.Close()
+		s.lines, again = &inspect.LineIndex{}, linesFor
+		s.view.UseLines(s.lines)
 	}
 	time.AfterFunc(again, s.forgetLines)
 }
 
 // noteUse records when a view last searched for lines. The lock is held.
 func (s *sharedView) noteUse(v *inspect.View) {
-	if at := v.Sought(); at.After(s.sought) {
+	if at := v.LastLineQuery(); at.After(s.sought) {
 		s.sought = at
 	}
 }
@@ -227,7 +227,7 @@ func closeView(v *inspect.View) {
 func (s *sharedView) close() {
 	s.mu.Lock()
 	if s.lines != nil {
-		s.lines.Forget()
+		s.lines.Close()
 	}
 	s.mu.Unlock()
 	s.dropIdle()

@@ -543,7 +543,7 @@ func TestACrawlThatWaitsComesIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted = true
-	if _, err := c.acquire(t.Context()); !errors.Is(err, inspect.ErrGone) || closed != 0 {
+	if _, err := c.acquire(t.Context()); !errors.Is(err, inspect.ErrUnreachable) || closed != 0 {
 		t.Errorf("while one is used: %v, closed %d times", err, closed)
 	}
 	c.release(first, false)
