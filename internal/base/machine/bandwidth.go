@@ -5,40 +5,40 @@ import (
 	"time"
 )
 
-// A Usage is what a process has done by some time.
+// A Usage is the resource usage of a process up to some time.
 type Usage struct {
-	Bytes int64         // read from servers
+	Bytes int64         // received from servers, in total
 	CPU   time.Duration // see CPUTime
-	Busy  float64       // share of its places for requests that are taken now, 0 to 1
+	Busy  float64       // share of the request slots in use now, 0 to 1
 }
 
-// A Line measures the line to the web by what is read over it. It is told of a [Usage] now and then, every second or
-// so, and looks at the rate over some seconds. A rate says something of the line only if the line may have been the
-// limit: all places for requests were taken, and the processors were not. And it is the limit only if more could not be
-// had: the three greatest of such rates, of the last minute of them, are nearly the same. Servers that all are slow
-// look alike: then it is what the process gets from them.
+// A BandwidthMeter estimates the bandwidth of the machine's internet connection from the traffic. It observes a [Usage]
+// about every second and computes a rate every few seconds. A rate counts only if the connection may have been the
+// limit: all request slots were in use, and the processors were not busy. If the three greatest of the last rates are
+// nearly equal, they are taken as the bandwidth. If all servers are slow, the result is the same; then the estimate is
+// what the process can get from them.
 //
-// The zero value is ready. It is used by one goroutine at a time.
+// The zero value is ready to use. A BandwidthMeter is not safe for concurrent use.
 type BandwidthMeter struct {
-	began     time.Time // of what is looked at now
+	began     time.Time // start of the current window
 	first     Usage
-	slotsFree bool      // places were free meanwhile
-	rates     []float64 // megabits a second, the newest last
-	estimate  float64   // what has been found
+	slotsFree bool      // some request slots were free in the window
+	rates     []float64 // megabits per second, newest last
+	estimate  float64   // 0 until the connection was the limit
 }
 
 const (
 	rateWindow    = 5 * time.Second
-	maxRates      = 12  // that are kept
-	rateTolerance = 0.1 // by which share the greatest rates may differ
-	minBusy       = 0.9 // of its places, for the line to be the limit
-	maxCPU        = 0.8 // of the processors' time, at the most
+	maxRates      = 12  // number of rates to keep
+	rateTolerance = 0.1 // maximum relative difference of the three greatest rates
+	minBusy       = 0.9 // minimum share of request slots in use
+	maxCPU        = 0.8 // maximum share of processor time in use
 )
 
-// Observe takes in what was done by now, with so many processors.
+// Observe records the usage at a time, on a machine with the given number of processors; 0 if unknown.
 func (l *BandwidthMeter) Observe(now time.Time, u Usage, cores float64) {
 	took := now.Sub(l.began)
-	if l.began.IsZero() || took < 0 || u.Bytes < l.first.Bytes { // counters have begun anew
+	if l.began.IsZero() || took < 0 || u.Bytes < l.first.Bytes { // counters were reset
 		l.began, l.first, l.slotsFree = now, u, u.Busy < minBusy
 		return
 	}
@@ -53,7 +53,7 @@ func (l *BandwidthMeter) Observe(now time.Time, u Usage, cores float64) {
 	l.began, l.first, l.slotsFree = now, u, u.Busy < minBusy
 }
 
-// add takes in a rate at which the line may have been the limit.
+// add adds a rate at which the connection may have been the limit.
 func (l *BandwidthMeter) add(rate float64) {
 	if len(l.rates) == maxRates {
 		l.rates = slices.Delete(l.rates, 0, 1)
@@ -66,10 +66,11 @@ func (l *BandwidthMeter) add(rate float64) {
 	if greatest[0] <= 0 || greatest[0] < (1-rateTolerance)*greatest[2] {
 		return
 	}
-	if most := greatest[2]; most < (1-rateTolerance)*l.estimate || most > (1+rateTolerance)*l.estimate { // what is news
+	// update only on a significant change
+	if most := greatest[2]; most < (1-rateTolerance)*l.estimate || most > (1+rateTolerance)*l.estimate {
 		l.estimate = most
 	}
 }
 
-// Mbps is what the line has, in megabits a second; 0 as long as it has not been the limit.
+// Mbps returns the estimated bandwidth in megabits per second; 0 until the connection was the limit.
 func (l *BandwidthMeter) Mbps() float64 { return l.estimate }
