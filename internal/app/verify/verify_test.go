@@ -327,7 +327,7 @@ func TestDamageIsNamed(t *testing.T) {
 		{"a robots.txt's line lost", "crawl.log", without("/robots.txt"), checkWARC, "no visit for robots.txt in crawl.log"},
 		{"another path", "crawl.log", replaced(" L ", " LL "), checkLog, "another type, path, via, seed or duration"},
 		{"a visit that has no digest", "crawl.log", replaced("sha1:", "sha2:"), checkLog, "is no digest"},
-		{"half a line", "crawl.log", replaced(" #000 ", " "), checkLog, "fields, not 12"},
+		{"half a line", "crawl.log", replaced(" #000 ", " "), checkLog, "fields, want 12"},
 
 		{"a skip lost", "skipped.jsonl", without("/forbidden"), checkURLs, "it is lost"},
 		{"a skip lost, for the counters", "skipped.jsonl", without("/forbidden"), checkReport, "skipped by robots"},

@@ -437,7 +437,7 @@ func TestARecordFileThatIsMovedAwayIsMissed(t *testing.T) {
 		b.close(501, "another")
 		u.Look()
 		synctest.Wait()
-		if x := u.Status().State; x.MissingCount != 1 || !strings.Contains(x.MissingHint(), name+" is neither") || len(warned) != 1 ||
+		if x := u.Status().State; x.MissingCount != 1 || !strings.Contains(x.MissingHint(), name+" is missing") || len(warned) != 1 ||
 			!strings.HasSuffix(warned[0], x.MissingHint()) {
 			t.Errorf("%+v, warned of %q", x, warned)
 		}

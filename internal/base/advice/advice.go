@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// A UsageError says what is wrong with what the user asked for; nothing was done.
+// A UsageError reports an invalid request by the user. Nothing was done.
 type UsageError struct{ err error }
 
 func (e *UsageError) Error() string { return e.err.Error() }
@@ -16,10 +16,10 @@ func (e *UsageError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.err }
 
-// Usage is a UsageError in the words of fmt.Errorf.
+// Usage returns a UsageError formatted by fmt.Errorf.
 func Usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// IsUsage reports whether an error is of what the user asked for.
+// IsUsage reports whether err is or wraps a UsageError.
 func IsUsage(err error) bool {
 	_, is := errors.AsType[*UsageError](err)
 	return is
@@ -32,10 +32,10 @@ type advised struct {
 
 func (e *advised) Unwrap() error { return e.error }
 
-// With adds to an error what to do about it.
+// With attaches advice to an error: what the user can do about it.
 func With(err error, do string) error { return &advised{err, do} }
 
-// Of is what can be done about an error, "" if nobody knows.
+// Of returns the advice attached to an error, or "".
 func Of(err error) string {
 	if a, ok := errors.AsType[*advised](err); ok {
 		return a.remedy

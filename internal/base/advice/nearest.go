@@ -2,7 +2,7 @@ package advice
 
 import "strings"
 
-// Nearest returns the name that is most like what was typed, "" if none is near.
+// Nearest returns the name most similar to typed, or "" if none is similar.
 func Nearest(typed string, names []string) string {
 	best, least := "", len(typed)/2+1
 	for _, n := range names {

@@ -1,22 +1,21 @@
-// Package bounded implements containers that use bounded memory, or a few bytes a name, however many host names they
-// meet.
+// Package bounded implements containers for host names whose memory is bounded or a few bytes per name.
 package bounded
 
 import "iter"
 
-// A Recent is a map that keeps what was used lately, in two generations of so many entries at most. It serves where
-// forgetting costs little.
+// A Recent is a map of recently used entries, in two generations of at most max entries each. It suits data that is
+// cheap to lose.
 type Recent[K comparable, V any] struct {
 	max        int
 	young, old map[K]V
 }
 
-// NewRecent makes one that keeps the last most entries, and up to as many before them.
+// NewRecent returns a map that keeps the most recently used entries: at least most, at most twice as many.
 func NewRecent[K comparable, V any](most int) *Recent[K, V] {
 	return &Recent[K, V]{max: most, young: map[K]V{}}
 }
 
-// Get returns what a key has, if it was used lately.
+// Get returns the value of a key and marks it as recently used.
 func (r *Recent[K, V]) Get(k K) (V, bool) {
 	v, ok := r.young[k]
 	if ok {
@@ -29,7 +28,7 @@ func (r *Recent[K, V]) Get(k K) (V, bool) {
 	return v, ok
 }
 
-// Put gives a key a value.
+// Put sets the value of a key.
 func (r *Recent[K, V]) Put(k K, v V) {
 	delete(r.old, k)
 	r.young[k] = v
@@ -38,13 +37,13 @@ func (r *Recent[K, V]) Put(k K, v V) {
 	}
 }
 
-// Delete forgets a key.
+// Delete removes a key.
 func (r *Recent[K, V]) Delete(k K) {
 	delete(r.young, k)
 	delete(r.old, k)
 }
 
-// All yields the entries, those that were used longest ago first.
+// All yields all entries, the less recently used generation first.
 func (r *Recent[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, m := range []map[K]V{r.old, r.young} {
@@ -57,5 +56,5 @@ func (r *Recent[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// Len is how many entries there are.
+// Len returns the number of entries.
 func (r *Recent[K, V]) Len() int { return len(r.young) + len(r.old) }

@@ -5,17 +5,16 @@ import (
 	"math/bits"
 )
 
-// A Table holds a small value for each of very many names. It stores 64 bits of a name's hash and the value, at most
-// 1.3 times their size for each name. Of ten million names two share a hash with a probability of three in a million,
-// and nobody outside can choose such names. A Table is not safe for concurrent use.
+// A Table maps many names to small values. It stores a 64-bit hash of each name and its value, in at most 1.3 times
+// their size. The probability that two of ten million names share a hash is three in a million. The hash is seeded
+// randomly, so nobody else can construct collisions. A Table is not safe for concurrent use.
 type Table[V any] struct {
-	expired func(V) bool // nil: values are kept
+	expired func(V) bool // nil: values never expire
 	seed    maphash.Seed
 	parts   [tableParts]tablePart[V]
 }
 
-// A tablePart is a hash table with open addressing. It grows by an eighth, when it is as full as that leaves it room
-// for.
+// A tablePart is a hash table with open addressing. It grows by an eighth when it is seven eighths full.
 type tablePart[V any] struct {
 	keys   []uint64 // 0: free
 	values []V
@@ -33,15 +32,15 @@ const (
 // NewCounts returns a Table in which every name has 0.
 func NewCounts() *Counts { return NewTable[uint32](nil) }
 
-// NewTable returns an empty Table. Where expired is not nil, the table drops the values for which it is true before it
-// grows.
+// NewTable returns an empty Table. If expired is not nil, the table removes the values for which it returns true before
+// it grows.
 func NewTable[V any](expired func(V) bool) *Table[V] {
 	return &Table[V]{expired: expired, seed: maphash.MakeSeed()}
 }
 
 func (t *Table[V]) key(name string) uint64 { return max(maphash.String(t.seed, name), 1) }
 
-// Get returns a name's value, the zero value if it has none.
+// Get returns the value of a name, or the zero value.
 func (t *Table[V]) Get(name string) V {
 	k := t.key(name)
 	p := &t.parts[k%tableParts]
@@ -52,7 +51,7 @@ func (t *Table[V]) Get(name string) V {
 	return p.values[p.find(k)]
 }
 
-// Set replaces a name's value.
+// Set sets the value of a name.
 func (t *Table[V]) Set(name string, v V) {
 	k := t.key(name)
 	p := &t.parts[k%tableParts]
@@ -67,7 +66,7 @@ func (t *Table[V]) Set(name string, v V) {
 	p.values[i] = v
 }
 
-// Each calls f with every value, in no order.
+// Each calls f with every value, in no particular order.
 func (t *Table[V]) Each(f func(V)) {
 	for i := range t.parts {
 		for j, k := range t.parts[i].keys {
@@ -78,7 +77,7 @@ func (t *Table[V]) Each(f func(V)) {
 	}
 }
 
-// find returns the index of a key, or the free one where it belongs. There is always a free one.
+// find returns the slot of a key, or the free slot where it belongs. There is always a free slot.
 func (p *tablePart[V]) find(k uint64) int {
 	at, _ := bits.Mul64(k, uint64(len(p.keys)))
 	i := int(at)
@@ -90,7 +89,8 @@ func (p *tablePart[V]) find(k uint64) int {
 	return i
 }
 
-// grow makes room for an eighth more than is used, leastPart at least.
+// grow removes expired values. If the table is still three quarters full, it also grows by an eighth, to at least
+// leastPart slots.
 func (p *tablePart[V]) grow(expired func(V) bool) {
 	old := *p
 	kept := 0

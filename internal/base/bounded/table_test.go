@@ -32,7 +32,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Names that come and go take no more room than those that are there at once.
+// Expired values take no additional space.
 func TestExpiredValuesMakeRoom(t *testing.T) {
 	now := 0
 	table := NewTable(func(until int) bool { return until <= now })

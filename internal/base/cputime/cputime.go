@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Of is for how long f keeps a processor busy, without what other goroutines do for it. Where the system does not say
-// it, it is how long f takes.
+// Of returns the CPU time that f uses in its own goroutine. On systems without thread CPU time it returns the elapsed
+// time.
 func Of(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

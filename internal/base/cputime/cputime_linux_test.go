@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestOf: work counts, and waiting does not.
+// TestOf tests that work counts and waiting does not.
 func TestOf(t *testing.T) {
 	waited := Of(func() { time.Sleep(50 * time.Millisecond) })
 	n := 0

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now is for how long this thread has been at work.
+// now returns the CPU time of this thread.
 func now() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Each calls f with the records of the first part in order. Nothing may be added any more. Key and value are valid
+// Each calls f with the records of the first part in order. No records may be added afterwards. Key and value are valid
 // until f returns.
 func (s *Sorter) Each(ctx context.Context, f func(key, value []byte) error) error {
 	sorted, err := s.Sorted(0)
@@ -17,7 +17,7 @@ func (s *Sorter) Each(ctx context.Context, f func(key, value []byte) error) erro
 	return errors.Join(sorted.Each(ctx, f), sorted.Close())
 }
 
-// Each calls f with the records that are left. Key and value are valid until f returns.
+// Each calls f with the remaining records. Key and value are valid until f returns.
 func (m *Merge) Each(ctx context.Context, f func(key, value []byte) error) error {
 	for {
 		key, value, err := m.Next()
@@ -33,7 +33,7 @@ func (m *Merge) Each(ctx context.Context, f func(key, value []byte) error) error
 	}
 }
 
-// EachKey is Each for the first record of each key.
+// EachKey is like Each, but calls f only for the first record of each key.
 func (s *Sorter) EachKey(ctx context.Context, f func(key, value []byte) error) error {
 	var last []byte
 	begun := false
@@ -46,8 +46,8 @@ func (s *Sorter) EachKey(ctx context.Context, f func(key, value []byte) error) e
 	})
 }
 
-// MergeSorted merges records that are sorted by key and value. Their Next is called again only when the merge is done
-// with the record before.
+// MergeSorted merges sequences of records, each sorted by key and value. It calls Next on a sequence only when the
+// caller is done with the sequence's previous record.
 func MergeSorted(all []Records) *Merge {
 	m := &Merge{}
 	for _, src := range all {
@@ -56,7 +56,7 @@ func MergeSorted(all []Records) *Merge {
 	return m
 }
 
-// A given is a sequence of records that is sorted by others.
+// A sortedSource is the cursor of records that the caller has sorted.
 type sortedSource struct {
 	src      Records
 	key, val []byte

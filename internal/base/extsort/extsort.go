@@ -24,28 +24,28 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Config says how to sort.
+// A Config configures a Sorter.
 type Config struct {
 	Disk   vfs.FS // default vfs.OS
-	Dir    string // a folder of the sorter's own, made when the first run is written; the caller removes it
-	Memory int    // bytes of records held; default 128 MiB
+	Dir    string // a folder for this sorter only, created with the first run; the caller removes it
+	Memory int    // bytes of records in memory; default 128 MiB
 	Parts  int    // default 1
 
-	// Combine, unless nil, makes fewer of a key's values before they are written. It may be called any number of times
-	// for the values of a key, with what it emitted among them.
+	// Combine, if not nil, reduces the values of a key before they are written. It may be called any number of times
+	// for a key, also with values that it emitted before.
 	Combine Combine
 }
 
-// Combine emits values that stand for those of a key. Values are valid until the next one.
+// Combine emits values that replace the values of a key. Each value is valid until the next.
 type Combine func(key []byte, values iter.Seq[[]byte], emit func(value []byte) error) error
 
 const (
 	defaultMemory = 128 << 20
 	fanIn         = 64       // runs merged at once
 	maxChunk      = 1 << 20  // bytes
-	comparedBytes = 64 << 10 // bytes of a value that its order depends on
+	comparedBytes = 64 << 10 // bytes of a value that are compared
 	itemSize      = 32
-	maxRecord     = 1 << 31 // bytes of a key, and of a value
+	maxRecord     = 1 << 31 // bytes of a key, and of a value; exclusive
 )
 
 func (cfg Config) withDefaults() Config {
@@ -57,24 +57,24 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Sorter sorts records. One goroutine uses it.
+// A Sorter sorts records. It is not safe for concurrent use.
 type Sorter struct {
 	cfg    Config
 	items  []item
-	chunks [][]byte // of chunk bytes each, which are used again
+	chunks [][]byte // of chunk bytes each; reused after a spill
 	chunk  int
-	fill   int      // chunks that have records
-	long   [][]byte // records that are too long for them
-	used   int      // bytes of both
-	shared int      // bytes with which all keys begin
+	fill   int      // number of chunks in use
+	long   [][]byte // records too long for a chunk
+	used   int      // bytes of chunks in use and of long
+	shared int      // length of the prefix that all keys share
 	runs   []Run
 	made   int
 }
 
-// An item is a record's place in memory.
+// An item locates a record in memory.
 type item struct {
-	prefix     uint64 // of the key without what all keys begin with, from sort on: it decides most comparisons
-	chunk, at  uint32 // a long record's chunk has the bit isLong
+	prefix     uint64 // first bytes of the key after the shared prefix, set by sort; decides most comparisons
+	chunk, at  uint32 // if chunk has the bit isLong, the rest is an index into long
 	key, value uint32 // lengths
 	part       uint32
 }
@@ -87,7 +87,7 @@ type Run struct {
 	Parts []Extent // by part
 }
 
-// An Extent is where a part's records lie in a run.
+// An Extent is the range of bytes of a part in a run.
 type Extent struct{ Offset, Length int64 }
 
 func (r *Run) size() (n int64) {
@@ -97,20 +97,20 @@ func (r *Run) size() (n int64) {
 	return n
 }
 
-// New returns a sorter. The caller closes it.
+// New returns a Sorter. The caller closes it.
 func New(cfg Config) *Sorter {
 	cfg = cfg.withDefaults()
 	return &Sorter{cfg: cfg, chunk: min(max(cfg.Memory/8, 64), maxChunk)}
 }
 
-// Add adds a record; key and value are copied.
+// Add adds a record. It copies key and value.
 func (s *Sorter) Add(part int, key, value []byte) error {
 	n := len(key) + len(value)
 	if len(key) >= maxRecord || len(value) >= maxRecord {
-		return fmt.Errorf("sort a record of %d bytes: it is longer than %d", n, maxRecord)
+		return fmt.Errorf("sort: record of %d bytes exceeds the limit of %d", n, maxRecord)
 	}
 	if part < 0 || part >= s.cfg.Parts {
-		return fmt.Errorf("sort a record of part %d: there are %d", part, s.cfg.Parts)
+		return fmt.Errorf("sort: part %d of a record is out of range: there are %d parts", part, s.cfg.Parts)
 	}
 	if len(s.items) > 0 && s.used+s.growth(n)+itemSize*(len(s.items)+1) > s.cfg.Memory {
 		if err := s.spill(); err != nil {
@@ -132,7 +132,7 @@ func (s *Sorter) Add(part int, key, value []byte) error {
 	return nil
 }
 
-// updateShared notes how much a key has in common with those in memory.
+// updateShared shortens the shared prefix to what key has in common with the keys in memory.
 func (s *Sorter) updateShared(key []byte) {
 	if len(s.items) == 0 {
 		s.shared = len(key)
@@ -148,13 +148,13 @@ func (s *Sorter) updateShared(key []byte) {
 	}
 }
 
-// isLong reports whether a record has memory of its own, so that no chunk stays mostly empty.
+// isLong reports whether a record of n bytes gets its own memory, so that no chunk stays mostly empty.
 func (s *Sorter) isLong(n int) bool { return n > s.chunk/4 }
 
-// fits reports whether a record fits into the chunk that is being filled.
+// fits reports whether n bytes fit into the current chunk.
 func (s *Sorter) fits(n int) bool { return s.fill > 0 && len(s.chunks[s.fill-1])+n <= s.chunk }
 
-// growth is how much memory a record would take.
+// growth returns the memory that adding a record of n bytes would take.
 func (s *Sorter) growth(n int) int {
 	switch {
 	case s.isLong(n):
@@ -165,7 +165,7 @@ func (s *Sorter) growth(n int) int {
 	return s.chunk
 }
 
-// chunkFor is the chunk for n bytes more.
+// chunkFor returns the chunk to which to append n bytes.
 func (s *Sorter) chunkFor(n int) *[]byte {
 	if !s.fits(n) {
 		if s.fill == len(s.chunks) {
@@ -176,7 +176,8 @@ func (s *Sorter) chunkFor(n int) *[]byte {
 	return &s.chunks[s.fill-1]
 }
 
-// prefix is the first 8 bytes of a key as a number; a shorter key is less than all that begin with it, or as much.
+// prefix returns the first 8 bytes of a key as a number. A shorter key is padded with zeros, so its number is not
+// greater than those of the keys that begin with it.
 func prefix(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -213,11 +214,11 @@ func (s *Sorter) sort() {
 		if c := compare(aKey, aValue, bKey, bValue); c != 0 {
 			return c
 		}
-		return cmp.Or(cmp.Compare(a.chunk, b.chunk), cmp.Compare(a.at, b.at)) // as they came
+		return cmp.Or(cmp.Compare(a.chunk, b.chunk), cmp.Compare(a.at, b.at)) // in order of arrival
 	})
 }
 
-// compare is the order of records: by key, then by the beginning of the value.
+// compare orders records by key, then by the beginning of the value.
 func compare(aKey, aValue, bKey, bValue []byte) int {
 	if c := bytes.Compare(aKey, bKey); c != 0 {
 		return c
@@ -225,7 +226,7 @@ func compare(aKey, aValue, bKey, bValue []byte) int {
 	return bytes.Compare(aValue[:min(len(aValue), comparedBytes)], bValue[:min(len(bValue), comparedBytes)])
 }
 
-// spill writes what is in memory as a run.
+// spill writes the records in memory to disk as a run.
 func (s *Sorter) spill() error {
 	s.sort()
 	run, err := s.write(func(part int) (source, error) { return s.inMemory(part), nil })
@@ -237,7 +238,7 @@ func (s *Sorter) spill() error {
 	return nil
 }
 
-// reset empties memory, of which the chunks stay.
+// reset empties the memory, but keeps the chunks.
 func (s *Sorter) reset() {
 	for i := range s.chunks[:s.fill] {
 		s.chunks[i] = s.chunks[i][:0]
@@ -245,7 +246,7 @@ func (s *Sorter) reset() {
 	s.items, s.long, s.fill, s.used = s.items[:0], nil, 0, 0
 }
 
-// inMemory is the sorted records of a part that are in memory.
+// inMemory returns the sorted records of a part in memory.
 func (s *Sorter) inMemory(part int) *memory {
 	byPart := func(it item, part int) int { return cmp.Compare(int(it.part), part) }
 	from, _ := slices.BinarySearchFunc(s.items, part, byPart)
@@ -258,8 +259,8 @@ func (s *Sorter) write(of func(part int) (source, error)) (Run, error) {
 	return writeRun(&s.cfg, filepath.Join(s.cfg.Dir, fmt.Sprintf("run-%05d", s.made)), s.cfg.Parts, of)
 }
 
-// Sorted gives all records of a part in order. Nothing may be added any more. Each part may be asked for once, and they
-// may be read one after the other or at once. The caller closes what is returned before the sorter.
+// Sorted returns all records of a part in order. No records may be added afterwards. It may be called once for each
+// part, and the results may be read in any order or at the same time. The caller closes the result before the Sorter.
 func (s *Sorter) Sorted(part int) (*Merge, error) {
 	s.sort()
 	for len(s.runs) >= fanIn {
@@ -275,7 +276,8 @@ func (s *Sorter) Sorted(part int) (*Merge, error) {
 	return m, nil
 }
 
-// mergeSmallest makes one run of the smallest, of as many as must be so that the rest can be merged at once.
+// mergeSmallest merges the smallest runs into one: just as many as needed so that the remaining runs can be merged at
+// once.
 func (s *Sorter) mergeSmallest() error {
 	slices.SortStableFunc(s.runs, func(a, b Run) int { return cmp.Compare(a.size(), b.size()) })
 	few := s.runs[:min(fanIn, len(s.runs)-fanIn+2)]
@@ -293,7 +295,8 @@ func (s *Sorter) mergeSmallest() error {
 	return err
 }
 
-// Runs writes what is in memory and gives all runs away: the caller removes their files. The sorter is empty then.
+// Runs writes the records in memory and hands over all runs: the caller removes their files. The Sorter is empty
+// afterwards.
 func (s *Sorter) Runs() ([]Run, error) {
 	if len(s.items) > 0 {
 		if err := s.spill(); err != nil {
@@ -305,7 +308,7 @@ func (s *Sorter) Runs() ([]Run, error) {
 	return runs, nil
 }
 
-// Close removes the runs that were not given away.
+// Close removes the runs that were not handed over.
 func (s *Sorter) Close() (err error) {
 	for i := range s.runs {
 		err = errors.Join(err, s.cfg.Disk.Remove(s.runs[i].Name))

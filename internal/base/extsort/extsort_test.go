@@ -150,7 +150,7 @@ func TestTheRunsOfManySortersAreMergedByPart(t *testing.T) {
 	}
 }
 
-// sums adds the values of a key up.
+// sums adds up the values of a key.
 func sums(_ []byte, values iter.Seq[[]byte], emit func([]byte) error) error {
 	sum := 0
 	for v := range values {
@@ -327,7 +327,7 @@ func TestADamagedRunIsAnError(t *testing.T) {
 	}
 }
 
-// BenchmarkSort sorts records as verify and a batch crawl have them: a URL and some bytes, a hundredth of them in
+// BenchmarkSort sorts records like those of verify and batch crawls, a URL and some bytes, with a hundredth of them in
 // memory.
 func BenchmarkSort(b *testing.B) {
 	for _, size := range []int{20, 4000} {

@@ -12,30 +12,30 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Records come in order, each valid until the next; io.EOF at the end.
+// Records is a sequence of records. Each is valid until the next; io.EOF marks the end.
 type Records interface {
 	Next() (key, value []byte, err error)
 }
 
-// A source is records that are to be closed.
+// A source is a sequence of records that must be closed.
 type source interface {
 	Records
 	Close() error
 }
 
-// A cursor stands at one record of a sorted sequence.
+// A cursor points to a record of a sorted sequence.
 type cursor interface {
-	advance() error                // io.EOF at the end
+	advance() error                // returns io.EOF at the end
 	record() (key, head []byte)    // head is the value's beginning
-	value(*[]byte) ([]byte, error) // the whole value, which may be put into a buffer; to be called once
+	value(*[]byte) ([]byte, error) // the whole value, possibly in the given buffer; may be called once per record
 	close() error
 }
 
-// A memory is records of a Sorter that are in order.
+// A memory iterates over the sorted records of a Sorter in memory.
 type memory struct {
 	sorter *Sorter
 	items  []item
-	at     int // one more than that of the record
+	at     int // index of the current record, plus one
 }
 
 var (
@@ -73,22 +73,22 @@ func (m *memory) value(*[]byte) ([]byte, error) {
 
 func (m *memory) close() error { return nil }
 
-// A Merge gives the records of several sorted sequences in order. One goroutine uses it.
+// A Merge returns the records of several sorted sequences in order. It is not safe for concurrent use.
 type Merge struct {
 	disk  vfs.FS
 	all   []cursor
-	heap  []heapEntry // by record, the least first
+	heap  []heapEntry // a min-heap by record
 	begun bool
-	buf   []byte   // a long value
-	temps []string // files to be removed
+	buf   []byte   // holds a long value
+	temps []string // files to remove on Close
 }
 
-// A headed cursor has the record that it stands at.
+// A heapEntry is a cursor with its current record.
 type heapEntry struct {
 	prefix    uint64
 	key, head []byte
 	cursor    cursor
-	index     int // among all
+	index     int // of the cursor in all
 }
 
 func (h *heapEntry) load() {
@@ -106,12 +106,12 @@ func less(a, b *heapEntry) bool {
 	return a.index < b.index
 }
 
-// Open merges a part of the runs of several sorters, of which cfg's Dir takes what has to be written on the way. The
-// runs stay.
+// Open merges one part of the runs of several sorters. If there are too many runs, it writes intermediate runs to
+// cfg.Dir. It does not remove the given runs.
 func Open(cfg Config, runs []Run, part int) (*Merge, error) {
 	cfg = cfg.withDefaults()
 	m := &Merge{disk: cfg.Disk}
-	left := make([]Run, 0, len(runs)) // of this part alone
+	left := make([]Run, 0, len(runs)) // with this part only
 	for i := range runs {
 		if runs[i].Parts[part].Length > 0 {
 			left = append(left, Run{Name: runs[i].Name, Parts: []Extent{runs[i].Parts[part]}})
@@ -137,7 +137,7 @@ func Open(cfg Config, runs []Run, part int) (*Merge, error) {
 	return m, nil
 }
 
-// open adds a part of some runs. After an error the merge is closed.
+// open adds one part of some runs. On error it closes the merge.
 func (m *Merge) open(runs []Run, part int) error {
 	for i := range runs {
 		r, err := openRun(m.disk, &runs[i], part)
@@ -149,7 +149,7 @@ func (m *Merge) open(runs []Run, part int) error {
 	return nil
 }
 
-// Next returns the next record, io.EOF after the last. Both slices are valid until the next call.
+// Next returns the next record, or io.EOF after the last. Both slices are valid until the next call.
 func (m *Merge) Next() (key, value []byte, err error) {
 	if err := m.advance(); err != nil {
 		return nil, nil, err
@@ -177,7 +177,7 @@ func (m *Merge) advance() error {
 		}
 	case len(m.heap) > 0:
 		if cap(m.buf) > maxChunk {
-			m.buf = nil // of a record that was unusually long
+			m.buf = nil // left by an unusually long value
 		}
 		h := &m.heap[0]
 		if err := h.cursor.advance(); errors.Is(err, io.EOF) {
@@ -198,7 +198,7 @@ func (m *Merge) advance() error {
 	return nil
 }
 
-// siftDown lets an entry of the heap sink to its place.
+// siftDown restores the heap below entry i.
 func (m *Merge) siftDown(i int) {
 	for {
 		least := i
@@ -215,7 +215,7 @@ func (m *Merge) siftDown(i int) {
 	}
 }
 
-// Close closes the runs, and removes what was written for the merge alone.
+// Close closes the runs and removes the intermediate runs.
 func (m *Merge) Close() (err error) {
 	for _, c := range m.all {
 		err = errors.Join(err, c.close())
@@ -227,29 +227,29 @@ func (m *Merge) Close() (err error) {
 	return err
 }
 
-// Groups goes through a merge key by key. Key and values are valid until the next one; values that are not asked for
-// are passed over. Where reading fails the groups end, and failed says why.
+// Groups iterates over a merge key by key. Key and values are valid until the next; values that the caller does not
+// read are skipped. The iteration ends at the first error, which failed returns.
 func (m *Merge) Groups() (groups iter.Seq2[[]byte, iter.Seq[[]byte]], failed func() error) {
 	return Groups(m)
 }
 
-// Groups is [Merge.Groups] for other records that are sorted by key.
+// Groups is like [Merge.Groups], for any records sorted by key.
 func Groups(src Records) (groups iter.Seq2[[]byte, iter.Seq[[]byte]], failed func() error) {
 	g := &grouping{src: src}
 	return g.groups, func() error { return g.err }
 }
 
-// A grouping takes the records of one key together.
+// A grouping groups consecutive records by key.
 type grouping struct {
 	src        Records
 	key        []byte
-	next       []byte // the key of the record that was read and belongs to the next group
+	next       []byte // the key of the record that was read ahead, with its value
 	value      []byte
 	have, done bool
 	err        error
 }
 
-// read reads a record, and reports whether there is one.
+// read reads a record unless one was read ahead, and reports whether there is one.
 func (g *grouping) read() bool {
 	if g.have {
 		return true
@@ -275,7 +275,7 @@ func (g *grouping) groups(yield func([]byte, iter.Seq[[]byte]) bool) {
 		if !yield(g.key, g.values) {
 			return
 		}
-		for range g.values { // those that were not asked for
+		for range g.values { // skip the values that the caller did not read
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A run's parts follow each other, each a stream of S2 with checksums: for each record the lengths of its key and value
-// as varints, then both.
+// A run stores its parts one after another. Each part is an S2 stream with checksums. A record is the lengths of key
+// and value as uvarints, then key and value.
 
-const blockSize = 64 << 10 // of compression
+const blockSize = 64 << 10 // of the compression
 
 func writeRun(cfg *Config, name string, parts int, of func(part int) (source, error)) (run Run, err error) {
 	if err := cfg.Disk.MkdirAll(cfg.Dir); err != nil {
@@ -113,13 +113,13 @@ func (w *runWriter) write(key, value []byte) error {
 	return nil
 }
 
-// A runReader reads a part of a run.
+// A runReader reads one part of a run.
 type runReader struct {
 	file vfs.ReaderAt
 	in   *s2.Reader
 	key  []byte
-	head []byte // the beginning of the value
-	rest int64  // bytes of it that follow
+	head []byte // the beginning of the current value
+	rest int64  // number of bytes of the value after head
 }
 
 func openRun(disk vfs.FS, run *Run, part int) (*runReader, error) {
@@ -132,9 +132,9 @@ func openRun(disk vfs.FS, run *Run, part int) (*runReader, error) {
 	return &runReader{file: f, in: s2.NewReader(in, s2.ReaderMaxBlockSize(blockSize), s2.ReaderAllocBlock(blockSize))}, nil
 }
 
-// advance reads the next record's key and the beginning of its value.
+// advance reads the key of the next record and the beginning of its value.
 func (r *runReader) advance() error {
-	if r.rest > 0 { // of a value that nobody asked for
+	if r.rest > 0 { // the previous value was not read to its end
 		if err := r.in.Skip(r.rest); err != nil {
 			return unexpectedEOF(err)
 		}
@@ -142,7 +142,7 @@ func (r *runReader) advance() error {
 	}
 	n, err := binary.ReadUvarint(r.in)
 	if err != nil {
-		return err // io.EOF at the end
+		return err // io.EOF at the end of the part
 	}
 	size, err := binary.ReadUvarint(r.in)
 	switch {
@@ -160,7 +160,7 @@ func (r *runReader) advance() error {
 	return err
 }
 
-var errDamaged = errors.New("a run of a sort is damaged")
+var errDamaged = errors.New("sort run is damaged")
 
 // read appends the next n bytes to b.
 func (r *runReader) read(b []byte, n int) ([]byte, error) {
@@ -169,7 +169,7 @@ func (r *runReader) read(b []byte, n int) ([]byte, error) {
 	return b, unexpectedEOF(err)
 }
 
-// extend appends room for n bytes to b, and no more where that is much.
+// extend returns b extended by n bytes. Large buffers grow to the exact size.
 func extend(b []byte, n int) []byte {
 	if had := len(b); cap(b)-had >= n {
 		return b[:had+n]
@@ -183,7 +183,7 @@ func extend(b []byte, n int) []byte {
 	return more
 }
 
-// unexpectedEOF is the error of a run that ends within a record.
+// unexpectedEOF converts io.EOF, where a run ends within a record, to io.ErrUnexpectedEOF.
 func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -193,7 +193,7 @@ func unexpectedEOF(err error) error {
 
 func (r *runReader) record() (key, head []byte) { return r.key, r.head }
 
-// value is the whole value, in buf if it is long.
+// value returns the whole value, in buf if it is long.
 func (r *runReader) value(buf *[]byte) ([]byte, error) {
 	if r.rest == 0 {
 		return r.head, nil

@@ -14,7 +14,7 @@ const hex = "0123456789abcdef"
 // JSON appends s as a JSON string, quotes included.
 func JSON(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	start := 0 // of what needs no escape and is not yet copied
+	start := 0 // of the bytes that need no escape and are not copied yet
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < 0x7f {
@@ -22,7 +22,7 @@ func JSON(dst []byte, s string) []byte {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r >= utf8.RuneSelf && !mustEscape(r, size) { // what is left of ASCII is to be escaped
+		if r >= utf8.RuneSelf && !mustEscape(r, size) { // the rest of ASCII must be escaped
 			i += size
 			continue
 		}
@@ -35,14 +35,13 @@ func JSON(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// mustEscape reports whether r, which is not ASCII, is a broken byte or one that nobody sees: a control character, a
-// line's end, or one of Unicode's format characters (direction, joining, byte order marks, tags), which make texts look
-// alike that are not.
+// mustEscape reports whether a rune that is not ASCII is invalid or invisible: a control character, a line separator,
+// or a Unicode format character (direction, joining, byte order marks, tags). These make different texts look alike.
 func mustEscape(r rune, size int) bool {
 	return r == utf8.RuneError && size == 1 || control(r) || isFormat(r)
 }
 
-// isFormat is unicode.Is(unicode.Cf, r), quick for most letters.
+// isFormat is unicode.Is(unicode.Cf, r), but fast for most letters.
 func isFormat(r rune) bool {
 	if '\u206f' < r && r < '\ufeff' || '\u00ad' < r && r < '\u0600' {
 		return false
@@ -50,8 +49,8 @@ func isFormat(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// IsBidiControl reports whether a character changes the direction in which those around it are written, so that a text looks
-// like another.
+// IsBidiControl reports whether a character changes the writing direction of the text around it, which can make a text
+// look like another.
 func IsBidiControl(r rune) bool {
 	switch {
 	case r < '\u061c':
@@ -79,7 +78,7 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
-// Line appends s without anything that ends a line: control characters become spaces.
+// Line appends s as a single line: control characters become spaces.
 func Line(dst []byte, s string) []byte {
 	for _, r := range s {
 		if control(r) {
@@ -90,8 +89,8 @@ func Line(dst []byte, s string) []byte {
 	return dst
 }
 
-// Token appends s without white space, for lines whose fields are separated by it: spaces and control characters are
-// percent-encoded, as in a URL. An empty s becomes "-".
+// Token appends s without white space, for lines whose fields are separated by white space. Spaces and control
+// characters are percent-encoded, as in a URL. An empty s becomes "-".
 func Token(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, '-')

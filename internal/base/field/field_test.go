@@ -36,10 +36,10 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// unseen reports whether a character is a control, a line's end or a format character.
+// unseen reports whether a character is a control character, a line separator or a format character.
 func unseen(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
-// TestJSONShowsWhatNobodySees goes through all of Unicode: what cannot be seen is escaped, and nothing else is.
+// TestJSONShowsWhatNobodySees tests all of Unicode: invisible characters are escaped, and no others.
 func TestJSONShowsWhatNobodySees(t *testing.T) {
 	n := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -68,7 +68,7 @@ func TestJSONShowsWhatNobodySees(t *testing.T) {
 	}
 }
 
-// FuzzFields holds the promises for any text: JSON reads back as the same text, and nothing leaves its line or column.
+// FuzzFields tests for any text that JSON reads back as the same text, and that nothing leaves its line or column.
 func FuzzFields(f *testing.F) {
 	for _, s := range []string{"", "a\"b\\c", "\x00\x1f\u2028\u2029\u0085", "\xff\xfe", "\ufffd", "日本 語", "a\r\nb",
 		"\u009b31m\x7f", "exe\u202egnp.x\u2066\u061c\u200f", "\ufeff\u200b\u00ad\U000e0041"} {

@@ -13,14 +13,15 @@ import (
 	"kumo/internal/base/varint"
 )
 
-// An item is written as a frame: its length, and as many bytes, the body. A body is the version, flags, the kind, what
-// is there by the flags, the depth, and the strings: the URL, without its beginning where whoever reads knows its host;
-// the seed and the page that named it by what they do not share with the URL; the path. Numbers are uvarints, strings
-// have their lengths before them.
+// An item is encoded as a frame: the length of the body, then the body. The body has, in this order: version, flags,
+// kind, the counters if flagged, depth, and strings. The strings are the URL (without scheme and host if the reader
+// knows its host), the seed, the page that links to it, the path, and the robots origin if flagged. Seed and page are
+// encoded as the length of the prefix that they share with the URL, and the rest. Numbers are uvarints. Strings are
+// preceded by their lengths.
 //
-// Behind that is the lift, a byte, and a byte of more flags, as far as one of them is not 0. What a later kumo adds
-// comes behind these, and is not read: a body may be longer than it is known to be. What changes the meaning of the
-// rest gets another version, which is refused.
+// The lift (one byte) and a second byte of flags follow, with the counters that these flags announce. Zero bytes at the
+// end are omitted. Later versions of kumo append new fields, which this version ignores. A change to the meaning of
+// existing fields needs a new version number; other versions are refused.
 const version = 1
 
 const (
@@ -29,30 +30,30 @@ const (
 	flagRecrawl
 	flagQueueLast
 	flagRobots
-	flagCounts // redirects and tries
-	flagHTTPS  // the URL is without "https://", the host and a slash
-	flagHTTP   // the same with "http://"
+	flagCounts // redirects and tries follow
+	flagHTTPS  // the URL is stored without "https://", host and slash
+	flagHTTP   // the URL is stored without "http://", host and slash
 )
 
-// More flags, behind the lift.
+// Flags of the second byte, after the lift.
 const (
 	flagRefetch   = 1 << iota
-	flagRefetches // how often follows
-	flagVain      // how many pages follow
+	flagRefetches // the number of refetches follows
+	flagVain      // the number of pages in vain follows
 	flagDeferred
 )
 
 var (
-	// ErrVersion is an item that another version of kumo wrote in its own way.
-	ErrVersion = errors.New("an item of another version of kumo")
-	// ErrDamaged is an item that is not as it was written.
-	ErrDamaged = errors.New("a damaged item")
+	// ErrVersion reports an item encoded in an unsupported version of the format.
+	ErrVersion = errors.New("unsupported item version")
+	// ErrDamaged reports an item whose encoding is damaged.
+	ErrDamaged = errors.New("damaged item")
 )
 
-// Append appends an item's frame. host is the item's, or its slice, where whoever reads it knows it, else "".
+// Append appends the frame of an item. host is the item's host or slice if the reader will know it, otherwise "".
 func Append(b []byte, host string, it *Item) []byte {
 	at := len(b)
-	b = AppendBody(append(b, 0, 0), host, it) // a length mostly has two bytes, and may always have
+	b = AppendBody(append(b, 0, 0), host, it) // reserve two bytes: enough for most lengths, and valid for shorter ones
 	if n := len(b) - at - 2; n < 1<<14 {
 		b[at], b[at+1] = byte(n)|0x80, byte(n>>7)
 	} else {
@@ -61,7 +62,7 @@ func Append(b []byte, host string, it *Item) []byte {
 	return b
 }
 
-// AppendBody appends an item for a frame that is the caller's.
+// AppendBody appends the body of an item, for callers with their own framing.
 func AppendBody(b []byte, host string, it *Item) []byte {
 	flags, url := it.flags(), it.URL
 	host = HostOfSlice(host)
@@ -115,13 +116,13 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// appendSuffix appends how much a string has in common with the beginning of another, and the rest.
+// appendSuffix appends the length of the prefix that s shares with begin, then the rest of s.
 func appendSuffix(b []byte, s, begin string) []byte {
 	n := commonPrefix(s, begin)
 	return appendString(binary.AppendUvarint(b, uint64(n)), s[n:])
 }
 
-// originLen is the length of a known host's root, with which a URL begins; 0 if it does not.
+// originLen returns the length of scheme, host and slash at the beginning of url, or 0 if url does not begin with them.
 func originLen(scheme, host, url string) int {
 	rest, is := strings.CutPrefix(url, scheme)
 	if !is || host == "" || len(rest) <= len(host) || rest[len(host)] != '/' || rest[:len(host)] != host {
@@ -160,7 +161,7 @@ func flag(set bool, f byte) byte {
 	return 0
 }
 
-// commonPrefix is how many bytes two strings have in common at their beginnings.
+// commonPrefix returns the length of the common prefix of two strings.
 func commonPrefix(a, b string) int {
 	n, i := min(len(a), len(b)), 0
 	for ; i+8 <= n; i += 8 {
@@ -174,7 +175,7 @@ func commonPrefix(a, b string) int {
 	return i
 }
 
-// firstEight are the first eight bytes of a string, which the compiler loads at once.
+// firstEight returns the first eight bytes of s. The compiler turns it into a single load.
 func firstEight(s string) uint64 {
 	_ = s[7]
 	return uint64(
@@ -196,15 +197,15 @@ func firstEight(s string) uint64 {
 	)<<56
 }
 
-// A Reader reads items. The strings of one item are parts of one, and those of several where Share is set. The zero
-// Reader may be used.
+// A Reader decodes items. The strings of an item share one allocation; if Share is set, so do those of several items.
+// The zero Reader is ready to use.
 type Reader struct {
-	Share int // bytes of strings that are had at once; who keeps an item keeps the strings of all of them
+	Share int // bytes allocated at once for strings; a retained item retains the whole allocation
 
 	text strings.Builder
 }
 
-// Read reads the item that b begins with, as Append wrote it for the same host, and returns what is behind it.
+// Read decodes the frame at the beginning of b, which Append wrote for the same host. It returns the bytes after it.
 func (r *Reader) Read(b []byte, host string) (it Item, rest []byte, err error) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)-size) {
@@ -214,13 +215,13 @@ func (r *Reader) Read(b []byte, host string) (it Item, rest []byte, err error) {
 	return it, b[size+int(n):], err
 }
 
-// ReadBody reads an item as AppendBody wrote it for the same host.
+// ReadBody decodes a body that AppendBody wrote for the same host.
 func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	if len(body) < 3 {
 		return Item{}, ErrDamaged
 	}
 	if body[0] != version {
-		return Item{}, fmt.Errorf("%w: it has version %d", ErrVersion, body[0])
+		return Item{}, fmt.Errorf("%w: %d", ErrVersion, body[0])
 	}
 	flags, f := body[1], varint.Reader{Rest: body[3:]}
 	it := Item{Kind: page.Kind(body[2]), ScopeSeed: flags&flagScopeSeed != 0, Reported: flags&flagReported != 0,
@@ -270,7 +271,7 @@ func (r *Reader) ReadBody(body []byte, host string) (Item, error) {
 	return it, nil
 }
 
-// readExtras reads what the second byte of flags says that there is.
+// readExtras decodes the second byte of flags and its counters.
 func (it *Item) readExtras(flags byte, counts []byte) {
 	it.Refetch, it.Deferred = flags&flagRefetch != 0, flags&flagDeferred != 0
 	if it.Refetch && flags&flagRefetches != 0 && len(counts) > 0 {
@@ -281,7 +282,7 @@ func (it *Item) readExtras(flags byte, counts []byte) {
 	}
 }
 
-// LiftOf is the lift of an item that AppendBody wrote; 0 of what it did not write.
+// LiftOf returns the lift of an encoded body, without decoding the rest. It returns 0 if the body is damaged.
 func LiftOf(body []byte) int8 {
 	if len(body) < 3 {
 		return 0
@@ -307,13 +308,13 @@ func LiftOf(body []byte) int8 {
 	return int8(f.Rest[0])
 }
 
-// String is a string as those of items are.
+// String copies b to a string that shares its allocation with the strings of items.
 func (r *Reader) String(b []byte) string {
 	r.reserve(len(b))
 	return r.join("", b)
 }
 
-// reserve makes room for the strings of an item, so that those before it are not copied.
+// reserve makes room for the strings of one item, so that the strings before it need not be copied.
 func (r *Reader) reserve(n int) {
 	if r.Share == 0 || r.text.Cap()-r.text.Len() < n {
 		r.text.Reset()
@@ -332,7 +333,7 @@ func (r *Reader) string(scheme, host string, root int, rest []byte) string {
 	return r.text.String()[at:]
 }
 
-// joinedLen is how many bytes join writes.
+// joinedLen returns the number of bytes that join writes.
 func joinedLen(begin uint64, rest []byte) int {
 	if len(rest) == 0 {
 		return 0
@@ -340,7 +341,7 @@ func joinedLen(begin uint64, rest []byte) int {
 	return int(begin) + len(rest)
 }
 
-// join is a string that shares its beginning with another. Where it has all of that, it is that.
+// join returns begin followed by rest. If rest is empty, it returns begin without a copy.
 func (r *Reader) join(begin string, rest []byte) string {
 	if len(rest) == 0 {
 		return begin

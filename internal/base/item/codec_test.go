@@ -63,7 +63,7 @@ func TestItemsAreReadAsWritten(t *testing.T) {
 				}
 				got = append(got, it)
 			}
-			if fmt.Sprint(got) != fmt.Sprint(items) { // only now: strings that are shared must stay
+			if fmt.Sprint(got) != fmt.Sprint(items) { // only now: shared strings must stay valid
 				t.Fatalf("seed %d, share %d:\n%+v became\n%+v", seed, share, items, got)
 			}
 		}
@@ -81,7 +81,7 @@ func TestLongItemsAreReadAsWritten(t *testing.T) {
 	}
 }
 
-// An item of before there were lifts ends where its lift would be.
+// Items written before lifts existed end where the lift would be.
 func TestAnItemWithoutALiftHasNone(t *testing.T) {
 	dice := rand.New(rand.NewPCG(4, 0))
 	for range 50 {
@@ -130,10 +130,10 @@ func TestAnItemThatIsCutOffIsRefused(t *testing.T) {
 	}
 }
 
-// What a later kumo adds to an item does not keep this one from reading the rest; another version does.
+// Fields appended by a later version do not prevent reading the rest; another version number does.
 func TestALaterItemIsRead(t *testing.T) {
 	it := someItem(rand.New(rand.NewPCG(2, 0)))
-	it.Lift, it.Refetch = -3, true // behind which it comes
+	it.Lift, it.Refetch = -3, true // the last known fields
 	body := append(AppendBody(nil, "", &it), "what comes later"...)
 	var r Reader
 	if got, err := r.ReadBody(body, ""); err != nil || got != it {
@@ -184,7 +184,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// usual are items as pages bring them.
+// usual returns items like those from pages.
 func usual() (all []Item) {
 	for i := range 64 {
 		from := fmt.Sprintf("https://%s/articles/2026/%08x/", host, i*7919)

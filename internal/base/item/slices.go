@@ -9,18 +9,17 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// MaxSlices is into how many slices a host is cut at the most.
+// MaxSlices is the maximum number of slices per host.
 const MaxSlices = 4096
 
-// Slices cut each host's URLs into so many parts by a hash of the URL. A slice is to queues, to politeness and to nodes
-// that share a crawl what otherwise a whole host is. It is named by its host and its number, counted from 1:
-// "example.com#3", which no host can be named. Where there is one slice a host, it has the host's name: that is what
-// nil does.
+// Slices divides the URLs of each host into slices, by a hash of the URL. Queues, politeness and nodes treat a slice
+// like a host. Its name is the host and its number, counted from 1: "example.com#3", which cannot be a host name. With
+// one slice per host, the slice has the host's name; a nil Slices does this.
 //
-// Slices may be used by many goroutines at once. In all processes the same URL is in the same slice.
+// Slices is safe for concurrent use. A URL is in the same slice in every process.
 type Slices struct {
 	n     uint64
-	names [1 << 13]atomic.Pointer[sliceName] // that were asked for lately, so that most links need no new one
+	names [1 << 13]atomic.Pointer[sliceName] // recently used names, which saves an allocation for most links
 }
 
 type sliceName struct {
@@ -28,7 +27,7 @@ type sliceName struct {
 	number     uint64
 }
 
-// NewSlices cuts hosts into n slices; nil for 1 or less.
+// NewSlices returns a Slices with n slices per host, or nil if n is 1 or less.
 func NewSlices(n int) *Slices {
 	if n <= 1 {
 		return nil
@@ -36,7 +35,7 @@ func NewSlices(n int) *Slices {
 	return &Slices{n: uint64(min(n, MaxSlices))}
 }
 
-// Count is into how many slices a host is cut.
+// Count returns the number of slices per host.
 func (s *Slices) Count() int {
 	if s == nil {
 		return 1
@@ -44,10 +43,10 @@ func (s *Slices) Count() int {
 	return int(s.n)
 }
 
-// Of is the slice of a canonical URL of the web; "" of anything else.
+// Of returns the slice of a canonical http or https URL; "" for anything else.
 func (s *Slices) Of(url string) string { return s.OfHost(HostOf(url), url) }
 
-// OfHost is Of for a URL whose host is known.
+// OfHost is like Of, for a URL whose host is known.
 func (s *Slices) OfHost(host, url string) string {
 	if s == nil || host == "" {
 		return host
@@ -55,7 +54,7 @@ func (s *Slices) OfHost(host, url string) string {
 	return s.name(host, xxhash.Sum64String(url)%s.n)
 }
 
-// Number is the slice's of a URL, counted from 0.
+// Number returns the number of a URL's slice, counted from 0.
 func (s *Slices) Number(url []byte) int {
 	if s == nil {
 		return 0
@@ -63,7 +62,7 @@ func (s *Slices) Number(url []byte) int {
 	return int(xxhash.Sum64(url) % s.n)
 }
 
-// Name is the name of a host's slice, by its number counted from 0.
+// Name returns the name of a host's slice; number is counted from 0.
 func (s *Slices) Name(host string, number int) string {
 	if s == nil {
 		return host
@@ -71,7 +70,7 @@ func (s *Slices) Name(host string, number int) string {
 	return s.name(host, uint64(number))
 }
 
-// All yields all slices of a host.
+// All yields the names of all slices of a host.
 func (s *Slices) All(host string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range s.Count() {
@@ -97,7 +96,7 @@ func (s *Slices) name(host string, number uint64) string {
 	return name
 }
 
-// HostOfSlice is the host that a slice is of; a host's is itself.
+// HostOfSlice returns the host of a slice. The argument may also be a host, which is returned unchanged.
 func HostOfSlice(slice string) string {
 	i := len(slice) - 1
 	for i > 0 && '0' <= slice[i] && slice[i] <= '9' {

@@ -41,7 +41,7 @@ func TestOneSliceIsTheHost(t *testing.T) {
 	}
 }
 
-func TestAURLStaysInItsSlice(t *testing.T) { // as processes of all versions have to agree
+func TestAURLStaysInItsSlice(t *testing.T) { // processes of all versions must agree
 	s := NewSlices(8)
 	for url, want := range map[string]string{
 		"https://example.com/":       "example.com#8",
@@ -74,7 +74,7 @@ func TestNamesOfSlicesAreKept(t *testing.T) {
 		for _, url := range urls {
 			s.Of(url)
 		}
-	}); n > 20 { // of names that share a place
+	}); n > 20 { // of names that share a cache slot
 		t.Errorf("%v allocations for 1,000 links", n)
 	}
 }

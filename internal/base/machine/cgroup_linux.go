@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// groups are the folders of the control groups that the process is in, its own and all above it, as far as they can be
-// seen: a process in a container sees its container's as the first. A limit on any of them holds for the process.
+// groups holds the directories of the control groups of the process: its own and all ancestors that are visible. In a
+// container the topmost visible group is the container's. A limit on any of them applies to the process.
 type groups struct {
 	v2 []string
 	v1 map[string][]string // by controller
 }
 
 func (l *Limits) groups() groups {
-	own := map[string]string{} // the process's group in a hierarchy, by controller; "" is version 2
+	own := map[string]string{} // the path of the process's group in each hierarchy, by controller; "" is version 2
 	for line := range lines(l.path("proc/self/cgroup")) {
 		if f := strings.SplitN(line, ":", 3); len(f) == 3 {
 			for controller := range strings.SplitSeq(f[1], ",") {
@@ -45,8 +45,8 @@ func (l *Limits) groups() groups {
 	return g
 }
 
-// ancestors are the folders of a group and of those above it, where a hierarchy is mounted at a folder from root on. A
-// group that lies elsewhere is not to be seen: of it the mounted root is all that is known.
+// ancestors returns the directories of a group and its ancestors, in a hierarchy whose subtree below root is mounted at
+// the directory at. If the group is outside that subtree, only the mount point is visible.
 func ancestors(at, root, group string) (all []string) {
 	rest, below := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
 	if !below || rest != "" && rest[0] != '/' || slices.Contains(strings.Split(rest, "/"), "..") {
@@ -58,7 +58,7 @@ func ancestors(at, root, group string) (all []string) {
 	return append(all, at)
 }
 
-// unescape is a field of mountinfo, which has blanks and the like as three octal digits behind a backslash.
+// unescape decodes a field of mountinfo, where white space is encoded as a backslash and three octal digits.
 func unescape(s string) string {
 	var b strings.Builder
 	for {
@@ -79,9 +79,9 @@ func unescape(s string) string {
 	}
 }
 
-// cores is how many processors' time the groups may use; 0: as much as there is.
+// cores returns the CPU limit of the groups in processors; 0 without a limit.
 func (g groups) cores() (most float64) {
-	for _, dir := range g.v2 { // "max 100000", or microseconds in so many
+	for _, dir := range g.v2 { // "max 100000", or "50000 100000": quota and period in microseconds
 		quota, period, _ := strings.Cut(readText(filepath.Join(dir, "cpu.max")), " ")
 		most = minKnown(most, share(positive(quota), positive(period)))
 	}
@@ -103,20 +103,20 @@ func share(quota, period float64) float64 {
 	return quota / period
 }
 
-// memory is how many bytes the groups may have; 0: as many as there are. Beyond memory.high, too, a group makes no
-// progress to speak of.
+// memory returns the memory limit of the groups in bytes; 0 without a limit. memory.high counts as a limit, because a
+// group above it is slowed down heavily.
 func (g groups) memory() (most float64) {
 	for _, dir := range g.v2 {
 		most = minKnown(most, readNumber(filepath.Join(dir, "memory.max")))
 		most = minKnown(most, readNumber(filepath.Join(dir, "memory.high")))
 	}
 	for _, dir := range g.v1["memory"] {
-		most = minKnown(most, readNumber(filepath.Join(dir, "memory.limit_in_bytes"))) // 2^63 less a page: no limit
+		most = minKnown(most, readNumber(filepath.Join(dir, "memory.limit_in_bytes"))) // no limit is 2^63 less a page
 	}
 	return most
 }
 
-// writeRate is how many bytes a second the groups may write to any of some devices; 0: as many as these can.
+// writeRate returns the write limit of the groups to any of the devices, in bytes per second; 0 without a limit.
 func (g groups) writeRate(devices []string) (most float64) {
 	for _, dir := range g.v2 {
 		for line := range lines(filepath.Join(dir, "io.max")) { // "8:0 rbps=max wbps=1048576 riops=max wiops=max"
@@ -141,10 +141,10 @@ func (g groups) writeRate(devices []string) (most float64) {
 	return most
 }
 
-// devices are the device on which the folder lies, and those below it: the disk of a partition, and those that a volume
-// is made of. A limit on any of them holds.
+// devices returns the numbers of the device that holds the directory and of all devices below it: the disk of a
+// partition, and the parts of a volume. A limit on any of them applies.
 func (l *Limits) devices() (all []string) {
-	const deepest = 64 // of volumes on volumes
+	const deepest = 64 // a bound for stacked volumes
 	for next := []string{l.device}; len(next) > 0 && len(all) < deepest; next = next[1:] {
 		device := next[0]
 		dir, err := filepath.EvalSymlinks(l.path("sys/dev/block", device))
@@ -152,13 +152,13 @@ func (l *Limits) devices() (all []string) {
 			continue
 		}
 		all = append(all, device)
-		if err != nil { // of a file system without a device
+		if err != nil { // the file system has no device
 			continue
 		}
 		if readText(filepath.Join(dir, "partition")) != "" {
 			next = append(next, readText(filepath.Join(filepath.Dir(dir), "dev")))
 		}
-		below, _ := filepath.Glob(filepath.Join(dir, "slaves", "*", "dev")) // the pattern is a good one
+		below, _ := filepath.Glob(filepath.Join(dir, "slaves", "*", "dev")) // the pattern is valid
 		for _, dev := range below {
 			next = append(next, readText(dev))
 		}

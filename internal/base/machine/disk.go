@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A File is written to, and made durable.
+// A File can be written and synced.
 type File interface {
 	io.Writer
 	Sync() error
@@ -18,11 +18,11 @@ const (
 	writeTime  = time.Second
 )
 
-// WriteSpeed is how fast a file takes what is to last, in megabits a second: it writes pieces that double in size, each
-// made durable, for a second, and the piece that is under way then, or until 16 MiB are there.
+// WriteSpeed measures the durable write speed of a file, in megabits per second. It writes pieces of doubling size and
+// syncs each, until a second has passed or 16 MiB are written.
 func WriteSpeed(f File) (mbps float64, err error) {
 	piece := make([]byte, mostWrite/2)
-	_, _ = rand.NewChaCha8([32]byte{}).Read(piece) // never fails; some disks make little of what is all the same
+	_, _ = rand.NewChaCha8([32]byte{}).Read(piece) // never fails; random data, since some disks compress
 	began, written := time.Now(), 0
 	for size := leastWrite; size > 0 && time.Since(began) < writeTime; size = min(2*size, mostWrite-written) {
 		if _, err := f.Write(piece[:size]); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A disk takes so many bytes a second, and so long for each Sync beside that.
+// A disk has a write speed in bytes per second and a duration of each Sync.
 type disk struct {
 	rate    float64
 	seek    time.Duration

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-const inGroups = "KUMO_TEST_GROUPS" // groups that a child is to enter, before it says what it may use
+const inGroups = "KUMO_TEST_GROUPS" // groups that the child process enters before it prints its limits
 
-// TestRealGroups: a process in groups with limits says what these are. Groups take root, and are not to be had in most
-// containers.
+// TestRealGroups tests a process in control groups with limits. It needs root, and control groups are unavailable in
+// most containers.
 func TestRealGroups(t *testing.T) {
 	if groups := os.Getenv(inGroups); groups != "" {
 		enter(t, strings.Split(groups, ":"))
@@ -87,7 +87,7 @@ func TestRealGroups(t *testing.T) {
 	}
 }
 
-// enter enters groups, and says what this process may use then.
+// enter enters groups and prints the limits of this process.
 func enter(t *testing.T, groups []string) {
 	for _, g := range groups {
 		if err := os.WriteFile(filepath.Join(g, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {

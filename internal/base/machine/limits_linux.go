@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceOf is the device on which a folder lies.
+// deviceOf returns the number of the device that holds a directory, as "MAJOR:MINOR".
 func deviceOf(dir string) string {
 	var stat unix.Stat_t
 	if dir == "" || unix.Stat(dir, &stat) != nil {
@@ -34,7 +34,7 @@ func (l *Limits) read() Resources {
 	}
 }
 
-// minKnown is the lesser of two figures of which either may be unknown.
+// minKnown returns the smaller of two figures, ignoring unknown ones (0).
 func minKnown(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return a + b
@@ -44,7 +44,7 @@ func minKnown(a, b float64) float64 {
 
 func (l *Limits) path(elem ...string) string { return filepath.Join(l.root, filepath.Join(elem...)) }
 
-// readText is what a small file has, "" if it cannot be read.
+// readText returns the content of a small file, or "" if it cannot be read.
 func readText(name string) string {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -53,7 +53,8 @@ func readText(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// readNumber is the number that a file has; 0 if it has none, or one that stands for no limit.
+// readNumber returns the number in a file. It returns 0 if there is none, or if it is not positive, as where there is
+// no limit.
 func readNumber(name string) float64 { return positive(readText(name)) }
 
 func positive(s string) float64 {
@@ -64,7 +65,7 @@ func positive(s string) float64 {
 	return n
 }
 
-// lines yields the lines of a file that are below a bound.
+// lines yields the lines of a file.
 func lines(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		file, err := os.Open(name)
@@ -77,7 +78,7 @@ func lines(name string) iter.Seq[string] {
 	}
 }
 
-// field is the value of the first line "KEY:  value".
+// field returns the value of the first line "KEY: value".
 func field(name, key string) string {
 	for line := range lines(name) {
 		if k, v, _ := strings.Cut(line, ":"); strings.TrimSpace(k) == key {
@@ -87,13 +88,13 @@ func field(name, key string) string {
 	return ""
 }
 
-// affinity is how many processors the process may be put on: those of its affinity, which lie within its cpuset.
+// affinity returns the number of processors in the affinity mask of the process, which lie within its cpuset.
 func (l *Limits) affinity() float64 {
 	list := field(l.path("proc/self/status"), "Cpus_allowed_list")
 	return cmp.Or(float64(len(parseCPUs(list))), processors())
 }
 
-// parseCPUs are those of a list like "0-3,7".
+// parseCPUs parses a list like "0-3,7".
 func parseCPUs(list string) (all []int) {
 	for _, part := range strings.Split(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")
@@ -117,7 +118,7 @@ func (l *Limits) memory() float64 {
 	return positive(kib) * 1024
 }
 
-// gigahertz is the mean of the processors that may be used.
+// gigahertz returns the mean clock speed of the allowed processors.
 func (l *Limits) gigahertz() float64 {
 	var sum, n float64
 	for _, cpu := range parseCPUs(field(l.path("proc/self/status"), "Cpus_allowed_list")) {
@@ -133,8 +134,8 @@ func (l *Limits) gigahertz() float64 {
 	return roundTenth(l.cpuinfo())
 }
 
-// cpuinfo is what /proc/cpuinfo says: the speed in the processor's name, or else that of the moment, which in a virtual
-// machine does not change.
+// cpuinfo returns the clock speed from /proc/cpuinfo: from the name of the model, or else the current speed, which is
+// constant in a virtual machine.
 func (l *Limits) cpuinfo() float64 {
 	name := l.path("proc/cpuinfo")
 	if _, speed, said := strings.Cut(field(name, "model name"), "@"); said {
@@ -151,5 +152,5 @@ func (l *Limits) cpuinfo() float64 {
 	return sum / max(n, 1)
 }
 
-// roundTenth is a figure without what changes from one moment to the next.
+// roundTenth rounds to one decimal, to hide fluctuations.
 func roundTenth(f float64) float64 { return math.Round(f*10) / 10 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A tree is what /proc and /sys say, by file; a value that begins with "->" is a link.
+// A tree is the content of /proc and /sys by file. A value that begins with "->" is a link.
 type tree map[string]string
 
 func (t tree) limits(test *testing.T, device string) *Limits {
@@ -40,7 +40,7 @@ func with(trees ...tree) tree {
 	return all
 }
 
-// bare is a machine of four processors without control groups.
+// bare is a machine with four processors and without control groups.
 var bare = tree{
 	"proc/self/status": "Name:\tkumo\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3",
 	"proc/meminfo":     "MemTotal:        8388608 kB\nMemFree:          123 kB",
@@ -58,13 +58,13 @@ var bare = tree{
 	"sys/devices/pci0/nvme0n1/nvme0n1p2/x": "",
 }
 
-// second is the second version of control groups, mounted as systemd does; the process is in a group in a group.
+// second has control groups of version 2, mounted as systemd does, with the process in a nested group.
 var second = tree{
 	"proc/self/cgroup":    "0::/crawls.slice/kumo.service",
 	"proc/self/mountinfo": "35 25 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate",
 }
 
-// first is the first version, with a hierarchy for each controller.
+// first has control groups of version 1, with a hierarchy for each controller.
 var first = tree{
 	"proc/self/cgroup": "9:memory:/kumo/a b\n4:cpu,cpuacct:/kumo\n3:blkio:/kumo\n1:name=systemd:/\n0::/",
 	"proc/self/mountinfo": `32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
@@ -140,8 +140,8 @@ func TestLimits(t *testing.T) {
 			"sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq": "3900000",
 			"sys/devices/system/cpu/cpu1/cpufreq/cpuinfo_max_freq": "3000000",
 			"sys/devices/system/cpu/cpu2/cpufreq/cpuinfo_max_freq": "3000000",
-			"sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq": "1000000", // somebody saves power
-			"sys/devices/system/cpu/cpu7/cpufreq/cpuinfo_max_freq": "9000000", // not ours
+			"sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq": "1000000", // power saving
+			"sys/devices/system/cpu/cpu7/cpufreq/cpuinfo_max_freq": "9000000", // not in the affinity mask
 		}), Resources{4, 2.2, 8, 1000, 0}},
 		{"a virtual machine's processors", with(bare, tree{"proc/cpuinfo": "model name\t: AMD EPYC\ncpu MHz\t\t: 2596.142"}),
 			Resources{4, 2.6, 8, 1000, 0}},
@@ -178,7 +178,7 @@ func TestLimits(t *testing.T) {
 
 const zeros = "00000000000000000000000000000000"
 
-// TestLimitsOfVolumes: the folder lies on a volume of two partitions, and a limit is set for one of their disks.
+// TestLimitsOfVolumes tests a folder on a volume of two partitions, with a limit on one of their disks.
 func TestLimitsOfVolumes(t *testing.T) {
 	volumes := with(bare, second, tree{
 		"sys/dev/block/253:0":                  "->../../devices/virtual/dm-0",
@@ -203,7 +203,7 @@ func TestLimitsOfVolumes(t *testing.T) {
 	}
 }
 
-// TestHere: of this very machine more is known than that it has processors.
+// TestHere tests that more than the number of processors is known of this machine.
 func TestHere(t *testing.T) {
 	l := NewLimits(t.TempDir())
 	got := l.Read()

@@ -13,29 +13,28 @@ package machine
 
 import "runtime"
 
-// Resources are what there is. Zero is unknown.
+// Resources are the resources of a process. Zero means unknown.
 type Resources struct {
-	Cores       float64 // processors that may be used; a fraction if less than one is allowed
-	GHz         float64 // of these, the mean of what they are made for, not of what they run at just now
-	MemoryGB    float64 // of 2^30 bytes
-	NetworkMbps float64 // megabits a second
-	DiskMbps    float64 // megabits a second, written
+	Cores       float64 // usable processors; a fraction if limited to less than one
+	GHz         float64 // mean nominal clock speed of these, not the current one
+	MemoryGB    float64 // in units of 2^30 bytes
+	NetworkMbps float64 // megabits per second
+	DiskMbps    float64 // megabits per second, for writing
 }
 
-// Limits finds what this process may use.
+// Limits reads the resource limits of this process.
 type Limits struct {
-	root   string // of the tree that has proc and sys
-	device string // "MAJOR:MINOR", "": not known
+	root   string // of the tree that contains proc and sys
+	device string // "MAJOR:MINOR"; "" if unknown
 }
 
-// NewLimits makes a Limits for a process that writes below dir, which exists; "" if it writes nothing.
+// NewLimits returns the Limits of a process that writes below dir, which must exist; "" if it does not write files.
 func NewLimits(dir string) *Limits { return &Limits{root: "/", device: deviceOf(dir)} }
 
-// Read reads the limits as they are now. The disk's figure is a limit on writing that was set, not what the disk can
-// do.
+// Read reads the current limits. DiskMbps is a configured limit on writing, not the capability of the disk.
 func (l *Limits) Read() Resources { return l.read() }
 
-// processors is how many this process may be put on.
+// processors returns the number of processors available to this process.
 func processors() float64 { return float64(runtime.NumCPU()) }
 
 const (

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// interfaceSpeed is the speed of the interface by which the default route goes, in megabits a second, as the system has
-// it; 0 if it is not known. Only real cards know theirs: virtual ones say nothing, or something that is not true.
+// interfaceSpeed returns the speed of the default route's network interface in megabits per second, as the system
+// reports it; 0 if unknown. Only physical interfaces report a reliable speed.
 func (l *Limits) interfaceSpeed() float64 {
 	name := l.defaultInterface()
 	if name == "" {
 		return 0
 	}
 	dir := l.path("sys/class/net", name)
-	driver, _ := os.Readlink(filepath.Join(dir, "device/driver")) // of who has no device it is ""
+	driver, _ := os.Readlink(filepath.Join(dir, "device/driver")) // "" without a device
 	switch filepath.Base(driver) {
-	case "vmxnet3", "hv_netvsc": // which say what their host has
+	case "vmxnet3", "hv_netvsc": // they report the speed of the virtual machine's host
 		return 0
 	}
 	if !isFile(filepath.Join(dir, "device")) && !isFile(filepath.Join(dir, "bonding")) {
 		return 0
 	}
-	if speed := readNumber(filepath.Join(dir, "speed")); speed < math.MaxInt32 { // -1, as some have it
+	if speed := readNumber(filepath.Join(dir, "speed")); speed < math.MaxInt32 { // some report -1 if unknown
 		return speed
 	}
 	return 0
@@ -35,7 +35,8 @@ func isFile(name string) bool {
 	return err == nil
 }
 
-// defaultInterface is that of the default route with the least metric, of IPv4's if there are some.
+// defaultInterface returns the interface of the default route with the lowest metric. IPv4 routes take precedence over
+// IPv6 routes.
 func (l *Limits) defaultInterface() (name string) {
 	best := uint64(math.MaxUint64)
 	take := func(destination, mask, metric, flags, of string, base int) {

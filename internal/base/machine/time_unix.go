@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// CPUTime is what this process has taken of processors so far.
+// CPUTime returns the CPU time that this process has used.
 func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

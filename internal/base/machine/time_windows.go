@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CPUTime is what this process has taken of processors so far.
+// CPUTime returns the CPU time that this process has used.
 func CPUTime() time.Duration {
 	var created, ended, kernel, user syscall.Filetime
 	self, err := syscall.GetCurrentProcess()
@@ -15,6 +15,7 @@ func CPUTime() time.Duration {
 	if err != nil {
 		return 0
 	}
-	ticks := func(t syscall.Filetime) int64 { return int64(t.HighDateTime)<<32 | int64(t.LowDateTime) } // of 100 ns
+	// in units of 100 ns
+	ticks := func(t syscall.Filetime) int64 { return int64(t.HighDateTime)<<32 | int64(t.LowDateTime) }
 	return time.Duration(100 * (ticks(kernel) + ticks(user)))
 }

@@ -3,9 +3,9 @@ package months
 
 import "strings"
 
-// names are the names of the months and their short forms, January to December, a line for each language:
-// genitives where dates have them, without full stops. A name that means two different months in two languages stands
-// in neither.
+// names holds the names of the months and their short forms, January to December, with a line for each language. Names
+// are genitives if the language uses them in dates, and have no full stops. A name that means different months in two
+// languages is omitted from both.
 const names = `
 january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|october oct|november nov|december dec
 januar jänner jan|februar feber|märz mrz mär|april|mai|juni|juli|august|september|oktober okt|november|dezember dez
@@ -35,7 +35,7 @@ januari|februari|mac|april|mei|jun|julai|ogos|september|oktober|november|disembe
 يناير|فبراير|مارس|أبريل|مايو|يونيو|يوليو|أغسطس|سبتمبر|أكتوبر|نوفمبر|ديسمبر
 ינואר|פברואר|מרץ|אפריל|מאי|יוני|יולי|אוגוסט|ספטמבר|אוקטובר|נובמבר|דצמבר`
 
-// Number is the month that a name in lower case stands for, 1 to 12; 0 if it is none.
+// Number returns the month, 1 to 12, for a lower-case name; 0 if the name is unknown.
 func Number(name string) int { return numbers[name] }
 
 var numbers = func() map[string]int {

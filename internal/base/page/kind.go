@@ -1,10 +1,10 @@
 package page
 
-// A Kind says what sort of reference a link is.
+// A Kind is the type of a link.
 type Kind uint8
 
-// The kinds of link. Those for which Embed is true are parts of the page rather than places to go. Journals keep kinds
-// as numbers, so a new one goes to the end.
+// The kinds of link. For embeds, Kind.Embed returns true: they are parts of the page, not separate places. Journals
+// store kinds as numbers, so new kinds must be appended.
 const (
 	Seed      Kind = iota
 	Anchor         // a, area
@@ -20,21 +20,21 @@ const (
 	Style          // link rel=stylesheet, @import
 	Resource       // link rel=icon, manifest, preload, ...
 	Object         // embed, object, applet
-	Form           // form that sends nothing but the request for its action
-	Cite           // cite and longdesc, which no browser shows as links
-	Ping           // a ping, which a browser tells that a link was followed
+	Form           // a form with action and no input
+	Cite           // cite and longdesc, which browsers do not show as links
+	Ping           // a ping, which browsers notify of clicks
 	CSS            // url() in a style
 	Meta           // og:url and the like
 	JSONLD         // a URL in JSON-LD
-	Path           // what looks like a path in a script
-	Sitemap        // a sitemap, named by robots.txt or an index of sitemaps
-	Feed           // an entry of RSS, Atom, JSON feed
+	Path           // a string in a script that looks like a path
+	Sitemap        // a sitemap, from robots.txt or a sitemap index
+	Feed           // an entry of RSS, Atom or JSON Feed
 	Text           // a URL in plain text
 	Listed         // an entry of a sitemap
 	numKinds
 )
 
-// kinds has each kind's name and its letter in a discovery path.
+// kinds has the name of each kind and its letter in a discovery path.
 var kinds = [numKinds]struct {
 	name string
 	hop  byte
@@ -56,7 +56,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// ParseKind is the kind of a name that [Kind.String] gives.
+// ParseKind returns the kind with the given name, as [Kind.String] returns it.
 func ParseKind(name string) (Kind, bool) {
 	for k := range kinds {
 		if kinds[k].name == name {
@@ -66,14 +66,14 @@ func ParseKind(name string) (Kind, bool) {
 	return 0, false
 }
 
-// Embed reports whether the reference is part of the page that names it.
+// Embed reports whether the link is part of the page that contains it.
 func (k Kind) Embed() bool { return k.Hop() == 'E' }
 
-// Hop is the kind's letter in a discovery path, as Heritrix writes it: L link, R redirect, E embed, M by a sitemap; a
-// seed has none (0).
+// Hop returns the kind's letter in a discovery path, as in Heritrix: L link, R redirect, E embed, M sitemap; 0 for a
+// seed.
 func (k Kind) Hop() byte {
 	if k < numKinds {
 		return kinds[k].hop
 	}
-	return 'E' // of a later version: not a place to go
+	return 'E' // a kind of a later version: not followed
 }

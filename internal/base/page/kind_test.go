@@ -2,7 +2,7 @@ package page
 
 import "testing"
 
-// Journals and discovery paths rest on these.
+// Journals and discovery paths depend on these values.
 func TestKinds(t *testing.T) {
 	for number, want := range []struct {
 		kind Kind

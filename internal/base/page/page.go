@@ -12,68 +12,71 @@ import (
 	"time"
 )
 
-// A Link is one reference found on a page, resolved and in canonical form.
+// A Link is a link found on a page, resolved and in canonical form.
 type Link struct {
-	URL  string // canonical and absolute; may be a substring of a larger string of its page: clone it to keep it
+	URL  string // canonical and absolute; may be a substring of a larger string of the page: clone it to keep it
 	Kind Kind
-	Rel  string // the rel attribute or parameter as written, "" if there is none
-	Lang string // the language of what it leads to: hreflang as written
-	Text string // an anchor's text, white space collapsed; only if the parser was asked for it
+	Rel  string // the rel attribute or parameter as written; "" without
+	Lang string // the language of the target: hreflang as written
+	Text string // an anchor's text, white space collapsed; only if the parser was configured to keep it
 
-	NoFollow, UGC, Sponsored bool // rel has the link type of that name
+	NoFollow, UGC, Sponsored bool // rel contains the link type of that name
 
-	Priority float32 // of an entry of a sitemap, from 0 to 1: 0.5 is that of one which says nothing
+	Priority float32 // of a sitemap entry, 0 to 1; default 0.5
 }
 
-// A Response is one HTTP exchange as it went over the wire. The fetcher fills it and reuses its buffers, so it is valid
+// A Response is one HTTP exchange as sent over the wire. The fetcher fills it and reuses its buffers, so it is valid
 // until the next fetch into the same Response.
 type Response struct {
 	URL    string      // as requested
-	Status int         // 0 when no status line came
+	Status int         // 0 without a status line
 	Proto  string      // "HTTP/1.0", "HTTP/1.1" or "HTTP/2.0"
-	Header http.Header // nil when no head came
+	Header http.Header // nil without a response head
 
-	RequestRaw []byte // the request's bytes, secrets redacted
-	Raw        []byte // the answer's bytes: exact for HTTP/1, a head made from the fields and the body for HTTP/2
-	HeadLen    int    // Raw[:HeadLen] is status line and header fields with the empty line; 0 when the head is incomplete
-	Payload    []byte // the body without transfer coding (chunks removed), content coding kept; may alias Raw
-	Body       []byte // the payload without content coding; filled by fetch.Decode, may alias Payload
+	RequestRaw []byte // the bytes of the request, secrets redacted
+	// the bytes of the response: exact for HTTP/1; for HTTP/2 a head built from the fields, and the body
+	Raw     []byte
+	HeadLen int    // Raw[:HeadLen] is the status line and header with the empty line; 0 if the head is incomplete
+	Payload []byte // the body without transfer coding (chunks removed), with content coding; may alias Raw
+	Body    []byte // the payload without content coding; filled by fetch.Decode, may alias Payload
 
-	// reads the payload without content coding where Body is only its beginning; nil where it is all. fetch.Decode sets it
+	// returns a reader of the body without content coding if Body is only its beginning; otherwise nil. Set by
+	// fetch.Decode
 	FullBody func() io.Reader
 
-	Spooled *Spooled // where Raw and Payload lie if they are too long to be held in memory; both are nil then
+	Spooled *Spooled // Raw and Payload, if they are too long for memory; both are nil then
 
-	Truncated Truncation // why Raw is not all that the server meant to send
-	Malformed string     // what was wrong with the answer, "" if nothing
+	Truncated Truncation // why Raw is incomplete
+	Malformed string     // what was wrong with the response; "" if nothing
 
-	Addr                                      netip.AddrPort // the server's (or the proxy's) address
-	TLS                                       string         // "TLS 1.3", or "" without TLS
-	Start                                     time.Time      // when the exchange began
-	DNS, Connect, Handshake, FirstByte, Total time.Duration  // spent in each phase; FirstByte and Total count from Start
+	Addr  netip.AddrPort // address of the server, or of the proxy
+	TLS   string         // "TLS 1.3"; "" without TLS
+	Start time.Time      // start of the exchange
+	// duration of each phase; FirstByte and Total count from Start
+	DNS, Connect, Handshake, FirstByte, Total time.Duration
 
-	Buffers Buffers // the fetcher's
+	Buffers Buffers // owned by the fetcher
 }
 
-// A Far is what of an answer lies on the disk. What its Free returns is not read any more.
+// Spooled is the part of a response that is stored on disk. It must not be read after Free.
 type Spooled struct {
 	Raw, Payload Spool
 	Free         func()
 }
 
-// A Stretch is bytes that can be read piece by piece.
+// A Spool is a sequence of bytes that can be read in pieces.
 type Spool interface {
 	io.ReaderAt
 	Len() int64
 }
 
-// ConnectTime is how long it took until there was a connection: 0 where one was open.
+// ConnectTime returns the time to establish the connection; 0 if it was open.
 func (r *Response) ConnectTime() time.Duration { return r.DNS + r.Connect + r.Handshake }
 
-// ServerIP is the address of the server, or of the proxy; the zero Addr if it is not known.
+// ServerIP returns the address of the server or proxy; the zero Addr if unknown.
 func (r *Response) ServerIP() netip.Addr { return r.Addr.Addr().Unmap().WithZone("") }
 
-// RawLen is the length of Raw, wherever it lies.
+// RawLen returns the length of Raw, in memory or on disk.
 func (r *Response) RawLen() int64 {
 	if r.Spooled != nil {
 		return r.Spooled.Raw.Len()
@@ -81,7 +84,7 @@ func (r *Response) RawLen() int64 {
 	return int64(len(r.Raw))
 }
 
-// PayloadLen is the length of Payload, wherever it lies.
+// PayloadLen returns the length of Payload, in memory or on disk.
 func (r *Response) PayloadLen() int64 {
 	if r.Spooled != nil {
 		return r.Spooled.Payload.Len()
@@ -89,7 +92,7 @@ func (r *Response) PayloadLen() int64 {
 	return int64(len(r.Payload))
 }
 
-// PayloadReader reads Payload, wherever it lies.
+// PayloadReader returns a reader of Payload, in memory or on disk.
 func (r *Response) PayloadReader() io.Reader {
 	if r.Spooled != nil {
 		return io.NewSectionReader(r.Spooled.Payload, 0, r.Spooled.Payload.Len())
@@ -97,27 +100,26 @@ func (r *Response) PayloadReader() io.Reader {
 	return bytes.NewReader(r.Payload)
 }
 
-// Buffers are the room that a Response takes along from one fetch to the next. What it holds lies in them.
+// Buffers holds the memory of a Response, reused by later fetches.
 type Buffers struct {
 	Raw, Request, Chunks, Body []byte
 	Header                     http.Header
 
-	Lent    int64    // bytes of the room that come from a budget
-	Lender  Lender   // of whom they are; set if Lent is not 0
-	Spooled *Spooled // of the Response
+	Lent    int64    // bytes that count against the budget of Lender
+	Lender  Lender   // set if Lent is not 0
+	Spooled *Spooled // the Response's
 }
 
-// A Lender has a budget.
+// A Lender accounts for lent memory.
 type Lender interface{ Return(bytes int64) }
 
-// What of a Response is kept for the next fetch.
+// Limits of the memory that is kept for the next fetch.
 const (
-	maxBuffer = 128 << 10 // bytes of a buffer; few answers are longer
-	maxFields = 100       // of a header
+	maxBuffer = 128 << 10 // bytes of a buffer; few responses are longer
+	maxFields = 100       // fields of a header
 )
 
-// Empty empties the buffers, and lets go of those that have become huge. What is lent goes back: buffers at rest are
-// few.
+// Empty empties the buffers, frees those that have become huge, and returns lent memory.
 func (b *Buffers) Empty() {
 	if b.Spooled != nil {
 		b.Spooled.Free()
@@ -138,68 +140,68 @@ func (b *Buffers) Empty() {
 	clear(b.Header)
 }
 
-// A Truncation is a reason in the words of WARC's WARC-Truncated field.
+// A Truncation is a reason as in WARC's WARC-Truncated field.
 type Truncation string
 
-// The reasons for which an answer ends early.
+// The reasons for truncated responses.
 const (
 	Whole      Truncation = ""
 	Length     Truncation = "length"     // longer than the size limit
 	Time       Truncation = "time"       // took longer than the time limit
-	Disconnect Truncation = "disconnect" // the connection ended before the body did
+	Disconnect Truncation = "disconnect" // the connection ended before the body
 )
 
-// A Page is what a Response's body says.
+// A Page is the parsed content of a Response's body.
 type Page struct {
-	Type    string // media type in lower case without parameters, as declared; "" if none
-	Charset string // the charset that the text was read with (WHATWG name), "" for what is not text
-	Lang    string // the language of its first sentences: ISO 639-1 or 639-3, "other"; "" for what is not text
-	Title   string // collapsed white space, at most 1 KiB
-	Heading string // the text of its first h1 that has one, as the title
-	// what its meta element of that name says, as the title
+	Type    string // declared media type in lower case, without parameters; "" if none
+	Charset string // the charset used to decode the text (WHATWG name); "" if it is not text
+	Lang    string // the language of the first sentences: ISO 639-1 or 639-3, or "other"; "" if it is not text
+	Title   string // white space collapsed, at most 1 KiB
+	Heading string // the first h1 with text, normalized like the title
+	// the description meta element, normalized like the title
 	Description string
-	Base        string // what links were resolved against
-	Canonical   string // the page's own word for its canonical URL, "" if it has none
-	Links       []Link // in the order found, each URL and kind once
+	Base        string // the URL against which links were resolved
+	Canonical   string // the canonical URL that the page declares; "" if none
+	Links       []Link // in the order found; each URL and kind once
 	Variants    []Variant
-	Dropped     int      // links left out: unusable, or beyond a limit
-	MemoryCut   bool     // the parser had not the room for all: one that has more finds more
-	LinksCut    LinksCut // why Links are only the first ones; "" if they are all
+	Dropped     int      // number of links dropped: unusable, or beyond a limit
+	MemoryCut   bool     // the parser ran out of memory; with more memory it would find more
+	LinksCut    LinksCut // why Links is incomplete; "" if it is complete
 
-	Sniffed       string // media type by what the body begins with: "application/pdf" for a PDF served as text/html
-	CharsetSource string // how the charset is known: "bom", "header", "meta", "detected" or "default"
-	Refresh       string // where a refresh leads, in canonical form; "" if there is none
-	RefreshAfter  int    // after how many seconds
+	Sniffed       string // media type detected from the body: "application/pdf" for a PDF served as text/html
+	CharsetSource string // source of the charset: "bom", "header", "meta", "detected" or "default"
+	Refresh       string // canonical target of a refresh; "" if none
+	RefreshAfter  int    // delay of the refresh in seconds
 	Robots        Robots
 }
 
-// LinksCut is the limit that left links of a page unread.
+// LinksCut is the limit that caused links of a page to be dropped.
 type LinksCut string
 
 // The limits.
 const (
-	ByMemory  LinksCut = "memory"  // that a page's links may take
-	ByEntries LinksCut = "entries" // of a sitemap or feed
-	ByLength  LinksCut = "length"  // of a body, unpacked
+	ByMemory  LinksCut = "memory"  // memory for a page's links
+	ByEntries LinksCut = "entries" // entries of a sitemap or feed
+	ByLength  LinksCut = "length"  // length of a body, decompressed
 )
 
-// A Variant is the page in another language, or in its own, by its own word.
+// A Variant is a version of the page in some language, as the page declares it.
 type Variant struct {
 	Lang string `json:"lang"` // as written: "de-AT", "x-default"
-	URL  string `json:"url"`  // in canonical form
+	URL  string `json:"url"`  // canonical
 }
 
-// Robots is what a page asks of robots, in meta elements and X-Robots-Tag fields, all rules that hold for the crawl's
-// agent taken together.
+// Robots holds a page's directives for robots, from meta elements and X-Robots-Tag fields. All rules that apply to the
+// crawl's agent are combined.
 type Robots struct {
 	Meta   string // the rules of meta elements as written, joined by ", "
-	Header string // the rules of X-Robots-Tag fields as written, joined by ", ", agent names included
+	Header string // the rules of X-Robots-Tag fields as written, joined by ", ", with agent names
 
 	NoIndex, NoFollow, NoArchive bool
-	UnavailableAfter             time.Time // zero if the page does not say
+	UnavailableAfter             time.Time // zero if not specified
 }
 
-// String is what the page asks, as written.
+// String returns the directives as written.
 func (r *Robots) String() string {
 	if r.Meta != "" && r.Header != "" {
 		return r.Meta + "; " + r.Header
@@ -207,98 +209,99 @@ func (r *Robots) String() string {
 	return r.Meta + r.Header
 }
 
-// Fields are a record that a rule has made of a page.
+// Fields is a record that a rule extracted from a page.
 type Fields struct {
 	Rule   string
 	Values []byte // a JSON object
 }
 
-// A MainText is what a page is about, without what every page of its site has around it. "" is what the page does not
-// say.
+// A MainText is the main content of a page, without the boilerplate of its site. Missing fields are "".
 type MainText struct {
 	Title, Headline, Author string
-	Text                    string // paragraphs, each on a line
-	Published               string // RFC 3339, or only the date
-	Lang                    string // that the text is in, as far as it can be told, otherwise as the page declares it
+	Text                    string // paragraphs, separated by line feeds
+	Published               string // RFC 3339, or a date only
+	Lang                    string // the language detected in the text; if detection fails, the declared language
 }
 
-// A Record is what is kept of one URL's visit. A visit that got no answer has a Failure and no Response.
+// A Record is the result of one visit. A visit without a response has a Failure and no Response.
 type Record struct {
 	URL   string
-	Final string    // where a redirect points, otherwise URL
-	From  string    // the page that named it, "" for a seed
-	Seed  string    // the seed it descends from, "" if not known
-	Path  string    // how it was reached: one letter a hop, see Kind.Hop
+	Final string    // target of a redirect, otherwise URL
+	From  string    // the page that links to it; "" for a seed
+	Seed  string    // the seed it descends from; "" if unknown
+	Path  string    // discovery path: one letter per hop, see Kind.Hop
 	Depth int       // hops of kind link from a seed
-	Time  time.Time // when the visit began
+	Time  time.Time // start of the visit
 	Took  time.Duration
-	Tries int // how many visits it took, this one included
+	Tries int // number of visits, including this one
 
-	Failure  Failure // why there is no answer; None if there is one
-	Detail   string  // the failure in words
+	Failure  Failure // why there is no response; None if there is one
+	Detail   string  // the failure as text
 	Response *Response
 	Page     *Page
-	// of its URL when it was fetched, by the links that were found until then; 0 if the crawl's order goes by none
+	// importance of the URL when it was fetched, computed from the links known then; 0 if the crawl does not use
+	// importance
 	Importance float64
-	Text       *MainText // the page's main text, if the crawl was asked for texts and the page has one
-	Fields     []Fields  // the records that rules have made of the page, if the crawl was given rules
+	Text       *MainText // the main text, if the crawl extracts texts and the page has one
+	Fields     []Fields  // records that the crawl's rules extracted from the page
 
-	Robots  bool   // this is a host's robots.txt, fetched for its rules
-	Digest  Digest // SHA-1 of Response.Payload
-	Content uint64 // hash of the body without its content coding; 0 if it has and had none, or is not whole
-	Revisit *Ref   // an earlier record with the same payload, nil if there is none
-	// the URL of a page with nearly the same text, "" if none was met, or there is a Revisit
+	Robots bool   // a robots.txt, fetched for its rules
+	Digest Digest // SHA-1 of Response.Payload
+	// hash of the body without content coding; 0 if it has no such coding, now or before, or is incomplete
+	Content uint64
+	Revisit *Ref // an earlier record with the same payload; nil if none
+	// URL of a page with nearly the same text; "" if there is none, or if Revisit is set
 	NearDuplicate string
 	Recrawl       Recrawl
-	Location      Location // where its response lies; set by the WARC store
+	Location      Location // where the response is stored; set by the WARC store
 
-	NoIndex   bool // the page asks to be in no index, and the crawl obeys
-	NoArchive bool // the page asks not to be archived, and the crawl obeys
+	NoIndex   bool // the page has the directive noindex, and the crawl obeys it
+	NoArchive bool // the page has the directive noarchive, and the crawl obeys it
 }
 
-// A Recrawl is what a visit found at a URL that was visited before.
+// A Recrawl is the result of revisiting a URL.
 type Recrawl string
 
-// What it found.
+// The results of a visit.
 const (
-	First     Recrawl = "" // it was not
+	First     Recrawl = "" // the URL was not visited before
 	Changed   Recrawl = "changed"
-	Unchanged Recrawl = "unchanged" // the same body, whatever its coding, or the server says so (304)
+	Unchanged Recrawl = "unchanged" // the same body, ignoring its coding, or a 304 response
 	Gone      Recrawl = "gone"      // 404 or 410
-	Trouble   Recrawl = "trouble"   // another error, or no answer: nothing was learnt of the page
+	Trouble   Recrawl = "trouble"   // another error or no response: the state of the page is unknown
 )
 
 // A Digest is a SHA-1.
 type Digest [20]byte
 
-// A Ref names an earlier record with the same payload.
+// A Ref identifies an earlier record with the same payload.
 type Ref struct {
 	URL  string
 	Time time.Time
-	ID   string // its WARC-Record-ID
-	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came
-	// without.
+	ID   string // WARC-Record-ID
+	// Chunked is the digest of the body with its chunks, which the WARC record has as its payload digest; zero if the
+	// body was not chunked.
 	Chunked [20]byte
 }
 
-// A Place is where a record lies in the crawl's files.
+// A Location is the position of a record in the crawl's files.
 type Location struct {
-	File   string // base name of the closed file, "" if it was not stored
+	File   string // base name of the closed file; "" if not stored
 	Offset int64
 	Length int64
 	ID     string // WARC-Record-ID of the response
-	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came
-	// without.
+	// Chunked is the digest of the body with its chunks, which the WARC record has as its payload digest; zero if the
+	// body was not chunked.
 	Chunked [20]byte
 }
 
-// A Skip says why a URL within reach was not fetched.
+// A Skip records why a URL in scope was not fetched.
 type Skip struct {
 	URL   string
 	Host  string
 	From  string
 	Depth int
 	Time  time.Time
-	Rule  string // which rule: "robots", "scope", "depth", "exclude", ...
-	Why   string // the rule's own words: the robots line, the pattern, the error
+	Rule  string // the kind of rule: "robots", "scope", "depth", "exclude", ...
+	Why   string // the rule itself: the robots.txt line, the pattern, the error
 }

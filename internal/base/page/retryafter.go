@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// RetryAfter returns how long the answer's Retry-After field asks clients to wait: a number of seconds, or a date (RFC
-// 9110, 10.2.3). It returns 0 if there is no such field, or nothing that can be read.
+// RetryAfter returns the delay of the Retry-After field: a number of seconds, or a date (RFC 9110, 10.2.3). It returns
+// 0 if the field is missing or invalid.
 func (r *Response) RetryAfter(now time.Time) time.Duration {
 	field := strings.TrimSpace(r.Header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(field, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {

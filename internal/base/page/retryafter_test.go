@@ -15,7 +15,7 @@ func TestRetryAfter(t *testing.T) {
 		"1.5":                           0,
 		" 120 ":                         2 * time.Minute,
 		"1000000000":                    1e9 * time.Second,
-		"10000000000":                   9223372036 * time.Second, // as much as a Duration has
+		"10000000000":                   9223372036 * time.Second, // the maximum of a Duration
 		"99999999999999999999999999":    9223372036 * time.Second,
 		"Sun, 22 Nov 2026 12:00:30 GMT": 30 * time.Second,
 		"Sun, 22 Nov 2026 11:00:00 GMT": 0,

@@ -17,27 +17,26 @@ import (
 
 const (
 	size    = 32 // bytes of a secret
-	sumSize = 3  // bytes of checksum in its text, which make it 56 letters without padding
+	sumSize = 3  // bytes of checksum in the text form; with them it has 56 letters and no padding
 )
 
-// ErrChecksum is a text that was a secret once, or never: its checksum is wrong. A secret that belongs to another cluster
-// is not told from the right one here.
+// ErrChecksum reports a text that is not a complete secret or has a wrong checksum. The secret of another cluster has a
+// valid checksum, so it is accepted here.
 var ErrChecksum = errors.New("the secret is not complete, or has a typing mistake: its checksum does not fit")
 
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// A Secret is shared by the nodes of a cluster. The zero value is none.
+// A Secret is shared by the nodes of a cluster. The zero value means that there is no secret.
 type Secret struct{ key [size]byte }
 
-// New makes a secret.
+// New returns a random secret.
 func New() Secret {
 	var s Secret
-	rand.Read(s.key[:]) // it does not fail
+	rand.Read(s.key[:]) // never fails
 	return s
 }
 
-// Parse reads what Text wrote. Spaces, dashes and the size of letters do not matter. The empty text is no secret, the
-// zero value.
+// Parse parses the output of Text. Spaces, dashes and case do not matter. An empty text yields the zero Secret.
 func Parse(text string) (Secret, error) {
 	text = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -\t\r\n", r) {
@@ -55,19 +54,19 @@ func Parse(text string) (Secret, error) {
 	return Secret{[size]byte(data[:size])}, nil
 }
 
-// Text is the secret as a person passes it on: 56 letters and digits.
+// Text returns the form of the secret that users copy: 56 letters and digits.
 func (s Secret) Text() string { return letters.EncodeToString(append(s.key[:], sum(s.key[:])...)) }
 
-// String does not give the secret away, so that no log does.
+// String returns a placeholder, so that logs cannot leak the secret.
 func (s Secret) String() string { return "(a secret)" }
 
-// Format does not give it away either, whatever the verb.
+// Format prints the placeholder for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
-// IsZero reports that there is no secret.
+// IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
-// Derive makes n bytes for a purpose, of which neither the secret follows nor what was made for another purpose.
+// Derive derives n bytes for a purpose. They reveal neither the secret nor the bytes for other purposes.
 func (s Secret) Derive(purpose string, n int) ([]byte, error) {
 	return hkdf.Key(sha256.New, s.key[:], nil, "kumo "+purpose, n)
 }

@@ -112,7 +112,7 @@ func TestOnlyTheSecretOpens(t *testing.T) {
 	}
 }
 
-// exchange brings one byte from a server to a client.
+// exchange sends one byte from a server to a client.
 func exchange(t *testing.T, server, client *tls.Config) error {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

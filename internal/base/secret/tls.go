@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// serverName is whom certificates are made out to: the cluster, wherever its nodes live.
+// serverName is the name in all certificates. It denotes the cluster, independent of the addresses of its nodes.
 const serverName = "kumo-cluster"
 
-// Validity is fixed, so that the authority's certificate is the same everywhere, and no clock decides who belongs to a
-// cluster.
+// The validity is fixed. So the authority's certificate is the same on every node, and clocks do not matter.
 var (
 	notBefore = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	notAfter  = time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// TLS makes the settings of one process, as a server and as a client: TLS 1.3, where both sides show a certificate of
-// the authority that follows from the secret. The process's own certificate is made anew each time.
+// TLS returns the TLS settings of one process, for its servers and its clients. They require TLS 1.3 and certificates
+// on both sides, signed by an authority that is derived from the secret. The process gets a new certificate on each
+// call.
 func (s Secret) TLS() (server, client *tls.Config, err error) {
 	root, key, err := s.authority()
 	if err != nil {
@@ -45,7 +45,7 @@ func (s Secret) TLS() (server, client *tls.Config, err error) {
 	return both.Clone(), both.Clone(), nil
 }
 
-// authority is the same for everybody who has the secret, to the byte.
+// authority derives the cluster's certificate authority. It is identical, to the byte, for every holder of the secret.
 func (s Secret) authority() (*x509.Certificate, ed25519.PrivateKey, error) {
 	seed, err := s.Derive("authority", ed25519.SeedSize)
 	if err != nil {

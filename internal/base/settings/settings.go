@@ -14,25 +14,25 @@ import (
 	"kumo/internal/base/yaml"
 )
 
-// Name is the file's name in a crawl's folder.
+// Name is the name of the settings file in a crawl's folder.
 const Name = "config.yaml"
 
-// MaxSize is the size of the largest config.yaml that is read, in bytes.
+// MaxSize is the maximum size of config.yaml, in bytes.
 const MaxSize = yaml.MaxSize
 
-// A Setting is one of the settings in effect.
+// A Setting is a setting and its effective values.
 type Setting struct {
 	Key    string
 	Values []string
 }
 
-// Redacted stands for a secret.
+// Redacted replaces a secret.
 const Redacted = "REDACTED"
 
-// header begins a crawl's config.yaml, and tells it from others.
+// header is the first line of a crawl's config.yaml and distinguishes it from other files.
 const header = "# The settings of this crawl, for kumo crawl --config. Secrets are left out.\n"
 
-// Encode writes config.yaml: the settings in effect, in a form that --config reads.
+// Encode encodes the effective settings as config.yaml, in the format that --config reads.
 func Encode(all []Setting) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(header)
@@ -56,7 +56,7 @@ func Encode(all []Setting) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// IsFile reports whether the file at name was written by a crawl.
+// IsFile reports whether the file called name is a config.yaml that a crawl wrote.
 func IsFile(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -68,7 +68,8 @@ func IsFile(name string) bool {
 	return err == nil && string(begin) == header
 }
 
-// overrideKey is the setting whose values are mappings, in a file as such, and else in a line of YAML each.
+// overrideKey is the setting whose values are mappings. A file has them as YAML mappings; a Setting has each as one
+// line of YAML.
 const overrideKey = "override"
 
 func asMappings(texts []string) (all []any) {
@@ -83,7 +84,8 @@ func asMappings(texts []string) (all []any) {
 	return all
 }
 
-// parseScalar makes a number or a truth value of a text that is one, so that it is written without quotes.
+// parseScalar returns a text that is an integer or a boolean as that type, so that YAML writes it without quotes. Other
+// texts are returned unchanged.
 func parseScalar(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
 		return n
@@ -94,8 +96,8 @@ func parseScalar(text string) any {
 	return text
 }
 
-// Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars; those of override
-// are mappings.
+// Read reads a YAML file whose keys are settings and whose values are scalars or lists of scalars. The values of
+// override are mappings.
 func Read(name string) ([]Setting, error) {
 	data, err := yaml.ReadFile(name)
 	if err != nil {
@@ -123,7 +125,7 @@ func Read(name string) ([]Setting, error) {
 	return settings, nil
 }
 
-// mappingLines writes mappings as lines of YAML.
+// mappingLines replaces mappings by lines of YAML.
 func mappingLines(v any) (any, error) {
 	if list, ok := v.([]any); ok {
 		texts := make([]any, len(list))
@@ -151,13 +153,13 @@ func scalars(v any) ([]string, error) {
 		for _, e := range v {
 			one, err := scalars(e)
 			if err != nil || len(one) != 1 {
-				return nil, fmt.Errorf("a list of single values is wanted")
+				return nil, fmt.Errorf("want a list of single values")
 			}
 			all = append(all, one[0])
 		}
 		return all, nil
 	case yaml.MapSlice, map[string]any:
-		return nil, fmt.Errorf("a value or a list of values is wanted, not a mapping")
+		return nil, fmt.Errorf("want a value or a list of values, not a mapping")
 	}
 	return []string{fmt.Sprint(v)}, nil
 }
@@ -165,7 +167,7 @@ func scalars(v any) ([]string, error) {
 // Equal reports whether two settings are equal.
 func (s Setting) Equal(t Setting) bool { return s.Key == t.Key && slices.Equal(s.Values, t.Values) }
 
-// Map is settings by their keys.
+// Map returns the values of settings by key.
 func Map(all []Setting) map[string][]string {
 	m := make(map[string][]string, len(all))
 	for _, s := range all {
@@ -174,7 +176,7 @@ func Map(all []Setting) map[string][]string {
 	return m
 }
 
-// FromMap is Map's inverse, sorted by key.
+// FromMap is the inverse of Map, sorted by key.
 func FromMap(m map[string][]string) []Setting {
 	var all []Setting
 	for _, key := range slices.Sorted(maps.Keys(m)) {

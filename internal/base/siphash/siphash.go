@@ -12,13 +12,13 @@ import (
 	"unsafe"
 )
 
-// A Key is what makes the hash one that nobody else can compute. Who knows it has the same hash on any machine.
+// A Key is the secret key of the hash function. A key gives the same hashes on every machine.
 type Key [16]byte
 
-// SumString is the hash of a string.
+// SumString returns the hash of a string.
 func (k *Key) SumString(s string) uint64 { return k.Sum(unsafe.Slice(unsafe.StringData(s), len(s))) }
 
-// Sum is the hash of bytes.
+// Sum returns the hash of bytes.
 func (k *Key) Sum(b []byte) uint64 {
 	k0, k1 := binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:])
 	v0, v1 := k0^0x736f6d6570736575, k1^0x646f72616e646f6d

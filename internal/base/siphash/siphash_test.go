@@ -2,7 +2,7 @@ package siphash
 
 import "testing"
 
-// TestSum: SipHash-2-4 as its authors have it. Hashes are part of crawls' states.
+// TestSum tests the vectors of SipHash-2-4's authors. Hashes are stored in the state of crawls.
 func TestSum(t *testing.T) {
 	var key Key
 	var in []byte

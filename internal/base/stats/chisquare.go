@@ -2,9 +2,9 @@ package stats
 
 import "math"
 
-// UniformP is the chance that counts as uneven as these, or more, come of an even spread: the p-value of Pearson's
-// chi-square test against equal shares. Each count should be expected to be 5 at least. It is 1 for less than two
-// counts.
+// UniformP returns the p-value of Pearson's chi-square test of counts against equal shares: the probability that a
+// uniform distribution yields counts at least this uneven. Each expected count should be at least 5. It returns 1 for
+// fewer than two counts.
 func UniformP(counts []int) float64 {
 	sum := 0
 	for _, n := range counts {
@@ -20,7 +20,7 @@ func UniformP(counts []int) float64 {
 	return ChiSquareP(chi2, len(counts)-1)
 }
 
-// ChiSquareP is the chance that a sum of df squared standard normal variables is chi2 or more.
+// ChiSquareP returns the probability that the sum of df squared standard normal variables is at least chi2.
 func ChiSquareP(chi2 float64, df int) float64 {
 	a, x := float64(df)/2, chi2/2
 	if x <= 0 {
@@ -34,7 +34,8 @@ func ChiSquareP(chi2 float64, df int) float64 {
 	return scale * gammaFraction(a, x)
 }
 
-// gammaSeries is the lower incomplete gamma function of a and x, divided by e^-x x^a. It converges soon for x < a+1.
+// gammaSeries computes the lower incomplete gamma function of a and x, divided by e^-x x^a. The series converges fast
+// for x < a+1.
 func gammaSeries(a, x float64) float64 {
 	term := 1 / a
 	sum := term
@@ -45,8 +46,8 @@ func gammaSeries(a, x float64) float64 {
 	return sum
 }
 
-// gammaFraction is the upper one, likewise, by Legendre's continued fraction, evaluated as Lentz does. It converges
-// soon for x > a+1.
+// gammaFraction computes the upper incomplete gamma function, likewise divided, by Legendre's continued fraction and
+// Lentz's method. It converges fast for x > a+1.
 func gammaFraction(a, x float64) float64 {
 	b := x + 1 - a
 	c, d := math.Inf(1), 1/b

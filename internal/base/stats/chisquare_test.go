@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestChiSquareP holds it against tables, and against what can be written down: exp(-x/2) for two degrees of freedom.
+// TestChiSquareP compares with tables, and with the closed form exp(-x/2) for two degrees of freedom.
 func TestChiSquareP(t *testing.T) {
 	for _, c := range []struct {
 		chi2 float64
@@ -27,7 +27,8 @@ func TestChiSquareP(t *testing.T) {
 	}
 }
 
-// TestChance: of throws with a fair die one in ten has a p below 0.1; a loaded one has none above 0.001.
+// TestChance tests that a tenth of the series of throws with a fair die have p below 0.1, and all series with a loaded
+// die have p below 0.001.
 func TestChance(t *testing.T) {
 	rng, low := rand.New(rand.NewPCG(1, 2)), 0
 	for range 1000 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Point is a crawl's counters at one time, of which rates follow from two.
+// A Point is a sample of a crawl's counters. Two samples yield rates.
 type Point struct {
 	Time    time.Time `json:"time"`
 	Pages   int64     `json:"pages"`
@@ -13,31 +13,31 @@ type Point struct {
 	Failed  int64     `json:"failed"`
 	Known   int64     `json:"known"`
 	Waiting int64     `json:"waiting"`
-	Active  int64     `json:"active"` // hosts that are asked for something
+	Active  int64     `json:"active"` // hosts with a request in progress
 }
 
-// Curves are how the counters went, oldest first.
+// Curves are the samples over time, oldest first.
 type Curves struct {
 	Hour []Point `json:"hour"` // the last hour
-	All  []Point `json:"all"`  // the run from its beginning
+	All  []Point `json:"all"`  // the whole run
 }
 
 const (
-	curvePoints = 720             // of each curve at most
-	curveStep   = 5 * time.Second // between two of the last hour, and at first of the whole
+	curvePoints = 720             // maximum length of a curve
+	curveStep   = 5 * time.Second // interval of the hour's samples, and initially of the whole run's
 )
 
-// A Recorder keeps points for curves, however long a crawl takes: of the last hour all, of the whole run fewer as it
-// goes on. Its methods may be called by many goroutines at once.
+// A Recorder samples the counters of a crawl of any length. It keeps all samples of the last hour, and thins out those
+// of the whole run. It is safe for concurrent use.
 type Recorder struct {
-	mu   sync.Mutex // guards below
+	mu   sync.Mutex // guards the fields below
 	hour []Point
 	all  []Point
-	step time.Duration // between two of all
+	step time.Duration // interval of the samples in all
 	now  Point
 }
 
-// Add takes a point in, no earlier than the one before.
+// Add adds a sample, which must not be older than the previous one.
 func (r *Recorder) Add(p Point) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *Recorder) Add(p Point) {
 	if n := len(r.all); n > 0 && p.Time.Sub(r.all[n-1].Time) < r.step {
 		return
 	}
-	if r.all = append(r.all, p); len(r.all) == curvePoints { // every second one goes
+	if r.all = append(r.all, p); len(r.all) == curvePoints { // remove every second sample
 		for i := range curvePoints / 2 {
 			r.all[i] = r.all[2*i]
 		}
@@ -61,14 +61,14 @@ func (r *Recorder) Add(p Point) {
 	}
 }
 
-// Curves are those of now.
+// Curves returns the current curves.
 func (r *Recorder) Curves() Curves {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Curves{Hour: r.withNow(r.hour), All: r.withNow(r.all)}
 }
 
-// withNow copies points, with the newest behind them.
+// withNow copies samples and appends the latest.
 func (r *Recorder) withNow(points []Point) []Point {
 	all := append(make([]Point, 0, len(points)+1), points...)
 	if n := len(all); n > 0 && r.now.Time.After(all[n-1].Time) {

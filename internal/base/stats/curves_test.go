@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// However long a crawl takes, its curves stay small, reach from its beginning to now, and are in order.
+// However long a crawl runs, its curves are small and sorted, and cover the whole run.
 func TestCurvesAreBounded(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var r Recorder

@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// FieldCounts say what a rule for records has found on a host's pages.
+// FieldCounts are the results of an extraction rule on a host's pages.
 type FieldCounts struct {
 	Rule       string       `json:"rule"`
-	Host       string       `json:"host"`              // OtherHosts for those that are not counted apart
-	Pages      int64        `json:"pages"`             // whose URL the rule is for
-	Records    int64        `json:"records"`           //
-	Incomplete int64        `json:"lacking,omitempty"` // records that were not made for want of a field that is required
-	Fields     []FieldCount `json:"fields"`            // of those that pages were looked through for
+	Host       string       `json:"host"`  // OtherHosts for hosts beyond the limit
+	Pages      int64        `json:"pages"` // pages that match the rule's URL patterns
+	Records    int64        `json:"records"`
+	Incomplete int64        `json:"lacking,omitempty"` // records dropped because a required field was missing
+	Fields     []FieldCount `json:"fields"`            // fields that were looked for
 }
 
-// A FieldCount says of a field on how many pages it was.
+// A FieldCount is the number of pages with a field.
 type FieldCount struct {
 	Field   string `json:"field"`
-	Found   int64  `json:"found"`             // pages that had it
-	Missed  int64  `json:"missed"`            // pages that had it nowhere
-	Last    int64  `json:"missed_last"`       // of these, the last ones in a row
-	Changed bool   `json:"changed,omitempty"` // it was there, and stays away as would hardly come by chance
+	Found   int64  `json:"found"`             // pages with the field
+	Missed  int64  `json:"missed"`            // pages without it
+	Last    int64  `json:"missed_last"`       // consecutive pages without it, up to the last page
+	Changed bool   `json:"changed,omitempty"` // the field disappeared, which is unlikely to be chance
 }
 
-// OtherHosts is the host of counts of those for which there was no room.
+// OtherHosts is the Host of FieldCounts for hosts beyond the limit.
 const OtherHosts = "(others)"
 
-// PrintFields writes how many records there are, and what seems to be amiss: fields that are gone, those that never
-// were, and rules that have made nothing.
+// PrintFields prints the number of records and possible problems: fields that disappeared, and fields that were never
+// found.
 func (r *Report) PrintFields(row func(string, string, ...any)) {
 	if len(r.Fields) == 0 {
 		return

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// FilterCounts say what a program has answered that was asked about links, requests and records.
+// FilterCounts are the answers of a filter program to questions about links, requests and records.
 type FilterCounts struct {
-	Filter string                  `json:"filter"` // its command
+	Filter string                  `json:"filter"` // its command line
 	Points map[string]*FilterPoint `json:"points"`
-	// processes that were begun again, and why the last was
+	// restarts of the filter's processes by reason, and the last error
 	Crashed  int64  `json:"crashed"`
 	Late     int64  `json:"timed_out"`
 	Nonsense int64  `json:"nonsense"`
 	Trouble  string `json:"last_trouble,omitempty"`
 }
 
-// A FilterPoint is what was asked at one point. Unanswered are those for which the default was taken; they are among
-// the dropped if that is to drop.
+// A FilterPoint counts the questions at one hook. Unanswered questions got the default answer; if the default is to
+// drop, they also count as dropped.
 type FilterPoint struct {
 	Asked      int64 `json:"asked"`
 	Dropped    int64 `json:"dropped"`
@@ -26,10 +26,10 @@ type FilterPoint struct {
 	Unanswered int64 `json:"unanswered"`
 }
 
-// Restarts is how many processes were begun again.
+// Restarts returns the number of restarts.
 func (c *FilterCounts) Restarts() int64 { return c.Crashed + c.Late + c.Nonsense }
 
-// Clone is a copy of its own.
+// Clone returns a deep copy.
 func (c *FilterCounts) Clone() FilterCounts {
 	d := *c
 	d.Points = make(map[string]*FilterPoint, len(c.Points))
@@ -40,7 +40,7 @@ func (c *FilterCounts) Clone() FilterCounts {
 	return d
 }
 
-// Add adds what another run has counted.
+// Add adds the counts of another run.
 func (c *FilterCounts) Add(was FilterCounts) {
 	for name, p := range was.Points {
 		if p == nil {
@@ -59,18 +59,18 @@ func (c *FilterCounts) Add(was FilterCounts) {
 	}
 }
 
-// printFilters writes what each filter has answered, and what was wrong with it.
+// printFilters prints the answers and the errors of each filter.
 func (r *Report) printFilters(row func(string, string, ...any)) {
 	for _, f := range r.Filters {
 		name := "filter"
 		row(name, "%s: %s", f.Filter, f.Summary())
 		if n := f.Restarts(); n > 0 {
-			row("", "started again %s: %s", Count(n, "times"), f.Trouble)
+			row("", "restarted %s: %s", Count(n, "times"), f.Trouble)
 		}
 	}
 }
 
-// Summary says in a line what was answered.
+// Summary returns the counts as a line of text.
 func (c *FilterCounts) Summary() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(c.Points)) {

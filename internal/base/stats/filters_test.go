@@ -22,7 +22,7 @@ func TestFilterCounts(t *testing.T) {
 	}
 	var b strings.Builder
 	(&Report{Filters: []FilterCounts{c, {Filter: "./q"}}}).PrintCounts(&b)
-	for _, want := range []string{"filter    ./p: 4 links asked", "started again 3 times: late",
+	for _, want := range []string{"filter    ./p: 4 links asked", "restarted 3 times: late",
 		"filter    ./q: nothing asked"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// Grouped writes 12034 as 12,034.
+// Grouped formats 12034 as 12,034.
 func Grouped(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

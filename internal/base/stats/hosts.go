@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// maxHosts is of how many hosts the pages are counted apart. When there are more, those that answer soonest are left
-// out, half of them at a time: what the report names are the slowest.
+// maxHosts limits the hosts that are counted individually. Beyond it, the faster half is dropped, because the report
+// lists the slowest hosts.
 const maxHosts = 1 << 15
 
-// A Host is what was counted of one host.
+// A Host has the counts of one host.
 type Host struct {
 	Pages int64         // without recrawls
-	Time  time.Duration // that their answers took, added up
-	Bytes int64         // of all visits, over the wire
+	Time  time.Duration // total response time
+	Bytes int64         // of all visits, as sent over the wire
 }
 
 func (h Host) mean() float64 { return h.Time.Seconds() / float64(h.Pages) }
 
-// countHost counts a visit to a host that gives a page, or has given one.
+// countHost counts a visit. A host is added with its first page.
 func (c *Counter) countHost(v *Visit) {
 	first := v.Status != 0 && !v.Recrawl
 	host := v.Host
@@ -39,7 +39,7 @@ func (c *Counter) countHost(v *Visit) {
 	c.dropFastest()
 }
 
-// dropFastest keeps the number of hosts bounded.
+// dropFastest drops the faster half of the hosts if there are too many.
 func (c *Counter) dropFastest() {
 	if len(c.s.Hosts) <= maxHosts {
 		return
@@ -56,7 +56,8 @@ func (c *Counter) dropFastest() {
 	c.s.Hosts, c.s.Partial = kept, true
 }
 
-// HostPages is the number of URLs of a host answered so far; false if it is not known, since too many hosts are.
+// HostPages returns the number of URLs of a host that were answered. It returns false if hosts were dropped, since the
+// number is not reliable then.
 func (c *Counter) HostPages(host string) (n int64, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestManyHosts: the pages of few hosts are exact; of more than are counted apart the slowest stay.
+// TestManyHosts tests that pages of few hosts are exact, and that the slowest hosts are kept if there are too many.
 func TestManyHosts(t *testing.T) {
 	c := New()
 	visit := func(i int, took time.Duration) {

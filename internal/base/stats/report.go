@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// MaxReport is the size of the largest report.json that is read, in bytes.
+// MaxReport is the maximum size of report.json, in bytes.
 const MaxReport = 64 << 20
 
-// A Report is what a crawl came to. Counts cover the whole crawl, times and rates this run.
+// A Report has the results of a crawl. Counts cover the whole crawl; times and rates cover this run.
 type Report struct {
 	Crawl   string    `json:"crawl"`
-	Ended   string    `json:"ended"` // "done", or why it stopped early
+	Ended   string    `json:"ended"` // "done", or the reason for an early stop
 	Started time.Time `json:"started"`
 	Stopped time.Time `json:"stopped"`
 	Seconds float64   `json:"seconds"`
@@ -27,7 +27,7 @@ type Report struct {
 	PagesPerSecond float64 `json:"pages_per_second"`
 	BytesPerSecond float64 `json:"bytes_per_second"`
 	Duplicates     int64   `json:"duplicates"`
-	Recrawls       int64   `json:"recrawls"` // of pages, those that were visited before
+	Recrawls       int64   `json:"recrawls"` // revisited pages; included in Pages
 	Failed         int64   `json:"failed"`
 	Retries        int64   `json:"retries"`
 	RobotsFetched  int64   `json:"robots_fetched"`
@@ -35,46 +35,47 @@ type Report struct {
 	LinksCut       int64   `json:"links_cut"` // pages with more links than were read
 	Known          int     `json:"urls_known"`
 	Waiting        int     `json:"urls_waiting"`
-	// that may have been met before: a merge of the known URLs decides
-	PendingDedup int   `json:"urls_undecided"`
-	Abandoned    int64 `json:"urls_given_up"` // in this run, with their hosts: they wait for the next
-	Hosts        int   `json:"hosts"`         // that the frontier has met
-	// that waited, from an earlier version or another node, and are none to fetch
+	// possibly known already; the next merge of the known URLs decides
+	PendingDedup int `json:"urls_undecided"`
+	// URLs abandoned with their hosts in this run; they are pending for the next run
+	Abandoned int64 `json:"urls_given_up"`
+	Hosts     int   `json:"hosts"` // known to the frontier
+	// pending URLs of an earlier version or another node that are not fetchable
 	Refused int `json:"urls_refused,omitempty"`
 
-	// Of this run, http and https apart:
+	// Of this run; http and https count separately:
 	HostsAnswered  int64 `json:"hosts_answered"`
 	HostsAbandoned int64 `json:"hosts_given_up"`
-	HostsFailed    int64 `json:"hosts_given_up_after_answers"` // of these, had answered before
-	// times that nothing could be reached, and the crawl waited
+	HostsFailed    int64 `json:"hosts_given_up_after_answers"` // abandoned hosts that had answered before
+	// number and total duration of network outages, during which the crawl waited
 	Outages       int64   `json:"cut_offs"`
 	OutageSeconds float64 `json:"cut_off_seconds"`
-	// attempts to connect for which this machine had no file descriptor, port or buffer
+	// connections that failed because this machine had no file descriptor, port or buffer
 	OutOfSockets int64 `json:"out_of_sockets"`
 
-	Cookies        int64 `json:"cookies"`         // that servers have set and are kept
-	CookiesEvicted int64 `json:"cookies_evicted"` // in this run, as there was no room for them
+	Cookies        int64 `json:"cookies"`         // cookies in the jar
+	CookiesEvicted int64 `json:"cookies_evicted"` // cookies evicted in this run for lack of space
 
-	Journal uint64 `json:"journal"` // where the journal ended: the counts are of that moment
+	Journal uint64 `json:"journal"` // end of the journal to which the counts apply
 
 	Statuses map[int]int64    `json:"statuses"`
 	Types    map[string]int64 `json:"types"`
 	Errors   map[string]int64 `json:"errors"`
 	Skipped  map[string]int64 `json:"skipped"`
-	OffHosts int              `json:"off_hosts"` // how many other hosts were linked to
+	OffHosts int              `json:"off_hosts"` // number of hosts outside the crawl that are linked to
 	OffLinks int64            `json:"off_links"`
 	OffTop   map[string]int64 `json:"off_links_by_host"`
 	Slowest  []SlowHost       `json:"slowest_hosts"`
-	// by rule and host, of all runs; without rules none
+	// by rule and host, of all runs; empty without rules
 	Fields []FieldCounts `json:"fields,omitempty"`
-	// of all runs; without filters none
+	// of all runs; empty without filters
 	Filters []FilterCounts `json:"filters,omitempty"`
-	// of this run; without sinks none
+	// of this run; empty without sinks
 	Sinks []Sink `json:"sinks,omitempty"`
 }
 
-// A SlowHost is a host by the mean time of its answers. In a crawl of more hosts than are counted apart its pages are
-// those since it was counted among the slow.
+// A SlowHost is a host with the mean time of its responses. If there are more hosts than are counted individually, its
+// pages are counted only since it was last added.
 type SlowHost struct {
 	Host    string  `json:"host"`
 	Pages   int64   `json:"pages"`
@@ -86,8 +87,8 @@ const (
 	offTop  = 1000
 )
 
-// Fill sets all that the counters say, which is not how much is known or waits; pagesBefore is how many pages earlier
-// runs had, bytesBefore how many bytes.
+// Fill sets all fields that come from the counters; the numbers of known and pending URLs do not. pagesBefore and
+// bytesBefore are the totals of earlier runs.
 func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	r.Seconds = r.Stopped.Sub(r.Started).Seconds()
 	r.Pages, r.PagesThisRun, r.Bytes = s.Pages, s.Pages-pagesBefore, s.Bytes
@@ -106,8 +107,8 @@ func (r *Report) Fill(s Snapshot, pagesBefore, bytesBefore int64) {
 	r.Slowest = slowHosts(s.Hosts)
 }
 
-// AbandonedMany reports whether hosts were given up in numbers, so that the run is not what it should have been: more than
-// one in ten of those that had answered, or more than half of all. A few dead hosts among many are to be expected.
+// AbandonedMany reports whether so many hosts were abandoned that the run failed its purpose: more than a tenth of
+// those that had answered, or more than half of all. A few dead hosts are normal.
 func (r *Report) AbandonedMany() bool {
 	return 10*r.HostsFailed > r.HostsAnswered || 2*r.HostsAbandoned > r.HostsAnswered+r.HostsAbandoned-r.HostsFailed
 }
@@ -127,7 +128,7 @@ func bySlowness(a, b SlowHost) int {
 	return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Host, b.Host))
 }
 
-// top keeps the n largest.
+// top returns the n largest entries.
 func top(m map[string]int64, n int) map[string]int64 {
 	if len(m) <= n {
 		return m
@@ -139,21 +140,21 @@ func top(m map[string]int64, n int) map[string]int64 {
 	return kept
 }
 
-// ByCount are the keys of counts, the greatest count first.
+// ByCount returns the keys of counts, the largest count first.
 func ByCount[K cmp.Ordered, N int | int64](m map[K]N) []K {
 	return slices.SortedFunc(maps.Keys(m), func(a, b K) int {
 		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))
 	})
 }
 
-// Print writes the report for people.
+// Print prints the report as text.
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s after %v\n", r.Crawl, r.Ended,
 		time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
 	r.PrintCounts(w)
 }
 
-// PrintCounts writes what was counted for people, a row each.
+// PrintCounts prints the counts as text, one row each.
 func (r *Report) PrintCounts(w io.Writer) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
@@ -166,10 +167,10 @@ func (r *Report) PrintCounts(w io.Writer) {
 	row("bytes", "%s (%s/s)", Bytes(r.Bytes), Bytes(int64(r.BytesPerSecond)))
 	row("hosts", "%d; %s linked to", r.Hosts, Count(r.OffHosts, "hosts", "other"))
 	if r.Outages > 0 {
-		row("cut off", "for %v in all", time.Duration(r.OutageSeconds*float64(time.Second)).Round(time.Second))
+		row("cut off", "for %v in total", time.Duration(r.OutageSeconds*float64(time.Second)).Round(time.Second))
 	}
 	if r.CookiesEvicted > 0 {
-		row("cookies", "%d kept, %d dropped for want of room", r.Cookies, r.CookiesEvicted)
+		row("cookies", "%d kept, %d evicted for lack of space", r.Cookies, r.CookiesEvicted)
 	}
 	row("URLs", "%d known, %d waiting, %s found", r.Known, r.Waiting, Count(r.Links, "links"))
 	list(row, "statuses", r.Statuses)
@@ -216,13 +217,13 @@ func list[K cmp.Ordered](row func(string, string, ...any), name string, m map[K]
 	row(name, "%s", strings.Join(parts, ", "))
 }
 
-// Count is a number of things for people: "1 URL", "2 URLs", and with words before the things "2 other hosts". The
-// things are given as a plural by s.
+// Count formats a number with its noun: "1 URL", "2 URLs", or with words in between "2 other hosts". things is the
+// plural, formed with s.
 func Count[N int | int32 | int64 | uint64](n N, things string, before ...string) string {
 	return fmt.Sprintf("%d %s", n, strings.Join(append(before, Unit(n, things)), " "))
 }
 
-// Unit is what so many things are called: the first word of things is a plural, of which one thing takes the singular.
+// Unit returns the noun for a number. The first word of things is a plural; it becomes singular if n is 1.
 func Unit[N int | int32 | int64 | uint64](n N, things string) string {
 	if n != 1 {
 		return things
@@ -239,7 +240,7 @@ func Unit[N int | int32 | int64 | uint64](n N, things string) string {
 	return first
 }
 
-// Either is one word for one thing, and many for any other number.
+// Either returns one if n is 1, otherwise many.
 func Either[N int | int32 | int64 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return one
@@ -247,7 +248,7 @@ func Either[N int | int32 | int64 | uint64](n N, one, many string) string {
 	return many
 }
 
-// Bytes is a number of bytes for people: "27.4 MB".
+// Bytes formats a number of bytes: "27.4 MB".
 func Bytes(n int64) string {
 	const unit = 1000
 	if n < unit {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A Sink is what a run has sent to a server that takes a crawl's records, and what waits for it.
+// A Sink has the state of a server to which a run sends its records.
 type Sink struct {
 	Sink     string  `json:"sink"`           // its URL, without a password
 	Sent     int64   `json:"sent"`           // records
-	Bytes    int64   `json:"bytes"`          // of these, about
-	Waiting  int64   `json:"waiting"`        // records that are in the crawl's files alone
-	Behind   float64 `json:"behind_seconds"` // since the visit of the first that waits
-	Failures int64   `json:"failures"`       // tries of reaching it, or of handing it a batch
-	Retries  int64   `json:"retries"`        // tries after such
-	Why      string  `json:"why,omitempty"`  // it takes none now
+	Bytes    int64   `json:"bytes"`          // approximate size of these
+	Waiting  int64   `json:"waiting"`        // records not sent yet
+	Behind   float64 `json:"behind_seconds"` // age of the oldest unsent record
+	Failures int64   `json:"failures"`       // failed connections and batches
+	Retries  int64   `json:"retries"`        // attempts after a failure
+	Why      string  `json:"why,omitempty"`  // why it accepts no records now
 }
 
-// Summary say how it stands: "" where nothing waits.
+// Summary describes the backlog and the error; "" if there is neither.
 func (s *Sink) Summary() string {
 	if s.Waiting == 0 && s.Why == "" {
 		return ""

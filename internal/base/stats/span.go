@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// maxClipped is how much of an error's text is told again where there is little room.
+// maxClipped is the maximum length of a clipped error text, in bytes.
 const maxClipped = 160
 
-// Clip is a text that is no longer than a line or two.
+// Clip shortens a text to a line or two.
 func Clip(text string) string {
 	if len(text) <= maxClipped {
 		return text
@@ -18,7 +18,7 @@ func Clip(text string) string {
 	return strings.ToValidUTF8(text[:maxClipped], "") + "…"
 }
 
-// Span is a time for people, in two digits or a little more: "250 ms", "1.5 s", "42 s", "12 min", "9.5 h", "3.2 days".
+// Span formats a duration with two or three digits: "250 ms", "1.5 s", "42 s", "12 min", "9.5 h", "3.2 days".
 func Span(d time.Duration) string {
 	in := func(unit time.Duration, name string) string {
 		n := float64(d) / float64(unit)

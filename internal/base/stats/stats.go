@@ -10,55 +10,55 @@ import (
 )
 
 const (
-	maxKeys = 10_000 // distinct types, failures or foreign hosts that are counted apart
+	maxKeys = 10_000 // distinct types, failures or foreign hosts that are counted individually
 	others  = "(others)"
 )
 
-// A Visit is one finished URL.
+// A Visit is a finished visit of a URL.
 type Visit struct {
 	Host      string
-	Status    int    // 0 when there was no answer
-	Failure   string // why, then
+	Status    int    // 0 without a response
+	Failure   string // why there was no response
 	Type      string // media type
-	Bytes     int64  // over the wire
+	Bytes     int64  // as sent over the wire
 	Took      time.Duration
-	Duplicate bool // same payload as an earlier one
-	Recrawl   bool // not the URL's first
-	LinksCut  bool // it has more links than were read
+	Duplicate bool // same payload as an earlier response
+	Recrawl   bool // not the first visit of the URL
+	LinksCut  bool // the page has more links than were read
 }
 
-// A Snapshot is the counters at one time. Its maps are its own.
+// A Snapshot is a copy of the counters. It does not share its maps.
 type Snapshot struct {
-	Pages      int64 // URLs that were answered
+	Pages      int64 // URLs with a response
 	Bytes      int64
-	Failed     int64 // URLs that were not
+	Failed     int64 // URLs without a response
 	Retries    int64
 	Duplicates int64
-	Recrawls   int64 // of Pages, those of URLs that were visited before
-	Forsaken   int64 // URLs of this run whose host was given up: they wait for the next
-	Robots     int64 // robots.txt fetched
-	Links      int64 // links found, repeats included
+	Recrawls   int64 // revisited URLs; included in Pages
+	Forsaken   int64 // URLs abandoned with their hosts in this run; they are pending for the next run
+	Robots     int64 // robots.txt files fetched
+	Links      int64 // links found, including repeated ones
 	LinksCut   int64 // visits of pages with more links than were read
-	Skipped    int64 // URLs within reach that were left out
+	Skipped    int64 // URLs in scope that were excluded
 	Statuses   map[int]int64
 	Types      map[string]int64
 	Failures   map[string]int64
-	Rules      map[string]int64 // skips by rule
-	Off        map[string]int64 // links to hosts that are not the crawl's, by host
-	Hosts      map[string]Host  // that gave pages, see Partial
-	// there were more: Hosts has those that were slow to answer, as counted since they came in last
+	Rules      map[string]int64 // exclusions by rule
+	Off        map[string]int64 // links to hosts outside the crawl, by host
+	Hosts      map[string]Host  // hosts with pages; see Partial
+	// hosts were dropped: Hosts has the slower ones, counted since they were last added
 	Partial bool
 }
 
-// A Counter counts. Its methods may be called by many goroutines at once.
+// A Counter counts events. It is safe for concurrent use.
 type Counter struct {
 	mu        sync.Mutex
 	s         Snapshot
-	extra     int64            // of s.Bytes, those that Sums tells of
-	abandoned map[string]int64 // forsaken URLs, by failure
+	extra     int64            // the part of s.Bytes that Sums returns
+	abandoned map[string]int64 // URLs abandoned in this run, by failure
 }
 
-// New returns a counter at zero.
+// New returns a Counter at zero.
 func New() *Counter {
 	return &Counter{abandoned: map[string]int64{}, s: Snapshot{
 		Statuses: map[int]int64{}, Types: map[string]int64{}, Failures: map[string]int64{},
@@ -66,7 +66,7 @@ func New() *Counter {
 	}}
 }
 
-// From returns a counter that goes on from a snapshot and the sums of the same moment.
+// From returns a Counter that continues from a snapshot and the sums of the same time.
 func From(s Snapshot, n Sums) *Counter {
 	c := New()
 	fill(c.s.Statuses, &s.Statuses)
@@ -75,20 +75,20 @@ func From(s Snapshot, n Sums) *Counter {
 	fill(c.s.Rules, &s.Rules)
 	fill(c.s.Off, &s.Off)
 	fill(c.s.Hosts, &s.Hosts)
-	maps.DeleteFunc(s.Hosts, func(_ string, h Host) bool { return h.Pages == 0 }) // which kumo once kept
+	maps.DeleteFunc(s.Hosts, func(_ string, h Host) bool { return h.Pages == 0 }) // earlier versions stored such hosts
 	c.s, c.extra = s, n.ExtraBytes
 	c.dropFastest()
 	return c
 }
 
-// fill makes a map that JSON has left out.
+// fill replaces a nil map, which JSON had omitted.
 func fill[K comparable, V any](empty map[K]V, m *map[K]V) {
 	if *m == nil {
 		*m = empty
 	}
 }
 
-// Visited counts a finished URL.
+// Visited counts a finished visit.
 func (c *Counter) Visited(v Visit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *Counter) Visited(v Visit) {
 	c.countHost(&v)
 }
 
-// RobotsFetched counts a robots.txt.
+// RobotsFetched counts a robots.txt and its size in bytes.
 func (c *Counter) RobotsFetched(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *Counter) RobotsFetched(bytes int64) {
 	c.extra += bytes
 }
 
-// Retried counts a visit that will be made again.
+// Retried counts a visit that will be repeated, and its size in bytes.
 func (c *Counter) Retried(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +131,8 @@ func (c *Counter) Retried(bytes int64) {
 	c.extra += bytes
 }
 
-// Abandoned counts a URL of this run whose host was given up: it has failed, but for the crawl it still waits.
+// Abandoned counts a URL that was abandoned with its host. It counts as failed in this run, but stays pending for the
+// crawl.
 func (c *Counter) Abandoned(v Visit) {
 	c.Visited(v)
 	c.mu.Lock()
@@ -140,7 +141,7 @@ func (c *Counter) Abandoned(v Visit) {
 	c.abandoned[v.Failure]++
 }
 
-// DurableSnapshot is a snapshot without what was forsaken: that is counted when it is done.
+// DurableSnapshot returns a snapshot without the abandoned URLs, which are counted when they are done.
 func (c *Counter) DurableSnapshot() Snapshot {
 	s := c.Snapshot()
 	c.mu.Lock()
@@ -153,20 +154,20 @@ func (c *Counter) DurableSnapshot() Snapshot {
 	return s
 }
 
-// Sums are counters that no list of visits gives back.
+// Sums are the counters that cannot be restored from a list of visits.
 type Sums struct {
 	Retries, Robots, Links int64
-	ExtraBytes             int64 // of robots.txt and of visits that were made again
+	ExtraBytes             int64 // of robots.txt files and of repeated visits
 }
 
-// Sums returns them.
+// Sums returns the current sums.
 func (c *Counter) Sums() Sums {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Sums{c.s.Retries, c.s.Robots, c.s.Links, c.extra}
 }
 
-// Restore sets them.
+// Restore sets the sums.
 func (c *Counter) Restore(n Sums) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,14 +175,14 @@ func (c *Counter) Restore(n Sums) {
 	c.s.Retries, c.s.Robots, c.s.Links, c.extra = n.Retries, n.Robots, n.Links, n.ExtraBytes
 }
 
-// Found counts links.
+// Found counts n links.
 func (c *Counter) Found(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.Links += int64(n)
 }
 
-// Skipped counts a URL left out by a rule.
+// Skipped counts a URL that was excluded by a rule.
 func (c *Counter) Skipped(rule string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,14 +190,14 @@ func (c *Counter) Skipped(rule string) {
 	add(c.s.Rules, rule, 1)
 }
 
-// OffHost counts links to a host that is not the crawl's.
+// OffHost counts n links to a host outside the crawl.
 func (c *Counter) OffHost(host string, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	add(c.s.Off, host, n)
 }
 
-// add keeps the number of keys bounded: they come from the network.
+// add adds n to a key. The number of keys is bounded, because they come from the network.
 func add(m map[string]int64, key string, n int64) {
 	if _, known := m[key]; !known && len(m) >= maxKeys {
 		key = others
@@ -204,21 +205,21 @@ func add(m map[string]int64, key string, n int64) {
 	m[key] += n
 }
 
-// Pages is the number of URLs answered so far.
+// Pages returns the number of responses so far.
 func (c *Counter) Pages() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.s.Pages
 }
 
-// NewPages is the number of URLs answered so far, each once.
+// NewPages returns the number of responses so far without recrawls.
 func (c *Counter) NewPages() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.s.Pages - c.s.Recrawls
 }
 
-// Totals is a snapshot without its maps.
+// Totals returns a snapshot without maps.
 func (c *Counter) Totals() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,14 +228,14 @@ func (c *Counter) Totals() Snapshot {
 	return s
 }
 
-// Answers copies how many URLs were answered with each status, and how many were not for each kind of failure.
+// Answers returns the number of responses by status, and of visits without a response by failure.
 func (c *Counter) Answers() (statuses map[int]int64, failures map[string]int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.s.Statuses), maps.Clone(c.s.Failures)
 }
 
-// Snapshot copies the counters.
+// Snapshot returns a copy of the counters.
 func (c *Counter) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()

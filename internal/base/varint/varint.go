@@ -6,7 +6,7 @@ package varint
 
 import "encoding/binary"
 
-// A Writer is what was written so far.
+// A Writer is the encoded message so far.
 type Writer []byte
 
 // Uint writes a number.
@@ -18,7 +18,7 @@ func (w *Writer) Int(n int64) { *w = binary.AppendVarint(*w, n) }
 // Byte writes one byte.
 func (w *Writer) Byte(b byte) { *w = append(*w, b) }
 
-// Bytes writes bytes and their number.
+// Bytes writes the length of b, then b.
 func (w *Writer) Bytes(b []byte) {
 	w.Uint(uint64(len(b)))
 	*w = append(*w, b...)
@@ -33,7 +33,7 @@ func (w *Writer) String(s string) {
 // Bool writes a byte, 0 or 1.
 func (w *Writer) Bool(v bool) { w.Flags(v) }
 
-// Flags writes up to eight bools as one byte, the first as the lowest bit.
+// Flags writes up to eight bools as one byte, starting at the lowest bit.
 func (w *Writer) Flags(all ...bool) {
 	var f byte
 	for i, set := range all {
@@ -44,7 +44,7 @@ func (w *Writer) Flags(all ...bool) {
 	w.Byte(f)
 }
 
-// Suffix writes a string by what it does not share with the beginning of another, which its reader has.
+// Suffix writes the length of the prefix that s shares with before, then the rest of s. The reader must have before.
 func (w *Writer) Suffix(s, before string) {
 	n := 0
 	for n < len(s) && n < len(before) && s[n] == before[n] {
@@ -54,7 +54,8 @@ func (w *Writer) Suffix(s, before string) {
 	w.String(s[n:])
 }
 
-// A Reader reads fields from the front of Rest. After the first that is not there all are zero, and Bad is set.
+// A Reader reads fields from the front of Rest. After the first missing or damaged field, Bad is set and all fields are
+// zero.
 type Reader struct {
 	Rest []byte
 	Bad  bool
@@ -71,7 +72,7 @@ func (r *Reader) Uint() uint64 {
 	return n
 }
 
-// UintMax reads a number that is damaged if it is greater than most.
+// UintMax reads a number. A number above most is treated as damaged.
 func (r *Reader) UintMax(most uint64) uint64 {
 	n := r.Uint()
 	if n > most {
@@ -81,10 +82,10 @@ func (r *Reader) UintMax(most uint64) uint64 {
 	return n
 }
 
-// Count reads how many things follow; each has a byte at least.
+// Count reads the number of elements that follow. Each element must take at least one byte.
 func (r *Reader) Count() int { return int(r.UintMax(uint64(len(r.Rest)))) }
 
-// Fixed reads 64 bits, the lowest first.
+// Fixed reads 64 bits, little-endian.
 func (r *Reader) Fixed() uint64 {
 	if b := r.Take(8); b != nil {
 		return binary.LittleEndian.Uint64(b)
@@ -114,10 +115,10 @@ func (r *Reader) Byte() byte {
 	return b
 }
 
-// Bytes reads bytes with their number before them; they are a part of Rest.
+// Bytes reads a length, then as many bytes. The result is a part of Rest.
 func (r *Reader) Bytes() []byte { return r.Take(r.Uint()) }
 
-// Take reads n bytes; they are a part of Rest.
+// Take reads n bytes. The result is a part of Rest.
 func (r *Reader) Take(n uint64) []byte {
 	if n > uint64(len(r.Rest)) {
 		r.Bad, r.Rest = true, nil
@@ -131,7 +132,7 @@ func (r *Reader) Take(n uint64) []byte {
 // String reads a string.
 func (r *Reader) String() string { return string(r.Bytes()) }
 
-// Suffix reads a string as Writer.Suffix wrote it behind the same other: most bytes at the most.
+// Suffix reads a string that Writer.Suffix wrote with the same before. The string may have at most most bytes.
 func (r *Reader) Suffix(before string, most int) string {
 	n, more := r.Uint(), r.Bytes()
 	if r.Bad || n > uint64(len(before)) || int(n)+len(more) > most {
@@ -144,8 +145,8 @@ func (r *Reader) Suffix(before string, most int) string {
 	return before[:n] + string(more)
 }
 
-// Bool reads a byte that is true unless it is 0.
+// Bool reads a byte; any value except 0 is true.
 func (r *Reader) Bool() bool { return r.Byte() != 0 }
 
-// Complete reports whether all fields were there, and nothing is left.
+// Complete reports whether all fields were present and nothing is left.
 func (r *Reader) Complete() bool { return !r.Bad && len(r.Rest) == 0 }

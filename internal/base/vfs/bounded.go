@@ -7,27 +7,27 @@ import (
 	"sync"
 )
 
-// Bounded is a disk of which only so many files are open for reading anywhere at a time, however many its user holds:
-// what was read longest ago is closed, and opened again by its next read. The state of a large crawl is in more files
-// than a process may have open. It asks of its user that a file is not removed or renamed before it is closed.
+// Bounded is a disk that keeps at most a given number of files open for random reads, however many its user has open.
+// The least recently read file is closed, and reopened by its next read. The state of a large crawl has more files than
+// a process may open. A file must be closed before it is removed or renamed.
 type Bounded struct {
 	FS
 	max int
 
 	mu   sync.Mutex
-	room *sync.Cond // a file is not being read any more
+	room *sync.Cond // signaled when a file becomes idle or is closed
 	open int
-	idle list.List // of *boundedFile: open, and not being read; the first was read last
+	idle list.List // of *boundedFile: open and not being read, most recently read first
 }
 
-// NewBounded puts a disk over below of which at most n files are open at a time.
+// NewBounded returns a disk over below that keeps at most n files open.
 func NewBounded(below FS, n int) *Bounded {
 	d := &Bounded{FS: below, max: max(n, 1)}
 	d.room = sync.NewCond(&d.mu)
 	return d
 }
 
-// Link is for [Link].
+// Link implements the function [Link] for this disk.
 func (d *Bounded) Link(from, to string) error {
 	if !Link(d.FS, from, to) {
 		return errors.ErrUnsupported
@@ -35,7 +35,7 @@ func (d *Bounded) Link(from, to string) error {
 	return nil
 }
 
-// OpenAt opens a file for reading anywhere in it.
+// OpenAt opens a file for random reads.
 func (d *Bounded) OpenAt(name string) (ReaderAt, error) {
 	f := &boundedFile{disk: d, name: name}
 	d.mu.Lock()
@@ -47,13 +47,13 @@ func (d *Bounded) OpenAt(name string) (ReaderAt, error) {
 	return f, nil
 }
 
-// A boundedFile is open, or closed until somebody reads it.
+// A boundedFile is a file of its user, open or closed on the disk below.
 type boundedFile struct {
 	disk    *Bounded
 	name    string
-	file    ReaderAt      // nil while it is not open
-	readers int           // who read it
-	idle    *list.Element // of disk.idle; nil while it is not open, or read
+	file    ReaderAt      // nil while closed below
+	readers int           // number of reads in progress
+	idle    *list.Element // element of disk.idle; nil while the file is closed below or being read
 	closed  bool
 }
 
@@ -73,7 +73,8 @@ func (f *boundedFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// acquire opens the file, if need be in the place of another, and holds it open until release. The disk's lock is held.
+// acquire opens the file, closing another one if necessary, and keeps it open until release. The caller holds the
+// disk's lock.
 func (f *boundedFile) acquire() (err error) {
 	d := f.disk
 	for !f.closed && f.file == nil && d.open >= d.max && !d.evict() {
@@ -102,24 +103,24 @@ func (f *boundedFile) release() {
 		return
 	}
 	if f.closed {
-		_ = f.closeIdle() // it was only read
+		_ = f.closeIdle() // only read, so the error does not matter
 	} else {
 		f.idle = d.idle.PushFront(f)
 	}
 	d.room.Signal()
 }
 
-// evict closes the file that was read longest ago, and reports whether there was one.
+// evict closes the least recently read idle file, and reports whether there was one.
 func (d *Bounded) evict() bool {
 	last := d.idle.Back()
 	if last == nil {
 		return false
 	}
-	_ = last.Value.(*boundedFile).closeIdle() // it was only read
+	_ = last.Value.(*boundedFile).closeIdle() // only read, so the error does not matter
 	return true
 }
 
-// closeIdle closes what is open and not being read.
+// closeIdle closes the file below. It must be open and not being read.
 func (f *boundedFile) closeIdle() error {
 	d := f.disk
 	if f.idle != nil {
@@ -132,7 +133,7 @@ func (f *boundedFile) closeIdle() error {
 	return file.Close()
 }
 
-// Close closes the file when nobody reads it any more.
+// Close closes the file. If it is being read, the last reader closes it below.
 func (f *boundedFile) Close() error {
 	d := f.disk
 	d.mu.Lock()
@@ -142,7 +143,7 @@ func (f *boundedFile) Close() error {
 	}
 	f.closed = true
 	if f.file == nil || f.readers > 0 {
-		d.room.Broadcast() // who waits to open it sees that it is closed
+		d.room.Broadcast() // wake all, since readers waiting to open this file must fail now
 		return nil
 	}
 	err := f.closeIdle()

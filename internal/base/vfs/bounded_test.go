@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// counted counts what is open for reading anywhere.
+// counted counts the files that are open for random reads.
 type counted struct {
 	FS
 	open, most, opened atomic.Int64

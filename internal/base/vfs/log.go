@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A Log is a file of whole entries: it buffers them, tells at which length it held whole entries only, and makes them
-// durable. Its methods may be called by many goroutines at once.
+// A Log is an append-only file of entries. It buffers entries, reports lengths that contain whole entries only, and
+// makes them durable. It is safe for concurrent use.
 type Log struct {
 	mu     sync.Mutex // guards buf and length; not held while syncing
 	file   File
@@ -14,8 +14,8 @@ type Log struct {
 	length int64
 }
 
-// OpenLog opens the log at name, cut back to length first. A log shorter than length has lost entries, which is an
-// error of kind fs.ErrInvalid.
+// OpenLog opens a log and truncates it to length. A log shorter than length has lost entries, which is an error of kind
+// fs.ErrInvalid.
 func OpenLog(disk FS, name string, length int64) (*Log, error) {
 	if err := TruncateTo(disk, name, length); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func OpenLog(disk FS, name string, length int64) (*Log, error) {
 	return &Log{file: f, buf: bufio.NewWriterSize(f, 64<<10), length: length}, nil
 }
 
-// Append adds one entry and returns the offset at which it begins.
+// Append adds an entry and returns its offset.
 func (l *Log) Append(entry ...[]byte) (offset int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,22 +42,22 @@ func (l *Log) Append(entry ...[]byte) (offset int64, err error) {
 	return offset, nil
 }
 
-// Mark hands all entries to the operating system and returns the log's length.
+// Mark passes all entries to the operating system and returns the length of the log.
 func (l *Log) Mark() (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.length, l.buf.Flush()
 }
 
-// Len is the log's length, what is still buffered included.
+// Len returns the length of the log, including buffered entries.
 func (l *Log) Len() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.length
 }
 
-// Sync makes durable what was there at the last Mark.
+// Sync makes the entries before the last Mark durable.
 func (l *Log) Sync() error { return l.file.Sync() }
 
-// Close closes the file. What was appended after the last Mark is not kept.
+// Close closes the file. Entries after the last Mark are lost.
 func (l *Log) Close() error { return l.file.Close() }

@@ -11,34 +11,34 @@ import (
 	"sync"
 )
 
-// An Overlay is a disk whose changes stay in memory: what lies below is only read. What opens a folder for writing, and
-// repairs it on the way, can so be asked what it would make of it.
+// An Overlay is a disk that keeps changes in memory and only reads from the disk below. It serves for a dry run of code
+// that opens a folder for writing and repairs it.
 type Overlay struct {
 	FS
-	mu    sync.Mutex // guards files, and what is in them
+	mu    sync.Mutex // guards files and their contents
 	files map[string]*changedFile
 }
 
-// An overlaid file was changed: what is left of the one below, then what was appended.
+// A changedFile is a file with changes: a prefix of the file below, followed by appended data.
 type changedFile struct {
-	kept int64 // bytes of the file below
+	kept int64 // length of the prefix
 	more []byte
 	gone bool
 }
 
 var _ FS = (*Overlay)(nil)
 
-// NewOverlay lays an overlay over a disk.
+// NewOverlay returns an overlay over a disk.
 func NewOverlay(below FS) *Overlay { return &Overlay{FS: below, files: map[string]*changedFile{}} }
 
-// A Cut is a file of which the overlay hides a part.
+// A Truncation is a file of which the overlay hides the end.
 type Truncation struct {
 	Name   string
-	Length int64 // what is left
-	Lost   int64 // bytes behind that
+	Length int64 // visible bytes of the file below
+	Lost   int64 // hidden bytes
 }
 
-// Truncations are the files that were truncated and not removed, in the order of their names.
+// Truncations returns the files that were truncated and not removed, sorted by name.
 func (o *Overlay) Truncations() (cuts []Truncation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,7 +51,7 @@ func (o *Overlay) Truncations() (cuts []Truncation) {
 	return cuts
 }
 
-// change returns a file's changes. It is called with mu held.
+// change returns the changes of a file. The caller holds mu.
 func (o *Overlay) change(name string) (*changedFile, error) {
 	if f := o.files[name]; f != nil {
 		return f, nil
@@ -65,7 +65,7 @@ func (o *Overlay) change(name string) (*changedFile, error) {
 	return f, nil
 }
 
-// Append opens a file whose writes stay in memory.
+// Append opens a file; writes stay in memory.
 func (o *Overlay) Append(name string) (File, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,18 +110,18 @@ func (o *Overlay) Remove(name string) error {
 	return nil
 }
 
-// Rename is refused: nobody needs it to open a folder.
+// Rename is not supported: opening a folder does not rename files.
 func (o *Overlay) Rename(from, _ string) error {
 	return &fs.PathError{Op: "rename", Path: from, Err: errors.ErrUnsupported}
 }
 
-// SyncDir does nothing: no change is durable.
+// SyncDir does nothing, because changes are never durable.
 func (o *Overlay) SyncDir(string) error { return nil }
 
-// MkdirAll does nothing: a folder that is not there has no files.
+// MkdirAll does nothing: a missing folder counts as empty.
 func (o *Overlay) MkdirAll(string) error { return nil }
 
-// Size is the file's length as it would be.
+// Size returns the length of a file with its changes.
 func (o *Overlay) Size(name string) (int64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,7 +135,7 @@ func (o *Overlay) Size(name string) (int64, error) {
 	return f.kept + int64(len(f.more)), nil
 }
 
-// List names the files that would be there.
+// List returns the names of files, with the changes.
 func (o *Overlay) List(dir string) ([]string, error) {
 	names, err := o.FS.List(dir)
 	o.mu.Lock()
@@ -153,7 +153,7 @@ func (o *Overlay) List(dir string) ([]string, error) {
 	return names, err
 }
 
-// Open opens a file as it would be now.
+// Open opens a file with its current changes.
 func (o *Overlay) Open(name string) (io.ReadCloser, error) {
 	f, err := o.OpenAt(name)
 	if err != nil {
@@ -169,7 +169,7 @@ func (o *Overlay) Open(name string) (io.ReadCloser, error) {
 	}{io.NewSectionReader(f, 0, size), f}, nil
 }
 
-// OpenAt opens a file that may still grow.
+// OpenAt opens a file for random reads. Data appended later can be read, too.
 func (o *Overlay) OpenAt(name string) (ReaderAt, error) {
 	o.mu.Lock()
 	f := o.files[name]
@@ -213,7 +213,7 @@ type overlayReader struct {
 	below ReaderAt // nil if there is no file below
 }
 
-// ReadAt reads below up to what is kept, and behind that in memory.
+// ReadAt reads the prefix from the file below and the rest from memory.
 func (r *overlayReader) ReadAt(p []byte, off int64) (n int, err error) {
 	r.o.mu.Lock()
 	kept, more := r.f.kept, r.f.more

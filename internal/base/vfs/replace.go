@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Replace writes a file so that a reader sees the old content or the new, never a part, whatever happens.
+// Replace writes a file atomically: readers see either the old or the new content, even after a crash.
 func Replace(disk FS, name string, data []byte) error {
 	tmp := name + ".tmp"
 	if err := TruncateTo(disk, tmp, 0); err != nil {
@@ -25,7 +25,7 @@ func Replace(disk FS, name string, data []byte) error {
 	return disk.Rename(tmp, name)
 }
 
-// ReadFile reads a whole file of at most so many bytes. A longer one is an error: a folder may come from a stranger.
+// ReadFile reads a file of at most most bytes. A longer file is an error, since a folder may come from a stranger.
 func ReadFile(disk FS, name string, most int64) ([]byte, error) {
 	f, err := disk.Open(name)
 	if err != nil {
@@ -38,15 +38,15 @@ func ReadFile(disk FS, name string, most int64) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// ReadN appends n bytes of r to b. It makes room as they come, since n may be what a short file says of itself. The
-// error is that of [io.ReadFull].
+// ReadN reads n bytes of r and appends them to b. Memory grows with the bytes that were read, since n may come from a
+// damaged file. Errors are as of [io.ReadFull].
 func ReadN(r io.Reader, b []byte, n int) ([]byte, error) {
 	const step = 1 << 20
 	for begin := len(b); len(b)-begin < n; {
 		rest := n - (len(b) - begin)
 		more := min(rest, max(step, len(b)-begin, cap(b)-len(b)))
 		if cap(b)-len(b) < more {
-			b = append(make([]byte, 0, len(b)+more), b...) // and no more: slices.Grow would double it
+			b = append(make([]byte, 0, len(b)+more), b...) // exact size: slices.Grow would double it
 		}
 		got, err := io.ReadFull(r, b[len(b):len(b)+more])
 		if b = b[:len(b)+got]; err != nil {

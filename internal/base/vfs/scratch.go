@@ -9,23 +9,23 @@ import (
 	"sync"
 )
 
-// A Scratch is a file for what does not fit into memory for a while, and that nobody needs after the process. Many
-// stretches share it, so that it takes one file descriptor however many there are. It is made when it is first needed,
-// and has no name where the system lets an open file be removed.
+// A Scratch is a temporary file for data that does not fit into memory and is not needed after the process ends. All
+// spools share it, so it takes one file descriptor. The file is created when first needed. Where the system allows it,
+// it has no name.
 type Scratch struct {
 	dir      string
-	diskFree func() (uint64, error) // on the disk; nil: not asked
-	minFree  uint64                 // that the disk must have left
+	diskFree func() (uint64, error) // returns the free space of the disk; nil: not checked
+	minFree  uint64                 // bytes that must stay free on the disk
 	open     func(dir string) (scratchFile, error)
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	file scratchFile
-	free []int64 // blocks before next that nobody has
+	free []int64 // unused blocks before next
 	next int64
 	used int64
 }
 
-// A scratchFile is what Scratch needs of an os.File.
+// A scratchFile is the part of os.File that Scratch uses.
 type scratchFile interface {
 	io.ReaderAt
 	io.WriterAt
@@ -36,15 +36,15 @@ type scratchFile interface {
 
 const (
 	scratchBlock  = 128 << 10
-	scratchGrowth = 64 // blocks by which the file grows between two looks at the disk's room
+	scratchGrowth = 64 // blocks between two checks of the disk's free space
 )
 
-// ErrNoRoom says that the disk has less room left than a Scratch must leave.
+// ErrNoRoom reports that the disk has less free space than a Scratch must leave.
 var ErrNoRoom = errors.New("the disk is nearly full")
 
-// NewScratch returns a Scratch in a folder; "" is the system's for temporary files. The file grows only while room says
-// that the disk has more than least bytes left; without room it is not asked. The caller closes it when no stretch is
-// in use.
+// NewScratch returns a Scratch in a folder; "" is the system's folder for temporary files. The file grows only while
+// room reports more than least free bytes; a nil room disables the check. The caller closes the Scratch when no spool
+// is in use.
 func NewScratch(dir string, room func() (uint64, error), least uint64) *Scratch {
 	return &Scratch{dir: dir, diskFree: room, minFree: least, open: openScratch}
 }
@@ -57,7 +57,7 @@ func openScratch(dir string) (scratchFile, error) {
 	return f, err
 }
 
-// Close gives the disk its room back.
+// Close closes and removes the file.
 func (s *Scratch) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,14 +72,14 @@ func (s *Scratch) Close() error {
 	return err
 }
 
-// Used is how many bytes of the file are in use.
+// Used returns the bytes of the file that are in use.
 func (s *Scratch) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used * scratchBlock
 }
 
-// allocBlock returns a block that nobody has.
+// allocBlock returns an unused block and the file.
 func (s *Scratch) allocBlock() (int64, scratchFile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Scratch) allocBlock() (int64, scratchFile, error) {
 	if s.diskFree != nil && s.next%scratchGrowth == 0 {
 		want := s.minFree + scratchGrowth*scratchBlock
 		if s.minFree == 0 {
-			want = scratchBlock // whatever it has: that it is full is seen then
+			want = scratchBlock // any free space is enough; a full disk fails the write
 		}
 		if left, err := s.diskFree(); err != nil || left < want {
 			return 0, nil, errors.Join(ErrNoRoom, err)
@@ -110,19 +110,20 @@ func (s *Scratch) allocBlock() (int64, scratchFile, error) {
 	return s.next - 1, s.file, nil
 }
 
-// freeBlocks takes blocks back. When nobody has any the file is emptied.
+// freeBlocks frees blocks. When none is in use, it truncates the file.
 func (s *Scratch) freeBlocks(blocks []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, blocks...)
 	if s.used -= int64(len(blocks)); s.used == 0 && s.next > 0 && s.file != nil {
-		if err := s.file.Truncate(0); err == nil { // otherwise the blocks are used again as they are
+		if err := s.file.Truncate(0); err == nil { // on error, the blocks are reused as they are
 			s.free, s.next = s.free[:0], 0
 		}
 	}
 }
 
-// A Stretch is bytes in a Scratch. One goroutine at a time writes to it; then several may read.
+// A Spool is a byte sequence in a Scratch. It must be written by one goroutine at a time and not be read during writes;
+// it may be read by several goroutines.
 type Spool struct {
 	scratch *Scratch
 	file    scratchFile
@@ -130,14 +131,14 @@ type Spool struct {
 	length  int64
 }
 
-// New returns an empty stretch.
+// New returns an empty spool.
 func (s *Scratch) New() *Spool { return &Spool{scratch: s} }
 
-// Len is the number of bytes written.
+// Len returns the number of bytes written.
 func (t *Spool) Len() int64 { return t.length }
 
-// Write appends to the stretch. The error is ErrNoRoom, or of those that IsFull knows, where the disk has no room;
-// after it the stretch has the first n bytes of p, and the rest can be written later.
+// Write appends to the spool. If the disk has no space, the error is ErrNoRoom, or IsFull returns true for it. Then the
+// first n bytes of p are written, and the rest can be written later.
 func (t *Spool) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		within := t.length % scratchBlock
@@ -159,7 +160,7 @@ func (t *Spool) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// ReadAt reads from the stretch as an io.ReaderAt does.
+// ReadAt implements io.ReaderAt.
 func (t *Spool) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) && off < t.length {
 		within := off % scratchBlock
@@ -177,7 +178,7 @@ func (t *Spool) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// Free gives the stretch's room back. It is empty then.
+// Free frees the blocks of the spool, which is empty afterwards.
 func (t *Spool) Free() {
 	if len(t.blocks) > 0 {
 		t.scratch.freeBlocks(t.blocks)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestScratchKeepsStretchesApart writes and frees stretches at random, several at once, and reads each back.
+// TestScratchKeepsStretchesApart writes and frees several spools at once, at random, and reads each back.
 func TestScratchKeepsStretchesApart(t *testing.T) {
 	s := NewScratch(t.TempDir(), nil, 0)
 	seed := rand.Uint64()
@@ -47,7 +47,7 @@ func TestScratchKeepsStretchesApart(t *testing.T) {
 	}
 }
 
-// TestScratchLeavesNoFile looks for a file behind a process that is killed.
+// TestScratchLeavesNoFile tests that a killed process leaves no file.
 func TestScratchLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	s := NewScratch(dir, nil, 0)
@@ -69,7 +69,7 @@ func TestScratchLeavesNoFile(t *testing.T) {
 	}
 }
 
-// TestScratchLeavesRoom stops growing before the disk is full, and goes on in what was freed.
+// TestScratchLeavesRoom tests that growth stops before the disk is full, and that freed blocks are reused.
 func TestScratchLeavesRoom(t *testing.T) {
 	left := uint64(3 * scratchGrowth * scratchBlock)
 	s := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 2*scratchGrowth*scratchBlock)
@@ -89,7 +89,7 @@ func TestScratchLeavesRoom(t *testing.T) {
 	}
 }
 
-// A tornFile takes only part of a write, once.
+// A tornFile accepts only a part of a write, once.
 type tornFile struct {
 	scratchFile
 	torn bool
@@ -104,7 +104,7 @@ func (f *tornFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, syscall.ENOSPC
 }
 
-// TestScratchGoesOnAfterATornWrite writes the rest when there is room again.
+// TestScratchGoesOnAfterATornWrite writes the rest when there is space again.
 func TestScratchGoesOnAfterATornWrite(t *testing.T) {
 	s := NewScratch(t.TempDir(), nil, 0)
 	s.open = func(dir string) (scratchFile, error) {
@@ -128,8 +128,7 @@ func TestScratchGoesOnAfterATornWrite(t *testing.T) {
 	}
 }
 
-// TestScratchOfAFullDisk: where it has to leave no room it takes what there is, and where there is none the disk is
-// full.
+// TestScratchOfAFullDisk tests that without a minimum of free space, the whole disk is used, until it is full.
 func TestScratchOfAFullDisk(t *testing.T) {
 	left := uint64(scratchBlock)
 	s := NewScratch(t.TempDir(), func() (uint64, error) { return left, nil }, 0)

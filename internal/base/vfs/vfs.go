@@ -15,37 +15,37 @@ import (
 
 // An FS is a disk. Names are paths of the operating system.
 type FS interface {
-	// Append opens a file for writing at its end and makes it when it is not there.
+	// Append opens a file for appending, and creates it if it does not exist.
 	Append(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (io.ReadCloser, error)
-	// OpenAt opens a file for reading anywhere in it, by several goroutines at once.
+	// OpenAt opens a file for random reads by several goroutines.
 	OpenAt(name string) (ReaderAt, error)
-	// Rename gives a file another name in the same folder, durably, and replaces what has that name.
+	// Rename renames a file durably within its folder, and replaces an existing file.
 	Rename(from, to string) error
-	// Truncate cuts a file to size.
+	// Truncate truncates a file to size.
 	Truncate(name string, size int64) error
-	// Remove removes a file. It may be there again after a power cut, unless its folder was synced.
+	// Remove removes a file. Unless its folder is synced, it may come back after a power failure.
 	Remove(name string) error
-	// SyncDir makes durable what was removed from a folder.
+	// SyncDir makes removals from a folder durable.
 	SyncDir(dir string) error
-	// MkdirAll makes a folder, and those above it, durably.
+	// MkdirAll creates a folder and its parents durably.
 	MkdirAll(name string) error
-	// List returns the names of a folder's files, sorted; none when there is no such folder.
+	// List returns the names of a folder's files, sorted; none if the folder does not exist.
 	List(dir string) ([]string, error)
-	// Size is a file's length; an error that is fs.ErrNotExist when there is none.
+	// Size returns the length of a file. If it does not exist, the error is fs.ErrNotExist.
 	Size(name string) (int64, error)
-	// Free returns how many bytes can still be written below dir.
+	// Free returns the number of bytes that can be written below dir.
 	Free(dir string) (uint64, error)
 }
 
-// Link gives a file that never changes a second name, on disks that can; false where that is not to be had.
+// Link gives an immutable file a second name. It returns false if the disk does not support this.
 func Link(disk FS, from, to string) bool {
 	l, can := disk.(interface{ Link(from, to string) error })
 	return can && l.Link(from, to) == nil
 }
 
-// IsOS reports whether a disk is the operating system's, bounded or not.
+// IsOS reports whether a disk is the operating system's, possibly as a Bounded.
 func IsOS(disk FS) bool {
 	if b, ok := disk.(*Bounded); ok {
 		return IsOS(b.FS)
@@ -59,17 +59,17 @@ func IsOS(disk FS) bool {
 // A File is open for appending.
 type File interface {
 	io.WriteCloser
-	// Sync returns when all that was written is durable, the file's name included.
+	// Sync returns when all written data and the file's name are durable.
 	Sync() error
 }
 
-// A ReaderAt is open for reading anywhere.
+// A ReaderAt is open for random reads.
 type ReaderAt interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// OS is the disk of this machine.
+// OS is the file system of this machine.
 var OS FS = osFS{}
 
 type osFS struct{}
@@ -107,7 +107,7 @@ func (d osFS) MkdirAll(name string) error {
 		}
 	}
 	if err := os.Mkdir(name, 0o755); errors.Is(err, fs.ErrExist) {
-		return os.MkdirAll(name, 0o755) // somebody else was quicker, or it is a file
+		return os.MkdirAll(name, 0o755) // another goroutine created it, or it is a file
 	} else if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (osFS) Size(name string) (int64, error) {
 
 type osFile struct {
 	*os.File
-	newIn string // the folder to be synced with the first Sync, "" when the name is durable already
+	newIn string // the folder to sync with the first Sync; "" if the name is durable
 }
 
 func (f *osFile) Sync() error {
@@ -160,7 +160,7 @@ func (f *osFile) Sync() error {
 	return syncDir(dir)
 }
 
-// IsFull reports whether err says that the disk has no room left.
+// IsFull reports whether err means that the disk is full.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrNoRoom) || isFull(err)
 }

@@ -54,9 +54,9 @@ func Ticks(ctx context.Context, d time.Duration) iter.Seq[time.Time] {
 	}
 }
 
-// IsAfter reports whether until is in the future by the monotonic clock and by the wall clock. The monotonic clock stops
-// while a machine is suspended, and other nodes take over its hosts meanwhile. Setting the wall clock ahead costs the
-// node one renewal.
+// IsAfter reports whether until is after now by both the monotonic and the wall clock. The monotonic clock stops while
+// a machine is suspended, and other nodes take over its hosts during that time. Setting the wall clock forward costs
+// the node one extra lease renewal.
 func IsAfter(until, now time.Time) bool {
 	return now.Before(until) && now.Round(0).Before(until.Round(0))
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// IsAddress reports whether a hostname is an address, or this machine by name, so that it is not looked up.
+// IsAddress reports whether a hostname is an IP address or a name of this machine, so that no DNS lookup is needed.
 func IsAddress(hostname string) bool {
 	if hostname == "localhost" || strings.HasSuffix(hostname, ".localhost") {
 		return true
@@ -14,7 +14,7 @@ func IsAddress(hostname string) bool {
 		hostname,
 	) - 1; last < 0 ||
 		!strings.Contains(hostname, ":") && (hostname[last] < '0' || hostname[last] > '9') {
-		return false // without the cost of an error
+		return false // avoids the cost of an error
 	}
 	_, err := netip.ParseAddr(strings.Trim(hostname, "[]"))
 	return err == nil

@@ -2,7 +2,7 @@ package weburl
 
 import "bytes"
 
-// authority writes a URL from its authority on: in is what follows the two slashes.
+// authority writes a URL from its authority on; in begins after the two slashes.
 func (p *parser) authority(scheme string, in []byte) error {
 	p.scheme(scheme)
 	end := authorityLen(in)
@@ -34,7 +34,7 @@ func (p *parser) scheme(scheme string) {
 	p.dst = append(p.dst, "://"...)
 }
 
-// user writes a user name and password. An empty one of them is left out with its punctuation.
+// user writes user name and password. Empty ones are omitted with their punctuation.
 func (p *parser) user(in []byte) {
 	name, password, _ := bytes.Cut(in, []byte{':'})
 	if p.canonical || len(name)+len(password) == 0 {
@@ -48,7 +48,7 @@ func (p *parser) user(in []byte) {
 	p.dst = append(p.dst, '@')
 }
 
-// port writes ":port" unless the port is the scheme's own.
+// port writes ":port", unless it is the default port of the scheme.
 func (p *parser) port(scheme string, in []byte) error {
 	n := 0
 	for _, c := range in {
@@ -77,7 +77,7 @@ func defaultPort(scheme string) int {
 	}
 }
 
-// baseOrigin writes the base up to its path.
+// baseOrigin writes the base URL up to its path.
 func (p *parser) baseOrigin() {
 	b := p.base
 	if !p.canonical || !b.HasUser() {

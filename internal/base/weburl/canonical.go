@@ -1,15 +1,15 @@
 package weburl
 
-// AppendCanonical resolves ref against u and appends the canonical form of what it means to dst. Only http and https
-// URLs have a place there; others give [ErrScheme]. Errors are the bare reasons, so that a page of mailto links costs
-// nothing; dst then comes back as it was.
+// AppendCanonical resolves ref against u and appends its canonical form to dst. Only http and https URLs have a
+// canonical form; other schemes return [ErrScheme]. Errors are the plain error values, so that a page of mailto links
+// costs nothing. On error, dst is returned unchanged.
 //
-// The canonical form is one spelling for all URLs that name the same thing by the rules of URLs alone, without asking
-// the server. Beyond what parsing does (lower case and IDNA for the host, no default port, no dot segments, "/" for an
-// empty path), user, password, fragment and an empty query are dropped, and percent-encoding is normalised after RFC
-// 3986: unreserved characters are decoded, reserved ones stay as they are, all others are encoded, a percent sign that
-// begins no escape among them, with hexadecimal digits in upper case. It is its own canonical form. What goes further
-// than that is for [Rules] to do.
+// The canonical form is one spelling for all URLs that are equivalent by the rules of URLs alone, without asking the
+// server. Parsing yields lower case and IDNA for the host, no default port, no dot segments, and "/" for an empty path.
+// In addition, user, password, fragment and an empty query are dropped. Percent-encoding is normalized as in RFC 3986:
+// unreserved characters are decoded, reserved ones stay, and all others are encoded, including percent signs that begin
+// no escape. Hexadecimal digits are in upper case. The canonical form of a canonical URL is the URL itself. [Rules] can
+// normalize further.
 func (u URL) AppendCanonical(dst, ref []byte) ([]byte, error) {
 	p := parser{base: u, dst: dst, start: len(dst), canonical: true, pathSet: canonicalPath, querySet: canonicalQuery}
 	if p.appendPlain(ref) {
@@ -24,8 +24,8 @@ func (u URL) AppendCanonical(dst, ref []byte) ([]byte, error) {
 	return p.dst, nil
 }
 
-// Canonical is the URL's canonical form, as [URL.AppendCanonical] describes it. URLs of other schemes than http, https
-// and ftp are their own.
+// Canonical returns the canonical form of the URL; see [URL.AppendCanonical]. URLs of schemes other than http, https
+// and ftp are returned unchanged.
 func (u URL) Canonical() URL {
 	if !u.hierarchical() || u.isCanonical() {
 		return u
@@ -39,8 +39,7 @@ func (u URL) Canonical() URL {
 	return p.url(u.href)
 }
 
-// isCanonical reports whether the URL is seen, by one look at each byte, to be its own canonical form. It may be all
-// the same where it is not.
+// isCanonical reports whether the URL is canonical, looking at each byte once. It may return false for a canonical URL.
 func (u URL) isCanonical() bool {
 	at, ok := plainAbsolute(u.href, canonicalPath, canonicalQuery)
 	return ok && at.path < at.pathEnd && at.queryEnd != at.pathEnd+1 && int(at.queryEnd) == len(u.href)

@@ -19,7 +19,7 @@ func TestCanonical(t *testing.T) {
 		{"http://h/a b|c^d\"{e}`", "http://h/a%20b%7Cc%5Ed%22%7Be%7D%60"},
 		{"http://h/?a[]=1&b='|\\{}^`<>", "http://h/?a[]=1&b=%27%7C%5C%7B%7D%5E%60%3C%3E"},
 		{"http://h/?q=100%&r=%zz", "http://h/?q=100%25&r=%25zz"},
-		{"http://h/%%341", "http://h/%2541"}, // not %41, which would be another path
+		{"http://h/%%341", "http://h/%2541"}, // not %41, which is a different path
 		{"http://h/%2%45", "http://h/%252E"},
 		{"http://h//a//", "http://h//a//"},
 		{"http://h/a;b=c,d@e:f!$&'()*+", "http://h/a;b=c,d@e:f!$&'()*+"},
@@ -35,7 +35,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// The base need not be in canonical form.
+// The base need not be canonical.
 func TestAppendCanonical(t *testing.T) {
 	base := parse(t, "https://me@example.com:8443/%7ea|b/./c%?q=%7e|#f")
 	for _, c := range []struct{ ref, want string }{

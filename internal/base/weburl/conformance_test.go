@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// testdata reads a file of the folder of conformance data, whose elements are cases among comments.
+// testdata reads a file of the conformance data. Its elements are cases and comments.
 func testdata[T any](t *testing.T, name string) (cases []T) {
 	t.Helper()
 	folder := os.Getenv("KUMO_TEST_DATA")
@@ -42,11 +42,10 @@ type urlCase struct {
 	Failure                                                                               bool
 }
 
-// fullyParsed recognises the schemes that must come out exactly.
+// fullyParsed matches schemes whose URLs must match exactly.
 var fullyParsed = regexp.MustCompile(`^(?i)[\x00-\x20]*(https?|ftp):`)
 
-// ours reports whether the case is about http, https or ftp; which failures are is told from the input or else its
-// base.
+// ours reports whether a case is about http, https or ftp. For failures, this is derived from the input or the base.
 func (c urlCase) ours() bool {
 	if !c.Failure {
 		return fullyParsed.MatchString(c.Href)
@@ -66,8 +65,8 @@ func (c urlCase) resolve() (URL, error) {
 	return base.Resolve(c.Input)
 }
 
-// failsNow are inputs of the 2021 edition of the cases that the standard has refused since: hosts that end in a number
-// but are no IPv4 address, and control characters in hosts.
+// failsNow are inputs of the 2021 edition that the standard has rejected since: hosts that end in a number but are not
+// IPv4 addresses, and control characters in hosts.
 var failsNow = map[string]bool{
 	"http://0..0x300/":                  true,
 	"http://256.256.256.256.256":        true,
@@ -141,7 +140,7 @@ func TestDomainToASCII(t *testing.T) {
 		Output *string
 	}
 	for _, c := range testdata[hostCase](t, "toascii.json") {
-		// A-labels that the standard has let pass since 2026
+		// A-labels that the standard has accepted since 2026
 		if c.Output == nil && isASCII(c.Input) && hasALabel.MatchString(c.Input) {
 			c.Output = &c.Input
 		}
@@ -157,7 +156,7 @@ func TestDomainToASCII(t *testing.T) {
 	}
 }
 
-// The test vectors of the Public Suffix List. Where they want nothing, a host is its own domain here.
+// The test vectors of the Public Suffix List. Where they expect no domain, weburl returns the host.
 func TestPublicSuffixVectors(t *testing.T) {
 	folder := os.Getenv("KUMO_TEST_DATA")
 	if folder == "" {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Domain is the registered domain of a hostname as a [URL] has it: the public suffix and one label more.
+// Domain returns the registered domain of a hostname of a [URL]: the public suffix and one more label.
 // "www.example.co.uk" belongs to "example.co.uk". IP addresses, single labels and public suffixes are their own domain.
 func Domain(hostname string) string {
 	name := strings.TrimSuffix(hostname, ".")

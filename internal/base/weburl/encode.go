@@ -2,30 +2,30 @@ package weburl
 
 import "strconv"
 
-// A set is a set of bytes: a bit in the table below.
+// A set is a set of bytes, identified by its bit in the table sets. Bits can be combined.
 type set uint16
 
-// The percent-encode sets of the standard, and those of the canonical form.
+// The percent-encode sets of the standard, and those for the canonical form.
 const (
-	encodeControl  set = 1 << iota // control characters and what is not ASCII
+	encodeControl  set = 1 << iota // control characters and non-ASCII
 	encodeFragment                 // the fragment set
 	encodeQuery                    // the special-query set
 	encodePath                     // the path set
 	encodeUser                     // the userinfo set
-	canonicalQuery                 // what the canonical form changes, or must look at, in a query
-	canonicalPath                  // and in a path
-	unreserved                     // of RFC 3986: means the same encoded or not
-	complexHost                    // what makes a host name need more than lower case, or is forbidden there
+	canonicalQuery                 // bytes of a query that the canonical form may change
+	canonicalPath                  // bytes of a path that the canonical form may change
+	unreserved                     // of RFC 3986: equivalent whether encoded or not
+	complexHost                    // bytes of a host name that need more than lower-casing, or are forbidden
 	forbiddenHost                  // the forbidden domain code points
-	backslash                      // the backslash alone
-	upper                          // capital letters
-	upperHex                       // hexadecimal digits, letters among them in upper case
+	backslash                      // only the backslash
+	upper                          // upper-case letters
+	upperHex                       // hexadecimal digits, letters in upper case only
 )
 
 const (
 	queryChars = " \"#<>"
 	pathChars  = queryChars + "?^`{}"
-	// excluded are the characters that RFC 3986 allows nowhere, beside those that every set holds.
+	// excluded are the characters that RFC 3986 allows nowhere, besides those in every set.
 	excluded = "\\^`{|}"
 )
 
@@ -56,8 +56,8 @@ func makeSets() (t [256]set) {
 	return t
 }
 
-// appendEncoded appends in, percent-encoding what is in the set. If the set holds the percent sign, as those of the
-// canonical form do, percent-encoding that is there already is normalised.
+// appendEncoded appends in and percent-encodes the bytes that are in the set. If the set contains the percent sign, as
+// those for the canonical form do, existing percent-encoding is normalized.
 func appendEncoded(dst, in []byte, set set) []byte {
 	run := 0
 	for i := 0; i < len(in); i++ {
@@ -80,7 +80,7 @@ func appendEncoded(dst, in []byte, set set) []byte {
 	return append(dst, in[run:]...)
 }
 
-// appendNormal appends the normal form of a byte that was percent-encoded.
+// appendNormal appends the normal form of a percent-encoded byte.
 func appendNormal(dst []byte, c byte) []byte {
 	if sets[c]&unreserved != 0 {
 		return append(dst, c)
@@ -93,7 +93,7 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '%', hex[c>>4], hex[c&15])
 }
 
-// unescape reads the percent-encoded byte that in begins with.
+// unescape decodes the percent-encoded byte at the beginning of in.
 func unescape(in []byte) (byte, bool) {
 	if len(in) < 3 || in[0] != '%' {
 		return 0, false

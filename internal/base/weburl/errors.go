@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// The reasons why a URL is none. Ask for them with [errors.Is].
+// The reasons for parse errors. Test for them with [errors.Is].
 var (
 	ErrRelative = errors.New("a relative URL without a base")
 	ErrScheme   = errors.New("neither http nor https")
@@ -16,13 +16,13 @@ var (
 	ErrPort     = errors.New("not a valid port")
 )
 
-// An Error says why an input could not be parsed. Its Reason is one of the errors above.
+// An Error reports an input that could not be parsed. Its Reason is one of the errors above.
 type Error struct {
-	Input  string // what was parsed, cut where it is very long
+	Input  string // the input, truncated if very long
 	Reason error
 }
 
-// maxQuoted bounds how much of an input an Error keeps.
+// maxQuoted is the maximum length of Error.Input.
 const maxQuoted = 256
 
 func newError(input string, reason error) *Error {

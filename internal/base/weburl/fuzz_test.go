@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// checkCanonical checks what holds of every canonical form: it is its own, parsing gives it back, and it names the same
-// host and scheme.
+// checkCanonical checks the properties of a canonical form: it is its own canonical form, parsing returns it, and host
+// and scheme are unchanged.
 func checkCanonical(t *testing.T, u URL) {
 	t.Helper()
 	c := u.Canonical()
@@ -57,7 +57,7 @@ func FuzzResolve(f *testing.F) {
 		u, err := b.Resolve(ref)
 		canon, errCanon := b.AppendCanonical(nil, []byte(ref))
 		if err != nil {
-			return // the canonical form may exist, being shorter
+			return // the shorter canonical form may exist
 		}
 		checkParsed(t, u)
 		if u.IsHTTP() && (errCanon != nil || string(canon) != u.Canonical().String()) {
@@ -66,7 +66,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// checkParsed checks what holds of every URL: it parses to itself, also in its own document.
+// checkParsed checks the properties of any URL: it parses to itself, also relative to itself.
 func checkParsed(t *testing.T, u URL) {
 	t.Helper()
 	if again, err := Parse(u.String()); err != nil || again != u {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// host writes a host: a name or an IP address in any of its forms.
+// host writes a host: a name, or an IP address in any notation.
 func (p *parser) host(in []byte) error {
 	if len(in) == 0 {
 		return ErrNoHost
@@ -34,7 +34,7 @@ func (p *parser) host(in []byte) error {
 	return nil
 }
 
-// simpleHost writes the host name in lower case and reports whether that was all there is to do.
+// simpleHost writes a host name in lower case, and reports whether nothing else had to be done.
 func (p *parser) simpleHost(in []byte) bool {
 	for _, c := range in {
 		if sets[c]&complexHost != 0 {
@@ -48,7 +48,7 @@ func (p *parser) simpleHost(in []byte) bool {
 	return true
 }
 
-// decode undoes percent-encoding.
+// decode decodes percent-encoding.
 func decode(in []byte) []byte {
 	out := make([]byte, 0, len(in))
 	for i := 0; i < len(in); i++ {
@@ -62,7 +62,7 @@ func decode(in []byte) []byte {
 	return out
 }
 
-// ipv6 writes an address in brackets. It differs from netip's form where an IPv4 address is embedded.
+// ipv6 writes an IPv6 address in brackets. Embedded IPv4 addresses are written differently from netip.
 func (p *parser) ipv6(in []byte) error {
 	if in[len(in)-1] != ']' || bytes.IndexByte(in, '%') >= 0 {
 		return ErrAddress
@@ -85,8 +85,9 @@ func (p *parser) ipv6(in []byte) error {
 	return nil
 }
 
-// FileNamePart returns a hostname as a part of a file's name. An IPv6 address in brackets becomes readable words without
-// colons, which some file systems do not take: [2001:db8::1] is ipv6-2001-db8-0-1, where 0 stands for the zeros.
+// FileNamePart returns a hostname as a part of a file name. An IPv6 address in brackets becomes words without colons,
+// which some file systems do not allow. For example, [2001:db8::1] becomes ipv6-2001-db8-0-1, where 0 replaces the run
+// of zeros.
 func FileNamePart(hostname string) string {
 	address, is := strings.CutPrefix(hostname, "[")
 	if !is {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxHost bounds the length in bytes of a host name that needs IDNA processing, whose cost grows faster than the name.
-// DNS itself ends at 253.
+// maxHost is the maximum length in bytes of a host name that needs IDNA processing, because its cost grows faster than
+// the length. DNS allows 253.
 const maxHost = 1024
 
 // profile is the standard's "domain to ASCII": UTS 46, non-transitional, with CheckJoiners and CheckBidi, without
@@ -37,8 +37,8 @@ func domainToASCII(in []byte) (string, error) {
 	return name, nil
 }
 
-// toASCII is the standard's domain to ASCII. A name in ASCII is put in lower case and nothing else, whatever its
-// A-labels hold: there are too many of them on the web that no U-label would become.
+// toASCII is the standard's domain to ASCII, except that an ASCII name is only lower-cased and its A-labels are not
+// checked. The web has too many A-labels that no U-label is encoded as.
 func toASCII(name string) (string, error) {
 	ascii, hyphen, late := true, false, false
 	for _, r := range name {
@@ -62,11 +62,12 @@ func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// hasBadALabel finds labels that the profile takes for A-labels and that are none: "xn--" alone, or with what is not
-// ASCII. A letter before a label makes it plain text, so that what it is mapped to is seen.
+// hasBadALabel reports whether a name has labels that the profile accepts as A-labels but that are invalid: "xn--"
+// alone, or with non-ASCII characters. A letter in front of a label makes it plain text, so that its mapping is
+// visible.
 func hasBadALabel(name string) bool {
 	for label := range strings.FieldsFuncSeq(name, isDot) {
-		mapped, _ := profile.ToUnicode("a" + label) // the profile will say what is wrong with it
+		mapped, _ := profile.ToUnicode("a" + label) // the profile reports its own errors
 		if strings.HasPrefix(mapped, "axn--") && (mapped == "axn--" || !isASCII(mapped)) {
 			return true
 		}
@@ -76,13 +77,13 @@ func hasBadALabel(name string) bool {
 
 func isDot(r rune) bool { return r == '.' || r == '\u3002' || r == '\uff0e' || r == '\uff61' }
 
-// mapRecent maps the characters whose mapping UTS 46 has changed since Unicode 15, the version of the profile's tables
-// before Go 1.27. Characters that are allowed only since then are not known.
+// mapRecent maps the characters whose UTS 46 mapping changed after Unicode 15, which the profile's tables implement
+// before Go 1.27. Characters allowed since then are not supported.
 func mapRecent(r rune) rune {
 	switch {
 	case 0x10a0 <= r && r <= 0x10c5:
 		return r - 0x10a0 + 0x2d00
-	case 0x2135 <= r && r <= 0x2138: // the profile does not see that these are written from right to left
+	case 0x2135 <= r && r <= 0x2138: // the profile does not know that these are right-to-left
 		return r - 0x2135 + 0x5d0
 	case unicode.Is(ignoredLately, r):
 		return -1

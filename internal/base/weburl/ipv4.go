@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// endsInNumber reports whether the host's last label is a number, which makes the host an IPv4 address or nothing.
+// endsInNumber reports whether the last label of a host is a number. Such a host is an IPv4 address or invalid.
 func endsInNumber(host []byte) bool {
 	label := lastLabel(host)
 	if len(label) == 0 || label[0] < '0' || '9' < label[0] {
@@ -19,13 +19,13 @@ func endsInNumber(host []byte) bool {
 	return ok
 }
 
-// lastLabel is the host's last label, not counting an empty one after a final dot.
+// lastLabel returns the last label of a host, ignoring an empty label after a final dot.
 func lastLabel(host []byte) []byte {
 	host = bytes.TrimSuffix(host, []byte{'.'})
 	return host[bytes.LastIndexByte(host, '.')+1:]
 }
 
-// parseIPv4 reads an address of one to four numbers, of which the last fills what the others leave: 127.1 is 127.0.0.1.
+// parseIPv4 parses an address of one to four numbers. The last number fills the remaining bytes: 127.1 is 127.0.0.1.
 func parseIPv4(host []byte) (a netip.Addr, ok bool) {
 	host = bytes.TrimSuffix(host, []byte{'.'})
 	var addr uint64
@@ -48,8 +48,8 @@ func parseIPv4(host []byte) (a netip.Addr, ok bool) {
 	return a, false
 }
 
-// parseNumber reads a decimal, octal (010) or hexadecimal (0x10) number. Those that are too large for an address come
-// out as some number that is too large.
+// parseNumber parses a decimal, octal (010) or hexadecimal (0x10) number. For a number too large for an address, it
+// returns some number that is too large.
 func parseNumber(label []byte) (n uint64, ok bool) {
 	if len(label) == 0 {
 		return 0, false

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// Parse parses an absolute URL. A URL that is written as it should be keeps s rather than a copy. An error is an
+// Parse parses an absolute URL. If s is already in normal form, the URL uses s instead of a copy. Errors have type
 // [*Error].
 func Parse(s string) (URL, error) { return URL{}.Resolve(s) }
 
-// Resolve parses ref as a browser does in a document at u: absolute, or relative to u. The zero URL and URLs of other
-// schemes than http, https and ftp have nothing to be relative to. An error is an [*Error].
+// Resolve parses ref as a browser does in a document at u: absolute, or relative to u. Nothing can be relative to the
+// zero URL or to a URL of a scheme other than http, https and ftp. Errors have type [*Error].
 func (u URL) Resolve(ref string) (URL, error) {
 	if at, ok := plainAbsolute(ref, encodePath, encodeQuery); ok && at.pathEnd > at.path && int(at.queryEnd) == len(ref) {
 		return URL{ref, at}, nil
@@ -28,22 +28,22 @@ func (u URL) Resolve(ref string) (URL, error) {
 	return v, nil
 }
 
-// A room is where a URL is written before its length is known.
+// buffers hold a URL while it is being written, because its length is not known before.
 type buffers struct{ in, out [MaxLength]byte }
 
 var rooms = sync.Pool{New: func() any { return new(buffers) }}
 
-// A parser appends one URL to dst, part by part, noting where each part ends.
+// A parser appends a URL to dst, component by component, and records where each ends.
 type parser struct {
 	base              URL
 	dst               []byte
-	start             int // where in dst the URL begins
+	start             int // index in dst at which the URL begins
 	at                parts
-	canonical         bool // write the canonical form, and http and https only
-	pathSet, querySet set  // what is percent-encoded there
+	canonical         bool // write the canonical form; accept only http and https
+	pathSet, querySet set  // bytes to percent-encode in path and query
 }
 
-// url is the URL written. It shares the text that is the same, which spares a copy of what was in order already.
+// url returns the written URL. If it equals same, it uses that string instead of a copy.
 func (p *parser) url(same string) URL {
 	if string(p.dst) == same {
 		return URL{same, p.at}
@@ -51,7 +51,7 @@ func (p *parser) url(same string) URL {
 	return URL{string(p.dst), p.at}
 }
 
-// pos is the length of the URL written so far.
+// pos returns the length of the URL written so far.
 func (p *parser) pos() uint16 { return uint16(len(p.dst) - p.start) }
 
 func (p *parser) parse(in []byte) error {
@@ -77,7 +77,7 @@ func (p *parser) parse(in []byte) error {
 	return nil
 }
 
-// write writes the URL of the input, whose scheme, if it names one, takes the first n bytes.
+// write writes the URL of an input whose scheme has n bytes; 0 if it has no scheme.
 func (p *parser) write(in []byte, n int, scheme string) error {
 	switch {
 	case n == 0:
@@ -102,7 +102,7 @@ func (p *parser) opaque(scheme, rest []byte) {
 	p.at.pathEnd, p.at.queryEnd = p.pos(), p.pos()
 }
 
-// relative writes what in means in the base's document. The scheme is the base's.
+// relative writes a URL relative to the base, with the base's scheme.
 func (p *parser) relative(scheme string, in []byte) error {
 	slashes := len(in) - len(trimSlashes(in))
 	if slashes >= 2 {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// path appends the segments of in, which are split at slashes and backslashes, to the path written so far, and takes
-// dot segments out.
+// path appends the segments of in to the path written so far, and resolves dot segments. Slashes and backslashes
+// separate segments.
 func (p *parser) path(in []byte) {
 	root := p.start + int(p.at.path)
 	for first := true; ; {
 		n := segmentLen(in)
 		last := n == len(in)
 		dots := dotSegment(in[:n])
-		if dots == 0 && first { // past the dots that a relative path begins with
+		if dots == 0 && first { // after the dots at the beginning of a relative path
 			if first = false; simplePath(in, p.pathSet) {
 				p.dst = append(append(p.dst, '/'), in...)
 				return
@@ -35,7 +35,7 @@ func (p *parser) path(in []byte) {
 	}
 }
 
-// simplePath reports whether a path, whose first slash is gone, can stay as it is.
+// simplePath reports whether a path, without its first slash, needs no change.
 func simplePath(in []byte, set set) bool {
 	set |= backslash
 	before := byte('/')
@@ -57,7 +57,7 @@ func segmentLen(in []byte) int {
 	return len(in)
 }
 
-// dotSegment is the number of dots of a segment "." or "..", else 0. A dot may be written %2e.
+// dotSegment returns the number of dots if seg is "." or "..", otherwise 0. A dot may be written as %2e.
 func dotSegment(seg []byte) int {
 	n := 0
 	for len(seg) > 0 {
@@ -76,7 +76,7 @@ func dotSegment(seg []byte) int {
 	return n
 }
 
-// baseFolder writes the base's path without its last segment and the slash before it.
+// baseFolder writes the base's path up to the last slash, exclusive.
 func (p *parser) baseFolder() {
 	path := p.base.Path()
 	p.appendBase(path[:strings.LastIndexByte(path, '/')], p.pathSet)
@@ -95,7 +95,7 @@ func (p *parser) baseQuery() {
 	p.at.queryEnd = p.pos()
 }
 
-// appendBase writes a part of the base. It is encoded already, but not always in the canonical way.
+// appendBase appends a component of the base. It is percent-encoded already, but may not be canonical.
 func (p *parser) appendBase(part string, set set) {
 	if p.canonical {
 		p.dst = appendEncoded(p.dst, []byte(part), set)

@@ -1,11 +1,10 @@
 package weburl
 
-// Most URLs are written as they should be, above all those that were made canonical before. To see that takes one look
-// at each byte, and nothing has to be cut, copied or encoded. What is not seen to be so here goes the long way, which
-// comes to the same.
+// A fast path. Most URLs are in normal form already, particularly canonical ones. This can be seen by looking at each
+// byte once, without splitting, copying or encoding. Everything else takes the general path, with the same result.
 
-// plainAbsolute finds the parts of an http or https URL that is written as it should be, but for an empty path and a
-// fragment, which begins at queryEnd. The sets are what is percent-encoded in path and query.
+// plainAbsolute splits an http or https URL into parts if it is in normal form, except for an empty path and a
+// fragment, which begins at queryEnd. The sets are the bytes to percent-encode in path and query.
 func plainAbsolute[T string | []byte](s T, pathSet, querySet set) (at parts, ok bool) {
 	at.scheme = plainScheme(s)
 	at.host = at.scheme + uint16(len("://"))
@@ -27,7 +26,7 @@ func plainAbsolute[T string | []byte](s T, pathSet, querySet set) (at parts, ok 
 	return at, ok
 }
 
-// plainScheme is the length of an http or https scheme in lower case with two slashes behind it, 0 if there is none.
+// plainScheme returns the length of the scheme if s begins with "http://" or "https://", otherwise 0.
 func plainScheme[T string | []byte](s T) uint16 {
 	n := len("http")
 	switch {
@@ -42,7 +41,7 @@ func plainScheme[T string | []byte](s T) uint16 {
 	return uint16(n)
 }
 
-// plainHost is the end of a host name at start that is in lower case and no address; start if there is none.
+// plainHost returns the end of the host name at start if it is in lower case and not an IP address, otherwise start.
 func plainHost[T string | []byte](s T, start int) (end uint16) {
 	i, label := start, start
 	for ; i < len(s) && sets[s[i]]&(complexHost|upper) == 0; i++ {
@@ -56,8 +55,8 @@ func plainHost[T string | []byte](s T, start int) (end uint16) {
 	return uint16(i)
 }
 
-// plainPort is the end of the authority: start, or that of a port at start, which must not be the scheme's own. The
-// scheme is given by its length.
+// plainPort returns the end of the authority: start, or the end of a port at start. The default port of the scheme is
+// not in normal form. The scheme is given by its length.
 func plainPort[T string | []byte](s T, start int, scheme uint16) (end uint16, ok bool) {
 	i, n := start, 0
 	if i < len(s) && s[i] == ':' {
@@ -71,11 +70,11 @@ func plainPort[T string | []byte](s T, start int, scheme uint16) (end uint16, ok
 	return uint16(i), i == len(s) || s[i] == '/' || s[i] == '?' || s[i] == '#'
 }
 
-// schemes are the schemes by length.
+// schemes has the schemes by length.
 var schemes = [...]string{len("http"): "http", len("https"): "https"}
 
-// plainTail finds the ends of a path without dot segments, whose first slash, if it has one, is before start, and of a
-// query that stay as they are. A fragment may follow.
+// plainTail returns the ends of a path without dot segments and of a query, if both are in normal form. The path's
+// first slash, if any, is before start. A fragment may follow.
 func plainTail[T string | []byte](s T, start int, pathSet, querySet set) (pathEnd, queryEnd uint16, ok bool) {
 	i, before := start, byte('/')
 	pathSet |= backslash
@@ -84,7 +83,7 @@ path:
 		c := s[i]
 		switch {
 		case sets[c]&pathSet == 0:
-			if before == '/' && (c == '.' || c == '%' && i+1 < len(s) && s[i+1] == '2') { // what may be a dot segment
+			if before == '/' && (c == '.' || c == '%' && i+1 < len(s) && s[i+1] == '2') { // may be a dot segment
 				return 0, 0, false
 			}
 		case normalEscape(s, i):
@@ -109,7 +108,7 @@ path:
 	return pathEnd, uint16(i), i == len(s) || s[i] == '#'
 }
 
-// normalEscape reports whether a percent-encoded byte begins at i, and in its normal form.
+// normalEscape reports whether a percent-encoded byte in normal form begins at i.
 func normalEscape[T string | []byte](s T, i int) bool {
 	if s[i] != '%' || i+2 >= len(s) || sets[s[i+1]]&upperHex == 0 || sets[s[i+2]]&upperHex == 0 {
 		return false
@@ -119,8 +118,8 @@ func normalEscape[T string | []byte](s T, i int) bool {
 	return sets[high<<4|low]&unreserved == 0
 }
 
-// appendPlain appends the canonical form of a reference if that is the reference itself but for a fragment and what it
-// lacks of the base: an absolute URL or a path without dot segments. It reports whether it did.
+// appendPlain appends the canonical form of a reference if that takes no more than adding the base and dropping a
+// fragment: an absolute URL, or a path without dot segments. It reports whether it did.
 func (p *parser) appendPlain(ref []byte) bool {
 	if len(ref) == 0 || len(ref)+len(p.base.href) > MaxLength/3 {
 		return false
@@ -159,7 +158,7 @@ func (p *parser) appendPlain(ref []byte) bool {
 	return true
 }
 
-// appendTail appends a path and a query, which it leaves out if it is empty.
+// appendTail appends a path and a query. An empty query is omitted.
 func (p *parser) appendTail(ref []byte, path, pathEnd, queryEnd uint16) {
 	if queryEnd == pathEnd+1 {
 		queryEnd = pathEnd

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// checkPlain checks that the short way, where it is taken, comes to what the long way does.
+// checkPlain checks that the fast path, if it applies, has the same result as the general path.
 func checkPlain(t *testing.T, base URL, ref string) (plain bool) {
 	t.Helper()
 	long := parser{base: base, pathSet: encodePath, querySet: encodeQuery}

@@ -2,20 +2,20 @@ package weburl
 
 import "strings"
 
-// A paramKind says what a parameter is by its name.
+// A paramKind is the type of a query parameter, derived from its name.
 type paramKind uint8
 
 const (
 	ordinary paramKind = iota
 	tracking
-	session      // a session id and nothing else
-	maybeSession // often one; but a conference has sessions, and a story an id, too
-	coldFusion   // half of a session id: CFID or CFTOKEN
+	session      // always a session id
+	maybeSession // often a session id, but a conference has sessions, and a story has an id
+	coldFusion   // one of the two parts of a session id: CFID or CFTOKEN
 )
 
-// paramKinds goes by the documentation of those who add the parameters, and was held against the lists by which
-// browsers take them out of links. What a site of its own might mean something by ("ref", "source", "cid", "pk_id") is
-// not there.
+// paramKinds follows the documentation of the services that add the parameters, checked against the lists with which
+// browsers remove them from links. Names that sites use for purposes of their own ("ref", "source", "cid", "pk_id") are
+// not included.
 var paramKinds = func() map[string]paramKind {
 	kinds := map[string]paramKind{}
 	add := func(kind paramKind, names string) {
@@ -40,13 +40,14 @@ var paramKinds = func() map[string]paramKind {
 	return kinds
 }()
 
-// trackingFamilies begin the names of parameters of Google Analytics (utm_source, utm_medium ...), Matomo and HubSpot.
+// trackingFamilies are prefixes of the parameters of Google Analytics (utm_source, utm_medium, ...), Matomo and
+// HubSpot.
 var trackingFamilies = [...]string{"utm_", "mtm_", "hsa_"}
 
-// aspSession begins the name of a session id of ASP; eight letters follow, which differ from server to server.
+// aspSession is the prefix of an ASP session id; eight letters follow, which differ between servers.
 const aspSession = "aspsessionid"
 
-// kindOf looks a parameter's name up, in whatever case it is written.
+// kindOf returns the kind of a parameter name, ignoring case.
 func kindOf(name string) paramKind {
 	var room [20]byte
 	key := lower(name, &room)
@@ -64,8 +65,7 @@ func kindOf(name string) paramKind {
 	return ordinary
 }
 
-// lower writes as much of a word as there is room for in lower case. There is room for more than any word of the tables
-// has.
+// lower writes the beginning of a word in lower case to room, which is longer than any word of the tables.
 func lower[T string | []byte](word T, room *[20]byte) []byte {
 	n := copy(room[:], word)
 	for i, c := range room[:n] {
@@ -76,7 +76,7 @@ func lower[T string | []byte](word T, room *[20]byte) []byte {
 	return room[:n]
 }
 
-// isSession reports whether a parameter is a session id on its own.
+// isSession reports whether a parameter is a complete session id.
 func isSession(name, value string) bool {
 	kind := kindOf(name)
 	return kind == session || kind == maybeSession && looksRandom(value)
@@ -88,8 +88,8 @@ const (
 	alphanumeric = digits + letters
 )
 
-// looksRandom reports whether a value looks like an id that a program drew: 16 letters and digits or more, with some of
-// both, and nothing else but the hyphens of a UUID.
+// looksRandom reports whether a value looks like a generated id: at least 16 letters and digits, with some of both, and
+// nothing else except the hyphens of a UUID.
 func looksRandom(value string) bool {
 	if len(value) == 36 && value[8] == '-' && value[13] == '-' && value[18] == '-' && value[23] == '-' {
 		return hasOnly(value, alphanumeric+"-")
@@ -98,5 +98,5 @@ func looksRandom(value string) bool {
 		strings.ContainsAny(value, letters)
 }
 
-// hasOnly reports whether a value has no other characters than these.
+// hasOnly reports whether a value consists of the given characters.
 func hasOnly(value, chars string) bool { return strings.Trim(value, chars) == "" }

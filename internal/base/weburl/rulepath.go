@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// appendPath appends what the rules leave of a path.
+// appendPath appends a path with the rules applied.
 func (r Rules) appendPath(dst []byte, path string) []byte {
 	mark := len(dst)
 	if r&DropSession != 0 {
@@ -23,8 +23,8 @@ func (r Rules) appendPath(dst []byte, path string) []byte {
 	return dst
 }
 
-// appendSessionless appends a path without the session ids that servers write into it for want of a cookie: as a
-// parameter of a segment (";jsessionid=1A2B", Java and PHP), or as a segment of its own
+// appendSessionless appends a path without the session ids that servers write into it if there is no cookie: a
+// parameter of a segment (";jsessionid=1A2B", Java and PHP), or a segment of its own
 // ("/(S(lit3py55t21z5v55vlm25s55))/", ASP.NET).
 func appendSessionless(dst []byte, path string) []byte {
 	path = path[1:]
@@ -39,8 +39,7 @@ func appendSessionless(dst []byte, path string) []byte {
 	return dst
 }
 
-// appendParams appends a segment without the parameters that are session ids, as long as that does not make a dot
-// segment of it.
+// appendParams appends a segment without parameters that are session ids, unless the result would be a dot segment.
 func appendParams(dst []byte, segment string) []byte {
 	name, params, more := strings.Cut(segment, ";")
 	if !more || name == "." || name == ".." {
@@ -67,8 +66,7 @@ func isSessionSegment(segment string) bool {
 	return ok && len(id) == 24 && hasOnly(id, alphanumeric)
 }
 
-// isIndex reports whether a path's last segment is one of the files that servers answer with when a folder is asked
-// for.
+// isIndex reports whether the last segment of a path is an index file, which servers return for a folder.
 func isIndex(segment []byte) bool {
 	var room [20]byte
 	name, ext, _ := bytes.Cut(lower(segment, &room), []byte{'.'})

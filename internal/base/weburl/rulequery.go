@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// appendQuery appends what the rules leave of a query, with its question mark. Both "&" and ";" end a parameter that is
-// dropped; only "&" does where parameters are sorted, for what ";" means there, the server alone knows.
+// appendQuery appends a query with the rules applied, including its question mark. A parameter ends at "&" or ";".
+// Sorting separates parameters only at "&", because the meaning of ";" depends on the server.
 func (r Rules) appendQuery(dst []byte, query string, scratch []byte) []byte {
 	if query == "" {
 		return dst
@@ -28,7 +28,7 @@ func (r Rules) appendQuery(dst []byte, query string, scratch []byte) []byte {
 	return dst
 }
 
-// appendKept appends the parameters that no rule drops, each but the first with the separator before it.
+// appendKept appends the parameters that no rule drops, with the separators between them.
 func (r Rules) appendKept(dst []byte, query string) []byte {
 	first, pair := true, r&DropSession != 0 && hasColdFusion(query)
 	for at := 0; at <= len(query); {
@@ -45,7 +45,7 @@ func (r Rules) appendKept(dst []byte, query string) []byte {
 	return dst
 }
 
-// paramLen is the length of the parameter that a query begins with.
+// paramLen returns the length of the first parameter of a query.
 func paramLen(query string) int {
 	for i := range len(query) {
 		if query[i] == '&' || query[i] == ';' {
@@ -55,7 +55,7 @@ func paramLen(query string) int {
 	return len(query)
 }
 
-// shouldDrop reports whether a rule drops a parameter. The pair says whether the query has a session id in two parts.
+// shouldDrop reports whether a rule drops a parameter. pair is true if the query has a session id in two parts.
 func (r Rules) shouldDrop(param string, pair bool) bool {
 	name, value, _ := strings.Cut(param, "=")
 	switch kindOf(name) {
@@ -71,8 +71,8 @@ func (r Rules) shouldDrop(param string, pair bool) bool {
 	return false
 }
 
-// hasColdFusion reports whether a query has both parts of a ColdFusion session id, in whatever order. Alone either may
-// be anything.
+// hasColdFusion reports whether a query has both parts of a ColdFusion session id, in any order. A single part can be
+// something else.
 func hasColdFusion(query string) bool {
 	id, token := false, false
 	for at := 0; at < len(query); {
@@ -86,8 +86,7 @@ func hasColdFusion(query string) bool {
 	return id && token
 }
 
-// sorted puts the parameters in the order of their names, and leaves empty ones out. What it returns lies in scratch or
-// in the query.
+// sorted sorts the parameters by name and omits empty ones. The result uses the memory of scratch or of the query.
 func sorted(query, scratch []byte) []byte {
 	var few [32][]byte
 	params := few[:0]

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Rules rewrite canonical URLs further, on the user's wish. They go by custom and not by the rules of URLs: each takes
-// out what on most sites makes no difference to the page, and on some does. Rules are a set; the zero value changes
+// Rules rewrite canonical URLs further if the user wants it. They follow conventions rather than standards: on most
+// sites the parts that they remove do not affect the page, but on some they do. Rules is a set; the zero value changes
 // nothing.
 type Rules uint8
 
 // The rules.
 const (
-	DropTracking Rules = 1 << iota // query parameters that say where a visitor came from are dropped
-	DropSession                    // session ids in query and path are dropped
-	// query parameters are put in the order of their names, those of one name stay in theirs
+	DropTracking Rules = 1 << iota // drop query parameters that record where a visitor came from
+	DropSession                    // drop session ids in query and path
+	// sort query parameters by name, stably
 	SortQuery
-	DropIndex // "index.html" and the like at the path's end are dropped
-	DropWWW   // "www." at the host's beginning is dropped
+	DropIndex // drop "index.html" and the like at the end of the path
+	DropWWW   // drop "www." at the beginning of the host
 )
 
 var ruleNames = [...]string{"tracking", "session", "sort", "index", "www"}
 
-// ParseRules reads a list of rules, separated by commas: tracking, session, sort, index, www. None is "none" or an
-// empty list.
+// ParseRules parses a comma-separated list of rules: tracking, session, sort, index, www. "none" and the empty list
+// mean no rules.
 func ParseRules(list string) (Rules, error) {
 	var rules Rules
 	for name := range strings.SplitSeq(list, ",") {
@@ -38,7 +38,7 @@ func ParseRules(list string) (Rules, error) {
 	return rules, nil
 }
 
-// Names are the names of the rules in the set.
+// Names returns the names of the rules in the set.
 func (r Rules) Names() (names []string) {
 	for i, n := range ruleNames {
 		if r&(1<<i) != 0 {
@@ -48,7 +48,7 @@ func (r Rules) Names() (names []string) {
 	return names
 }
 
-// String lists the rules as [ParseRules] reads them.
+// String returns the rules in the format of [ParseRules].
 func (r Rules) String() string {
 	if r == 0 {
 		return "none"
@@ -56,8 +56,8 @@ func (r Rules) String() string {
 	return strings.Join(r.Names(), ",")
 }
 
-// Apply rewrites an http or https URL that is in canonical form; others it leaves alone. The result is in canonical
-// form, too, and applying the rules again does not change it. It allocates only where there is something to change.
+// Apply rewrites a canonical http or https URL; other URLs are returned unchanged. The result is canonical, and
+// applying the rules again does not change it. Apply allocates only if something changes.
 func (r Rules) Apply(u URL) URL {
 	if r == 0 || !u.IsHTTP() {
 		return u
@@ -78,7 +78,7 @@ func (r Rules) Apply(u URL) URL {
 	return p.url(u.href)
 }
 
-// hostname drops "www.", as far as that is not part of the registered domain.
+// hostname drops "www." unless it is a part of the registered domain.
 func (r Rules) hostname(name string) string {
 	rest := name
 	for r&DropWWW != 0 && strings.HasPrefix(rest, "www.") {

@@ -108,7 +108,7 @@ func TestRulesTogether(t *testing.T) {
 	testRules(t, 0, []ruleCase{{"http://www.h.test/index.html;jsessionid=1?utm_source=x&b&a&", ""}})
 }
 
-// testRules applies rules to canonical forms; an empty want is no change.
+// testRules applies rules to canonical forms. An empty want means no change.
 func testRules(t *testing.T, rules Rules, cases []ruleCase) {
 	t.Helper()
 	for _, c := range cases {
@@ -123,7 +123,7 @@ func testRules(t *testing.T, rules Rules, cases []ruleCase) {
 	}
 }
 
-// checkRules checks what holds of every set of rules: the result is in canonical form and is not changed again.
+// checkRules checks the properties of any set of rules: the result is canonical and does not change again.
 func checkRules(t *testing.T, u URL) {
 	t.Helper()
 	for rules := range allRules + 1 {
@@ -173,7 +173,7 @@ func TestRulesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// However many parameters and labels a link has, it is rewritten in time that grows with its length.
+// However many parameters and labels a link has, rewriting it takes linear time.
 func TestRulesOnHostileLinks(t *testing.T) {
 	for _, piece := range []string{"cfid&", "cftoken=;cfid=&", "utm_a&", "&", "z&a&", ";jsessionid=1",
 		"/(S(lit3py55t21z5v55vlm25s55))"} {

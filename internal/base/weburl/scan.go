@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// trimSpace cuts the control characters and spaces that a URL's input may be wrapped in.
+// trimSpace removes leading and trailing control characters and spaces.
 func trimSpace(in []byte) []byte {
 	for len(in) > 0 && in[0] <= ' ' {
 		in = in[1:]
@@ -37,7 +37,7 @@ func trimSlashes(in []byte) []byte {
 	return in
 }
 
-// schemeLen is the length of the scheme that in begins with, without the colon, or 0.
+// schemeLen returns the length of the scheme of in without the colon; 0 if it has none.
 func schemeLen(in []byte) int {
 	for i, c := range in {
 		switch {
@@ -52,7 +52,7 @@ func schemeLen(in []byte) int {
 	return 0
 }
 
-// knownScheme is the scheme in lower case if it is one of those that are parsed in full, else "".
+// knownScheme returns the scheme in lower case if its URLs are fully parsed, otherwise "".
 func knownScheme(scheme []byte) string {
 	var low [len("https")]byte
 	if len(scheme) > len(low) {
@@ -72,7 +72,7 @@ func knownScheme(scheme []byte) string {
 	return ""
 }
 
-// pathLen is the length of in up to a query or fragment.
+// pathLen returns the length of in before a query or fragment.
 func pathLen(in []byte) int {
 	if i := bytes.IndexByte(in, '#'); i >= 0 {
 		in = in[:i]
@@ -83,7 +83,7 @@ func pathLen(in []byte) int {
 	return len(in)
 }
 
-// authorityLen is the length of in up to a path, query or fragment.
+// authorityLen returns the length of in before a path, query or fragment.
 func authorityLen(in []byte) int {
 	for i, c := range in {
 		if isSlash(c) || c == '?' || c == '#' {
@@ -93,7 +93,7 @@ func authorityLen(in []byte) int {
 	return len(in)
 }
 
-// cutPort splits the colon and port from a host, which may be an address in brackets.
+// cutPort splits off the port with its colon. The host may be an address in brackets.
 func cutPort(in []byte) (host, port []byte) {
 	from := bytes.IndexByte(in, ']') + 1
 	if i := bytes.IndexByte(in[from:], ':'); i >= 0 && (from == 0 || in[0] == '[') {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A Mode says how far from its seeds a crawl may go.
+// A Mode determines how far from its seeds a crawl may go.
 type Mode uint8
 
 // The modes.
 const (
-	ScopeHost   Mode = iota // the hosts of the seeds, with http and https alike
-	ScopePage               // the seeds alone
-	ScopePrefix             // what lies in or below the folders of the seeds
+	ScopeHost   Mode = iota // the hosts of the seeds, for both http and https
+	ScopePage               // only the seeds
+	ScopePrefix             // the folders of the seeds and everything below
 	ScopeDomain             // the registered domains of the seeds
 	ScopeAny                // everything
 )
@@ -35,24 +35,24 @@ func (m Mode) String() string {
 	return "unknown"
 }
 
-// A Verdict says whether a URL is in scope, and why.
+// A Verdict is the decision whether a URL is in scope.
 type Verdict struct {
 	In         bool
-	OnSeedHost bool   // the URL's host is one of the crawl's, even if the URL is out
-	Rule       string // the reason in a few words
+	OnSeedHost bool   // the URL's host is in scope, even if the URL is not
+	Rule       string // short reason for the decision
 }
 
-// A Scope says which URLs belong to a crawl. Its methods may be called by many goroutines at once; seeds come while the
-// crawl runs, and judging never waits for that.
+// A Scope decides which URLs belong to a crawl. It is safe for concurrent use. Seeds can be added while the crawl runs;
+// Judge never blocks.
 type Scope struct {
 	mode Mode
-	// hosts holds the host keys of the seeds, and marks what the mode goes by beside them: a seed as a whole, a host key
-	// with a folder, a registered domain.
+	// hosts has the host keys of the seeds. marks has further keys, depending on the mode: seed URLs, host keys with a
+	// folder, or registered domains.
 	hosts, marks *Set
-	others       []*Scope // of other modes, by which some URLs are judged
+	others       []*Scope // scopes of the other modes
 }
 
-// NewScope makes a scope without seeds. Some URLs may be judged by others than its mode: those that are named here.
+// NewScope returns a scope without seeds. others are further modes for JudgeAs.
 func NewScope(mode Mode, others ...Mode) *Scope {
 	s := &Scope{mode: mode, hosts: NewSet(), marks: NewSet()}
 	for _, m := range others {
@@ -63,14 +63,13 @@ func NewScope(mode Mode, others ...Mode) *Scope {
 	return s
 }
 
-// Has reports whether URLs can be judged by a mode: it is the scope's own, or named when that was made, or needs no
-// seeds.
+// Has reports whether JudgeAs supports a mode: the scope's own, one given to NewScope, or one that needs no marks.
 func (s *Scope) Has(mode Mode) bool {
 	return mode == s.mode || mode == ScopeAny || mode == ScopeHost ||
 		slices.ContainsFunc(s.others, func(o *Scope) bool { return o.mode == mode })
 }
 
-// JudgeAs is Judge by another mode, which the scope Has.
+// JudgeAs is Judge by another mode. Has must be true for the mode.
 func (s *Scope) JudgeAs(mode Mode, u URL) Verdict {
 	if mode == s.mode {
 		return s.Judge(u)
@@ -81,10 +80,10 @@ func (s *Scope) JudgeAs(mode Mode, u URL) Verdict {
 		}
 	}
 	alike := Scope{mode: mode, hosts: s.hosts, marks: s.marks}
-	return alike.Judge(u) // any or host, which have no marks
+	return alike.Judge(u) // ScopeAny and ScopeHost use no marks
 }
 
-// AddSeed takes a seed, or what one redirects to, into the scope. URLs other than http and https are passed over.
+// AddSeed adds a seed, or the target of its redirect. Only http and https URLs are added.
 func (s *Scope) AddSeed(u URL) {
 	u = u.Canonical()
 	if !u.IsHTTP() {
@@ -97,7 +96,7 @@ func (s *Scope) AddSeed(u URL) {
 	}
 }
 
-// mark adds what the mode goes by beside the host.
+// mark adds the key of a seed that the mode needs, besides the host.
 func (s *Scope) mark(u URL) {
 	switch s.mode {
 	case ScopePage:
@@ -111,7 +110,7 @@ func (s *Scope) mark(u URL) {
 
 func folder(path string) string { return path[:strings.LastIndexByte(path, '/')+1] }
 
-// Judge says whether a URL in canonical form is in scope.
+// Judge decides whether a canonical URL is in scope.
 func (s *Scope) Judge(u URL) Verdict {
 	if !u.IsHTTP() {
 		return Verdict{Rule: "not http or https"}
@@ -145,8 +144,8 @@ func (s *Scope) Judge(u URL) Verdict {
 	return Verdict{true, true, "same host as a seed"}
 }
 
-// inSeedDomain reports whether the host belongs to a seed's domain. The domain is only asked for where the name ends in a
-// seed's, since that costs more than all the rest.
+// inSeedDomain reports whether a host belongs to the domain of a seed. Computing a domain is expensive, so it is done
+// only if the hostname ends in a seed's domain.
 func (s *Scope) inSeedDomain(hostname string) bool {
 	for name := strings.TrimSuffix(hostname, "."); ; {
 		if s.marks.Has(name) {
@@ -160,7 +159,7 @@ func (s *Scope) inSeedDomain(hostname string) bool {
 	}
 }
 
-// belowSeed reports whether a seed lies in the URL's folder or one above it.
+// belowSeed reports whether a seed is in the URL's folder or in a folder above it.
 func (s *Scope) belowSeed(u URL) bool {
 	for key := u.href[u.at.host:u.at.pathEnd]; ; key = key[:len(key)-1] {
 		i := strings.LastIndexByte(key, '/')

@@ -47,7 +47,7 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// Hosts below a public suffix are strangers to each other, even where a seed is the suffix itself.
+// Hosts below a public suffix are unrelated, even if a seed is the suffix itself.
 func TestScopeDomainPublicSuffix(t *testing.T) {
 	s := NewScope(ScopeDomain)
 	s.AddSeed(parse(t, "https://github.io/"))

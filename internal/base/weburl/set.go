@@ -7,25 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// A Set is a set of strings of which it keeps 64 bits of a hash each: some 13 bytes an entry, whatever the length. The
-// hash is keyed anew in each process, so nobody can choose strings that collide; that one of n entries is taken for a
-// string that was never added has a chance of n in 2^64. Its methods may be called by many goroutines at once, and Has
-// never waits.
+// A Set is a set of strings. It stores a 64-bit hash of each, about 13 bytes per entry. The hash key is random in each
+// process, so nobody can construct collisions. With n entries, a string that was never added is reported as present
+// with probability n/2^64. A Set is safe for concurrent use, and Has never blocks.
 type Set struct {
 	seed   maphash.Seed
-	shards [256]setShard // each grows by itself, so that no growth needs much memory at once
+	shards [256]setShard // shards grow separately, so that no growth takes much memory at once
 }
 
 type setShard struct {
-	slots atomic.Pointer[[]atomic.Uint64] // open addressing; 0 is free
-	mu    sync.Mutex                      // held by who adds; guards used
+	slots atomic.Pointer[[]atomic.Uint64] // open addressing; 0 means free
+	mu    sync.Mutex                      // held while adding; guards used
 	used  int
 }
 
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{seed: maphash.MakeSeed()} }
 
-// Add adds s, and reports whether it was missing.
+// Add adds s, and reports whether it was not present.
 func (t *Set) Add(s string) bool {
 	shard, key := t.find(s)
 	if shard.has(key) {
@@ -38,7 +37,7 @@ func (t *Set) Add(s string) bool {
 		slots = shard.grow(slots)
 	}
 	if !insert(*slots, key) {
-		return false // somebody else has added it since
+		return false // another goroutine has added it
 	}
 	shard.used++
 	return true
@@ -50,7 +49,7 @@ func (t *Set) Has(s string) bool {
 	return shard.has(key)
 }
 
-// Len is the number of strings that were added.
+// Len returns the number of strings.
 func (t *Set) Len() (n int) {
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -84,7 +83,7 @@ func (s *setShard) has(key uint64) bool {
 	}
 }
 
-// grow publishes a larger copy, so that who reads the old one meanwhile misses nothing that was added before.
+// grow publishes a larger copy of the table. Concurrent readers of the old table miss only keys added later.
 func (s *setShard) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	if old == nil {
 		old = new([]atomic.Uint64)
@@ -99,7 +98,7 @@ func (s *setShard) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	return &larger
 }
 
-// insert puts a key into the first free slot, unless it is there.
+// insert adds a key, and reports whether it was not present.
 func insert(slots []atomic.Uint64, key uint64) bool {
 	for i := startSlot(key, len(slots)); ; i++ {
 		if i == len(slots) {
@@ -115,7 +114,7 @@ func insert(slots []atomic.Uint64, key uint64) bool {
 	}
 }
 
-// startSlot is where the search for a key begins among n slots.
+// startSlot returns the first slot to search for a key in a table of n slots.
 func startSlot(key uint64, n int) int {
 	hi, _ := bits.Mul64(key, uint64(n))
 	return int(hi)

@@ -25,7 +25,7 @@ func TestSetHasWhatWasAdded(t *testing.T) {
 	}
 }
 
-// Who reads while others add misses nothing that was added before it asked.
+// A reader concurrent with writers finds everything added before its read.
 func TestSetWhileItGrows(t *testing.T) {
 	s := NewSet()
 	var all sync.WaitGroup
@@ -49,7 +49,7 @@ func TestSetWhileItGrows(t *testing.T) {
 	}
 }
 
-// A million hosts in scope take what a million hashes take, not what their names do.
+// A million hosts in scope take the memory of a million hashes, not of their names.
 func TestScopeOfManySeedsIsSmall(t *testing.T) {
 	const n = 1_000_000
 	heap := func() uint64 {

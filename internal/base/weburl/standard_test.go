@@ -2,10 +2,10 @@ package weburl
 
 import "testing"
 
-// TestStandardNow holds what the standard says today, part by part; an empty want is a failure.
+// TestStandardNow tests the current standard, component by component. An empty want is a failure.
 func TestStandardNow(t *testing.T) {
 	for _, c := range []struct{ ref, base, want string }{
-		// what surrounds and breaks an input
+		// whitespace and line breaks
 		{"\x00\x1f http://h/ \x00", "", "http://h/"}, {"ht\ntp\t:/\r/h\n/a\tb", "", "http://h/ab"},
 		{"http://h/\u00a0 ", "", "http://h/%C2%A0"}, {"\ufeffhttp://h/", "", ""}, {"http://h:8\t0/", "", "http://h/"},
 		// schemes and slashes

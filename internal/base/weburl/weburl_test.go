@@ -47,7 +47,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// What the 2021 edition of the standard's cases does not ask.
+// Cases that are not in the 2021 edition of the standard's tests.
 func TestResolve(t *testing.T) {
 	const base = "http://me@example.com/a/b/c?d#e"
 	for _, c := range []struct{ ref, want string }{

@@ -19,13 +19,13 @@ const (
 	Bits = 8 * Size
 )
 
-// An ID is a point of the space, its highest bit first.
+// An ID is a point in the 256-bit space, big-endian.
 type ID [Size]byte
 
-// Of is the id of what the parts say together, SHA-256 of each with its length before it: no two lists of parts are
-// alike.
+// Of returns the id of a list of parts: the SHA-256 of all parts, each preceded by its length. Different lists have
+// different ids.
 func Of(parts ...string) ID {
-	all := make([]byte, 0, 256) // on the stack, where it is enough
+	all := make([]byte, 0, 256) // on the stack unless the parts are longer
 	for _, p := range parts {
 		all = binary.BigEndian.AppendUint64(all, uint64(len(p)))
 		all = append(all, p...)
@@ -33,7 +33,8 @@ func Of(parts ...string) ID {
 	return sha256.Sum256(all)
 }
 
-// Truncate keeps the first width bits and clears the others: a space so small that tests can go through all of it.
+// Truncate keeps the first width bits and clears the others. Tests use it for a space that is small enough to
+// enumerate.
 func (a ID) Truncate(width int) ID {
 	for i := range a {
 		switch left := width - 8*i; {
@@ -46,7 +47,7 @@ func (a ID) Truncate(width int) ID {
 	return a
 }
 
-// Distance is how far two ids are from each other, a number with its highest byte first.
+// Distance returns the XOR distance of two ids as a big-endian number.
 func (a ID) Distance(b ID) ID {
 	for i := range a {
 		a[i] ^= b[i]
@@ -54,13 +55,13 @@ func (a ID) Distance(b ID) ID {
 	return a
 }
 
-// Set sets the bit of an index, as FirstDiff counts them.
+// Set returns the id with the bit at index set. Indexes count as in FirstDiff.
 func (a ID) Set(index int) ID {
 	a[(Bits-1-index)/8] |= 1 << (index % 8)
 	return a
 }
 
-// And has the bits that both have.
+// And returns the bitwise AND of two ids.
 func (a ID) And(b ID) ID {
 	for i := range a {
 		a[i] &= b[i]
@@ -68,8 +69,9 @@ func (a ID) And(b ID) ID {
 	return a
 }
 
-// FirstDiff is the index of the highest bit in which two ids differ, Bits-1 for the first of an id and 0 for its last:
-// floor(log2(a xor b)), the number of the k-bucket of a in which b lies. It is -1 where they are equal.
+// FirstDiff returns the index of the highest bit in which two ids differ: Bits-1 for the first bit of an id, 0 for its
+// last. This is floor(log2(a xor b)), the number of the k-bucket of a that contains b. It returns -1 if the ids are
+// equal.
 func (a ID) FirstDiff(b ID) int {
 	for i := range a {
 		if d := a[i] ^ b[i]; d != 0 {
@@ -79,12 +81,13 @@ func (a ID) FirstDiff(b ID) int {
 	return -1
 }
 
-// Bit is the id's bit of an index, as FirstDiff counts them.
+// Bit returns the bit at index. Indexes count as in FirstDiff.
 func (a ID) Bit(index int) byte {
 	return a[(Bits-1-index)/8] >> (index % 8) & 1
 }
 
-// Compare says which of two ids is nearer to a third: -1 for a, 1 for b, 0 where a and b are the same.
+// Compare compares the distances of a and b to a third id. It returns -1 if a is closer, 1 if b is closer, and 0 if a
+// and b are equal.
 func Compare(a, b, to ID) int {
 	for i := range to {
 		if x, y := a[i]^to[i], b[i]^to[i]; x != y {
@@ -100,5 +103,5 @@ func Compare(a, b, to ID) int {
 // Less orders ids as numbers.
 func (a ID) Less(b ID) bool { return bytes.Compare(a[:], b[:]) < 0 }
 
-// String is the id's first 8 bytes in hexadecimal digits, enough to tell ids apart in a log.
+// String returns the first 8 bytes in hexadecimal, enough to distinguish ids in a log.
 func (a ID) String() string { return hex.EncodeToString(a[:8]) }

@@ -12,7 +12,7 @@ func number(id ID) *big.Int { return new(big.Int).SetBytes(id[:]) }
 
 func TestArithmeticIsThatOfNumbers(t *testing.T) {
 	err := quick.Check(func(a, b, to ID, same uint8) bool {
-		copy(b[:], a[:min(int(same), Size)]) // random ids differ in their first bits else
+		copy(b[:], a[:min(int(same), Size)]) // random ids usually differ in their first bits
 		distance := new(big.Int).Xor(number(a), number(b))
 		da, db := number(a.Distance(to)), number(b.Distance(to))
 		return number(a.Distance(b)).Cmp(distance) == 0 &&

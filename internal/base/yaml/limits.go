@@ -14,20 +14,20 @@ import (
 const (
 	maxTokens = 500_000 // about 400 bytes of memory each
 	maxDepth  = 64
-	maxKeys   = 1000     // of a mapping: the library's time is quadratic in it
-	maxRare   = 1000     // of each: anchors, tags, keys marked with ?, empty values, documents: quadratic, too
-	maxAlias  = 10_000   //
-	maxPaths  = 64 << 20 // bytes: the library stores the path from the root with each node
+	maxKeys   = 1000     // per mapping; the library's time is quadratic in it
+	maxRare   = 1000     // each of anchors, tags, keys marked with ?, empty values, and documents; also quadratic
+	maxAlias  = 10_000   // aliases
+	maxPaths  = 64 << 20 // total bytes of node paths; the library stores the path from the root in each node
 	maxNodes  = maxTokens
-	maxText   = 2 * MaxSize // bytes of scalars, where an alias counts as the node of its anchor
+	maxText   = 2 * MaxSize // bytes of scalars, counting an alias as its anchor's node
 )
 
 var (
 	errSize   = fmt.Errorf("more than %d MiB of YAML", MaxSize>>20)
-	errTokens = fmt.Errorf("more than %d values and signs of YAML", maxTokens)
+	errTokens = fmt.Errorf("more than %d values and indicators of YAML", maxTokens)
 )
 
-// tokenize returns the tokens of data, if the library can parse them within bounds.
+// tokenize returns the tokens of data, if the library can parse them within the limits.
 func tokenize(data []byte) (token.Tokens, error) {
 	if len(data) > MaxSize {
 		return nil, errSize
@@ -39,7 +39,7 @@ func tokenize(data []byte) (token.Tokens, error) {
 	err := protect(func() error {
 		var s scanner.Scanner
 		s.Init(string(data))
-		tokens, err := s.Scan() // up to the first error
+		tokens, err := s.Scan() // stops at the first error
 		all.Add(tokens...)
 		if bad := all.InvalidToken(); bad != nil {
 			return &yaml.SyntaxError{Message: bad.Error, Token: bad}
@@ -55,8 +55,8 @@ func tokenize(data []byte) (token.Tokens, error) {
 	return all, err
 }
 
-// countTokens returns a number that is not less than that of the tokens in data, without memory. Text in quotes,
-// comments and block scalars counts as if it were YAML.
+// countTokens returns an upper bound of the number of tokens in data, without allocating. It treats quoted text,
+// comments and block scalars as if they were YAML.
 func countTokens(data []byte) (n int) {
 	inScalar := false
 	for i, c := range data {
@@ -73,7 +73,7 @@ func countTokens(data []byte) (n int) {
 		case '[', ']', '{', '}', ',', '\'', '"', '\r', '\n', '?', '#', '@', '`':
 			n++
 			inScalar = false
-		case '&', '*', '!', '%', '|', '>': // the sign, what follows up to a space, and what is behind that
+		case '&', '*', '!', '%', '|', '>': // the indicator, the name after it, and the rest
 			n += 3
 			inScalar = false
 		default:
@@ -86,7 +86,7 @@ func countTokens(data []byte) (n int) {
 	return n
 }
 
-// A counter follows the nesting of collections in a list of tokens, as the library's parser will.
+// A counter tracks the nesting of collections in a list of tokens, in the same way as the library's parser.
 type counter struct {
 	tokens token.Tokens
 	open   []level
@@ -95,17 +95,17 @@ type counter struct {
 	empty  int
 }
 
-// A level is a collection that is open: one in brackets, or one by its column.
+// A level is an open collection, in brackets or by indentation.
 type level struct {
 	bracket byte // '[', '{', or 0
-	column  int  // of its keys or dashes; 0 with a bracket
+	column  int  // of its keys or dashes; 0 in brackets
 	keys    int
-	path    int  // bytes of the path of its entries
-	base    int  // bytes of its own path
-	colon   bool // the entry of braces has a key with a colon
+	path    int  // length of the path of its entries
+	base    int  // length of its own path
+	colon   bool // the current entry of the braces has a key with a colon
 }
 
-const pathIndex = 12 // bytes of "[123456]" in a path, and some
+const pathIndex = 12 // bytes for "[123456]" in a path, with a margin
 
 func (c *counter) count() error {
 	c.rare = map[token.Type]int{}
@@ -181,14 +181,14 @@ func (c *counter) token(i int, t *token.Token) error {
 	return nil
 }
 
-// colon counts a key, whose tokens are those before the colon.
+// colon counts a key, which consists of the tokens before the colon.
 func (c *counter) colon(i int, t *token.Token) error {
 	first, length := t, 0
 	for j := i - 1; j >= 0 && isOfKey(c.tokens[j]) && c.tokens[j].Position.Line == t.Position.Line; j-- {
 		first = c.tokens[j]
 		length += len(first.Value)
 	}
-	if i > 0 && first == t && isOfKey(c.tokens[i-1]) { // of several lines
+	if i > 0 && first == t && isOfKey(c.tokens[i-1]) { // a key of several lines
 		first = c.tokens[i-1]
 		length = len(first.Value)
 	}
@@ -233,7 +233,7 @@ func (c *counter) isEmptyValue(i int, first *token.Token) bool {
 	return true
 }
 
-// enter returns the collection whose keys or dashes are in a column, which becomes the innermost.
+// enter returns the collection whose keys or dashes are in the given column. It becomes the innermost open collection.
 func (c *counter) enter(column int) *level {
 	for len(c.open) > 0 {
 		last := &c.open[len(c.open)-1]
@@ -258,7 +258,7 @@ func (c *counter) push(l level, path int) *level {
 	return &c.open[len(c.open)-1]
 }
 
-// toBracket closes collections up to the innermost in brackets, and returns that; nil without one.
+// toBracket closes collections up to the innermost one in brackets, and returns it; nil if there is none.
 func (c *counter) toBracket() *level {
 	for n := len(c.open); n > 0; n-- {
 		if c.open[n-1].bracket != 0 {
@@ -269,7 +269,7 @@ func (c *counter) toBracket() *level {
 	return nil
 }
 
-// endEntry counts an entry of braces that is a key alone.
+// endEntry ends an entry, and counts it as empty if it is a key in braces without a value.
 func (c *counter) endEntry(l *level, i int) {
 	if l.bracket == '{' && !l.colon && i > 0 && c.tokens[i-1].Type != token.MappingStartType {
 		c.empty++
@@ -277,11 +277,11 @@ func (c *counter) endEntry(l *level, i int) {
 	l.colon = false
 }
 
-// An expansion counts the nodes of a document and the bytes of its scalars, where an alias counts as the node of its
-// anchor: the library, and users of what it returns, visit that once for each alias.
+// An expansion counts the nodes of a document and the bytes of its scalars. An alias counts as the node of its anchor,
+// because the library and its users visit that node again for each alias.
 type expansion struct {
 	anchors map[string]size
-	open    map[string]bool // anchors whose node is being counted
+	open    map[string]bool // anchors whose nodes are being counted
 	total   size
 }
 
@@ -289,7 +289,7 @@ type size struct{ nodes, text int }
 
 func (s size) add(t size) size { return size{s.nodes + t.nodes, s.text + t.text} }
 
-var errExpansion = errors.New("more values than allowed, with aliases replaced")
+var errExpansion = errors.New("too many values after expanding aliases")
 
 func checkExpansion(file *ast.File) error {
 	e := &expansion{anchors: map[string]size{}, open: map[string]bool{}}
@@ -343,9 +343,9 @@ func (e *expansion) sizeOf(n ast.Node) (s size, err error) {
 	case *ast.AliasNode:
 		name := n.Value.GetToken().Value
 		if e.open[name] {
-			return s, fault(n.GetToken(), "the alias *%s is within the node that it stands for", name)
+			return s, fault(n.GetToken(), "alias *%s is within its own anchor", name)
 		}
-		s = s.add(e.anchors[name]) // the decoder reports an alias without an anchor
+		s = s.add(e.anchors[name]) // the decoder reports unknown anchors
 	default:
 		if t := n.GetToken(); t != nil {
 			s.text = len(t.Value)

@@ -22,7 +22,7 @@ import (
 
 // Types of the library that users of this package see.
 type (
-	// Error is a syntax or decoding error with a position. [Position] returns its line.
+	// Error is a syntax or decoding error with a position; see [Position].
 	Error = yaml.Error
 	// MapSlice is a mapping in the order of the file.
 	MapSlice = yaml.MapSlice
@@ -143,8 +143,8 @@ func parse(data []byte) (file *ast.File, err error) {
 	return file, err
 }
 
-// protect makes the errors of f short, and errors of its panics: the library panics for some files that are not YAML,
-// such as "[?".
+// protect calls f, shortens its errors, and turns panics into errors. The library panics for some files that are not
+// YAML, such as "[?".
 func protect(f func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -154,7 +154,7 @@ func protect(f func() error) (err error) {
 	return shorten(f())
 }
 
-// Check reports whether data is within the limits and its syntax is correct as far as this is known then.
+// Check reports whether data is within the limits, and finds syntax errors as far as the tokens show them.
 func Check(data []byte) error {
 	tokens, err := tokenize(data)
 	if err != nil {
@@ -162,15 +162,14 @@ func Check(data []byte) error {
 	}
 	for _, t := range tokens {
 		if t.Type == token.AliasType {
-			_, err = parse(data) // an alias is as large as its anchor's node
+			_, err = parse(data) // an alias counts as its anchor's node, so parse
 			return err
 		}
 	}
 	return nil
 }
 
-// shorten cuts the tokens around an error that its text would show, so that the text of an error in a long line stays
-// short, and is made in a short time.
+// shorten truncates the tokens around an error. Otherwise the error for a long line would be long, and slow to format.
 func shorten(err error) error {
 	const most, longest = 60, 200
 	y, ok := errors.AsType[Error](err)

@@ -27,7 +27,7 @@ func repeated(n int, f func(i int) string) string {
 	return b.String()
 }
 
-// numbered repeats a line with the numbers from 0.
+// numbered repeats a line with numbers from 0.
 func numbered(n int, line string) string {
 	return repeated(n, func(i int) string { return fmt.Sprintf(line, i) })
 }
@@ -38,7 +38,7 @@ func chain(n int, format string) string {
 	})
 }
 
-// bombs are small files that cost the library gigabytes or minutes, by the message of the error that refuses them.
+// bombs are small files that cost the library gigabytes or minutes, by the error message that rejects them.
 var bombs = map[string]struct{ text, err string }{
 	"brackets":           {strings.Repeat("[", 100_000), "nested"},
 	"braces":             {strings.Repeat("{a: ", 25_000), "nested"},
@@ -76,8 +76,8 @@ var bombs = map[string]struct{ text, err string }{
 	"bytes":            {strings.Repeat("x", yaml.MaxSize+1), "more than 16 MiB"},
 }
 
-// TestBombs tests that the time and memory of decoding are bounded. The largest file that passes, of 500,000 values,
-// costs more than any that is refused.
+// TestBombs tests that the time and memory of decoding are bounded. The largest accepted file, with 500,000 values,
+// costs more than any rejected file.
 func TestBombs(t *testing.T) {
 	testmain.Slow(t)
 	for name, bomb := range bombs {
@@ -110,7 +110,7 @@ func decode(t *testing.T, data []byte, v any) (err error) {
 			err = yaml.Unmarshal(data, v, yaml.Ordered())
 		}
 		if err != nil {
-			_ = err.Error() // which the library makes then
+			_ = err.Error() // the library formats it only now
 		}
 	})
 	runtime.ReadMemStats(&after)
@@ -125,8 +125,8 @@ func decode(t *testing.T, data []byte, v any) (err error) {
 	return err
 }
 
-// FuzzUnmarshal tests that decoding neither fails badly nor costs more than its size allows, and that what is within
-// the limits is decoded as the library decodes it.
+// FuzzUnmarshal tests that decoding neither panics nor costs more than its size allows, and that files within the
+// limits are decoded as by the library.
 func FuzzUnmarshal(f *testing.F) {
 	for _, bomb := range bombs {
 		f.Add([]byte(bomb.text[:min(len(bomb.text), 2000)]))
@@ -150,7 +150,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// files returns the YAML files of the tree.
+// files returns the YAML files of the source tree.
 func files(t testing.TB) (names []string) {
 	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
 		if ext := filepath.Ext(name); err == nil && (ext == ".yaml" || ext == ".yml") {
@@ -164,8 +164,7 @@ func files(t testing.TB) (names []string) {
 	return names
 }
 
-// TestFiles tests that files of the tree, and uses of anchors and merges as people write them, are decoded as the
-// library decodes them.
+// TestFiles tests that files of the source tree, and common uses of anchors and merges, are decoded as by the library.
 func TestFiles(t *testing.T) {
 	texts := []string{
 		"",

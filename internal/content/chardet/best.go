@@ -2,29 +2,29 @@ package chardet
 
 import "math"
 
-// asciiBits is what a character of ASCII takes by any model, where nothing else is known.
+// asciiBits is the cost of an ASCII character in any model.
 const asciiBits = 4.5
 
-// maxMargin is the margin in bits from which on it does not matter how much further another charset is off.
+// maxMargin is the margin in bits above which the differences between charsets do not matter.
 const maxMargin = 60
 
-// A verdict is what the best of a charset's models says.
+// A verdict is the result of a model for a text.
 type verdict struct {
 	name   string
 	scorer scorer
 	bits   float64
-	table  *table // nil for charsets of several bytes
+	table  *table // nil for multi-byte charsets
 }
 
-// A scorer says how many bits a text takes by a model. It may stop where that is more than limit.
+// A scorer computes the number of bits of a text in a model. It may stop when the number exceeds limit.
 type scorer interface {
 	bits(gist []byte, limit float64) float64
 }
 
-// sampleSize is how much of a text is read by all models; most are out of the question then.
+// sampleSize is the number of bytes to which all models are applied. Few models remain candidates after that.
 const sampleSize = 512
 
-// best compares all models.
+// best returns the charset of the best model.
 func best(gist []byte) Result {
 	_, few := compare(candidates(), gist[:min(len(gist), sampleSize)])
 	first, few := compare(few, gist)
@@ -42,7 +42,7 @@ func candidates() []verdict {
 	return all
 }
 
-// compare finds the best, and those that are not far behind.
+// compare returns the best model, and all models within maxMargin of it.
 func compare(all []verdict, gist []byte) (first verdict, near []verdict) {
 	first.bits = math.Inf(1)
 	for i := range all {
@@ -59,8 +59,8 @@ func compare(all []verdict, gist []byte) (first verdict, near []verdict) {
 	return first, near
 }
 
-// confidence goes by the margin to the next charset in which the text reads otherwise. A few letters are no proof in
-// any case.
+// confidence depends on the margin to the next charset that decodes the text differently. It is low if the text has
+// only a few non-ASCII bytes.
 func confidence(first verdict, others []verdict, gist []byte) float64 {
 	margin := float64(maxMargin)
 	for _, v := range others {
@@ -72,7 +72,7 @@ func confidence(first verdict, others []verdict, gist []byte) float64 {
 	return min(sure, 0.99) * min(float64(countHigh(gist))/4, 1)
 }
 
-// readAlike reports whether the text reads alike in both charsets.
+// readAlike reports whether two charsets decode the text identically.
 func readAlike(a, b *table, gist []byte) bool {
 	if a == nil || b == nil {
 		return false
@@ -85,7 +85,7 @@ func readAlike(a, b *table, gist []byte) bool {
 	return true
 }
 
-// countHigh is the number of bytes that are not ASCII.
+// countHigh returns the number of non-ASCII bytes.
 func countHigh(gist []byte) (n int) {
 	for _, c := range gist {
 		if c >= 0x80 {

@@ -16,14 +16,14 @@ import (
 	"unicode/utf8"
 )
 
-// A Result is a charset with how sure that is.
+// A Result is a detected charset and the confidence.
 type Result struct {
-	// in the WHATWG Encoding Standard if it has it, otherwise the IANA's in lower case; "" if there is no evidence
+	// the WHATWG name if there is one, otherwise the IANA name in lower case; "" without evidence
 	Name       string
-	Confidence float64 // from 0 to 1
+	Confidence float64 // 0 to 1
 }
 
-// Detect finds out the charset of a text. Of a text in ASCII it says nothing.
+// Detect detects the charset of a text. For ASCII text it returns the zero Result.
 func Detect(text []byte) Result {
 	text = text[:min(len(text), maxText)]
 	if name := detectEscapes(text); name != "" {
@@ -46,13 +46,13 @@ func Detect(text []byte) Result {
 }
 
 const (
-	maxText = 1 << 20 // bytes of a text that are looked at
-	maxGist = 4 << 10 // bytes of it that are compared with the models
-	// bytes of ASCII beside others that belong to the gist: what may be the second of two bytes, and the next
+	maxText = 1 << 20 // maximum number of bytes that are read
+	maxGist = 4 << 10 // maximum number of bytes for the models
+	// number of ASCII bytes after a non-ASCII byte in the gist: a possible second byte of a pair, and the next byte
 	context = 2
 )
 
-// gistOf is the part of a text that depends on its charset: what is not ASCII, with a little of what stands beside it.
+// gistOf returns the part of a text that depends on the charset: non-ASCII bytes and the adjacent ASCII bytes.
 func gistOf(text []byte) (gist []byte) {
 	for end := 0; end < len(text) && len(gist) < maxGist; {
 		start := end
@@ -77,7 +77,7 @@ func gistOf(text []byte) (gist []byte) {
 	return gist
 }
 
-// IsUTF8 reports whether a text is UTF-8. Its last character may be cut off, if there are others that are not ASCII.
+// IsUTF8 reports whether a text is UTF-8. Its last character may be incomplete if there are other non-ASCII characters.
 func IsUTF8(text []byte) bool {
 	if utf8.Valid(text) {
 		return true
@@ -86,12 +86,12 @@ func IsUTF8(text []byte) bool {
 	return len(whole) < len(text) && utf8.Valid(whole) && len(gistOf(whole)) > 0
 }
 
-// perFlaw is how many characters beyond ASCII outweigh a byte that is not UTF-8. Texts in other charsets have less than
-// one: their bytes fit together as those of UTF-8 only by chance.
+// perFlaw is the number of non-ASCII UTF-8 characters required for each invalid byte. Texts in other charsets have less
+// than one, because their bytes form UTF-8 only by chance.
 const perFlaw = 4
 
-// isFlawedUTF8 reports whether a text is UTF-8 but for a few bytes, such as those of a quotation in another charset or
-// of a character that was cut in the middle.
+// isFlawedUTF8 reports whether a text is UTF-8 with a few invalid bytes, for example from a quotation in another
+// charset or a truncated character.
 func isFlawedUTF8(text []byte) bool {
 	good, bad := 0, 0
 	for len(text) > 0 {
@@ -109,7 +109,7 @@ func isFlawedUTF8(text []byte) bool {
 	return good >= perFlaw*bad
 }
 
-// wholeRunes is the text without a character that is cut off at its end.
+// wholeRunes returns the text without an incomplete character at its end.
 func wholeRunes(text []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
@@ -122,7 +122,7 @@ func wholeRunes(text []byte) []byte {
 	return text
 }
 
-// detectEscapes finds charsets of seven bits that change their meaning by escape sequences.
+// detectEscapes detects 7-bit charsets that use escape sequences.
 func detectEscapes(text []byte) string {
 	if bytes.IndexByte(text, 0x1B) < 0 {
 		return ""
@@ -139,7 +139,8 @@ func detectEscapes(text []byte) string {
 	return ""
 }
 
-// detectWide finds UTF-32 and UTF-16 without byte order mark, by their zero bytes: there is white space in nearly all texts.
+// detectWide detects UTF-32 and UTF-16 without byte order mark, from the zero bytes of ASCII characters such as white
+// space, which nearly all texts have.
 func detectWide(text []byte) string {
 	text = text[:min(len(text), 4<<10)&^3]
 	if len(text) < 4 || bytes.IndexByte(text, 0) < 0 {
@@ -165,8 +166,8 @@ func detectWide(text []byte) string {
 	return ""
 }
 
-// inPairs reports whether a text with zeros at even (0) or odd (1) places is one in pairs of bytes: most of the zeros
-// belong to characters of ASCII, and most other pairs are not two such characters.
+// inPairs reports whether a text with zero bytes at even (0) or odd (1) offsets is UTF-16. Most of the zeros must
+// belong to ASCII characters, and most other pairs must not be two ASCII characters.
 func inPairs(text []byte, place int) bool {
 	ascii, other, both := 0, 0, 0
 	for i := 0; i+1 < len(text); i += 2 {

@@ -24,7 +24,7 @@ func testdata(t *testing.T) string {
 	return dir
 }
 
-// canonical is the WHATWG name of a charset, or the name itself where there is none.
+// canonical returns the WHATWG name of a charset, or the name itself if there is none.
 func canonical(name string) string {
 	switch name = strings.ToLower(name); name {
 	case "iso-2022-kr", "utf-16", "utf-32":
@@ -40,7 +40,7 @@ func canonical(name string) string {
 	return name
 }
 
-// The set's texts are short, and some of their charsets are not of the Web.
+// The set's texts are short, and some of their charsets are not used on the Web.
 func TestUchardet(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testdata(t), "charset", "uchardet", "*", "*"))
 	if err != nil || len(files) == 0 {
@@ -71,12 +71,12 @@ func TestUchardet(t *testing.T) {
 	}
 }
 
-// Each sample, in each charset that has all its letters, is read as it was written.
+// Each sample is detected correctly in each charset that has all its letters.
 func TestSamples(t *testing.T) {
 	for _, s := range singleBytes() {
 		enc, err := htmlindex.Get(s.name)
 		if err != nil {
-			continue // not of the Web
+			continue // not used on the Web
 		}
 		for _, sample := range samples() {
 			text := sample.text
@@ -121,7 +121,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// A few bytes that are not UTF-8 do not make the rest of a text another charset's.
+// A few invalid bytes do not make UTF-8 another charset.
 func TestFlawedUTF8(t *testing.T) {
 	for _, text := range []string{"Übermäßig viele schöne Wörter. ", "Сегодня хорошая погода. ",
 		"L’été dernier, nous avons mangé. ", "It’s a fine day, isn’t it? “Yes,” she said. ", "今天的天气很好。",
@@ -140,7 +140,7 @@ func TestFlawedUTF8(t *testing.T) {
 	}
 }
 
-// How sure a result is grows with the text, and little text is no proof.
+// Confidence grows with the text, and is low for short texts.
 func TestConfidence(t *testing.T) {
 	few, many := Detect([]byte("caf\xE9")), Detect([]byte(strings.Repeat("\xEF\xF0\xE8\xE2\xE5\xF2 ", 20)))
 	if few.Confidence > 0.3 || many.Confidence < 0.95 {
@@ -188,7 +188,7 @@ func BenchmarkDetect(b *testing.B) {
 	}
 }
 
-// charsets has the languages of the sentences that have legacy charsets, with these.
+// charsets has the legacy charsets of the languages of the sentences.
 var charsets = map[string][]string{
 	"ar": {"windows-1256", "iso-8859-6"}, "fa": {"windows-1256"}, "ur": {"windows-1256"},
 	"be": {"windows-1251"}, "bg": {"windows-1251", "koi8-r", "iso-8859-5"}, "mk": {"windows-1251"},
@@ -204,7 +204,7 @@ var charsets = map[string][]string{
 	"ja": {"shift_jis", "euc-jp", "iso-2022-jp"}, "ko": {"euc-kr"}, "zh": {"gb18030", "big5"},
 }
 
-// sentences gives the sentences of each language in the set.
+// sentences returns the sentences of each language in the set.
 func sentences(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := os.Open(filepath.Join(testdata(t), "lang", "sentences.jsonl"))
@@ -223,7 +223,7 @@ func sentences(t *testing.T) map[string][]string {
 	return all
 }
 
-// A text of several sentences is read as it was written, whatever name its charset is given.
+// A text of several sentences is decoded correctly, even if the name of the charset differs.
 func TestSentences(t *testing.T) {
 	const together = 5
 	right, all := 0, 0

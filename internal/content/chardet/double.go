@@ -13,41 +13,41 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// A double is a charset of two and more bytes a character.
+// A multiByte is a multi-byte charset.
 type multiByte struct {
 	name   string
 	prior  float64
-	enc    encoding.Encoding   // nil where there is none
-	length func(in []byte) int // of the character at the beginning of in, 0 if it is none
+	enc    encoding.Encoding   // nil if there is no decoder
+	length func(in []byte) int // length of the character at the beginning of in; 0 if invalid
 	common map[rune]bool
-	late   bool // its characters whose second byte is below 0xA1 were added later
+	late   bool // characters with a second byte below 0xA1 are later additions
 	ranks  []leadRank
 }
 
-// A leadRank is the rank of a character of two bytes whose first is below a bound, and not below the one before.
+// A leadRank is the rank of two-byte characters whose first byte is below a bound, and not below the previous bound.
 type leadRank struct {
 	below int
 	rank  rank
 }
 
-// A rank is how often the characters of a part of a charset are met.
+// A rank is a frequency class of characters.
 type rank uint8
 
 const (
-	rankCommon rank = iota // one of the most common of the language
+	rankCommon rank = iota // the most common characters of the language
 	rankLetter             // hiragana
 	rankSign               // punctuation, katakana
-	// the first level of ideographs where nothing but the number of strokes is known, and that is small
+	// common ideographs in a charset that orders them by strokes only; those with few strokes
 	rankFewStrokes
-	rankFirst   // the first level of ideographs, the syllables of everyday Korean
-	rankSecond  // the second
-	rankRare    // what was added later
+	rankFirst   // first level of ideographs, common Korean syllables
+	rankSecond  // second level
+	rankRare    // later additions
 	rankSymbol  // symbols, letters of other scripts
-	rankHalf    // katakana of half width
-	rankInvalid // none, or private
+	rankHalf    // half-width katakana
+	rankInvalid // invalid or private use
 )
 
-// rankBits are the bits of a character by its rank: of half of a text the common ones make up, and so on.
+// rankBits is the cost of a character in bits, by rank. For example, common characters make up about half of a text.
 var rankBits = [...]float64{rankCommon: 9.3, rankLetter: 6.8, rankSign: 8.5, rankFewStrokes: 11.5, rankFirst: 13,
 	rankSecond: 18, rankRare: 20,
 	rankSymbol: 16, rankHalf: 12, rankInvalid: 32}
@@ -63,12 +63,12 @@ var multiBytes = []multiByte{
 		{0x8F, rankHalf}, {0xB0, rankSymbol}, {0xD0, rankFirst}, {0xF5, rankSecond}, {0x100, rankRare}}},
 	{"euc-kr", 3.5, korean.EUCKR, eucKRLength, common["hangul"], true, []leadRank{
 		{0xA1, rankRare}, {0xB0, rankSymbol}, {0xC9, rankFirst}, {0x100, rankSecond}}},
-	// by the strokes of the characters, by which they are ordered: those of up to twelve are the common ones
+	// ordered by the strokes of the characters; those with up to twelve are the common ones
 	{"euc-tw", 12, nil, eucTWLength, nil, false, []leadRank{
 		{0xA4, rankSign}, {0xC4, rankInvalid}, {0xE5, rankFewStrokes}, {0x100, rankFirst}}},
 }
 
-// rank is a character's by its bytes.
+// rank returns the rank of a character from its bytes.
 func (d *multiByte) rank(char []byte) rank {
 	switch {
 	case len(char) == 1:
@@ -80,7 +80,7 @@ func (d *multiByte) rank(char []byte) rank {
 	return d.ranks[i].rank
 }
 
-// bits is what the text takes by the charset. It may stop where that is more than limit.
+// bits returns the number of bits of a text in the charset. It may stop when the number exceeds limit.
 func (d *multiByte) bits(gist []byte, limit float64) float64 {
 	total := d.prior
 	var decoder transform.Transformer
@@ -96,7 +96,7 @@ func (d *multiByte) bits(gist []byte, limit float64) float64 {
 		}
 		n := d.length(gist)
 		if n == 0 {
-			if len(gist) < 4 { // cut off
+			if len(gist) < 4 { // truncated character
 				break
 			}
 			total += rankBits[rankInvalid]
@@ -109,7 +109,7 @@ func (d *multiByte) bits(gist []byte, limit float64) float64 {
 	return total
 }
 
-// rankOf is the rank of a character, which is decoded into room.
+// rankOf returns the rank of a character, which it decodes into room.
 func (d *multiByte) rankOf(decoder transform.Transformer, char, room []byte) rank {
 	r := d.rank(char)
 	if decoder == nil {
@@ -133,7 +133,7 @@ func (d *multiByte) rankOf(decoder transform.Transformer, char, room []byte) ran
 
 func in(c, from, to byte) bool { return from <= c && c <= to }
 
-// pair is the length of a character of two bytes.
+// pair returns the length of a two-byte character.
 func pair(in []byte, lead, trail func(byte) bool) int {
 	if len(in) >= 2 && lead(in[0]) && trail(in[1]) {
 		return 2

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// A sample is a text in a language, written for this purpose: about daily things, so that its letters stand next to
-// each other as they do elsewhere. The models are made of these texts when they are first needed.
+// A sample is a text in a language about everyday topics, written for this package, so that its pairs of letters are
+// typical. The models are built from the samples at the first use.
 type sample struct {
 	lang  string
-	group string // of languages that share charsets
+	group string // group of languages that share charsets
 	text  string
 }
 
 //go:embed samples.txt
 var sampleLines string
 
-// samples reads a sample a line: language, group and text.
+// samples parses the samples, one per line: language, group and text.
 func samples() (all []sample) {
 	for line := range strings.Lines(sampleLines) {
 		lang, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -29,8 +29,8 @@ func samples() (all []sample) {
 //go:embed common.txt
 var commonLines string
 
-// common has the most common characters of the languages that are written in them, and of web pages in these: a set of
-// characters a line, with its name before it.
+// common has the most common characters of languages and of their web pages: one set of characters per line, preceded
+// by its name.
 var common = func() map[string]map[rune]bool {
 	sets := map[string]map[rune]bool{}
 	for line := range strings.Lines(commonLines) {

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A table has the characters of a charset's bytes from 0x80 on.
+// A table maps the bytes from 0x80 on to characters.
 type table [128]rune
 
-// A single is a charset of one byte a character.
+// A singleByte is a single-byte charset.
 type singleByte struct {
 	name   string
 	table  table
-	prior  float64 // bits against it before anything is read
+	prior  float64 // cost of the charset in bits, independent of the text
 	groups []string
 }
 
@@ -29,8 +29,9 @@ func charmapTable(m *charmap.Charmap) (t table) {
 	return t
 }
 
-// singleBytes returns the charsets of one byte. Where two read a text alike, the prior decides: names of the Web before
-// others, but ISO 8859 before the windows charset that has more, since the latter would show it.
+// singleBytes returns the single-byte charsets. If two decode a text identically, the prior decides. The Web's charsets
+// come first. ISO 8859 comes before the windows charset with more characters, because a text in the latter would
+// usually contain one of these.
 func singleBytes() []singleByte {
 	return []singleByte{
 		{"windows-1252", charmapTable(charmap.Windows1252), 0, []string{"western", "celtic"}},
@@ -66,7 +67,7 @@ func singleBytes() []singleByte {
 	}
 }
 
-// A model says how well a text fits a charset and a language.
+// A model measures how well a text fits a charset and a language.
 type model struct {
 	name  string
 	prior float64
@@ -75,28 +76,28 @@ type model struct {
 	pairs *pairs
 }
 
-// A cell is what a byte means to a model.
+// A cell describes a byte in a model.
 type cell struct {
-	letter uint8 // its place in the pairs' alphabet, 0 if it is none there
+	letter uint8 // index in the alphabet of pairs; 0 if it is not in there
 	flags  uint8
-	bits   float32 // what it takes where no letter is
+	bits   float32 // cost in bits if letter is 0
 }
 
 const (
 	isLetter    = 1 << iota // of any alphabet
-	isUpper                 // and upper case
-	isForeign               // and no Latin one
+	isUpper                 // an upper-case letter
+	isForeign               // a letter that is not Latin
 	isHigh                  // not ASCII
-	isCombining             // and a mark upon another, of whatever script
-	isMark                  // a symbol that does not stand within a word
+	isCombining             // a combining mark of any script
+	isMark                  // a symbol that does not occur within a word
 )
 
-// Bits of what is no letter of the language.
+// Costs in bits of characters that are not letters of the language.
 const (
-	commonBits  = 9  // punctuation that many texts have
+	commonBits  = 9  // common punctuation
 	symbolBits  = 14 // other symbols
 	foreignBits = 14 // letters of other languages
-	controlBits = 25 // what no text has
+	controlBits = 25 // control characters
 )
 
 var singleModels = sync.OnceValue(func() (models []*model) {
@@ -120,7 +121,7 @@ var singleModels = sync.OnceValue(func() (models []*model) {
 	return models
 })
 
-// splitTones is Vietnamese as windows-1258 has it: the five marks of tone are characters of their own.
+// splitTones converts Vietnamese to the form in windows-1258, where the five tone marks are separate characters.
 func splitTones(text string) string {
 	var out []rune
 	for _, r := range text {
@@ -178,10 +179,10 @@ func newCell(r rune, high bool, p *pairs) (c cell) {
 	return c
 }
 
-// commonSymbols are often met in texts.
+// commonSymbols are symbols that are common in texts.
 const commonSymbols = "\u00A0\u200C\u200D«»“”„‘’‚–—…•·°§©®€£№ªº²³½´،؛؟־׳״¡¿"
 
-// bits is what the text takes by the model. It may stop where that is more than limit.
+// bits returns the number of bits of a text in the model. It may stop when the number exceeds limit.
 func (m *model) bits(gist []byte, limit float64) float64 {
 	total := m.prior
 	prev, before := &m.cells[' '], &m.cells[' ']
@@ -200,8 +201,8 @@ func (m *model) bits(gist []byte, limit float64) float64 {
 	return total
 }
 
-// seamBits is what a letter takes more than others for where it stands: upper case within a word, one script in a word of
-// another, a symbol in a word.
+// seamBits returns the extra cost of a letter for its position: upper case within a word, another script within a word,
+// or a symbol within a word.
 func seamBits(before, prev, c *cell) (bits float64) {
 	both := prev.flags & c.flags & isLetter
 	switch {
@@ -224,7 +225,7 @@ func seamBits(before, prev, c *cell) (bits float64) {
 	return bits
 }
 
-// highMark reports whether it is the symbol of the two that is not ASCII.
+// highMark reports whether the symbol of the two is not ASCII.
 func highMark(prev, c *cell) bool {
 	if c.flags&isMark != 0 {
 		return c.flags&isHigh != 0
@@ -232,14 +233,14 @@ func highMark(prev, c *cell) bool {
 	return prev.flags&isHigh != 0
 }
 
-// pairs are the bits that each letter of a language takes behind each other one. Place 0 of the alphabet is all that is
-// no letter.
+// pairs has the cost in bits of each letter after each other letter of a language. Index 0 of the alphabet stands for
+// everything that is not a letter.
 type pairs struct {
 	index map[rune]uint8
 	table [][]float32
 }
 
-// newPairs counts the letters of a text.
+// newPairs builds the pairs from a sample text.
 func newPairs(text string) *pairs {
 	p := &pairs{index: make(map[rune]uint8)}
 	var places []uint8
@@ -274,12 +275,13 @@ func (p *pairs) place(r rune) uint8 {
 	return place
 }
 
-// fill makes bits of counts. A pair that the sample lacks is judged by its second letter, since the sample is short.
+// fill converts counts to bits. The counts of pairs are smoothed with the frequency of the second letter, because the
+// sample is short.
 func (p *pairs) fill(counts [][]float64, each, single []float64, total float64) {
 	p.table = make([][]float32, len(counts))
 	for i := range counts {
 		p.table[i] = make([]float32, len(counts))
-		weight := each[i] / (each[i] + 20) // of the pairs, the more of them the sample has
+		weight := each[i] / (each[i] + 20) // weight of the pair counts; grows with the size of the sample
 		for j := range counts[i] {
 			share := (1 - weight) * (single[j] + 0.3) / (total + 0.3*float64(len(counts)))
 			if each[i] > 0 {
@@ -296,7 +298,7 @@ func (p *pairs) bits(prev, c *cell) float64 {
 		return float64(p.table[prev.letter][c.letter])
 	case c.flags&isHigh != 0:
 		return float64(c.bits)
-	case c.flags&isLetter != 0: // of ASCII, and not in the language
+	case c.flags&isLetter != 0: // an ASCII letter that the language does not use
 		return 8
 	}
 	return float64(p.table[prev.letter][0])

@@ -1,6 +1,6 @@
 package chardet
 
-// visciiTable is the upper half of VISCII (RFC 1456). Six rare capitals among the control characters are left out.
+// visciiTable returns the upper half of VISCII (RFC 1456). It omits the six rare capitals at control characters.
 func visciiTable() (t table) {
 	copy(t[:], []rune("ẠẮẰẶẤẦẨẬẼẸẾỀỂỄỆỐỒỔỖỘỢỚỜỞỊỎỌỈỦŨỤỲÕắằặấầẩậẽẹếềểễệốồổỗỠƠộờởịỰỨỪỬơớƯ"+
 		"ÀÁÂÃẢĂẳẵÈÉÊẺÌÍĨỳĐứÒÓÔạỷừửÙÚỹỵÝỡưàáâãảăữẫèéêẻìíĩỉđựòóôõỏọụùúũủýợỮ"))

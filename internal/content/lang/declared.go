@@ -3,16 +3,16 @@ package lang
 import "strings"
 
 const (
-	enoughText = 100 // bytes of text that a declaration is better than
-	minText    = 20  // bytes of text that say nothing
+	enoughText = 100 // bytes of text from which detection takes precedence over a declaration
+	minText    = 20  // bytes of text below which nothing is detected
 )
 
-// renamed are codes by which pages still call languages that have another now.
+// renamed has outdated language codes that pages still use, and their replacements.
 var renamed = map[string]string{"tl": "fil", "in": "id", "iw": "he", "ji": "yi", "no": "nb"}
 
-// Of is the language of a text for which one is declared, as a BCP 47 tag, or "": the one that the text is in, as far
-// as that can be told, otherwise the declared one without script and region. Pages declare what their template was made
-// for, so that the text counts more, if there is enough of it.
+// Of returns the language of a text with a declared language, a BCP 47 tag or "". It is the detected language if the
+// text is long enough and its language is known. Otherwise it is the declared language without script and region.
+// Detection takes precedence because declarations often belong to a page's template.
 func Of[T ~string | ~[]byte](text T, declared string) string {
 	declared, _, _ = strings.Cut(strings.ToLower(declared), "-")
 	declared = Current(declared)

@@ -16,11 +16,12 @@ import (
 //go:embed model.bin
 var packed string
 
-// classifiers are the model's, by script. They are unpacked at the first use, which takes some hundredths of a second.
+// classifiers has the classifiers of the model by script. They are unpacked at the first use, which takes some
+// hundredths of a second.
 var classifiers = sync.OnceValue(func() (by [ngram.Scripts]script) {
 	m, err := ngram.Read(strings.NewReader(packed))
 	if err != nil {
-		panic("lang: the embedded model: " + err.Error()) // the binary is broken; a test reads it
+		panic("lang: the embedded model: " + err.Error()) // the binary is broken; a test reads the model
 	}
 	for _, c := range m.Classifiers {
 		if c.Finer {
@@ -32,33 +33,34 @@ var classifiers = sync.OnceValue(func() (by [ngram.Scripts]script) {
 	return by
 })
 
-// A script has a classifier for all its languages, if more than one is known, and finer ones for some that lie near.
+// A script has a classifier for its known languages, if there are several, and finer classifiers for closely related
+// languages.
 type script struct {
 	*ngram.Classifier
 	finer []*ngram.Classifier
 }
 
-// Other is the language of a text that is in none of the known languages, or in none at all.
+// Other is the result for a text in none of the known languages, or without language.
 const Other = "other"
 
-// A Result is what is known about the language of a text.
+// A Result is the detected language of a text.
 type Result struct {
-	Lang       string  // ISO 639-1, or 639-3 where there is none; Other
-	Script     string  // ISO 15924; Hans or Hant for Chinese, Jpan, Kore; Zyyy where there are no letters
-	Confidence float64 // probability as the model sees it, 0 to 1; 0 where there are no letters
+	Lang       string  // ISO 639-1, otherwise ISO 639-3; or Other
+	Script     string  // ISO 15924; Hans or Hant for Chinese, Jpan, Kore; Zyyy without letters
+	Confidence float64 // estimated probability, 0 to 1; 0 without letters
 }
 
 const (
-	prefix = 4 << 10 // bytes of a text that are looked at
-	window = 1 << 9  // letters of them that are scored
+	prefix = 4 << 10 // maximum number of bytes that are read
+	window = 1 << 9  // maximum number of letters that are scored
 
-	// Most texts show what they are in their first letters: the rest is scored where the model is less sure than this.
+	// The first letters usually suffice; the rest is scored only if the confidence is lower than this.
 	quickWindow     = window / 2
 	quickConfidence = 0.97
 )
 
-// Detect tells the language of a text from its first 4 KiB. Bytes that are not UTF-8 count as spaces. It may be called
-// from several goroutines at once.
+// Detect detects the language of a text from its first 4 KiB. Invalid UTF-8 counts as spaces. Detect is safe for
+// concurrent use.
 func Detect[T ~string | ~[]byte](text T) Result {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -66,7 +68,7 @@ func Detect[T ~string | ~[]byte](text T) Result {
 	return s.detect()
 }
 
-// A scratch is the memory that one detection needs.
+// A scratch is the working memory of a detection.
 type scratch struct {
 	text     []byte
 	iter     norm.Iter
@@ -105,7 +107,7 @@ func (s *scratch) detect() Result {
 	return named(class, most, p)
 }
 
-// classify asks the model for the most likely class of a text in a script, and its probability.
+// classify returns the most likely class of a text in a script, and its probability.
 func (s *scratch) classify(in script) (class string, p float64) {
 	letters := ngram.Fold(s.letters[:0], toNFC(&s.iter, s.composed[:0], s.text), in.Script)
 	class, p = s.score(in.Classifier, letters)
@@ -119,8 +121,8 @@ func (s *scratch) classify(in script) (class string, p float64) {
 	return class, p
 }
 
-// score fills probs with what a classifier makes of the letters and returns the most likely class: of the first letters,
-// and of all where these leave doubt.
+// score computes the class probabilities of the letters in probs and returns the most likely class. It uses the first
+// letters, and the rest only if the result is not clear.
 func (s *scratch) score(c *ngram.Classifier, letters []rune) (class string, p float64) {
 	var sums [ngram.MaxClasses]int32
 	grams := 0
@@ -136,7 +138,7 @@ func (s *scratch) score(c *ngram.Classifier, letters []rune) (class string, p fl
 	return class, p
 }
 
-// best is the most likely class. The other languages are one.
+// best returns the most likely class. The classes of other languages count as one.
 func (s *scratch) best(c *ngram.Classifier) (class string, p float64) {
 	rest := 0.0
 	for i, q := range s.probs {
@@ -153,7 +155,7 @@ func (s *scratch) best(c *ngram.Classifier) (class string, p float64) {
 	return class, p
 }
 
-// sumOf adds up the probabilities of some classes in what the classifier just said.
+// sumOf adds up the probabilities of some classes in the last result of score.
 func (s *scratch) sumOf(c *ngram.Classifier, classes []string) (p float64) {
 	for i, q := range s.probs {
 		if slices.Contains(classes, c.Classes[i]) {
@@ -163,7 +165,7 @@ func (s *scratch) sumOf(c *ngram.Classifier, classes []string) (p float64) {
 	return min(p, 1)
 }
 
-// named makes a result of a class's name.
+// named returns the result for a class.
 func named(class string, script ngram.Script, p float64) Result {
 	switch class {
 	case "zh-Hans":

@@ -49,7 +49,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// The form of the letters must not matter: pages are written in either.
+// The Unicode normalization form must not matter: pages use either.
 func TestDetectNormalises(t *testing.T) {
 	for _, text := range []string{
 		"Thư viện đóng cửa lúc chín giờ tối mỗi ngày, trừ chủ nhật.",
@@ -104,14 +104,14 @@ func FuzzDetect(f *testing.F) {
 
 func TestDetectDoesNotAllocate(t *testing.T) {
 	for name, text := range twoKilobytes(t) {
-		s := new(scratch) // not the pool's: the race detector empties that at times
+		s := new(scratch) // not from the pool, which the race detector empties at times
 		if n := testing.AllocsPerRun(100, func() { s.text = append(s.text[:0], text...); s.detect() }); n >= 1 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
 }
 
-// twoKilobytes are sentences of some languages, one a script and more of Latin: as much as a crawl looks at.
+// twoKilobytes returns texts in several languages, one per script and more in Latin, as long as what a crawl reads.
 func twoKilobytes(t testing.TB) map[string][]byte {
 	t.Helper()
 	texts := map[string]string{}

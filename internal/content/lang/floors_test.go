@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// known are the languages that have a name, fil under the name tl of the test data.
+// known are the known languages; fil has the name tl in the test data.
 const known = "zh en ja ko de ur fr ru es pt ar hi it id ms my fa vi mn kk ky ne fil ps lo tg bo"
 
 type sentence struct{ Lang, Text string }
@@ -47,7 +47,7 @@ func sentences(t testing.TB, path string) (out []sentence) {
 	return out
 }
 
-// A tally counts what was found for each language.
+// A tally counts detected languages by actual language.
 type tally map[string]map[string]int
 
 func (c tally) add(s sentence) {
@@ -57,7 +57,7 @@ func (c tally) add(s sentence) {
 	c[s.Lang][Detect(s.Text).Lang]++
 }
 
-// right returns how many texts of a language were found, and how many there are.
+// right returns how many texts of a language were detected correctly, and how many there are.
 func (c tally) right(lang string) (right, all int) {
 	for _, n := range c[lang] {
 		all += n
@@ -65,8 +65,8 @@ func (c tally) right(lang string) (right, all int) {
 	return c[lang][lang], all
 }
 
-// below reports the languages, all if none is named, that are found less often than the floor says. One text may always
-// be wrong: where there are few, it would be more than the floor allows.
+// below reports the languages, or all if none is given, that are detected less often than the floor. One error is
+// always tolerated, because with few texts it exceeds the floor.
 func (c tally) below(t *testing.T, what string, floor float64, langs ...string) {
 	t.Helper()
 	if langs == nil {
@@ -79,8 +79,8 @@ func (c tally) below(t *testing.T, what string, floor float64, langs ...string) 
 	}
 }
 
-// pieces cuts texts to what the floors speak of: sentences of 60 to 100 characters (20 to 100 in Han and Hangul, where
-// a character is a syllable), and runs of at least 500.
+// pieces splits texts into the units of the floors: sentences of 60 to 100 characters (20 to 100 in Han and Hangul,
+// where a character is a syllable), and runs of at least 500.
 func pieces(all []sentence) (short, long []sentence) {
 	runs := map[string]string{}
 	for _, s := range all {
@@ -119,18 +119,18 @@ func TestDeclaration(t *testing.T) {
 	c.log(t, "the Declaration, sentences", "id ms fil", "ar fa ur ps", "ru mn kk ky tg", "hi ne", known)
 	l.log(t, "the Declaration, long texts", known)
 	l.below(t, "long texts", 0.995)
-	// The Indonesian text of 1948 says boleh and mempunyai where today's has bisa and memiliki, and lines of legal
-	// Malay are often such as an Indonesian could have written: "telah diberikan segala jaminan yang perlu untuk
-	// pembelaannya". No list of words tells those apart; what is reached must not be lost.
+	// The Indonesian text of 1948 has boleh and mempunyai where the current one has bisa and memiliki, and lines of
+	// legal Malay often could be Indonesian: "telah diberikan segala jaminan yang perlu untuk pembelaannya". No word
+	// list distinguishes these; the floor keeps the current result.
 	c.below(t, "lines of legalese", 0.87, "id", "ms")
 	delete(c, "id")
 	delete(c, "ms")
 	c.below(t, "sentences", 0.98)
 }
 
-// Everyday sentences and news, written for this test, not for the differences. Four of them are made of words that both
-// languages use ("Bayi itu menangis sepanjang malam") or that the other one uses oftener ("Beliau pernah menjadi
-// wartawan"): with 70 of each, two may be wrong.
+// Everyday sentences and news, written for this test, not to show the differences. Four of them consist of words that
+// both languages use ("Bayi itu menangis sepanjang malam") or that the other language uses more often ("Beliau pernah
+// menjadi wartawan"). With 70 of each, two may be wrong.
 func TestIndonesianAndMalay(t *testing.T) {
 	short, long := pieces(sentences(t, filepath.Join("testdata", "id-ms.jsonl")))
 	c, l := count(short), count(long)
@@ -150,7 +150,7 @@ func conformance(t *testing.T) []sentence {
 		sentences(t, filepath.Join(dir, "lang", "udhr-part.jsonl"))...)
 }
 
-// The sentences for Malay are largely Indonesian, so that Malay cannot be judged by them; TestIndonesianAndMalay does.
+// The sentences for Malay are largely Indonesian, so they cannot be used to judge Malay; TestIndonesianAndMalay does.
 func TestFloors(t *testing.T) {
 	all := slices.DeleteFunc(conformance(t), func(s sentence) bool {
 		return s.Lang == "ms" || !slices.Contains(strings.Fields(known), s.Lang)
@@ -185,7 +185,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// log prints what the languages of each group were taken for.
+// log prints the detected languages of the texts of each group.
 func (c tally) log(t *testing.T, what string, groups ...string) {
 	t.Helper()
 	var b strings.Builder

@@ -2,14 +2,14 @@ package lang
 
 import "slices"
 
-// languages are the languages that have a name in results, sorted.
+// languages are the languages that results distinguish, sorted.
 var languages = []string{"ar", "bo", "de", "en", "es", "fa", "fil", "fr", "hi", "id", "it", "ja", "kk", "ko", "ky",
 	"lo", "mn", "ms", "my", "ne", "ps", "pt", "ru", "tg", "ur", "vi", "zh"}
 
-// Known are the languages that are told from others, as in [Result].Lang.
+// Known returns the possible values of [Result].Lang without Other.
 func Known() []string { return slices.Clone(languages) }
 
-// Current is the code that results have for a language, where pages and people also write another one: fil for tl.
+// Current returns the code that results use for a language with several codes: fil for tl.
 func Current(code string) string {
 	if now, ok := renamed[code]; ok {
 		return now

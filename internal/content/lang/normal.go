@@ -6,9 +6,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// toNFC appends the text in NFC to buf, or returns the text itself if it is in NFC already. Most text has only letters
-// that need no look at Unicode's tables, which would take a third of a detection. The iterator is only lent: it is
-// large, and norm.NFC.Append would allocate one.
+// toNFC appends the text in NFC to buf, or returns the text if it is in NFC already. Most text has only letters for
+// which Unicode's tables are not needed; using them would take a third of a detection. The caller provides the
+// iterator, because it is large and norm.NFC.Append would allocate one.
 func toNFC(iter *norm.Iter, buf, text []byte) []byte {
 	done := span(text)
 	if done == len(text) {
@@ -26,7 +26,7 @@ func toNFC(iter *norm.Iter, buf, text []byte) []byte {
 	}
 }
 
-// span measures the beginning of a text that is in NFC already.
+// span returns the length of a prefix that is in NFC.
 func span(text []byte) int {
 	n := plain(text)
 	if n < len(text) {
@@ -35,8 +35,8 @@ func span(text []byte) int {
 	return n
 }
 
-// plain measures the beginning of a text that is in NFC whatever follows: runes that neither combine nor decompose, but
-// for the last before one that may.
+// plain returns the length of a prefix that is in NFC whatever follows: runes that neither combine nor decompose,
+// without the last one before a rune that may.
 func plain(text []byte) int {
 	last := 0
 	for i := 0; i < len(text); {
@@ -57,8 +57,8 @@ func plain(text []byte) int {
 
 const virama = 0x94D
 
-// inert is true of the letters and the punctuation that make up nearly all text in the scripts that have a model. The
-// one mark with a combining class among them is the virama: alone it is always in order.
+// inert reports whether a rune neither combines nor decomposes. It covers nearly all text in the scripts with a model.
+// The virama is the only included mark with a combining class; alone it is always in order.
 func inert(r rune) bool {
 	switch {
 	case r < 0x300, r >= 0x1EA0 && r <= 0x1EFF: // Latin

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// minLibraryWeight is the weight of an article, in Latin letters, from which the library is believed.
+// minLibraryWeight is the minimum weight of an article, in Latin letters, for which the library's result is trusted.
 const minLibraryWeight = 250
 
-// readArticle fills in the main text, and the headline if the head did not say it. A text that the head has is taken
-// where the page shows less, as one does that scripts fill. It returns the tree that the text is of, nil if it is of
-// none.
+// readArticle sets the main text, and the headline if the head has none. If the page shows less text than its JSON-LD
+// has, as a page filled by scripts does, it uses the JSON-LD text. It returns the subtree with the text, or nil if the
+// text is not from the tree.
 func (t *Text) readArticle(doc *html.Node, page string) *html.Node {
 	data := articleText(t.Text)
 	found := t.readBody(doc, page)
@@ -26,8 +26,8 @@ func (t *Text) readArticle(doc *html.Node, page string) *html.Node {
 	return found
 }
 
-// readBody looks for the main text in what a page shows: by the library, and by blocks where the library finds little.
-// It changes the tree, and returns the part that was chosen.
+// readBody finds the main text in the visible part of a page: with the library, or with blocks if the library finds too
+// little. It changes the tree, and returns the chosen subtree.
 func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 	t.Text = ""
 	u, err := url.Parse(page)
@@ -38,7 +38,7 @@ func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 	removeAsides(doc)
 	parser := readability.NewParser()
 	parser.DisableJSONLD = true
-	parser.Logger = slog.New(slog.DiscardHandler) // the library's own formats what it discards
+	parser.Logger = slog.New(slog.DiscardHandler) // the default logger formats messages that it discards
 	parser.CharThresholds = minArticle
 	if r, err := parser.ParseDocument(doc, u); err == nil {
 		if r.Node != nil {
@@ -54,11 +54,11 @@ func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 	t.Text = afterHeading(t.Text, headings)
 	all, links := weighNode(doc, false)
 	if weigh(t.Text) > 2*(all-links) {
-		t.Text = "" // more than half of it is in links: a menu or the list of a folder is about other pages
+		t.Text = "" // more than half of it is in links, as in a menu or a directory listing
 	}
 	found := weigh(t.Text)
 	if found >= minLibraryWeight && 2*found >= all {
-		return chosen // the blocks cannot weigh more than twice as much
+		return chosen // blocks cannot find more than twice as much
 	}
 	own := blocks(doc)
 	other := weigh(own)
@@ -68,10 +68,12 @@ func (t *Text) readBody(doc *html.Node, page string) (chosen *html.Node) {
 	return chosen
 }
 
-// minArticle is how many characters the library wants of an article before it looks again, less strictly.
+// minArticle is the minimum number of characters that the library accepts; below it, the library retries with weaker
+// rules.
 const minArticle = 200
 
-// respace gives the title where a headline differs from it by spaces only: the library puts some around inline markup.
+// respace returns the title if it differs from the headline only in spaces, which the library inserts around inline
+// markup.
 func respace(headline, title string) string {
 	if strings.ReplaceAll(headline, " ", "") == strings.ReplaceAll(title, " ", "") {
 		return title
@@ -79,7 +81,7 @@ func respace(headline, title string) string {
 	return headline
 }
 
-// headingsOf are the texts of a page's headings of the first rank.
+// headingsOf returns the texts of the h1 elements.
 func headingsOf(doc *html.Node) map[string]bool {
 	all := map[string]bool{}
 	for n := range descendants(doc) {
@@ -90,7 +92,7 @@ func headingsOf(doc *html.Node) map[string]bool {
 	return all
 }
 
-// afterHeading is a text without the heading that it begins with.
+// afterHeading removes the first line of a text if it is a heading.
 func afterHeading(text string, headings map[string]bool) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	if headings[first] {

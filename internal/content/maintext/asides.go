@@ -5,9 +5,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// removeAsides takes out of a page what says by its element, role, class or id that it is not the main text, unless it
-// holds most of the page's prose. The library does so by fewer names, and keeps the captions of figures. A header with
-// prose in it, which mostly is an article's first paragraph, stays.
+// removeAsides removes elements that are not main text according to their tag, role, class or id, unless they contain
+// most of the page's prose. The library recognizes fewer names, and keeps figure captions. A header with prose stays,
+// since that is usually an article's first paragraph.
 func removeAsides(doc *html.Node) {
 	all := prose(doc)
 	remove(doc, func(n *html.Node) bool {
@@ -21,8 +21,7 @@ func removeAsides(doc *html.Node) {
 	})
 }
 
-// removeLinkLists takes the blocks out of an article that lead to others: those with more than two thirds of their
-// letters in links.
+// removeLinkLists removes blocks from an article that have more than two thirds of their letters in links.
 func removeLinkLists(article *html.Node) {
 	remove(article, func(n *html.Node) bool {
 		if inline[n.Data] {
@@ -33,7 +32,7 @@ func removeLinkLists(article *html.Node) {
 	})
 }
 
-// remove takes the elements below n out for which gone is true.
+// remove removes the elements below n for which gone returns true.
 func remove(n *html.Node, gone func(*html.Node) bool) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling

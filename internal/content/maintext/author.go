@@ -9,9 +9,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// findAuthor gives the author whom a page shows where its head names none: by a link that says so, by a name in
-// microdata, or by an element whose class says that it holds one. "" if there is none, or what there is looks like no
-// name.
+// findAuthor finds the author in the visible part of a page: in microdata, in a link with rel=author, or in an element
+// with a matching class, in this order. It returns "" if there is none, or if the text does not look like a name.
 func findAuthor(doc *html.Node) string {
 	var linked, marked, named string
 	for n := range descendants(doc) {
@@ -30,10 +29,10 @@ func findAuthor(doc *html.Node) string {
 	return cmp.Or(marked, linked, named)
 }
 
-// authorNames are words in a class or an id of an element that names an author.
+// authorNames are words in the class or id of elements that contain an author's name.
 var authorNames = wordSet("author authors byline autor authorname auteur writer")
 
-// nameIn is the element of an author that has the name.
+// nameIn returns the descendant with the name of an author, or the element itself.
 func nameIn(author *html.Node) *html.Node {
 	for n := range descendants(author) {
 		if hasWord(attr(n, "itemprop"), "name") {
@@ -60,8 +59,8 @@ var (
 	maxNameLen = 60
 )
 
-// nameOf is the name that an element holds, "" if what it holds is no name: too long, in small letters, or with digits
-// and addresses.
+// nameOf returns the name in an element. It returns "" if the text is not a name, because it is too long or contains
+// digits or address characters.
 func nameOf(n *html.Node) string {
 	text := shortTextOf(n)
 	if text == "" {

@@ -9,27 +9,27 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Weights of a block that is worth keeping: a sentence, or where no block has one, a few words, or where no block has
-// them either, anything.
+// Minimum weights of blocks, tried in this order: a sentence, a few words, any text. The next is tried if no block has
+// the weight.
 const (
 	sentence = 30
 	words    = 8
 	letter   = 1
 )
 
-// A passage is the text between two edges of blocks.
+// A passage is the text between two block boundaries.
 type passage struct {
 	text          strings.Builder
-	weight, links int // of its text, and of what is inside links
+	weight, links int // of the text, and of its part in links
 }
 
-// blocks is the main text of a page too short for the library: its passages that are long enough and mostly not links,
-// outside of what calls itself something else. It is "" if there is none.
+// blocks returns the main text of a page that is too short for the library: the passages that are long enough, mostly
+// not in links, and outside of asides. It returns "" if there are none.
 func blocks(doc *html.Node) string {
 	c := &collector{all: []*passage{{}}, prose: prose(doc)}
 	c.walk(doc, false)
 	levels := []int{sentence, words}
-	if 2*c.links < c.weight { // beside a menu a few letters are a label of it
+	if 2*c.links < c.weight { // beside a menu, a few letters are probably a label
 		levels = append(levels, letter)
 	}
 	for _, least := range levels {
@@ -49,10 +49,10 @@ func blocks(doc *html.Node) string {
 type collector struct {
 	all           []*passage
 	weight, links int // of all passages
-	prose         int // weight of the page's prose: what holds most of it is no aside, whatever it calls itself
+	prose         int // weight of the page's prose; an element with more than half of it is never an aside
 }
 
-// prose weighs the paragraphs below n, links left out.
+// prose returns the weight of the paragraphs below n without links.
 func prose(n *html.Node) int { return paragraphWeight(descendants(n)) }
 
 func paragraphWeight(nodes iter.Seq[*html.Node]) (sum int) {
@@ -85,7 +85,7 @@ func (c *collector) walk(n *html.Node, link bool) {
 	}
 }
 
-// add puts text at the end of the last passage.
+// add appends text to the last passage.
 func (c *collector) add(text string, link bool) {
 	p := c.all[len(c.all)-1]
 	p.text.WriteString(text)
@@ -104,12 +104,12 @@ var asideTags = wordSet(`
 var asideRoles = wordSet(`
 	navigation banner contentinfo complementary dialog alertdialog search menu menubar form note`)
 
-// asideNames are words in a class or an id that say what an element is for.
+// asideNames are words in a class or id of elements that are not main text.
 var asideNames = wordSet(`
 	nav navbar navigation menu sidebar footer cookie cookies consent banner breadcrumb breadcrumbs share social
 	comments related ad ads advert popup modal newsletter byline`)
 
-// isAside reports whether an element says by its name, role, class or id that it is not the main text.
+// isAside reports whether an element is not main text according to its tag, role, class or id.
 func isAside(n *html.Node) bool {
 	if asideTags[n.Data] || asideRoles[attr(n, "role")] {
 		return true

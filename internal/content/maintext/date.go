@@ -17,21 +17,20 @@ import (
 	"kumo/internal/base/months"
 )
 
-// earliest is the first day that is believed: before it there were hardly any pages, but there are dates that were
-// never set.
+// earliest is the first plausible date. Before it there were hardly any pages, but some dates are default values.
 var earliest = time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// isPlausible reports whether a page can be of that time. A day is let pass for time zones.
+// isPlausible reports whether a page can have a date. One day of tolerance allows for time zones.
 func isPlausible(t, now time.Time) bool { return !t.Before(earliest) && t.Before(now.AddDate(0, 0, 1)) }
 
-// timeLayouts are the forms of a time with its zone that a page declares; fractions of a second may follow each.
+// timeLayouts are the accepted layouts of declared times with a time zone. Each may have fractions of a second.
 var timeLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700",
 	"2006-01-02 15:04:05Z07:00",
 	"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 -0700",
 }
 
-// firstDate is the first of the declared dates that is an ISO date and can be believed, "" if none is.
+// firstDate returns the first declared date that is a plausible ISO date, or "".
 func firstDate(now time.Time, declared ...string) string {
 	for _, s := range declared {
 		s = strings.TrimSpace(s)
@@ -50,10 +49,9 @@ func firstDate(now time.Time, declared ...string) string {
 	return ""
 }
 
-// findDate gives the day that a page was published where its head does not say so outright, and the time where it is
-// there with its zone. In the order of how sure they are: other elements of the head, the URL, elements of time,
-// elements whose name says that they hold a date, and short texts. A day without its year, or a month alone, is no
-// date.
+// findDate finds the publication date of a page whose head does not declare it explicitly, with the time if it has a
+// time zone. The sources are, most reliable first: other elements of the head, the URL, time elements, elements whose
+// names indicate dates, and short texts. A date must have year, month and day.
 func findDate(doc *html.Node, page string, now time.Time) string {
 	d := dateFinder{now: now}
 	for n := range descendants(doc) {
@@ -70,7 +68,7 @@ func findDate(doc *html.Node, page string, now time.Time) string {
 	return cmp.Or(eastAsianDate(doc, now), d.text)
 }
 
-// hasDigits reports whether a text has so many: most have none, and need not be looked through for a date.
+// hasDigits reports whether a text has at least n digits. It quickly excludes most texts from the search for dates.
 func hasDigits(s string, n int) bool {
 	for i := 0; i < len(s) && n > 0; i++ {
 		if '0' <= s[i] && s[i] <= '9' {
@@ -80,14 +78,14 @@ func hasDigits(s string, n int) bool {
 	return n <= 0
 }
 
-// A dateFinder keeps the first date of each kind.
+// A dateFinder stores the first date from each source.
 type dateFinder struct {
 	now                                time.Time
 	meta, published, time, named, text string
 }
 
-// metaDates are names of meta elements that hold when a page was made; those that hold a change as well are not among
-// them.
+// metaDates are names of meta elements with a publication date. Names that are also used for the last change are not
+// included.
 var metaDates = wordSet(`
 	date pubdate publishdate publish-date publish_date published publication_date publicationdate publication-date
 	pub_date originalpublicationdate og:published_time og:article:published_time article:published article:post_date
@@ -97,15 +95,15 @@ var metaDates = wordSet(`
 	timestamp displaydate release_date article:publicationdate article_publish_date bt:pubdate nrk_date
 	rnews:datepublished prism.publicationdate vr:published_time dateposted firstpublished creationdatetime`)
 
-// dateNames are words in a class or an id of an element that holds the day of publication.
+// dateNames are words in a class or id of elements with a publication date.
 var dateNames = wordSet(`
 	date datum fecha data dateline datetime published pubdate publishdate posted timestamp time byline meta
 	entrydate postdate submitted info infos credits dato created publish postmetadata subline details header
 	datepublished tanggal`)
 
 const (
-	maxShortText = 160 // bytes of text in an element that tells of the page; a longer one may tell of any day
-	maxLoneDate  = 40  // bytes of a text that is hardly more than a date
+	maxShortText = 160 // bytes of an element about the page; longer texts may mention other dates
+	maxLoneDate  = 40  // bytes of a text that is little more than a date
 )
 
 func (d *dateFinder) read(n *html.Node) {
@@ -133,7 +131,7 @@ func (d *dateFinder) read(n *html.Node) {
 
 var publishedNames = wordSet("published pubdate publish dtpublished")
 
-// isNamed reports whether a word of an element's class, id or itemprop is among the names.
+// isNamed reports whether the class, id or itemprop of an element contains one of the words.
 func isNamed(n *html.Node, names map[string]bool) bool {
 	for _, a := range n.Attr {
 		if a.Namespace != "" || a.Key != "class" && a.Key != "id" && a.Key != "itemprop" {
@@ -148,17 +146,17 @@ func isNamed(n *html.Node, names map[string]bool) bool {
 	return false
 }
 
-// isCode reports whether an element quotes code, in which a day is no day of publication.
+// isCode reports whether an element contains code, where dates are not publication dates.
 func isCode(n *html.Node) bool {
 	return n != nil && (n.DataAtom == atom.Pre || n.DataAtom == atom.Code)
 }
 
-// wordsOf gives the words of a class, an id or a microdata name in small letters.
+// wordsOf yields the words of a class, id or microdata name in lower case.
 func wordsOf(names string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(strings.ToLower(names), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// shortTextOf is the text of an element, "" if it is long.
+// shortTextOf returns the text of an element, or "" if it is long.
 func shortTextOf(n *html.Node) string {
 	var b strings.Builder
 	for c := range descendants(n) {
@@ -189,8 +187,8 @@ var (
 		"Mon, 2 Jan 2006 15:04:05 -0700"}
 )
 
-// readDate reads the first day in a short text, with its time if that is given in one of the forms of the web. A day
-// and a month in digits are in this order, unless that makes no date.
+// readDate parses the first date in a short text, with the time if it is in a standard layout. Of a day and a month in
+// digits, the day comes first, unless that is not a valid date.
 func readDate(s string, now time.Time) string {
 	s = strings.TrimSpace(s)
 	if len(s) > maxShortText || !hasDigits(s, 4) {
@@ -217,7 +215,7 @@ func readDate(s string, now time.Time) string {
 	lower := strings.ToLower(s)
 	for _, form := range []struct {
 		form             *regexp.Regexp
-		year, month, day int // groups
+		year, month, day int // regexp groups
 	}{{dayMonth, 3, 2, 1}, {monthDay, 3, 1, 2}, {yearMonth, 1, 2, 3}} {
 		for _, m := range form.form.FindAllStringSubmatch(lower, 4) {
 			if day := dayOf(m[form.year], strconv.Itoa(months.Number(m[form.month])), m[form.day], now); day != "" {
@@ -228,18 +226,18 @@ func readDate(s string, now time.Time) string {
 	return ""
 }
 
-// numbersSection reports whether what may be a day, as yearLast has found it in a text, numbers a section or a version
-// instead: "1.1.10 Getting started", "2.1.1.10".
+// numbersSection reports whether a match of yearLast is the number of a section or version rather than a date: "1.1.10
+// Getting started", "2.1.1.10".
 func numbersSection(s string, m []string) bool {
 	if m[2] != "." || len(m[4]) != 2 {
 		return false
 	}
 	before, after, _ := strings.Cut(s, m[0])
-	number := strings.Trim(m[0], " \t") // with what is before and behind it
+	number := strings.Trim(m[0], " \t") // includes the characters around the date
 	if strings.HasPrefix(number, ".") && endsInDigit(before) || strings.HasSuffix(number, ".") && beginsWithDigit(after) {
 		return true
 	}
-	short := len(m[1]) == 1 && len(m[3]) == 1 // days are mostly written with zeros
+	short := len(m[1]) == 1 && len(m[3]) == 1 // dates usually have leading zeros
 	next, _ := utf8.DecodeRuneInString(after)
 	return short && before == "" && beginsWithDigit(s) && strings.HasSuffix(m[0], " ") && unicode.IsLetter(next)
 }
@@ -249,13 +247,13 @@ func beginsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '
 func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
 
 var (
-	// Year, month and day with their signs in Chinese, Japanese or Korean, and in Korean with full stops and spaces.
+	// Year, month and day with their Chinese, Japanese or Korean signs, and Korean dates with full stops and spaces.
 	signs = regexp.MustCompile(`(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]|\b(\d{4})\. (\d{1,2})\. (\d{1,2})\.`)
-	// As in /2024/05/17/, /2024/0517/ and /20240517/.
+	// /2024/05/17/, /2024/0517/ and /20240517/.
 	inPath = regexp.MustCompile(`[/_-][A-Za-z_]*((?:19|20)\d\d)[-/_]?(\d\d)[-/_]?(\d\d)(?:\D|$)`)
 )
 
-// pathOf is what follows the host in a URL.
+// pathOf returns the part of a URL after the host.
 func pathOf(page string) string {
 	_, rest, _ := strings.Cut(page, "://")
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
@@ -264,8 +262,7 @@ func pathOf(page string) string {
 	return ""
 }
 
-// eastAsianDate looks for a day as it is written in East Asia in the page's short texts: a line under the headline is
-// one.
+// eastAsianDate finds a date in East Asian notation in the short texts of a page, such as the line below the headline.
 func eastAsianDate(doc *html.Node, now time.Time) string {
 	for n := range descendants(doc) {
 		if n.Type != html.TextNode || len(n.Data) > maxShortText || !hasDigits(n.Data, 6) {
@@ -278,8 +275,8 @@ func eastAsianDate(doc *html.Node, now time.Time) string {
 	return ""
 }
 
-// firstDay makes a date of a form's first match, whose groups are years, months and days, three for each way to write
-// them.
+// firstDay converts the first match of a regexp to a date. The groups are year, month and day, repeated for each
+// notation.
 func firstDay(form *regexp.Regexp, s string, now time.Time) string {
 	match := form.FindStringSubmatch(s)
 	for len(match) > 3 && match[1] == "" {
@@ -291,8 +288,8 @@ func firstDay(form *regexp.Regexp, s string, now time.Time) string {
 	return dayOf(match[1], match[2], match[3], now)
 }
 
-// dayOf makes a date of numbers, "" if there is no such day. A year of two digits is of this century, or else of the
-// last.
+// dayOf converts numbers to a date. It returns "" if the date is invalid. Two-digit years belong to this century if
+// possible, otherwise to the last.
 func dayOf(year, month, day string, now time.Time) string {
 	m, _ := strconv.Atoi(month)
 	d, _ := strconv.Atoi(day)

@@ -2,7 +2,7 @@ package maintext
 
 import "testing"
 
-// TestPublished gives the day of publication in each way a page may name it.
+// TestPublished tests publication dates in each supported notation and place.
 func TestPublished(t *testing.T) {
 	ld := func(date string) string {
 		return `<script type="application/ld+json">{"@type":"NewsArticle","datePublished":"` + date +
@@ -81,7 +81,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestAuthor gives the author in each way a page may show one.
+// TestAuthor tests authors in each supported place.
 func TestAuthor(t *testing.T) {
 	tests := []struct{ name, html, want string }{
 		{"a link", `<p>Text by <a rel=author href=/u/1>Ann Lee</a>`, "Ann Lee"},

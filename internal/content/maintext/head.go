@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// A head is what a page says about itself, before anything is made of it.
+// A head is the metadata that a page declares, unprocessed.
 type head struct {
 	title, ogTitle, dataTitle, dataText string
 	htmlLang, xmlLang, metaLang, locale string
@@ -19,8 +19,7 @@ type head struct {
 	authors, h1                         []string
 }
 
-// readHead reads title, language, author and date, the headline where title and h1 agree on it, and the text that
-// JSON-LD holds.
+// readHead reads title, language, author and date, the headline if title and h1 agree on it, and the text in JSON-LD.
 func readHead(doc *html.Node, now time.Time) Text {
 	var h head
 	for n := range descendants(doc) {
@@ -71,14 +70,14 @@ func (h *head) readMeta(n *html.Node) {
 	}
 }
 
-// addDate takes the first date.
+// addDate stores the first date.
 func (h *head) addDate(s string) {
 	if h.published == "" {
 		h.published = s
 	}
 }
 
-// addAuthor takes a name once, and no address of a profile.
+// addAuthor adds an author's name, ignoring duplicates and URLs of profiles.
 func (h *head) addAuthor(name string) {
 	name = collapse(name, maxField)
 	if name != "" && len(h.authors) < 8 && !strings.Contains(name, "://") && !slices.Contains(h.authors, name) {
@@ -86,8 +85,8 @@ func (h *head) addAuthor(name string) {
 	}
 }
 
-// headline is what JSON-LD calls so, or the longest h1 that is og:title or begins a title: a site's own name mostly
-// ends it. Else it is the only h1.
+// headline returns the headline in JSON-LD. Otherwise it returns the longest h1 that equals og:title or begins a title;
+// the site's name is usually at the end of titles. Otherwise it returns the only h1.
 func (h *head) headline() string {
 	best := collapse(h.dataTitle, maxField)
 	if best != "" {
@@ -115,7 +114,7 @@ func textOf(n *html.Node) string {
 	return collapse(b.String(), maxField)
 }
 
-// firstLang is the first tag that is well formed, in canonical form.
+// firstLang returns the first valid tag, in canonical form.
 func firstLang(tags ...string) string {
 	for _, s := range tags {
 		s, _, _ = strings.Cut(s, ",")

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/base/cputime"
 )
 
-// fill repeats a piece, with its number in it if it has a verb, up to a size.
+// fill repeats a piece up to a size, with its number if it has a verb.
 func fill(piece string, size int) string {
 	if !strings.Contains(piece, "%d") {
 		return strings.Repeat(piece, size/len(piece))
@@ -24,7 +24,7 @@ func fill(piece string, size int) string {
 	return b.String()
 }
 
-// TestHostile holds each page made to hurt to a time that even a slow machine under the race detector keeps.
+// TestHostile limits the time for each malicious page, to what even a slow machine with the race detector needs.
 func TestHostile(t *testing.T) {
 	const limit = 60 * time.Second // for a slow machine under the race detector; a second is usual
 	pages := []struct{ name, head, piece string }{
@@ -83,7 +83,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestTooLarge looks at each bound: what is beyond is left unread, and the error says which bound it was.
+// TestTooLarge tests each limit: the rest of the page is not read, and the error contains the limit.
 func TestTooLarge(t *testing.T) {
 	const start = "<title>T</title><p>" + long
 	tests := []struct{ name, html, want string }{
@@ -106,7 +106,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestCut feeds each template cut at every place of a random choice: nothing may panic, and valid pages never fail.
+// TestCut truncates each template at random places: nothing may panic, and valid pages never fail.
 func TestCut(t *testing.T) {
 	dice := rand.New(rand.NewPCG(7, 7))
 	for i, w := range loadTongues(t) {

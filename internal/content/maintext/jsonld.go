@@ -8,11 +8,11 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxNesting bounds how deep JSON-LD is looked into.
+// maxNesting is the maximum nesting of JSON-LD that is searched.
 const maxNesting = 8
 
-// readData reads headline, date, authors and text from a JSON-LD script. The library does so too, but takes no name
-// without a space in it.
+// readData reads headline, date, authors and text from a JSON-LD script. The library does not accept author names
+// without a space; readData does.
 func (h *head) readData(script *html.Node) {
 	if script.FirstChild == nil {
 		return
@@ -45,7 +45,7 @@ func (h *head) readValue(v any, depth int) {
 	}
 }
 
-// isArticle reports whether a schema.org type, or one of a list of them, is a kind of article.
+// isArticle reports whether a schema.org type, or one of a list of types, is an article.
 func isArticle(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -76,7 +76,8 @@ func (h *head) readAuthors(v any, depth int) {
 	}
 }
 
-// articleText is the text of an articleBody, which is mostly plain with a line a paragraph, and sometimes HTML.
+// articleText returns the text of an articleBody, which is usually plain text with one line per paragraph, but
+// sometimes HTML.
 func articleText(body string) string {
 	small, _ := thin([]byte(strings.ReplaceAll(body, "\n", lineMark)), false)
 	doc, err := html.Parse(small)

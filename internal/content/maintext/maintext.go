@@ -36,56 +36,57 @@ import (
 	"kumo/internal/content/lang"
 )
 
-// What is read of a page.
+// Limits of the part of a page that is read.
 const (
-	maxBody  = 16 << 20 // bytes looked at
+	maxBody  = 16 << 20 // bytes of the page
 	maxToken = 4 << 20  // bytes of a tag, text, script or comment; a longer one ends the page
 	maxThin  = 1 << 20  // bytes kept after thinning
-	maxTags  = 30_000   // tags kept
+	maxTags  = 30_000   // tags kept after thinning
 	maxTag   = 2 << 10  // bytes of a tag; a longer one loses its attributes
-	maxDepth = 64       // elements open at once, not counting those that close by themselves; deeper ones are unwrapped
+	maxDepth = 64       // open elements, without those that close by themselves; deeper ones are unwrapped
 	maxField = 1 << 10  // bytes of a title, headline or author
 )
 
-// ErrTooLarge is the error of a page with more to it than is read.
+// ErrTooLarge reports a page that exceeds a limit and was read in part.
 var ErrTooLarge = errors.New("page too large")
 
-// ErrPanic is the error of a page on which a library panicked.
+// ErrPanic reports a panic in a library.
 var ErrPanic = errors.New("library panicked")
 
-// Text is what a page says. A field is "" where the page has none.
+// Text is the content of a page. Missing fields are "".
 type Text struct {
 	Title    string // the title element, white space collapsed, at most 1 KiB
-	Headline string // the article's own heading, without the site's name
-	// the main text below the headline, a line for each paragraph, subheading, list item or row; tabs between cells; pre
-	// as it is
+	Headline string // the article's headline, without the site's name
+	// the main text without the headline; one line for each paragraph, subheading, list item or row; tabs between
+	// cells; pre unchanged
 	Text      string
-	Published string // RFC 3339 where the page gives time and zone, otherwise a date, 2006-01-02; never before 1995
-	Author    string // as the page writes it; several are separated by "; "
-	Lang      string // the language that the page declares, a canonical BCP 47 tag; not guessed from the text
+	Published string // RFC 3339 if the page declares time and zone, otherwise a date (2006-01-02); never before 1995
+	Author    string // as written; several are separated by "; "
+	Lang      string // the declared language, a canonical BCP 47 tag; not detected from the text
 }
 
-// Extract reads an HTML page in UTF-8; invalid bytes are read as U+FFFD. The url is the page's own, "" if not known: it
-// may name the date. A page without main text gives an empty Text.Text and no error.
+// Extract extracts the text of an HTML page in UTF-8; invalid bytes are read as U+FFFD. The url is the URL of the page,
+// which may contain its date; "" if unknown. For a page without main text, Text.Text is empty and there is no error.
 //
-// Read are at most 16 MiB of a body, and of these 1 MiB or 30,000 tags once scripts, styles and inline markup are left
-// out. A page that has more, or a tag, script or stretch of text over 4 MiB, gives what was read up to there with an
-// ErrTooLarge that says which bound it was. Elements more than 64 deep lose their tags, but not their text.
+// Extract reads at most 16 MiB of a body, and of it 1 MiB or 30,000 tags after scripts, styles and inline markup were
+// removed. If a page exceeds this, or has a tag, script or text of over 4 MiB, Extract returns the text up to there
+// with an ErrTooLarge that contains the limit. Elements nested deeper than 64 levels lose their tags, but not their
+// text.
 //
-// Extract keeps no state and may be called from any number of goroutines.
+// Extract is safe for concurrent use.
 func Extract(body []byte, url string) (Text, error) { return extract(body, url, time.Now()) }
 
-// Language is the language of the main text, see [lang.Of].
+// Language returns the language of the main text; see [lang.Of].
 func (t *Text) Language() string { return lang.Of(t.Text, t.Lang) }
 
-// ExtractMarkdown is Extract with the main text in Markdown (CommonMark, and tables as GitHub has them): headings,
-// lists, quotes, tables, code, links, emphasis, and images by their URLs. What in the page's words would be markup is
+// ExtractMarkdown is like Extract, but returns the main text in Markdown (CommonMark with GitHub tables): headings,
+// lists, quotes, tables, code, links, emphasis, and images by their URLs. Markdown syntax in the page's text is
 // escaped.
 func ExtractMarkdown(body []byte, url string) (Text, error) {
 	return read(body, url, time.Now(), true)
 }
 
-// extract takes the time because no page was published after it was read.
+// extract is Extract at a given time; later publication dates are implausible.
 func extract(body []byte, url string, now time.Time) (Text, error) {
 	return read(body, url, now, false)
 }

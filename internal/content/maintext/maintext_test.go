@@ -65,7 +65,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestLines looks at how blocks become lines.
+// TestLines tests the conversion of blocks to lines.
 func TestLines(t *testing.T) {
 	html := "<article><h1>Head</h1><p>" + long + "</p><h2>Sub</h2><ul><li>one thing</li><li>another thing</li></ul>" +
 		"<p>" + strings.ToUpper(long) + "</p><table><tr><td>left</td><td>right</td></tr></table><pre>line 1;\n  line " +
@@ -148,7 +148,7 @@ func TestSqueezedIsWhatSqueezingLeavesAlone(t *testing.T) {
 	}
 }
 
-// TestConcurrent reads the same page many times at once: same answer, and nothing for the race detector.
+// TestConcurrent reads the same page concurrently, with the same result.
 func TestConcurrent(t *testing.T) {
 	s := makeSample(loadTongues(t)[0], templates[0], 1)
 	want, err := Extract([]byte(s.html), s.url)

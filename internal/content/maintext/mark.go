@@ -5,9 +5,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// writeMarker names the element that holds the page's prose, so that the library finds it on pages whose classes say nothing.
-// It looks for the one whose own paragraphs weigh more than half of all; pages that name their main part themselves are
-// left alone, and so are those whose prose is spread over many elements, as in a forum.
+// mark marks the element with the page's prose as the article, so that the library finds it on pages without helpful
+// classes. This is the element whose own paragraphs weigh more than half of all. Pages that mark their main part
+// themselves stay unchanged, as do pages whose prose is spread over many elements, such as forums.
 func mark(doc *html.Node) {
 	var best *html.Node
 	all, most := 0, 0

@@ -19,7 +19,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxColumns is the limit for a table's columns, all of which each row has in Markdown; a wider one becomes paragraphs.
+// maxColumns is the maximum number of columns of a table. In Markdown, every row has all columns; wider tables become
+// paragraphs.
 const maxColumns = 200
 
 var toMarkdown = sync.OnceValue(func() *converter.Converter {
@@ -28,7 +29,8 @@ var toMarkdown = sync.OnceValue(func() *converter.Converter {
 		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
 		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
 	))
-	// The library escapes these too seldom, and to find out looks for the end of each bracket to the end of the page.
+	// The library does not escape these often enough. To decide, it searches the rest of the page for the end of each
+	// bracket.
 	escaped := strings.NewReplacer("\a[", `\[`, "\a]", `\]`, "\a~", `\~`, "\a*", `\*`)
 	c.Register.TextTransformer(func(_ converter.Context, text string) string {
 		return entity.ReplaceAllString(text, "&amp;$1")
@@ -39,7 +41,7 @@ var toMarkdown = sync.OnceValue(func() *converter.Converter {
 	return c
 })
 
-// codeLine ends a line of code until all is written.
+// codeLine replaces the line ends in code until the output is complete.
 const codeLine = string(marker.MarkerCodeBlockNewline)
 
 var (
@@ -47,7 +49,7 @@ var (
 	quoted     = strings.NewReplacer("\n\n", "\n>\n> ", "\n", "\n> ", codeLine, codeLine+"> ")
 )
 
-// quote writes a quote; the library's own puts nothing before the lines of code in it.
+// quote renders a blockquote. The library's renderer does not prefix the lines of code in it.
 func quote(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
 	var inner bytes.Buffer
 	ctx.RenderChildNodes(ctx, &inner, n)
@@ -56,8 +58,8 @@ func quote(ctx converter.Context, w converter.Writer, n *html.Node) converter.Re
 	return converter.RenderSuccess
 }
 
-// markdown converts the part of a page that has the main text, and changes it. Of its lines it writes those, and as
-// often, that the text has. Where there is no such part, the text's lines are paragraphs.
+// markdown converts the subtree with the main text, which it modifies. It writes only lines of the text, and each as
+// often as the text has it. If found is nil, the lines of the text become paragraphs.
 func markdown(found *html.Node, text string, base *url.URL) string {
 	if found == nil {
 		found = &html.Node{Type: html.DocumentNode}
@@ -79,14 +81,14 @@ func markdown(found *html.Node, text string, base *url.URL) string {
 	return convert(found)
 }
 
-// EscapeMarkdown is a text in a heading of Markdown.
+// EscapeMarkdown escapes a text for use in a Markdown heading.
 func EscapeMarkdown(text string) string {
 	return strings.TrimPrefix(convert(element(atom.H1, printable(text, false))), "# ")
 }
 
 func convert(n *html.Node) string {
 	out, err := toMarkdown().ConvertNode(n)
-	if err != nil { // which only a converter without plugins returns
+	if err != nil { // only happens without plugins
 		panic(err)
 	}
 	return strings.ReplaceAll(string(out), rawPrefix, "")
@@ -98,7 +100,7 @@ func element(a atom.Atom, text string) *html.Node {
 	return n
 }
 
-// baseOf is what a page's references are resolved against; nil if it has no URL.
+// baseOf returns the base URL of a page; nil if the page's URL is unknown.
 func baseOf(doc *html.Node, page string) *url.URL {
 	base, err := url.Parse(page)
 	if err != nil || page == "" {
@@ -115,19 +117,19 @@ func baseOf(doc *html.Node, page string) *url.URL {
 	return base
 }
 
-// A picker empties the text nodes of lines that the main text does not have.
+// A picker empties the text nodes of lines that are not in the main text.
 type picker struct {
-	left  map[string]int // lines of the text that were not found yet
-	first string         // the text's first line: the tree's may be a heading that was taken out
+	left  map[string]int // lines of the text that were not found yet, with their numbers
+	first string         // first line of the text; earlier lines of the tree may be a removed heading
 	begun bool
 	line  strings.Builder
-	nodes []*html.Node // of the line
+	nodes []*html.Node // text nodes of the current line
 }
 
 func (p *picker) walk(n *html.Node) {
-	if n.DataAtom == atom.Table { // of which go-readability makes a div, but not of its rows
+	if n.DataAtom == atom.Table { // go-readability renames tables to div, but not their rows
 		n.Data = "table"
-	} else if n.Type == html.ElementNode { // go-readability renames elements, not their atoms
+	} else if n.Type == html.ElementNode { // go-readability renames elements, but does not change their atoms
 		n.DataAtom = atom.Lookup([]byte(n.Data))
 	}
 	edge := ""
@@ -144,7 +146,7 @@ func (p *picker) walk(n *html.Node) {
 		p.flush()
 	}
 	p.line.WriteString(edge)
-	if n.DataAtom == atom.Pre { // is whole
+	if n.DataAtom == atom.Pre { // kept or emptied as a whole
 		p.nodes = append(p.nodes, textNodes(n)...)
 		p.line.WriteString(textOfBlocks(n))
 	} else {
@@ -158,7 +160,7 @@ func (p *picker) walk(n *html.Node) {
 	}
 }
 
-// flush ends a line.
+// flush ends the current line.
 func (p *picker) flush() {
 	wanted := false
 	for line := range linesOf(p.line.String()) {
@@ -172,7 +174,7 @@ func (p *picker) flush() {
 			wanted = true
 			continue
 		}
-		for cell := range strings.SplitSeq(line, "\t") { // which the text may have by themselves
+		for cell := range strings.SplitSeq(line, "\t") { // the text may have the cells as separate lines
 			wanted = p.take(cell) || wanted
 		}
 	}
@@ -202,12 +204,13 @@ func textNodes(n *html.Node) (all []*html.Node) {
 	return all
 }
 
-// A restorer gives a tree that the article was found in the names, references and white space that Markdown is made of.
+// A restorer restores the tag names, references and white space in the subtree of the article, from which Markdown is
+// generated.
 type restorer struct{ base *url.URL }
 
 type context struct{ emphasis, code, cell bool }
 
-// restore does so below n, removes what has no text or image, and reports whether there is any, and what else is there.
+// restore restores the nodes below n, and removes those without text or image. It returns what remains.
 func (r restorer) restore(n *html.Node, in context) (has content) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -259,7 +262,7 @@ func (r restorer) node(n *html.Node, in context) content {
 	block := !inline[n.Data] && !isCell(n)
 	switch {
 	case in.code:
-	case block && in.cell: // has one line
+	case block && in.cell: // a cell is a single line
 		n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, n.FirstChild)
 		n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
 		rename(n, atom.Span)
@@ -277,7 +280,8 @@ func (r restorer) node(n *html.Node, in context) content {
 		if has.link || has.block || in.cell && strings.Contains(rawText(n), "|") {
 			rename(n, atom.Span)
 		}
-	case n.DataAtom == atom.Caption && has.text && n.Parent.DataAtom == atom.Table: // is written below the table otherwise
+	// otherwise it would be written below the table
+	case n.DataAtom == atom.Caption && has.text && n.Parent.DataAtom == atom.Table:
 		table := n.Parent
 		table.RemoveChild(n)
 		table.Parent.InsertBefore(n, table)
@@ -308,7 +312,8 @@ func rawText(n *html.Node) string {
 	return b.String()
 }
 
-// isFlanked reports whether stars around a node are read as emphasis: not with a letter outside and none inside.
+// isFlanked reports whether asterisks around a node would be parsed as emphasis. They are not if there is a letter
+// outside and none inside.
 func isFlanked(n *html.Node) bool {
 	text := rawText(n)
 	first, _ := utf8.DecodeRuneInString(text)
@@ -333,7 +338,7 @@ func isFlanked(n *html.Node) bool {
 		(isSpace(after) || isSpace(last) || isWord(last) || !isWord(after))
 }
 
-// isTable reports whether a table has rows of several columns, and of not too many.
+// isTable reports whether a table has a row with several cells, and none with too many.
 func isTable(table *html.Node) bool {
 	columns := 0
 	for row := range descendants(table) {
@@ -350,10 +355,10 @@ func isTable(table *html.Node) bool {
 	return columns >= 2 && columns <= maxColumns
 }
 
-// rawPrefix begins a reference that the library is not to encode anew: it is none to its parser.
+// rawPrefix keeps the library from encoding a reference again: its URL parser rejects the reference.
 const rawPrefix = "\x01"
 
-// resolve is where a reference leads, as it can stand in parentheses; "" if that is nowhere on the web.
+// resolve returns the absolute form of a reference, for use in parentheses; "" if it is not a web or mail address.
 func (r restorer) resolve(ref string) string {
 	if ref == "" || len(ref) > maxPlace {
 		return ""
@@ -374,8 +379,8 @@ func (r restorer) resolve(ref string) string {
 
 var entity = regexp.MustCompile(`&(#?\w+;)`)
 
-// printable is a text without control characters, marks, soft hyphens and what the library takes for its own, with plain
-// spaces outside of code.
+// printable removes control characters, soft hyphens, and characters reserved by this package and the library. Outside
+// of code, all white space becomes plain spaces.
 func printable(s string, code bool) string {
 	return strings.Map(func(r rune) rune {
 		switch {

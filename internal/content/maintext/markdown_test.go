@@ -49,7 +49,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// Data of a page that scripts fill are paragraphs.
+// Text from JSON-LD, on a page filled by scripts, becomes paragraphs.
 func TestMarkdownOfData(t *testing.T) {
 	body := `<script type="application/ld+json">{"@type":"Article","articleBody":"` +
 		strings.Repeat("# A sentence *of* data. ", 30) + `"}</script><p>x`
@@ -59,8 +59,8 @@ func TestMarkdownOfData(t *testing.T) {
 	}
 }
 
-// What is written is no more than a few times what was read, however it is nested, and takes no longer than a text by
-// much.
+// However nested the page is, the output is at most a few times as long as the input, and takes little longer than
+// plain text.
 func TestMarkdownOfHostilePages(t *testing.T) {
 	for name, body := range map[string]string{
 		"a wide row and many": "<table><tr>" + strings.Repeat("<td>x", 10_000) + strings.Repeat("<tr><td>y", 10_000),
@@ -85,7 +85,7 @@ func TestMarkdownOfHostilePages(t *testing.T) {
 	}
 }
 
-// What is a text is Markdown, too.
+// Every text can also be extracted as Markdown.
 func FuzzMarkdown(f *testing.F) {
 	f.Add([]byte("<h1>x</h1><p>a <b>b<i>c</b></i> <a href=x>d</a><ul><li>e<table><tr><td>f<td>g</table><pre>h\n " +
 		"i</pre><img src=x alt=y>"))

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A sample is a page made from a seed together with what must be read from it.
+// A sample is a page generated from a seed, and the expected result.
 type sample struct {
 	kind, script, url, html string
 	want                    Text
 }
 
-// A template lays a page's blocks out as one kind of site does. It returns what stands between <body> and </body>, and
-// the main text; nothing else in it counts as main text.
+// A template lays out a page's blocks as a kind of site does. It returns the content of body and the main text; nothing
+// else in it is main text.
 type template struct {
 	kind string
 	lay  func(w *writer, p *plan) (body, text string)
@@ -26,14 +26,15 @@ var templates = []template{
 	{"old", old},
 }
 
-// A plan is what a page's head and body agree on.
+// A plan has the data that head and body of a page share.
 type plan struct {
 	headline, site, author string
 	date                   time.Time
 	paragraphs             int
 }
 
-// named is what tells what an element is for; a third of the pages have classes made by a machine instead.
+// named matches attributes that describe the purpose of elements. A third of the pages have generated class names
+// instead.
 var named = regexp.MustCompile(` (class|id|role)="[^"]*"`)
 
 func makeSample(w tongue, tpl template, seed uint64) sample {
@@ -60,7 +61,7 @@ func makeSample(w tongue, tpl template, seed uint64) sample {
 	return s
 }
 
-// meta says author and date in one of the ways sites do.
+// meta writes author and date in one of the common ways.
 func (w *writer) meta(p *plan) string {
 	switch w.dice.IntN(3) {
 	case 0:
@@ -147,7 +148,7 @@ func blog(w *writer, p *plan) (string, string) {
 		w.comments() + "</div>\n" + w.related() + w.cookies() + w.footer(), text
 }
 
-// forum counts every post as main text, and nothing of the posters' boxes.
+// forum has every post as main text, but not the boxes about posters.
 func forum(w *writer, p *plan) (string, string) {
 	var b, text strings.Builder
 	b.WriteString(w.nav() + "<div id=\"page-body\"><h1 class=\"topic-title\">" + p.headline + "</h1>\n")
@@ -183,7 +184,7 @@ func wiki(w *writer, p *plan) (string, string) {
 		w.nav() + "</div>" + w.footer(), text
 }
 
-// brief is a page of few words, as a notice or the caption of a picture has.
+// brief is a page with few words, such as a notice or the caption of a picture.
 func brief(w *writer, p *plan) (string, string) {
 	text := w.prose(2)
 	box := w.pick([]string{"<main><h1>%s</h1><p>%s</p></main>\n", "<div class=\"wrap\"><h1>%s</h1><div " +
@@ -192,7 +193,7 @@ func brief(w *writer, p *plan) (string, string) {
 	return w.nav() + w.cookies() + fmt.Sprintf(box, p.headline, text) + w.footer(), text
 }
 
-// lines has no paragraphs: its lines are separated by br inside a div whose class says nothing.
+// lines has no paragraphs: its lines are separated by br in a div without a telling class.
 func lines(w *writer, p *plan) (string, string) {
 	var b, text strings.Builder
 	for range p.paragraphs {

@@ -5,8 +5,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// paragraphs puts a p around each run of prose that stands bare in a container, between other blocks or double line
-// breaks: the library looks for paragraphs, and many pages have none. Runs of links stay as they are.
+// paragraphs wraps runs of prose without an element of their own, between other blocks or double line breaks, in p
+// elements. The library looks for paragraphs, which many pages lack. Runs of links are not wrapped.
 func paragraphs(doc *html.Node) {
 	var boxes []*html.Node
 	for n := range descendants(doc) {
@@ -39,7 +39,7 @@ func isInline(n *html.Node) bool {
 	return n.Type == html.TextNode || n.Type == html.ElementNode && inline[n.Data] && n.FirstChild != nil
 }
 
-// wrap moves a run of siblings into a p before the node that ended it, if the run is prose.
+// wrap moves a run of siblings into a new p before the node before, if the run is prose.
 func wrap(box *html.Node, run []*html.Node, before *html.Node) {
 	total, links := 0, 0
 	for _, n := range run {
@@ -57,7 +57,7 @@ func wrap(box *html.Node, run []*html.Node, before *html.Node) {
 	box.InsertBefore(p, before)
 }
 
-// weighNode weighs the text below n, and what of it is in links.
+// weighNode returns the weight of the text below n, and of its part in links.
 func weighNode(n *html.Node, link bool) (total, links int) {
 	if n.DataAtom == atom.Head || n.DataAtom == atom.Script {
 		return 0, 0

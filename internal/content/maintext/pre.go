@@ -6,18 +6,19 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Marks stand for white space inside pre on its way through the library, which collapses it. They are noncharacters,
-// which Unicode sets aside for such use: private characters are the icons of many pages.
+// Marks replace white space inside pre while the library processes the tree, because it collapses white space. They are
+// Unicode noncharacters, which are reserved for such use. Private-use characters would not do: many pages use them for
+// icons.
 const (
 	lineMark  = "\uFDD0"
 	spaceMark = "\uFDD1"
 	tabMark   = "\uFDD2"
 )
 
-// unmark makes the marked white space within a line real.
+// unmark restores the marked white space within a line.
 var unmark = strings.NewReplacer(spaceMark, " ", tabMark, "\t")
 
-// restoreLines is a text with its own white space made plain and its marked line breaks made real.
+// restoreLines replaces the text's own line breaks and tabs by spaces, and marked line breaks by real ones.
 func restoreLines(s string) string {
 	for i := range len(s) {
 		if isLineSpace(s[i]) || s[i] == lineMark[0] {
@@ -32,7 +33,7 @@ func restoreLines(s string) string {
 
 func isLineSpace(c byte) bool { return c == '\n' || c == '\r' || c == '\t' || c == '\f' }
 
-// writeRestored writes what unlined returns.
+// writeRestored writes the result of restoreLines.
 func writeRestored(b *strings.Builder, s string) {
 	begin := 0
 	for i := 0; i < len(s); i++ {
@@ -51,15 +52,15 @@ func writeRestored(b *strings.Builder, s string) {
 	b.WriteString(s[begin:])
 }
 
-// restoreSpace is a text with its marked white space made real. Few lines have any.
+// restoreSpace restores the marked white space of a text. Few lines have any.
 func restoreSpace(s string) string {
-	if !strings.Contains(s, spaceMark[:2]) { // with which all marks begin
+	if !strings.Contains(s, spaceMark[:2]) { // the common prefix of all marks
 		return s
 	}
 	return unmark.Replace(s)
 }
 
-// markSpace marks the white space of a pre, but for spaces between two words: the library reads words.
+// markSpace marks the white space of a pre, except spaces between two words, because the library needs words.
 func markSpace(pre *html.Node) {
 	for _, n := range textNodes(pre) {
 		n.Data = marked(n.Data)
@@ -68,7 +69,7 @@ func markSpace(pre *html.Node) {
 
 func marked(s string) string {
 	var b strings.Builder
-	spaced := true // no word comes right before
+	spaced := true // no word directly before
 	for _, r := range s {
 		switch {
 		case r == '\n':

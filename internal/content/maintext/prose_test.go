@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A tongue is what the pages of one language are made of.
+// A tongue is the vocabulary for pages in a language.
 type tongue struct {
 	lang, script                          string
 	headlines, sentences, labels, authors []string
@@ -44,10 +44,10 @@ func loadTongues(t testing.TB) []tongue {
 	return all
 }
 
-// A block is one piece of a page's main text, as HTML and as words.
+// A block is a piece of a page's main text, as HTML and as text.
 type block struct{ html, text string }
 
-// A writer makes a page's words: everything random on it comes from dice.
+// A writer generates the words of a page. All randomness comes from dice.
 type writer struct {
 	tongue
 	dice *rand.Rand
@@ -55,7 +55,7 @@ type writer struct {
 
 func (w *writer) pick(from []string) string { return from[w.dice.IntN(len(from))] }
 
-// space is what stands between two sentences.
+// space returns the separator of sentences.
 func (w *writer) space() string {
 	switch w.script {
 	case "Hans", "Hant", "Jpan":
@@ -73,7 +73,7 @@ func (w *writer) prose(sentences int) string {
 	return strings.Join(parts, w.space())
 }
 
-// paragraph is a p with now and then inline markup in it.
+// paragraph returns a p, sometimes with inline markup.
 func (w *writer) paragraph() block {
 	text := w.prose(2 + w.dice.IntN(4))
 	runes := []rune(text)
@@ -111,7 +111,7 @@ func (w *writer) table() block {
 	return block{"<table class=\"data\">\n" + html.String() + "</table>\n", text.String()}
 }
 
-// body is the main text: paragraphs, with a subheading, a quotation, a list or a table among them.
+// body returns the main text: paragraphs, with a subheading, a quotation, a list or a table among them.
 func (w *writer) body(paragraphs int) []block {
 	var out []block
 	for i := range paragraphs {

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// unspaced are the scripts that put no space between words; their tokens are characters.
+// unspaced are the scripts without spaces between words; their tokens are characters.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao,
 	unicode.Myanmar, unicode.Tibetan}
 
-// tokens counts the words of s, or its characters where the script has no spaces.
+// tokens counts the words of s, or the characters in scripts without spaces.
 func tokens(s string) map[string]int {
 	count := map[string]int{}
 	var word []rune
@@ -37,7 +37,7 @@ func tokens(s string) map[string]int {
 	return count
 }
 
-// f1 is the harmonic mean of the share of got that is wanted and the share of want that was got.
+// f1 returns the harmonic mean of precision and recall of got.
 func f1(got, want string) float64 {
 	g, w := tokens(got), tokens(want)
 	var common, sum int
@@ -86,7 +86,7 @@ func (c *tally) String() string {
 		c.pages, c.mean(), c.worst, percent(c.headline), percent(c.published), percent(c.author))
 }
 
-// TestQuality reads pages of every template in every script, and holds each mean to the floor.
+// TestQuality reads pages of every template in every script, and compares the means with minimum values.
 func TestQuality(t *testing.T) {
 	const floor = 0.90
 	by := map[string]*tally{}

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// inline are the elements that do not break a line.
+// inline are the elements that do not end a line.
 var inline = wordSet(`
 	a abbr acronym bdi bdo cite code data del dfn kbd label q rb ruby samp span sub sup time var`)
 
-// render writes the part of a page that the library has found as text. A line comes no oftener than on the page: the
-// library finds the only paragraph of a page, or its only list, by two of its rules.
+// render returns the text of the subtree that the library found. A line occurs at most as often as on the page; the
+// library sometimes returns the only paragraph or list twice, by two of its rules.
 func render(found, page *html.Node) string {
 	if found == nil {
 		return ""
@@ -27,7 +27,7 @@ func render(found, page *html.Node) string {
 	if len(times) == len(lines) {
 		return strings.Join(lines, "\n")
 	}
-	left := map[string]int{} // of each line that is repeated, how often the page has it
+	left := map[string]int{} // number of occurrences on the page of each repeated line
 	for line, n := range times {
 		if n > 1 {
 			left[line] = 0
@@ -39,7 +39,7 @@ func render(found, page *html.Node) string {
 		}
 	}
 	for line, n := range left {
-		left[line] = max(n, 1) // the library may have changed a line
+		left[line] = max(n, 1) // the library may have changed the line
 	}
 	kept := lines[:0]
 	for _, line := range lines {
@@ -55,8 +55,8 @@ func render(found, page *html.Node) string {
 	return strings.Join(kept, "\n")
 }
 
-// linesOf gives the lines of a text as they are shown: a line for each block, in pre a line for each line, white space
-// collapsed outside of pre, empty lines left out.
+// linesOf yields the displayed lines of a text: one line for each block, and each line of pre. White space outside of
+// pre is collapsed; empty lines are omitted.
 func linesOf(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(text) {
@@ -93,7 +93,7 @@ func write(b *strings.Builder, n *html.Node) {
 	b.WriteString(edge)
 }
 
-// tidy collapses the white space of a line's cells and leaves out empty ones.
+// tidy collapses the white space of a line's cells and omits empty cells.
 func tidy(line string) string {
 	if strings.IndexByte(line, '\t') < 0 {
 		return strings.TrimRight(restoreSpace(squeeze(line)), " \t")

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestShort reads pages of a few words: each gives its text once and without the title, in its lines.
+// TestShort reads pages with a few words. Each yields its text once, in lines and without the title.
 func TestShort(t *testing.T) {
-	const post = "<article class=post><div class=entry-content>" // two of the library's rules find it
+	const post = "<article class=post><div class=entry-content>" // found by two of the library's rules
 	tests := []struct{ name, html, want string }{
 		{"a paragraph", "<p>Hello.</p>", "Hello."},
 		{"a paragraph in a named box", post + "<p>Hello.", "Hello."},
@@ -40,8 +40,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestLinksOnly reads pages that are menus and lists of folders: their words are about other pages, so they have no
-// text.
+// TestLinksOnly reads menus and directory listings. Their words are about other pages, so they have no text.
 func TestLinksOnly(t *testing.T) {
 	tests := []struct{ name, before, each, after, want string }{
 		{"bare", "", "<a href=/p>LABEL</a> ", "", ""},
@@ -66,13 +65,13 @@ func TestLinksOnly(t *testing.T) {
 	}
 }
 
-// TestPlaces looks at what an a that marks a place does: left open it makes no link of what follows.
+// TestPlaces tests anchors: left open, they must not make a link of the following text.
 func TestPlaces(t *testing.T) {
 	sameText(t, "<h2><a name=x>Boats</h2><p>"+long+"<h2><a id=y>Ships</a></h2><p>"+strings.ToUpper(long),
 		"Boats\n"+long+"\nShips\n"+strings.ToUpper(long))
 }
 
-// TestPre looks at code samples: lines and indentation stay, in prose and alone.
+// TestPre tests code samples: lines and indentation are kept, within prose and alone.
 func TestPre(t *testing.T) {
 	tests := []struct{ name, html, want string }{
 		{"alone", "<pre>if x {\n\ty()\n}</pre>", "if x {\n\ty()\n}"},
@@ -94,7 +93,7 @@ func TestPre(t *testing.T) {
 	}
 }
 
-// TestArticleBody looks at text that only JSON-LD holds, as on a page that scripts fill.
+// TestArticleBody tests text that is only in JSON-LD, as on a page filled by scripts.
 func TestArticleBody(t *testing.T) {
 	data := func(body string) string {
 		return `<script type="application/ld+json" title="&quot;&gt;x">{"@type":"NewsArticle","articleBody":"` + body +

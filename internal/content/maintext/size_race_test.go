@@ -2,7 +2,7 @@
 
 package maintext
 
-// The race detector makes reading ten times as slow.
+// The race detector makes extraction ten times slower.
 const (
 	hostileSize = 128 << 10
 	samples     = 1

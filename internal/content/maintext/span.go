@@ -8,30 +8,30 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Emphasis and images are spans with these attributes on their way through tree and library: a tree builder does not
-// open a span again in each new paragraph, and to the library it says nothing.
+// Emphasis and images become spans with these attributes while the tree is built and the library processes it. Unlike
+// em, a span is not reopened by the tree builder in each new paragraph, and the library ignores it.
 const (
 	emphasisAttr = "data-kumo-em" // strong or em
 	imageAttr    = "data-kumo-src"
 	altAttr      = "data-kumo-alt"
 
-	imageRune = '\uFDD3' // an image's text, so that it is not taken for empty
+	imageRune = '\uFDD3' // the text of an image, so that it is not treated as empty
 	imageMark = string(imageRune)
 )
 
 const (
-	maxSpans = 16 // of emphasis, open at once: what a page leaves open stays so
+	maxSpans = 16 // of emphasis, open at once; pages may leave them open
 	maxPlace = 2 << 10
 )
 
 var emphases = map[atom.Atom]string{atom.B: "strong", atom.Strong: "strong", atom.Em: "em", atom.I: "em"}
 
-// maxKnown bounds the remembered classes and ids of a page, and its open spans.
+// maxKnown limits the number of remembered classes and ids of a page, and of open spans.
 const maxKnown = 1 << 10
 
-// retainsSpan reports whether the current tag, a span, stays, and records that for its end tag. Most spans of documentation
-// color code or carry a style: without them a tree has half the nodes, and each later step costs less. In a pre no class
-// or id matters: code is quoted whole, with its comments.
+// retainsSpan reports whether to keep the current span tag, and records the decision for its end tag. In documentation,
+// most spans only color code or carry a style. Without them, a tree has half the nodes, and each later step is cheaper.
+// Inside pre, classes and ids are ignored, because code is kept completely.
 func (t *thinner) retainsSpan(attrs bool) bool {
 	kept := false
 	for more := attrs; more && !kept; {
@@ -50,7 +50,7 @@ func (t *thinner) retainsSpan(attrs bool) bool {
 	return kept
 }
 
-// isSignificant reports whether a class or id of a span may decide what becomes of its text.
+// isSignificant reports whether a class or id of a span may affect the extraction of its text. It caches the result.
 func (t *thinner) isSignificant(name []byte) bool {
 	known, ok := t.names[string(name)]
 	if !ok {
@@ -62,8 +62,8 @@ func (t *thinner) isSignificant(name []byte) bool {
 	return known
 }
 
-// isSignificantName reports whether a class or id in small letters names an aside, an author or a date, or makes the library
-// remove an element or read an author from it.
+// isSignificantName reports whether a class or id in lower case indicates an aside, an author or a date, or makes the
+// library remove an element or read an author from it.
 func isSignificantName(name string) bool {
 	for word := range wordsOf(name) {
 		if asideNames[word] || authorNames[word] || dateNames[word] || publishedNames[word] ||
@@ -74,7 +74,7 @@ func isSignificantName(name string) bool {
 	return slices.ContainsFunc(libraryNames, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// libraryNames are parts of the classes and ids for which go-readability removes an element in the middle of a text
+// libraryNames are parts of classes and ids for which go-readability removes an element in the middle of a text
 // (internal/re2go: unlikely candidates and bylines; share elements).
 var libraryNames = []string{
 	"-ad-", "ai2html", "banner", "breadcrumbs", "combx", "comment", "community", "cover-wrap", "disqus", "extra", "footer",
@@ -83,7 +83,7 @@ var libraryNames = []string{
 	"byline", "author", "dateline", "writtenby", "share",
 }
 
-// span writes what a tag that goes becomes where markup is wanted.
+// span writes the replacement of a dropped tag if markup is requested.
 func (t *thinner) span(a atom.Atom) {
 	if t.marks >= maxTags || t.marked >= maxThin {
 		return
@@ -101,7 +101,7 @@ func (t *thinner) span(a atom.Atom) {
 	t.writeMarker("<span " + emphasisAttr + "=" + name + ">")
 }
 
-// writeMarker writes a tag that is not the page's.
+// writeMarker writes a tag that is not in the page.
 func (t *thinner) writeMarker(tag string) {
 	t.marks++
 	t.marked += len(tag)

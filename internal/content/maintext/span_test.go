@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Spans that only color or style their text do not reach the tree; those that decide what becomes of it do.
+// Spans that only color or style text do not reach the tree; significant spans do.
 func TestSpans(t *testing.T) {
 	for _, c := range []struct{ html, want string }{
 		{`<p><span class="pre">a</span> <span>b</span> <span id=x lang=de title=t>c</span>`, `<p>a b c`},
@@ -26,7 +26,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// Code is quoted whole, whatever the classes of its colors say, and a day in it is not that of the page.
+// Code is kept completely, whatever the classes of its colors are. A date in it is not the page's date.
 func TestColoredCode(t *testing.T) {
 	code := `<pre>\header { <span class="related">tagline</span> = "<span class="s">x</span>" }
 <span class="hljs-comment"># since</span>
@@ -55,7 +55,7 @@ func TestSqueeze(t *testing.T) {
 	}
 }
 
-// documentation makes a page as generators of documentation write it: sections with prose, colored code, signatures
+// documentation returns a page like those of documentation generators: sections with prose, colored code, signatures
 // and a table, 100 KB.
 func documentation() []byte {
 	var b strings.Builder

@@ -10,24 +10,24 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// A fate is what becomes of a tag on the way to the tree.
+// A tagAction determines what thinning does with a tag.
 type tagAction uint8
 
 const (
 	keep        tagAction = iota
-	drop                  // the tag goes, its content stays
-	erase                 // its raw text goes with it
-	foreign               // all goes until it ends or HTML sets in again
-	stripAttrs            // stays without its attributes
-	link                  // goes where it has a name and leads nowhere: left open, it would make a link of the rest of the page
-	once                  // only the first stays
-	span                  // goes unless its attributes matter
-	selfClosing           // stays, and is not counted as depth: it closes by itself
-	void                  // stays, and has no end
+	drop                  // drop the tag, keep its content
+	erase                 // drop the tag and its raw text
+	foreign               // drop everything up to its end or to the next HTML
+	stripAttrs            // keep without attributes
+	link                  // drop if it has a name and no target; left open, it would make the rest of the page a link
+	once                  // keep only the first
+	span                  // drop unless its attributes are significant
+	selfClosing           // keep without counting it as depth, because it closes by itself
+	void                  // keep; it has no end tag
 )
 
-// tagActions names the tags that are not simply kept. Inline markup goes because no reader of words needs it, and because a
-// tree builder opens it again in each new paragraph: a few bytes a paragraph would make a tree of any size.
+// tagActions has the tags that are not simply kept. Inline markup is dropped, because the text does not need it. Also,
+// a tree builder reopens it in each new paragraph, so a few bytes per paragraph could create a tree of any size.
 var tagActions = map[atom.Atom]tagAction{
 	atom.B:      drop,
 	atom.Big:    drop,
@@ -90,34 +90,34 @@ var tagActions = map[atom.Atom]tagAction{
 	atom.Param: void,
 }
 
-// breakout are the tags that end an unclosed svg or math element.
+// breakout has the tags that end an unclosed svg or math element.
 var breakout = map[atom.Atom]bool{
 	atom.Body: true, atom.Div: true, atom.P: true, atom.Ul: true, atom.Ol: true, atom.Li: true, atom.Table: true,
 	atom.Span: true,
 	atom.H1:   true, atom.H2: true, atom.H3: true, atom.H4: true, atom.Br: true, atom.Img: true,
 }
 
-// A thinner copies those tokens of a page that matter for its text, up to the limits.
+// A thinner copies the tokens of a page that are relevant for its text, up to the limits.
 type thinner struct {
 	tokens  *html.Tokenizer
 	out     bytes.Buffer
 	tags    int
-	open    map[atom.Atom]int // kept start tags less kept end tags
-	depth   int               // elements open
-	deeper  int               // elements open beyond the limit
+	open    map[atom.Atom]int // kept start tags minus kept end tags
+	depth   int               // open elements
+	deeper  int               // open elements beyond the limit
 	erasing bool              // the next text belongs to an erased tag
 	foreign bool              // inside svg or math
-	markup  bool              // keep what emphasis and images there are, as spans
-	kept    []bool            // of each open span of the page, whether it was kept
-	names   map[string]bool   // classes and ids that were checked: whether they matter
-	tag     []byte            // the last that was copied
-	spans   int               // of emphasis, open
-	marks   int               // spans that were written, which do not count as tags
-	marked  int               // bytes of them
+	markup  bool              // keep emphasis and images as spans
+	kept    []bool            // for each open span of the page, whether it was kept
+	names   map[string]bool   // whether a class or id is significant; a cache
+	tag     []byte            // buffer of copied
+	spans   int               // open spans of emphasis
+	marks   int               // written marker tags, which do not count as tags
+	marked  int               // bytes of these
 }
 
-// thin gives the part of a page from which a tree is built, in time linear in the body. The error is an ErrTooLarge
-// where that is not all of it.
+// thin returns the part of a page from which to build a tree, in time linear in the body. If that is not the whole
+// page, the error is an ErrTooLarge.
 func thin(body []byte, markup bool) (*bytes.Buffer, error) {
 	whole := len(body)
 	body = body[:min(whole, maxBody)]
@@ -144,7 +144,7 @@ func thin(body []byte, markup bool) (*bytes.Buffer, error) {
 	return &t.out, nil
 }
 
-// next takes one token and reports whether there was one.
+// next processes a token and reports whether there was one.
 func (t *thinner) next() bool {
 	kind, raw := t.tokens.Next(), t.tokens.Raw()
 	switch kind {
@@ -171,7 +171,7 @@ func (t *thinner) start(raw []byte) {
 	a := atom.Lookup(name)
 	t.foreign = t.foreign && !breakout[a]
 	if t.foreign {
-		t.tokens.NextIsNotRawText() // title and style are no raw text there
+		t.tokens.NextIsNotRawText() // in svg and math, title and style do not contain raw text
 		return
 	}
 	f := tagActions[a]
@@ -258,13 +258,13 @@ func (t *thinner) end(raw []byte) {
 	t.out.Write(raw[:min(len(raw), maxTag)])
 }
 
-// copied returns a copy of a tag that holds until the next one.
+// copied returns a copy of a tag, valid until the next call.
 func (t *thinner) copied(raw []byte) []byte {
 	t.tag = append(t.tag[:0], raw...)
 	return t.tag
 }
 
-// isJSONLD reports whether the script at hand is JSON-LD, which the library reads.
+// isJSONLD reports whether the current script is JSON-LD.
 func (t *thinner) isJSONLD() bool {
 	for more := true; more; {
 		var key, val []byte
@@ -276,7 +276,7 @@ func (t *thinner) isJSONLD() bool {
 	return false
 }
 
-// isNamedAnchor reports whether the a at hand marks a place of the page and is no link.
+// isNamedAnchor reports whether the current a element is an anchor and not a link.
 func (t *thinner) isNamedAnchor() bool {
 	named := false
 	for more := true; more; {

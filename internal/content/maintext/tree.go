@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// clean takes out of the tree what a reader never sees, dates of changes and the readings of ruby, marks the white
-// space of pre, and turns layout tables into divs.
+// clean removes invisible elements, modification dates and ruby annotations, marks the white space of pre, and turns
+// layout tables into divs.
 func clean(doc *html.Node) {
 	var gone, tables []*html.Node
 	for n := range descendants(doc) {
@@ -42,15 +42,14 @@ func isHidden(n *html.Node) bool {
 	case atom.A: // a heading's link to itself
 		c := n.FirstChild
 		return c != nil && c == n.LastChild && (c.Data == "¶" || c.Data == "#" || c.Data == "§")
-	case atom.Meta: // a change is not taken for the day of publication
+	case atom.Meta: // so that a modification date is not used as publication date
 		name := strings.ToLower(attr(n, "name") + attr(n, "property") + attr(n, "itemprop"))
 		return strings.Contains(name, "modified") || strings.Contains(name, "updated")
 	}
 	return n.Type == html.CommentNode || has(n, "hidden")
 }
 
-// isLayout reports whether a table lays out a page rather than showing data: a cell of it holds headings, paragraphs or
-// tables.
+// isLayout reports whether a table is used for layout rather than data: a cell contains headings, paragraphs or tables.
 func isLayout(table *html.Node) bool {
 	if role := attr(table, "role"); role == "presentation" || role == "none" {
 		return true
@@ -64,7 +63,7 @@ func isLayout(table *html.Node) bool {
 	return false
 }
 
-// toDivs renames a table and its own rows and cells, not those of tables inside.
+// toDivs renames a table and its own rows and cells to div, without those of inner tables.
 func toDivs(n *html.Node) {
 	n.Data, n.DataAtom = "div", atom.Div
 	for c := range n.ChildNodes() {
@@ -75,8 +74,8 @@ func toDivs(n *html.Node) {
 	}
 }
 
-// descendants returns the nodes below root in document order. It costs a fraction of Node.Descendants, which recurses
-// through an iterator for each node. The loop may change a node's attributes and text, but not remove nodes.
+// descendants yields the nodes below root in document order. It is much cheaper than Node.Descendants, which recurses
+// through an iterator for each node. The loop may change a node's attributes and text, but must not remove nodes.
 func descendants(root *html.Node) iter.Seq[*html.Node] {
 	return func(yield func(*html.Node) bool) {
 		for n := root.FirstChild; n != nil && yield(n); {
@@ -104,7 +103,7 @@ func attr(n *html.Node, key string) string {
 	return ""
 }
 
-// wordSet makes a table of words.
+// wordSet returns a set of words.
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.FieldsSeq(words) {
@@ -117,7 +116,7 @@ func has(n *html.Node, key string) bool {
 	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
 }
 
-// squeeze joins words by single spaces and drops soft hyphens.
+// squeeze joins words with single spaces and drops soft hyphens.
 func squeeze(s string) string {
 	s = strings.TrimSpace(s)
 	if isSqueezed(s) {
@@ -127,7 +126,7 @@ func squeeze(s string) string {
 	b.Grow(len(s))
 	space := false // the last character was white space
 	for i, begin := 0, 0; ; {
-		// Words are copied whole, up to white space or a soft hyphen.
+		// Copy the text up to white space or a soft hyphen at once.
 		c, size := byte(' '), 0
 		if i < len(s) {
 			c, size = s[i], 1
@@ -157,8 +156,8 @@ func squeeze(s string) string {
 	}
 }
 
-// isSqueezed reports whether squeeze would change nothing. It looks at bytes, and at those runes alone that begin as
-// white space or a soft hyphen does: most lines are as they should be, and have most of a page's text.
+// isSqueezed reports whether squeeze would change nothing. It decodes only runes whose first byte may begin white space
+// or a soft hyphen. Most of a page's text needs no change.
 func isSqueezed(s string) bool {
 	before := byte(' ')
 	for i := range len(s) {
@@ -176,7 +175,7 @@ func isSqueezed(s string) bool {
 	return s == "" || before != ' '
 }
 
-// collapse squeezes what is to stand in one line and cuts it at a rune near max bytes.
+// collapse squeezes a text to one line and truncates it at a rune near max bytes.
 func collapse(s string, max int) string {
 	s = squeeze(restoreSpace(restoreLines(s)))
 	if len(s) <= max {

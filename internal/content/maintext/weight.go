@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// weight is how many Latin letters say as much as r does: 3 for an ideograph, 2 for a syllable, 1 for a letter or a
-// mark (the vowels of Indic scripts are marks), none for the rest.
+// weight returns the number of Latin letters to which a rune is equivalent: 3 for an ideograph, 2 for a syllable, 1 for
+// a letter or a mark (the vowels of Indic scripts are marks), 0 for the rest.
 func weight(r rune) int {
 	switch {
 	case r < 0x250:
@@ -24,8 +24,8 @@ func weight(r rune) int {
 	return 0
 }
 
-// weights has the weight of each rune of the basic plane: a page's text is weighed several times, and looking runes up
-// in Unicode's tables took a quarter of the time that finding a main text takes.
+// weights caches the weights of the basic plane. A page's text is weighed several times, and looking up runes in
+// Unicode's tables took a quarter of the time of an extraction.
 var weights = sync.OnceValue(func() *[1 << 16]uint8 {
 	var all [1 << 16]uint8
 	for r := range all {
@@ -34,7 +34,7 @@ var weights = sync.OnceValue(func() *[1 << 16]uint8 {
 	return &all
 })
 
-// weigh adds up the letters of a text.
+// weigh returns the weight of a text.
 func weigh(s string) (sum int) {
 	table := weights()
 	for _, r := range s {

@@ -9,19 +9,19 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// maxLine bounds the memory that a line takes, in bytes.
+// maxLine is the maximum length of a line in memory, in bytes.
 const maxLine = 256 << 20
 
-// EachLine calls f with the lines of a list or log, without their ends, and with where they begin. A line holds until f
-// returns. Of a line longer than maxLine, which no kumo writes, f gets the beginning. What is behind the last end, as a
-// crash leaves it, is no line: torn is its length.
+// EachLine calls f with each line of src, without its end, and its offset. A line is valid until f returns. If a line
+// is longer than maxLine, which kumo never writes, f gets its beginning. Bytes after the last line end, which a crash
+// leaves, are not passed to f; torn is their number.
 func EachLine(src io.Reader, f func(line []byte, at int64) error) (torn int64, err error) {
 	return eachLine(src, maxLine, f)
 }
 
 func eachLine(src io.Reader, most int, f func(line []byte, at int64) error) (torn int64, err error) {
 	in := bufio.NewReaderSize(src, 256<<10)
-	var long []byte // the line, if it is longer than the reader's buffer
+	var long []byte // the line, if it exceeds the reader's buffer
 	for at, length := int64(0), int64(0); ; {
 		line, err := in.ReadSlice('\n')
 		length += int64(len(line))
@@ -45,7 +45,7 @@ func eachLine(src io.Reader, most int, f func(line []byte, at int64) error) (tor
 	}
 }
 
-// EachLineOf is EachLine for a file. One that is not there has no lines.
+// EachLineOf is EachLine for a file. A missing file has no lines.
 func EachLineOf(disk vfs.FS, name string, f func(line []byte, at int64) error) (torn int64, err error) {
 	src, err := disk.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,6 +54,6 @@ func EachLineOf(disk vfs.FS, name string, f func(line []byte, at int64) error) (
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // only read, so the error does not matter
 	return EachLine(src, f)
 }

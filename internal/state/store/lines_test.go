@@ -41,7 +41,7 @@ func TestLinesComeWithTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestLongLines tests that a line takes no more than bounded memory, and that places behind it are right.
+// TestLongLines tests that the memory of a line is bounded, and that offsets after it are right.
 func TestLongLines(t *testing.T) {
 	const most = 300 << 10 // more than the reader's buffer
 	for _, tail := range []string{"", strings.Repeat("t", most+5)} {

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// FindMark returns the length that marks give for the file called name, and whether they name it at all.
+// FindMark returns the marked length of a file, and whether marks contain the file.
 func FindMark(marks []Mark, name string) (length int64, ok bool) {
 	for _, m := range marks {
 		if m.Name == name {
@@ -20,15 +20,14 @@ func FindMark(marks []Mark, name string) (length int64, ok bool) {
 	return 0, false
 }
 
-// Logs are the files of a store whose files keep one name from first to last. A member embeds them and adds Put and
-// PutSkip.
+// Logs are the files of a store whose file names never change. Stores embed Logs and add Put and PutSkip.
 type Logs struct {
 	names []string
 	logs  []*vfs.Log
 }
 
-// OpenLogs opens the files called names in the crawl's folder dir, each cut back to its mark, or to nothing without
-// one.
+// OpenLogs opens the files called names in the crawl's folder dir. Each is truncated to its mark, or to nothing if it
+// has none.
 func OpenLogs(disk vfs.FS, dir string, marks []Mark, names ...string) (*Logs, error) {
 	if err := disk.MkdirAll(dir); err != nil {
 		return nil, err
@@ -38,7 +37,7 @@ func OpenLogs(disk vfs.FS, dir string, marks []Mark, names ...string) (*Logs, er
 		length, _ := FindMark(marks, name)
 		log, err := vfs.OpenLog(disk, filepath.Join(dir, name), length)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("opening %s: %w", name, err), l.Close())
+			return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), l.Close())
 		}
 		l.names = append(l.names, name)
 		l.logs = append(l.logs, log)
@@ -49,38 +48,38 @@ func OpenLogs(disk vfs.FS, dir string, marks []Mark, names ...string) (*Logs, er
 // Append adds a line to the i-th file.
 func (l *Logs) Append(i int, line []byte) error {
 	if _, err := l.logs[i].Append(line); err != nil {
-		return fmt.Errorf("writing %s: %w", l.names[i], err)
+		return fmt.Errorf("write %s: %w", l.names[i], err)
 	}
 	return nil
 }
 
-// Mark is Store's.
+// Mark implements Store.
 func (l *Logs) Mark() ([]Mark, error) {
 	marks := make([]Mark, 0, len(l.logs))
 	for i, log := range l.logs {
 		length, err := log.Mark()
 		if err != nil {
-			return nil, fmt.Errorf("writing %s: %w", l.names[i], err)
+			return nil, fmt.Errorf("write %s: %w", l.names[i], err)
 		}
 		marks = append(marks, Mark{Name: l.names[i], Length: length})
 	}
 	return marks, nil
 }
 
-// Sync is Store's.
+// Sync implements Store.
 func (l *Logs) Sync() error {
 	for i, log := range l.logs {
 		if err := log.Sync(); err != nil {
-			return fmt.Errorf("syncing %s: %w", l.names[i], err)
+			return fmt.Errorf("sync %s: %w", l.names[i], err)
 		}
 	}
 	return nil
 }
 
-// Finalize is Store's; these files have their names already.
+// Finalize implements Store. It does nothing, because the files have their final names.
 func (l *Logs) Finalize() error { return nil }
 
-// Close is Store's.
+// Close implements Store.
 func (l *Logs) Close() error {
 	var failed error
 	for _, log := range l.logs {
@@ -89,15 +88,15 @@ func (l *Logs) Close() error {
 	return failed
 }
 
-// Lines is a store of one file that has lines of records.
+// Lines is a store with one file of lines.
 type Lines struct {
 	*Logs
 	room  sync.Pool // of *[]byte
 	lines func(b []byte, rec *page.Record) []byte
 }
 
-// OpenLines opens the file called name in the crawl's folder dir, cut back to its mark. lines appends those of a record,
-// which may have none.
+// OpenLines opens the file called name in the crawl's folder dir, and truncates it to its mark. lines appends the lines
+// of a record to b; there may be none.
 func OpenLines(disk vfs.FS, dir string, marks []Mark, name string,
 	lines func(b []byte, rec *page.Record) []byte) (*Lines, error) {
 	logs, err := OpenLogs(disk, dir, marks, name)
@@ -107,7 +106,7 @@ func OpenLines(disk vfs.FS, dir string, marks []Mark, name string,
 	return &Lines{Logs: logs, room: sync.Pool{New: func() any { return new([]byte) }}, lines: lines}, nil
 }
 
-// Put writes a record's lines.
+// Put writes the lines of a record.
 func (l *Lines) Put(rec *page.Record) error {
 	b := l.room.Get().(*[]byte)
 	defer l.room.Put(b)
@@ -117,5 +116,5 @@ func (l *Lines) Put(rec *page.Record) error {
 	return l.Append(0, *b)
 }
 
-// PutSkip does nothing: the file has records only.
+// PutSkip does nothing: the file contains records only.
 func (l *Lines) PutSkip(*page.Skip) error { return nil }

@@ -10,28 +10,29 @@ package store
 
 import "kumo/internal/base/page"
 
-// A Mark is a file's length at which it held whole records only. The name is relative to the crawl's folder and is the
-// name of the file while it is open.
+// A Mark is a length at which a file contained whole records only. The name is relative to the crawl's folder, and is
+// the file's name while it is open.
 type Mark struct {
 	Name   string
 	Length int64
 }
 
-// A Store keeps records. Put may be called by many goroutines at once; the other methods are called by one at a time,
-// and none of Put and PutSkip runs during Mark.
+// A Store writes records. Put and PutSkip are safe for concurrent use. The other methods are called by one goroutine at
+// a time. During Mark, no Put or PutSkip is running.
 type Store interface {
-	// Put keeps a record. It does not hold on to rec or anything in it after it returns, and may fill in rec.Place. After
-	// an error, of which vfs.IsFull may be true, the store has to be closed and opened again.
+	// Put writes a record. It does not retain rec or anything in it, and may set rec.Location. After an error, the
+	// store must be closed and opened again. If the disk is full, vfs.IsFull reports true for the error.
 	Put(rec *page.Record) error
-	// PutSkip keeps the word on a URL that was left out.
+	// PutSkip writes a record of a URL that was excluded.
 	PutSkip(skip *page.Skip) error
-	// Mark hands all that was put to the operating system and returns the length of every open file.
+	// Mark passes all written data to the operating system and returns the length of every open file.
 	Mark() ([]Mark, error)
-	// Sync makes durable what was there at the last Mark. Puts may go on meanwhile.
+	// Sync makes the data of the last Mark durable. Puts may run at the same time.
 	Sync() error
-	// Finalize is called once the last Mark's lengths are journalled: files that are full may now get their final name.
+	// Finalize is called after the lengths of the last Mark were journaled. The store may now give full files their
+	// final names.
 	Finalize() error
-	// Close gives every file its final form. It is called after a last Mark, Sync and Settle; what was put since then is
-	// not kept, so that files and journal agree when these fail.
+	// Close completes all files. It is called after a last Mark, Sync and Finalize. Data put after the last Mark is
+	// dropped, so that files and journal agree if these calls fail.
 	Close() error
 }

@@ -9,21 +9,22 @@ import (
 	"path/filepath"
 )
 
-// ErrDead is what every call returns after the instant that [Faulty.DieAfter] chose.
+// ErrDead is returned by every call after the crash that [Faulty.DieAfter] sets.
 var ErrDead = errors.New("the process is dead")
 
-// callCost is what a call that changes no bytes takes of a process's life, so that death comes between such calls, too.
+// callCost is the number of bytes that a call which writes no data counts for. So a crash can also happen between such
+// calls.
 const callCost = 256
 
-// DieAfter lets n more bytes be written; a sync, and a change of names or lengths, counts as 256. The write that goes
-// beyond is torn there, and from then on every call fails, as if the process had been killed.
+// DieAfter sets a crash after n more written bytes. A sync, and a change of names or lengths, counts as 256 bytes. The
+// write that exceeds the limit is torn. From then on every call fails, as if the process had been killed.
 func (d *Faulty) DieAfter(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.life, d.dies = n, true
 }
 
-// Dead reports whether the instant has come.
+// Dead reports whether the crash has happened.
 func (d *Faulty) Dead() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -32,8 +33,8 @@ func (d *Faulty) Dead() bool {
 
 func (d *Faulty) dead() bool { return d.dies && d.life <= 0 }
 
-// chargeCall takes a step; the caller holds mu. Where it is the last, the call fails half-way: done may have been done when
-// the machine goes down with the process.
+// chargeCall charges a call that writes no data. The caller holds mu. If it causes the crash, the call fails, and
+// PowerLoss may execute done: the machine goes down during the call.
 func (d *Faulty) chargeCall(done func() error) error {
 	if d.dead() {
 		return ErrDead
@@ -45,34 +46,34 @@ func (d *Faulty) chargeCall(done func() error) error {
 	return nil
 }
 
-// A ghost is a file that was removed, and whose removal is not durable.
+// A removedFile is a file whose removal is not durable.
 type removedFile struct {
 	name string
 	data []byte
 }
 
-// PowerLoss leaves below what a machine may find after its power failed: of what was written and not synced each file
-// keeps as much as chance will have it, with pieces of that never written; a file that was never synced may be gone,
-// one that was removed may be back, and the rename that the process died in may have been done.
+// PowerLoss changes the disk below to a state that a machine may find after a power failure. Each file keeps a random
+// part of its unsynced data, with holes. A file that was never synced may be missing, a removed file may be back, and
+// the call during which the process died may be done.
 func (d *Faulty) PowerLoss(dice *rand.Rand) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name, synced := range d.synced {
 		if err := d.lose(dice, name, synced); err != nil {
-			return fmt.Errorf("lose what was not synced of %s: %w", name, err)
+			return fmt.Errorf("drop unsynced data of %s: %w", name, err)
 		}
 	}
 	clear(d.synced)
 	if d.halfDone != nil && dice.IntN(2) == 0 {
 		if err := d.halfDone(); err != nil {
-			return fmt.Errorf("do what was half done: %w", err)
+			return fmt.Errorf("finish the interrupted call: %w", err)
 		}
 	}
 	d.halfDone = nil
 	return d.restoreRemoved(dice)
 }
 
-// restoreRemoved brings some of the removed files back.
+// restoreRemoved restores some of the removed files.
 func (d *Faulty) restoreRemoved(dice *rand.Rand) error {
 	ghosts := d.removed
 	d.removed = nil
@@ -110,7 +111,7 @@ func (d *Faulty) lose(dice *rand.Rand, name string, synced int64) error {
 	tail = tail[:dice.IntN(len(tail)+1)]
 	for holes := dice.IntN(4); holes > 0 && len(tail) > 0; holes-- {
 		from := dice.IntN(len(tail))
-		clear(tail[from : from+dice.IntN(len(tail)-from)]) // a later page was written, this one was not
+		clear(tail[from : from+dice.IntN(len(tail)-from)]) // a later page was written, but not this one
 	}
 	if err := d.FS.Truncate(name, synced); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (d *Faulty) lose(dice *rand.Rand, name string, synced int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// bytes are those of a file from one offset to another.
+// bytes returns the bytes of a file between two offsets.
 func (d *Faulty) bytes(name string, from, to int64) ([]byte, error) {
 	f, err := d.FS.OpenAt(name)
 	if err != nil {
@@ -137,7 +138,7 @@ func (d *Faulty) bytes(name string, from, to int64) ([]byte, error) {
 	return b, errors.Join(err, f.Close())
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (d *Faulty) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,14 +149,14 @@ func (d *Faulty) Rename(from, to string) error {
 		return err
 	}
 	if n, ok := d.synced[from]; ok {
-		d.synced[to] = max(n, 0) // the name is durable now, what is in it is not
+		d.synced[to] = max(n, 0) // the name is durable now, but not the data
 		delete(d.synced, from)
 	}
 	d.dropRemoved(filepath.Dir(to))
 	return nil
 }
 
-// Truncate cuts a file to size.
+// Truncate truncates a file to size.
 func (d *Faulty) Truncate(name string, size int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,7 +185,7 @@ func (d *Faulty) Remove(name string) error {
 	return d.FS.Remove(name)
 }
 
-// recordRemoved keeps what was durable of a file that is removed.
+// recordRemoved stores the durable data of a file that is being removed.
 func (d *Faulty) recordRemoved(name string, durable int64, written bool) error {
 	size, err := d.FS.Size(name)
 	if err != nil {
@@ -195,7 +196,7 @@ func (d *Faulty) recordRemoved(name string, durable int64, written bool) error {
 	}
 	data, err := d.bytes(name, 0, size)
 	if err != nil {
-		return nil //nolint:nilerr // it is a folder
+		return nil //nolint:nilerr // a folder
 	}
 	d.removed = append(d.removed, removedFile{name, data})
 	return nil
@@ -212,7 +213,7 @@ func (d *Faulty) SyncDir(dir string) error {
 	return d.FS.SyncDir(dir)
 }
 
-// dropRemoved lets a folder's ghosts rest: what was removed there is gone for good.
+// dropRemoved makes the removals from a folder durable.
 func (d *Faulty) dropRemoved(dir string) {
 	rest := d.removed[:0]
 	for _, g := range d.removed {

@@ -57,8 +57,8 @@ func TestTheDeadDoNothing(t *testing.T) {
 	}
 }
 
-// A removed file may be back after a power cut, and a rename done in whose midst the machine died; not once a folder
-// was synced.
+// Before the folder is synced, a removed file may come back after a power failure, and an interrupted rename may be
+// done.
 func TestPowerLossOfNames(t *testing.T) {
 	back, renamed := 0, 0
 	for seed := range uint64(100) {
@@ -93,7 +93,7 @@ func TestPowerLossOfNames(t *testing.T) {
 	}
 }
 
-// TestPowerLoss has what was synced stay, in all that chance may do to the rest.
+// TestPowerLoss tests that synced data survives, whatever happens to the rest.
 func TestPowerLoss(t *testing.T) {
 	lost, torn, gone := false, false, false
 	for seed := range uint64(100) {

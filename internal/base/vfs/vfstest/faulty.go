@@ -11,24 +11,24 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Faulty is a disk that fails on demand: the error-injecting twin of the one below it.
+// Faulty is a disk that injects errors on demand.
 type Faulty struct {
 	vfs.FS
 	mu     sync.Mutex
-	room   int64            // bytes that can still be written; negative: without limit
-	dies   bool             // the process dies,
-	life   int64            // when so many more bytes were written
-	synced map[string]int64 // how much of each file that was written to is durable; negative: not even its name
+	room   int64            // bytes that can still be written; negative: unlimited
+	dies   bool             // the process will die,
+	life   int64            // after this many more bytes
+	synced map[string]int64 // durable length of each file that was written to; negative: not even its name is durable
 
-	removed  []removedFile // removed files that may come back
-	halfDone func() error  // what the process died in
+	removed  []removedFile // files whose removal is not durable
+	halfDone func() error  // the call during which the process died
 }
 
-// NewFaulty puts a disk over below that is healthy until told otherwise.
+// NewFaulty returns a disk over below that has no faults yet.
 func NewFaulty(below vfs.FS) *Faulty { return &Faulty{FS: below, room: -1, synced: map[string]int64{}} }
 
-// SetRoom lets n more bytes be written; the write that goes beyond is torn there and fails with ENOSPC. A negative n
-// takes the limit away.
+// SetRoom limits the bytes that can be written to n. The write that exceeds the limit is torn and fails with ENOSPC. A
+// negative n removes the limit.
 func (d *Faulty) SetRoom(n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,8 +99,8 @@ func (f *faultyFile) Sync() error {
 	if err != nil {
 		return err
 	}
-	size, gone := d.FS.Size(f.name)                      // before: others may write meanwhile
-	if err := f.File.Sync(); err != nil || gone != nil { // it was removed while it was open
+	size, gone := d.FS.Size(f.name)                      // taken before the sync: others may write during it
+	if err := f.File.Sync(); err != nil || gone != nil { // removed while open
 		return err
 	}
 	d.mu.Lock()

@@ -6,18 +6,17 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Slow disk has every call wait before it reaches the disk below: for a while, as with a disk that is busy, or until
-// somebody lets it go on, as with one that stalls.
+// A Slow disk delays every call to the disk below, as a busy or stalled disk does.
 type Slow struct {
 	vfs.FS
 	wait func(call string)
 }
 
-// NewSlow puts a disk over below whose calls wait first. wait is told what they are: open, read, write, sync, or change
-// for what changes names or lengths. Many may call it at once.
+// NewSlow returns a disk over below that calls wait before each call. The argument is the type of the call: open, read,
+// write, sync, or change (of names or lengths). wait must be safe for concurrent use.
 func NewSlow(below vfs.FS, wait func(call string)) *Slow { return &Slow{below, wait} }
 
-// Append opens a file whose writes wait.
+// Append opens a file whose writes are delayed.
 func (d *Slow) Append(name string) (vfs.File, error) {
 	d.wait("open")
 	f, err := d.FS.Append(name)
@@ -27,13 +26,13 @@ func (d *Slow) Append(name string) (vfs.File, error) {
 	return &slowFile{f, d}, nil
 }
 
-// Open opens a file.
+// Open opens a file after the delay.
 func (d *Slow) Open(name string) (io.ReadCloser, error) {
 	d.wait("open")
 	return d.FS.Open(name)
 }
 
-// OpenAt opens a file whose reads wait.
+// OpenAt opens a file whose reads are delayed.
 func (d *Slow) OpenAt(name string) (vfs.ReaderAt, error) {
 	d.wait("open")
 	f, err := d.FS.OpenAt(name)
@@ -43,13 +42,13 @@ func (d *Slow) OpenAt(name string) (vfs.ReaderAt, error) {
 	return &slowSource{f, d}, nil
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (d *Slow) Rename(from, to string) error {
 	d.wait("change")
 	return d.FS.Rename(from, to)
 }
 
-// Truncate cuts a file to size.
+// Truncate truncates a file to size.
 func (d *Slow) Truncate(name string, size int64) error {
 	d.wait("change")
 	return d.FS.Truncate(name, size)

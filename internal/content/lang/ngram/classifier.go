@@ -7,34 +7,33 @@ package ngram
 
 import "math"
 
-// A Classifier is a linear model over the n-grams of a text: the score of a class is the mean of its weights over the
-// grams, times Scale, plus its bias.
+// A Classifier is a linear model over the n-grams of a text. The score of a class is the mean of its weights over the
+// n-grams, times Scale, plus its bias.
 type Classifier struct {
 	Script  Script
-	Finer   bool // only tells its classes from each other, once another classifier has found one of them
+	Finer   bool // distinguishes its classes only after another classifier has found one of them
 	Shape   Shape
-	Classes []string  // the language of each class; one language may have several
-	Bias    []float32 // one a class
-	Scale   float32   // what one step of a weight is worth
-	// Weights has a row for each bucket, with one byte for each class, padded to whole words: a weight of w is kept as
-	// w+128.
+	Classes []string  // language of each class; a language may have several
+	Bias    []float32 // per class
+	Scale   float32   // factor of the integer weights
+	// Weights has a row for each bucket, with one byte per class, padded to whole words. A byte is the weight plus 128.
 	Weights []uint64
 }
 
-// Lanes is how many weights a word holds.
+// Lanes is the number of weights in a word.
 const Lanes = 8
 
-// MaxClasses is the most classes a classifier can have.
+// MaxClasses is the maximum number of classes of a classifier.
 const MaxClasses = 4 * Lanes
 
-// Stride is the number of words in a row of Weights.
+// Stride returns the number of words in a row of Weights.
 func (c *Classifier) Stride() int { return (len(c.Classes) + Lanes - 1) / Lanes }
 
-// batch is how many weights of a byte fit into a sum of 16 bits.
+// batch is the number of byte weights whose sum fits into 16 bits.
 const batch = 256
 
-// Sum adds the weights of the buckets to sums, class by class. Eight weights are added in one go: the words' odd and
-// even bytes apart, so that each sum has 16 bits.
+// Sum adds the weights of the buckets to sums, by class. It adds eight weights at once: the odd and even bytes of words
+// separately, so that each sum has 16 bits.
 func (c *Classifier) Sum(sums *[MaxClasses]int32, buckets []uint32) {
 	const even = 0x00FF00FF00FF00FF
 	stride := c.Stride()
@@ -58,7 +57,7 @@ func (c *Classifier) Sum(sums *[MaxClasses]int32, buckets []uint32) {
 	}
 }
 
-// Probabilities turns the sums over n grams into the classes' probabilities, and appends them to dst.
+// Probabilities converts the sums over n n-grams to class probabilities, and appends these to dst.
 func (c *Classifier) Probabilities(dst []float64, sums *[MaxClasses]int32, n int) []float64 {
 	first, top, total := len(dst), math.Inf(-1), 0.0
 	for i := range c.Classes {

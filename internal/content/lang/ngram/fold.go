@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// boundary stands for everything between words: spaces, punctuation, digits, letters of another script.
+// boundary replaces everything between words: spaces, punctuation, digits, and letters of other scripts.
 const boundary = ' '
 
-// Fold appends the letters of a script to dst, in lower case, with one boundary between words, one before and one
-// after. It stops when dst is full.
+// Fold appends the letters of a script to dst, in lower case, with one boundary before, after and between words. It
+// stops when dst is full.
 func Fold(dst []rune, text []byte, script Script) []rune {
 	if cap(dst)-len(dst) < 2 {
 		return dst
@@ -38,9 +38,9 @@ func Fold(dst []rune, text []byte, script Script) []rune {
 func lower(r rune) rune {
 	switch {
 	case r < utf8.RuneSelf:
-		return r | 0x20 // only letters come here
+		return r | 0x20 // callers pass only letters
 	case r >= 0x530 && r < 0x10A0 || r >= 0x2E80 && r < 0xA640:
-		return r // no case there, and most of the text that is not Latin or Cyrillic
+		return r // most other text is in scripts without case
 	}
 	return unicode.ToLower(r)
 }

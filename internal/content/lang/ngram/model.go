@@ -10,13 +10,13 @@ import (
 	"slices"
 )
 
-// A Model has one classifier for each script that several languages share, and finer ones for languages that lie near
-// each other.
+// A Model has a classifier for each script that several languages share, and finer classifiers for closely related
+// languages.
 type Model struct {
 	Classifiers []*Classifier
 }
 
-// header is what a model file says of a classifier before its weights.
+// header describes a classifier in a model file; its weights follow separately.
 type header struct {
 	Script  string
 	Finer   bool `json:",omitempty"`
@@ -26,29 +26,29 @@ type header struct {
 	Scale   float32
 }
 
-// Write writes a model: deflated, a line of JSON with the headers, then the weights, class by class and bucket by
-// bucket, so that equal ones lie together.
+// Write writes a model, deflated: a line of JSON with the headers, then the weights by class and bucket, so that
+// similar values are adjacent.
 func (m *Model) Write(w io.Writer) error {
 	z, err := flate.NewWriter(w, flate.BestCompression)
 	if err != nil {
-		return fmt.Errorf("writing a language model: %w", err)
+		return fmt.Errorf("write language model: %w", err)
 	}
 	var heads []header
 	for _, c := range m.Classifiers {
 		heads = append(heads, header{c.Script.String(), c.Finer, c.Shape, c.Classes, c.Bias, c.Scale})
 	}
 	if err := json.NewEncoder(z).Encode(heads); err != nil {
-		return fmt.Errorf("writing the header of a language model: %w", err)
+		return fmt.Errorf("write header of language model: %w", err)
 	}
 	for _, c := range m.Classifiers {
 		for class := range c.Classes {
 			if _, err := z.Write(c.column(class)); err != nil {
-				return fmt.Errorf("writing the weights for %s: %w", c.Classes[class], err)
+				return fmt.Errorf("write weights for %s: %w", c.Classes[class], err)
 			}
 		}
 	}
 	if err := z.Close(); err != nil {
-		return fmt.Errorf("writing a language model: %w", err)
+		return fmt.Errorf("write language model: %w", err)
 	}
 	return nil
 }
@@ -61,19 +61,19 @@ func (c *Classifier) column(class int) []byte {
 	return out
 }
 
-// ErrModel is the error for bytes that are no language model.
+// ErrModel reports data that is not a language model.
 var ErrModel = errors.New("not a language model")
 
-// Read reads what Write wrote.
+// Read reads a model written by Write.
 func Read(r io.Reader) (*Model, error) {
 	buf := bufio.NewReader(flate.NewReader(r))
 	line, err := buf.ReadBytes('\n')
 	if err != nil {
-		return nil, fmt.Errorf("reading the header of a language model: %w", err)
+		return nil, fmt.Errorf("read header of language model: %w", err)
 	}
 	var heads []header
 	if err := json.Unmarshal(line, &heads); err != nil {
-		return nil, fmt.Errorf("%w: its header: %w", ErrModel, err)
+		return nil, fmt.Errorf("%w: header: %w", ErrModel, err)
 	}
 	m := &Model{}
 	for _, h := range heads {
@@ -86,7 +86,7 @@ func Read(r io.Reader) (*Model, error) {
 	return m, nil
 }
 
-// classifier reads the weights that belong to a header.
+// classifier reads the weights for a header.
 func (h header) classifier(r io.Reader) (*Classifier, error) {
 	c := &Classifier{Finer: h.Finer, Shape: h.Shape, Classes: h.Classes, Bias: h.Bias, Scale: h.Scale,
 		Script: Script(max(0, slices.Index(names[:], h.Script)))}
@@ -99,7 +99,7 @@ func (h header) classifier(r io.Reader) (*Classifier, error) {
 	column := make([]byte, 1<<c.Shape.Bits)
 	for class := range c.Classes {
 		if _, err := io.ReadFull(r, column); err != nil {
-			return nil, fmt.Errorf("reading the weights for %s: %w", c.Classes[class], err)
+			return nil, fmt.Errorf("read weights for %s: %w", c.Classes[class], err)
 		}
 		for b, w := range column {
 			c.Weights[b*stride+class/Lanes] |= uint64(w) << (8 * (class % Lanes))

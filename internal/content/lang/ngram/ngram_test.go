@@ -22,7 +22,7 @@ func TestSpansAreInOrder(t *testing.T) {
 	}
 }
 
-// Unicode knows the scripts better; what spans call a letter of a script must be one, unless it belongs to several.
+// Spans must agree with Unicode's scripts, except for letters that belong to several scripts.
 func TestSpansAgreeWithUnicode(t *testing.T) {
 	tables := map[Script][]*unicode.RangeTable{
 		Latn: {unicode.Latin}, Cyrl: {unicode.Cyrillic}, Arab: {unicode.Arabic}, Deva: {unicode.Devanagari},
@@ -64,7 +64,7 @@ func TestOfLooksUpTheSpans(t *testing.T) {
 func TestCensus(t *testing.T) {
 	got := Census([]byte("ab Ж, क\xff漢字 12"))
 	want := [Scripts]int{Latn: 2, Cyrl: 2, Deva: 3, Hani: 6}
-	want[Zyyy] = got[Zyyy] // what is no letter does not matter
+	want[Zyyy] = got[Zyyy] // only letters matter
 	if got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -117,7 +117,7 @@ func TestGrams(t *testing.T) {
 	}
 }
 
-// classifier makes one with weights from a seed.
+// classifier returns a classifier with random weights from a seed.
 func classifier(classes int, seed uint64) *Classifier {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	c := &Classifier{Script: Latn, Shape: Shape{Min: 1, Max: 2, Bits: 6}, Scale: 0.25}
@@ -210,7 +210,7 @@ func TestReadRefusesOtherHeaders(t *testing.T) {
 func FuzzFold(f *testing.F) {
 	f.Add("Grüße \xff Слово", uint8(Latn), uint8(20))
 	f.Fuzz(func(t *testing.T, text string, script, size uint8) {
-		// what is in no script is not folded
+		// letters without a script are not folded
 		folded := Fold(make([]rune, 0, size), []byte(text), Latn+Script(script)%(Scripts-Latn))
 		if len(folded) > int(size) || strings.Contains(string(folded), "  ") {
 			t.Fatalf("%q in %d", string(folded), size)

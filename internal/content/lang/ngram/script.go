@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Script is a writing system. Han with kana is Japanese and Han alone may be either, so kana is a script of its own
-// here.
+// Script is a writing system. Kana is a script of its own, because Han with kana is Japanese, but Han alone may also be
+// Chinese.
 type Script uint8
 
-// The scripts that are told apart. Those behind Laoo have a name only: no language written in them is among the known.
+// The known scripts. No known language is written in those after Laoo.
 const (
-	Zyyy    Script = iota // nothing that tells: digits, punctuation, symbols
-	Zinh                  // marks that take the script of what they stand on
+	Zyyy    Script = iota // everything without a script: digits, punctuation, symbols
+	Zinh                  // marks with the script of their base letter
 	Latn                  // Latin
 	Cyrl                  // Cyrillic
 	Arab                  // Arabic
@@ -51,7 +51,7 @@ const (
 	Java                  // Javanese
 	Yiii                  // Yi
 	Bopo                  // Bopomofo
-	Scripts               // how many there are
+	Scripts               // number of scripts
 )
 
 var names = [Scripts]string{"Zyyy", "Zinh", "Latn", "Cyrl", "Arab", "Deva", "Hani", "Hira", "Hang", "Tibt", "Mymr",
@@ -60,7 +60,7 @@ var names = [Scripts]string{"Zyyy", "Zinh", "Latn", "Cyrl", "Arab", "Deva", "Han
 	"Mong",
 	"Syrc", "Thaa", "Nkoo", "Cher", "Cans", "Tfng", "Olck", "Mtei", "Java", "Yiii", "Bopo"}
 
-// String gives the script's ISO 15924 code.
+// String returns the ISO 15924 code.
 func (s Script) String() string { return names[s] }
 
 type span struct {
@@ -68,8 +68,8 @@ type span struct {
 	script Script
 }
 
-// spans are the letters, and the vowel signs that go with them, in order. What lies between them tells nothing. Marks
-// that writers may leave out (Arabic vowels, tatweel, stress) are Zinh: read over, as if they were not there.
+// spans are the letters and their vowel signs, in order. Code points in between have no script. Optional marks (Arabic
+// vowels, tatweel, stress) are Zinh and are ignored.
 var spans = []span{
 	{'A', 'Z', Latn}, {'a', 'z', Latn}, {0xC0, 0xD6, Latn}, {0xD8, 0xF6, Latn}, {0xF8, 0x2AF, Latn},
 	{0x300, 0x36F, Zinh}, {0x370, 0x373, Grek}, {0x376, 0x377, Grek}, {0x37B, 0x37D, Grek}, {0x386, 0x386, Grek},
@@ -102,7 +102,7 @@ var spans = []span{
 	{0xFF66, 0xFF9F, Kana}, {0x20000, 0x323AF, Hani},
 }
 
-// low is the script of each letter below the Han range, where most text has its letters and its spaces far apart.
+// low caches the scripts of the letters below the Han range, which are scattered over many spans.
 var low = func() (table [0x3000]Script) {
 	for _, s := range spans {
 		for r := s.lo; r <= s.hi && int(r) < len(table); r++ {
@@ -112,7 +112,7 @@ var low = func() (table [0x3000]Script) {
 	return table
 }()
 
-// Of gives the script of a letter, Zyyy for what is none.
+// Of returns the script of a letter, or Zyyy if it is not a letter.
 func Of(r rune) Script {
 	switch {
 	case uint32(r) < uint32(len(low)):
@@ -128,8 +128,8 @@ func Of(r rune) Script {
 	return Zyyy
 }
 
-// Census counts the bytes of text that are letters of each script. Bytes and not letters: a letter of Han says about as
-// much as three of Latin.
+// Census counts the bytes of text that are letters of each script. It counts bytes because a Han letter is worth about
+// three Latin letters.
 func Census(text []byte) (count [Scripts]int) {
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {

@@ -7,15 +7,16 @@ import (
 )
 
 const (
-	smooth = 0.5 // added to how often a word occurs in a million: lists end at one
-	// log odds that two lists of one language might differ by: one has more films, the other more encyclopedia
+	smooth = 0.5 // added to the frequency per million, because lists end at one
+	// log odds by which two lists of one language may differ, if one is based more on films and the other on
+	// encyclopedias
 	listNoise = 0.3
 )
 
-// bayes makes a classifier of two languages by naive Bayes over words: a word's weight is the logarithm of how much
-// oftener it is in the first, less what may be chance. A word that is in neither list has the weight 0. In a linear
-// model that is fitted to texts, the weights of rare words are as large as those of frequent ones; two languages that
-// share most words are then told by what the texts happen to be about.
+// bayes builds a classifier of two languages by naive Bayes over words. The weight of a word is the logarithm of the
+// ratio of its frequencies, reduced by listNoise. A word in neither list has weight 0. A linear model fitted to texts
+// would give rare words weights as large as those of frequent words. Two languages that share most words would then be
+// distinguished by the topics of the training texts.
 func (p plan) bayes(all lists) *ngram.Classifier {
 	var often [2][]float64
 	for class, lang := range p.known {

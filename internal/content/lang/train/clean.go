@@ -8,7 +8,8 @@ import (
 	"kumo/internal/content/lang/ngram"
 )
 
-// noise is what a translation shares with every other: placeholders, markup, templates, addresses, file names.
+// noise matches parts of a translation that are the same in every language: placeholders, markup, templates, addresses,
+// file names.
 var noise = regexp.MustCompile(
 	`<[^<>]*>|\{\{[^{}]*\}\}|\[\[[^\[\]|]*\|?|\[https?:[^ \]]*|https?:[^ ]*|\$\{?[A-Za-z0-9_]+\}?|` +
 		`%\([a-z_]+\)[sd]|%(\d+\$)?[-+ #0-9.l]*[a-zA-Z]|\{[^{}]*\}|&[a-z]+;|&#\d+;|\\[nt]|[\w.-]*[/@=_][\w./@=_-]*|--[\w-]+`,
@@ -17,11 +18,11 @@ var noise = regexp.MustCompile(
 // marks are shortcut keys and wiki markup inside words.
 var marks = strings.NewReplacer("&amp;", "", "&", "", "_", "", "~", "", "'''", "", "''", "", "]]", "")
 
-// minLetters is the least number of letters, in bytes, that a string must have to be worth keeping.
+// minLetters is the minimum length of a cleaned string, in bytes.
 const minLetters = 15
 
-// clean takes the noise out of a string and says in which script the rest is. Strings that are short, or that mix
-// scripts, are not kept.
+// clean removes noise from a string and returns it with its script. It returns false for strings that are short or mix
+// scripts.
 func clean(s string) (string, ngram.Script, bool) {
 	if !utf8.ValidString(s) {
 		return "", 0, false

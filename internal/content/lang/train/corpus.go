@@ -24,13 +24,13 @@ type group struct {
 	lang   string
 }
 
-// texts are the strings of each group, each once, cleaned.
+// texts has the cleaned strings of each group, without duplicates.
 type texts map[group][]string
 
-// maxPerSource is how many bytes of a language are kept from one source, so that none drowns the others.
+// maxPerSource is the maximum number of bytes of a language from one source, so that no source dominates.
 const maxPerSource = 1 << 20
 
-// load reads every file of a known form below dir.
+// load reads all files below dir whose format is known.
 func load(dir string) (texts, error) {
 	c := &collector{texts: texts{}, size: map[string]int{}, seen: map[string]bool{}}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -48,7 +48,7 @@ func load(dir string) (texts, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the corpus in %s: %w", dir, err)
+		return nil, fmt.Errorf("read corpus in %s: %w", dir, err)
 	}
 	c.pairs()
 	return c.texts, nil
@@ -57,8 +57,8 @@ func load(dir string) (texts, error) {
 //go:embed pairs.txt
 var pairs string
 
-// pairs adds texts made of the words by which Indonesian and Malay differ. Words that both have tell nothing, but
-// belong into such texts all the same.
+// pairs adds texts of words that differ between Indonesian and Malay. Shared words in these texts do not distinguish
+// the languages, but occur in real texts too.
 func (c *collector) pairs() {
 	c.source = "pairs"
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -79,7 +79,7 @@ func (c *collector) pairs() {
 	}
 }
 
-// A collector gathers strings from file after file.
+// A collector gathers strings from files.
 type collector struct {
 	texts  texts
 	source string
@@ -100,7 +100,7 @@ func (c *collector) file(path, lang string, read func([]byte) ([]message, error)
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	for _, m := range all {
-		if m.source != "" && lang == "de" { // one catalogue of each program is enough for its English
+		if m.source != "" && lang == "de" { // one catalog of each program is enough for its English
 			c.add("en", m.source)
 		}
 		if m.source != m.text {
@@ -110,7 +110,7 @@ func (c *collector) file(path, lang string, read func([]byte) ([]message, error)
 	return nil
 }
 
-// full reports whether the source at hand has given enough of a language.
+// full reports whether the current source has provided enough text of a language.
 func (c *collector) full(lang string) bool { return c.size[c.source+" "+lang] > maxPerSource }
 
 func (c *collector) add(lang, text string) {
@@ -122,7 +122,7 @@ func (c *collector) add(lang, text string) {
 	text, script, ok := clean(norm.NFC.String(text))
 	g := group{script, lang}
 	if c.source == "udhr" && script != ngram.Latn && script != ngram.Cyrl {
-		return // one style for the others only would be learnt instead of the languages
+		return // with a single style for the others, the model would learn the style
 	}
 	if !ok {
 		return
@@ -131,7 +131,7 @@ func (c *collector) add(lang, text string) {
 	c.size[c.source+" "+lang] += len(text)
 }
 
-// list prints how much there is of each group.
+// list prints the amount of text of each group.
 func (t texts) list(w io.Writer) {
 	groups := slices.SortedFunc(maps.Keys(t), func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.script, b.script), cmp.Compare(a.lang, b.lang))
@@ -148,7 +148,8 @@ func (t texts) size(g group) (n int) {
 	return n
 }
 
-// isMainScript reports whether a language has most of its text in the group's script. The rest is romanised, or not translated.
+// isMainScript reports whether most of the language's text is in the group's script. The rest is romanized or
+// untranslated.
 func (t texts) isMainScript(g group) bool {
 	own := t.size(g)
 	for s := range ngram.Scripts {

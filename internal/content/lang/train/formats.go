@@ -13,19 +13,19 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// A message is a text and, where it is a translation, the English it was made from.
+// A message is a text, and the English source text if it is a translation.
 type message struct{ source, text string }
 
-// mo reads a catalogue of GNU gettext. Plural forms and contexts are cut off the source, plural forms of the text are
+// mo parses a GNU gettext catalog. Plural forms and contexts are cut off the source; plural forms of the text are
 // joined.
 func mo(data []byte) ([]message, error) {
 	if len(data) < 20 || binary.LittleEndian.Uint32(data) != 0x950412de {
-		return nil, fmt.Errorf("not a little-endian message catalogue")
+		return nil, fmt.Errorf("not a little-endian message catalog")
 	}
 	field := func(at uint32) uint32 { return binary.LittleEndian.Uint32(data[at:]) }
 	n, sources, texts := field(8), field(12), field(16)
 	if int(sources+8*n) > len(data) || int(texts+8*n) > len(data) {
-		return nil, fmt.Errorf("a message catalogue that is cut off")
+		return nil, fmt.Errorf("message catalog is truncated")
 	}
 	str := func(table, i uint32) string {
 		size, at := field(table+8*i), field(table+8*i+4)
@@ -50,7 +50,7 @@ func mo(data []byte) ([]message, error) {
 	return out, nil
 }
 
-// messages reads MediaWiki's translations: one JSON object of strings. @metadata holds the authors.
+// messages parses MediaWiki's translations: a JSON object of strings. @metadata has the authors.
 func messages(data []byte) ([]message, error) {
 	var all map[string]any
 	if err := json.Unmarshal(data, &all); err != nil {
@@ -65,14 +65,14 @@ func messages(data []byte) ([]message, error) {
 	return out, nil
 }
 
-// pak reads the strings of a Chromium resource file, version 5 in UTF-8.
+// pak parses the strings of a Chromium resource file, version 5 in UTF-8.
 func pak(data []byte) ([]message, error) {
 	if len(data) < 12 || binary.LittleEndian.Uint32(data) != 5 || data[4] != 1 {
 		return nil, fmt.Errorf("not a resource file of version 5 in UTF-8")
 	}
 	n := int(binary.LittleEndian.Uint16(data[8:]))
 	if len(data) < 12+6*(n+1) {
-		return nil, fmt.Errorf("a resource file that is cut off")
+		return nil, fmt.Errorf("resource file is truncated")
 	}
 	at := func(i int) int { return int(binary.LittleEndian.Uint32(data[12+6*i+2:])) }
 	var out []message
@@ -84,12 +84,12 @@ func pak(data []byte) ([]message, error) {
 	return out, nil
 }
 
-// inline are the tags that do not end a piece of text, of HTML and of the help format Mallard.
+// inline are the tags that do not end a piece of text, in HTML and in the help format Mallard.
 var inline = map[string]bool{"a": true, "b": true, "i": true, "em": true, "span": true, "strong": true, "link": true,
 	"gui":    true,
 	"guiseq": true, "app": true, "key": true, "keyseq": true, "sub": true, "sup": true, "u": true, "br": true}
 
-// markup reads the text of an HTML or XML page, block by block.
+// markup extracts the text of an HTML or XML page, block by block.
 func markup(data []byte) ([]message, error) {
 	var out []message
 	var block strings.Builder

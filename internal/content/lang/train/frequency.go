@@ -12,16 +12,16 @@ import (
 	"path/filepath"
 )
 
-// A frequency says how often a word occurs in a million.
+// A frequency is a word and its occurrences per million words.
 type frequency struct {
 	word       string
 	perMillion float64
 }
 
-// lists are the word lists of the languages that are told apart by words, the most frequent first.
+// lists are the word lists of the languages that are distinguished by words, most frequent words first.
 type lists map[string][]frequency
 
-// loadLists reads the lists for every finer plan.
+// loadLists loads the lists for all finer plans.
 func loadLists(dir string) (lists, error) {
 	out := lists{}
 	for _, p := range plans {
@@ -32,7 +32,7 @@ func loadLists(dir string) (lists, error) {
 			path := filepath.Join(dir, "wordfreq", "small_"+lang+".msgpack.gz")
 			data, err := os.ReadFile(path)
 			if err != nil {
-				return nil, fmt.Errorf("reading the words of %s: %w", lang, err)
+				return nil, fmt.Errorf("read words of %s: %w", lang, err)
 			}
 			if out[lang], err = frequencies(data); err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
@@ -42,16 +42,16 @@ func loadLists(dir string) (lists, error) {
 	return out, nil
 }
 
-// frequencies reads a list of the Python package wordfreq: MessagePack, a header, then lists of words. Those in list n
-// occur with a frequency of n centibels below 1.
+// frequencies parses a list of the Python package wordfreq: MessagePack with a header and lists of words. The words in
+// list n have a frequency of n centibels below 1.
 func frequencies(data []byte) ([]frequency, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("unpacking a word list: %w", err)
+		return nil, fmt.Errorf("unpack word list: %w", err)
 	}
 	unpacked, err := io.ReadAll(z)
 	if err != nil {
-		return nil, fmt.Errorf("unpacking a word list: %w", err)
+		return nil, fmt.Errorf("unpack word list: %w", err)
 	}
 	p := &msgpackReader{rest: unpacked}
 	bins := p.length(0x90, 0xdc)
@@ -70,13 +70,13 @@ func frequencies(data []byte) ([]frequency, error) {
 
 var errList = errors.New("not a list of word frequencies, version 1 in centibels")
 
-// msgpackReader reads the little of MessagePack that lists have. The first error stays.
+// msgpackReader parses the subset of MessagePack that lists use. It keeps the first error.
 type msgpackReader struct {
 	rest []byte
 	err  error
 }
 
-// take cuts off n bytes; they are 0 once there was an error.
+// take splits off n bytes; they are 0 after an error.
 func (p *msgpackReader) take(n int) []byte {
 	if p.err != nil || n > len(p.rest) {
 		p.err = errList
@@ -93,7 +93,7 @@ func (p *msgpackReader) skip(want string) {
 	}
 }
 
-// length reads the head of a list or string: up to 15 items in the byte itself, or 16 bits behind it.
+// length reads the header of a list or string: up to 15 items in the byte itself, or 16 bits after it.
 func (p *msgpackReader) length(short, long byte) int {
 	switch b := p.take(1)[0]; {
 	case b&0xf0 == short:

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/content/lang/ngram"
 )
 
-// list makes a word list: after the header, words that occur 1 time in 1, 10^-0.01, 10^-0.02...
+// list builds a word list: after the header, words with frequencies 1, 10^-0.01, 10^-0.02...
 func list(t *testing.T, bins ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -22,9 +22,9 @@ func main() {
 	log.SetFlags(0)
 	corpus := flag.String("corpus", "", "folder prepared by fetch.sh")
 	out := flag.String("out", "model.bin", "model file to write")
-	samples := flag.Int("samples", 800_000, "texts shown to the largest classifier in a round")
+	samples := flag.Int("samples", 800_000, "texts per round for the largest classifier")
 	rounds := flag.Int("rounds", 2, "rounds of training")
-	list := flag.Bool("list", false, "only list how much text there is of each language")
+	list := flag.Bool("list", false, "only list the amount of text in each language")
 	flag.Parse()
 	if err := run(*corpus, *out, *samples, *rounds, *list); err != nil {
 		log.Fatal(err)
@@ -58,14 +58,14 @@ func run(corpus, out string, samples, rounds int, list bool) error {
 	wg.Wait()
 	f, err := os.Create(out)
 	if err != nil {
-		return fmt.Errorf("creating the model file: %w", err)
+		return fmt.Errorf("create model file: %w", err)
 	}
 	if err := model.Write(f); err != nil {
 		f.Close()
 		return err
 	}
 	if err := f.Close(); err != nil {
-		return fmt.Errorf("closing the model file: %w", err)
+		return fmt.Errorf("close model file: %w", err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// source names the work that a file belongs to: the folder below share, doc or lib.
+// source returns the work that a file belongs to: the folder below share, doc or lib.
 func source(path string) string {
 	dirs := strings.Split(filepath.ToSlash(path), "/")
 	for i, d := range dirs {
@@ -20,10 +20,10 @@ func source(path string) string {
 	return dirs[0]
 }
 
-// tag is how folders and files of documentation name a language.
+// tag matches the language names of folders and files of documentation.
 var tag = regexp.MustCompile(`^[a-z]{2}([-_][a-zA-Z]{2})?(@[a-z]+)?$`)
 
-// tagged finds the innermost part of a path that names a language.
+// tagged returns the innermost part of a path that is a language name.
 func tagged(parts []string) string {
 	for _, p := range slices.Backward(parts) {
 		if tag.MatchString(p) || p == "C" {
@@ -33,7 +33,7 @@ func tagged(parts []string) string {
 	return ""
 }
 
-// classify tells a file's language and form from its path.
+// classify derives the language and format of a file from its path.
 func classify(path string) (lang string, read func([]byte) ([]message, error)) {
 	dirs := strings.Split(path, "/")
 	name := dirs[len(dirs)-1]
@@ -61,8 +61,8 @@ func classify(path string) (lang string, read func([]byte) ([]message, error)) {
 	return "", nil
 }
 
-// declaration gives the language of a translation of the Universal Declaration from its three-letter code. The known
-// languages' are not trained on: the tests use them.
+// declaration returns the language of a translation of the Universal Declaration, from its three-letter code. It omits
+// the known languages, because the tests use them.
 func declaration(code string) string {
 	code, _, _ = strings.Cut(code, "_")
 	tag, err := language.Macro.Parse(code)
@@ -78,8 +78,8 @@ func declaration(code string) string {
 	return base.String()
 }
 
-// canonical brings the ways to name a language to one: no region, no variant, the codes that lang.Result uses.
-// Varieties that are neither one of the known languages nor clearly another are left out: it returns "".
+// canonical maps the names of a language to one code without region or variant, as lang.Result uses it. For varieties
+// that are neither a known language nor clearly another, it returns "".
 func canonical(lang string) string {
 	lang = strings.ToLower(strings.ReplaceAll(lang, "_", "-"))
 	lang, _, _ = strings.Cut(lang, "@")
@@ -99,7 +99,8 @@ func canonical(lang string) string {
 		return "fil"
 	case "zlm", "zsm", "mly":
 		return "ms"
-	case "zh", "yue", "lzh", "wuu", "gan", "hak", "cdo", "nan", "cjy", "hsn", "cpx", "ryu", // Han, but whose?
+	// in Han, which may be several languages
+	case "zh", "yue", "lzh", "wuu", "gan", "hak", "cdo", "nan", "cjy", "hsn", "cpx", "ryu",
 		"arz", "ary", "arq", "aeb", "apc", "acm", "ajp", "afb", "sdc", // spoken Arabic
 		"frc", "jam", "pcm", "hif", "dty", "pdc", "mo", "simple", "tlh", "qqx", "exif", "hu-formal":
 		return ""

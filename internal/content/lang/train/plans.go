@@ -7,19 +7,19 @@ import (
 	"kumo/internal/content/lang/ngram"
 )
 
-// A plan says how the classifier of one script is built.
+// A plan configures the classifier of a script.
 type plan struct {
 	script ngram.Script
 	shape  ngram.Shape
-	known  []string // classes that have a name
-	// other are classes without one: languages that lie near each other, separated by spaces. What is in none of them is
-	// one more class. A linear model draws one plane a class, so that one class for all the others would lie on all sides
-	// of ours.
+	known  []string // languages of the named classes
+	// other has the unnamed classes: related languages, separated by spaces. All remaining languages form one more
+	// class. A linear model has one plane per class, so a single class of all others would be on all sides of the known
+	// languages.
 	other       []string
-	otherShare  float64 // how often the others are drawn, for each time that a known language is
-	penalty     float32 // how much the others' scores are lowered: a text of a new kind looks foreign before it is
-	finer       bool    // only tells the known from each other, once another plan's classifier has found one of them
-	sampleShare float64 // how many texts it is shown, as a part of the largest one's
+	otherShare  float64 // sampling rate of the others relative to the known languages
+	penalty     float32 // subtracted from the scores of the others, because unfamiliar texts tend to look foreign
+	finer       bool    // distinguishes the known languages only after another plan's classifier has found one of them
+	sampleShare float64 // number of training texts, relative to the largest classifier
 }
 
 var plans = []plan{
@@ -95,10 +95,10 @@ var plans = []plan{
 		penalty: 4, sampleShare: 0.1},
 }
 
-// other is what the classes without a name are called.
+// other is the name of the unnamed classes.
 const other = "other"
 
-// classes gives the names of the plan's classes.
+// classes returns the names of the plan's classes.
 func (p plan) classes() []string {
 	if p.hasNoOther() {
 		return slices.Clone(p.known)
@@ -106,7 +106,7 @@ func (p plan) classes() []string {
 	return slices.Concat(p.known, slices.Repeat([]string{other}, len(p.other)+1))
 }
 
-// class gives the index of a language's class, -1 if the plan has no place for it.
+// class returns the index of a language's class; -1 if the plan has none for it.
 func (p plan) class(lang string) int {
 	if i := slices.Index(p.known, lang); i >= 0 {
 		return i
@@ -122,5 +122,5 @@ func (p plan) class(lang string) int {
 	return len(p.known) + len(p.other)
 }
 
-// hasNoOther reports whether there is no other class: all that is written in Han is Chinese or Japanese.
+// hasNoOther reports whether there is no class for other languages. All text in Han is treated as Chinese or Japanese.
 func (p plan) hasNoOther() bool { return p.finer || p.script == ngram.Hani }

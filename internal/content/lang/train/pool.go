@@ -9,7 +9,7 @@ import (
 	"kumo/internal/content/lang/ngram"
 )
 
-// A pool is the text of one language in a script, and how often it is drawn.
+// A pool has the texts of a language in a script, and its sampling weight.
 type pool struct {
 	lang   string
 	class  int
@@ -17,8 +17,8 @@ type pool struct {
 	weight float64
 }
 
-// pools sorts the texts by class. A known language is drawn as often as any other known one; of the others, those with
-// much text more often.
+// pools groups the texts by language. All known languages have the same weight. Other languages with more text have
+// larger weights.
 func (p plan) pools(all texts) []pool {
 	var out []pool
 	var langs []string
@@ -48,7 +48,7 @@ func (p plan) pools(all texts) []pool {
 	return out
 }
 
-// draw takes a window of a random length from a random place of a pool.
+// draw returns the features of a window of random length from random texts of a pool.
 func (t *trainer) draw(texts []string) []uint32 {
 	want := 20 + t.rng.IntN(160)
 	if t.script == ngram.Hani {
@@ -62,7 +62,7 @@ func (t *trainer) draw(texts []string) []uint32 {
 	return t.features(b.String(), want)
 }
 
-// features folds a text and takes a window of at most want letters from it.
+// features folds a text and returns the grams of a random window of at most want letters.
 func (t *trainer) features(text string, want int) []uint32 {
 	folded := ngram.Fold(make([]rune, 0, len(text)+2), []byte(text), t.script)
 	if extra := len(folded) - want; extra > 0 {
@@ -74,10 +74,10 @@ func (t *trainer) features(text string, want int) []uint32 {
 	return t.grams
 }
 
-// minPlausible is the probability of its own language below which a string is put away.
+// minPlausible is the minimum probability of its own language for a string to be kept.
 const minPlausible = 0.05
 
-// sift returns the pools without the strings that seem to be in another language.
+// sift returns the pools without strings that seem to be in another language.
 func (t *trainer) sift() []pool {
 	out := slices.Clone(t.pools)
 	for i, p := range out {
@@ -99,8 +99,8 @@ func (t *trainer) sift() []pool {
 	return out
 }
 
-// plausible reports whether a string can be of its class. English is what is left where nothing was translated: it must
-// not be the likelier one.
+// plausible reports whether a string may belong to its class. Untranslated strings are in English, so English must not
+// be more likely.
 func (t *trainer) plausible(s string, class int) bool {
 	t.predict(t.features(s, 400))
 	own, english := float32(0), float32(0)

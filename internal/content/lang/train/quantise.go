@@ -7,8 +7,8 @@ import (
 	"kumo/internal/content/lang/ngram"
 )
 
-// quantise brings weights, a row for each bucket, to bytes. The few largest are cut, so that the others keep their
-// shades.
+// quantise converts weights, with a row for each bucket, to bytes. It clips the few largest, which gives the others a
+// finer resolution.
 func (p plan) quantise(weights, bias []float32) *ngram.Classifier {
 	classes := p.classes()
 	c := &ngram.Classifier{Script: p.script, Finer: p.finer, Shape: p.shape, Classes: classes, Bias: slices.Clone(bias)}
@@ -27,7 +27,7 @@ func (p plan) quantise(weights, bias []float32) *ngram.Classifier {
 	return c
 }
 
-// largest is the size that one weight in a thousand exceeds, of those that are not 0.
+// largest returns the absolute value that one in a thousand nonzero weights exceeds.
 func largest(weights []float32) float32 {
 	var sizes []float32
 	for _, w := range weights {

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	gain = 16  // the score is gain times the mean weight
-	rate = 0.4 // first learning rate
+	gain = 16  // factor of the mean weight in the score
+	rate = 0.4 // initial learning rate
 )
 
-// A trainer fits a classifier by stochastic gradient descent on the softmax loss, each weight with a learning rate of
-// its own (AdaGrad: Duchi, Hazan and Singer, 2011), so that rare grams learn in few steps.
+// A trainer fits a classifier by stochastic gradient descent on the softmax loss. Each weight has its own learning rate
+// (AdaGrad: Duchi, Hazan and Singer, 2011), so that rare grams are learned in few steps.
 type trainer struct {
 	plan
 	classes      []string
 	rng          *rand.Rand
 	pools        []pool
-	weight, seen []float32 // a row for each bucket, one column a class
+	weight, seen []float32 // a row per bucket with a column per class
 	bias         []float32
 	score        []float32
 	grams        []uint32
 }
 
-// build trains a classifier in rounds. After each but the last, strings that the classifier is sure are in another
-// language than their file says are put away: catalogues have untranslated strings, names and quotations.
+// build trains a classifier in rounds. After each round except the last, it removes strings that the classifier assigns
+// to another language with confidence: catalogs contain untranslated strings, names and quotations.
 func (p plan) build(all texts, samples, rounds int) *ngram.Classifier {
 	var t *trainer
 	pools := p.pools(all)
@@ -46,7 +46,7 @@ func (p plan) build(all texts, samples, rounds int) *ngram.Classifier {
 	return p.quantise(t.weight, t.bias)
 }
 
-// descend shows the trainer so many texts and returns the mean loss over the last tenth.
+// descend trains on the given number of texts and returns the mean loss over the last tenth.
 func (t *trainer) descend(samples int) float64 {
 	var upto []float64
 	sum := 0.0
@@ -66,7 +66,7 @@ func (t *trainer) descend(samples int) float64 {
 	return loss / float64(max(1, samples/10))
 }
 
-// step moves the weights towards a text's class and returns the loss before.
+// step trains on a text and returns the loss before.
 func (t *trainer) step(class int, grams []uint32, rate float32) float64 {
 	if len(grams) == 0 {
 		return 0
@@ -90,7 +90,7 @@ func (t *trainer) step(class int, grams []uint32, rate float32) float64 {
 	return loss
 }
 
-// predict fills score with the classes' probabilities.
+// predict computes the class probabilities in score.
 func (t *trainer) predict(grams []uint32) {
 	k := len(t.classes)
 	clear(t.score)

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/content/lang/ngram"
 )
 
-// catalogue makes a message catalogue of pairs.
+// catalogue builds a message catalog from pairs.
 func catalogue(pairs ...string) []byte {
 	n := uint32(len(pairs) / 2)
 	head := []uint32{0x950412de, 0, n, 28, 28 + 8*n, 0, 0}
@@ -132,7 +132,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// A small model learns two languages and something else, and comes out the same each time.
+// A small model learns two languages and the rest, and is identical each time.
 func TestBuildIsDeterministic(t *testing.T) {
 	words := map[string]string{"hi": "कमल जल वन फल घर", "ne": "छोरा गाउँ पनि भने", "mr": "आहे नाही मुलगा तुला"}
 	all := texts{}

@@ -2,8 +2,8 @@ package crawllog
 
 import "kumo/internal/base/page"
 
-// codes are Heritrix's fetch status codes. Two of them come near only: -5002 is a visit that the operator's rules
-// blocked, and -8 one given up because its host failed too often.
+// codes are Heritrix's fetch status codes. Two have a slightly different meaning there: -5002 is a visit that the
+// operator's rules blocked, and -8 a URL dropped because its host failed too often.
 var codes = map[page.Failure]int{
 	page.DNS:         -1,
 	page.Connect:     -2,
@@ -19,10 +19,9 @@ var codes = map[page.Failure]int{
 	page.Private:     -5002,
 }
 
-// Code is the status that the log gives for a failure: -1 no address, -2 no connection, -3 the connection or the answer
-// broke, -4 timeout, -5 kumo's own fault, -8 the host was given up, -5002 an address that may not be visited; 0 for
-// None. Heritrix's codes for URLs that are not tried at all (-61, -5000, -5003, -9998) do not occur: those URLs are in
-// skipped.jsonl.
+// Code returns the status in crawl.log of a failure: -1 no address, -2 no connection, -3 connection or response broke,
+// -4 timeout, -5 bug in kumo, -8 host abandoned, -5002 forbidden address; 0 for None. Heritrix's codes for URLs that
+// are not visited (-61, -5000, -5003, -9998) do not occur. Such URLs are in skipped.jsonl.
 func Code(f page.Failure) int {
 	if f == page.None {
 		return 0
@@ -33,13 +32,13 @@ func Code(f page.Failure) int {
 	return codes[page.Internal]
 }
 
-// status is that of the answer if there is one.
+// status returns the status of the response, or the code of the failure.
 func status(rec *page.Record) int64 {
 	if rec.Response != nil && rec.Response.Status != 0 && rec.Failure == page.None {
 		return int64(rec.Response.Status)
 	}
 	if rec.Failure == page.None && rec.Response != nil {
-		return int64(Code(page.Malformed)) // bytes came, but no status line
+		return int64(Code(page.Malformed)) // bytes but no status line
 	}
 	return int64(Code(rec.Failure))
 }

@@ -20,7 +20,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Config says where to write.
+// Config configures a Store.
 type Config struct {
 	Dir string // the crawl's folder
 }
@@ -30,7 +30,7 @@ var _ store.Store = (*Store)(nil)
 // A Store writes crawl.log.
 type Store struct{ *store.Lines }
 
-// Open opens the log, cut back to its mark. It gets a line of each visit, answered or not.
+// Open opens the log and truncates it to its mark. The log has a line for each visit, with or without a response.
 func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 	lines, err := store.OpenLines(disk, cfg.Dir, marks, "crawl.log", appendRecord)
 	return &Store{lines}, err
@@ -52,7 +52,7 @@ func appendRecord(b []byte, rec *page.Record) []byte {
 	return append(b, '\n')
 }
 
-// appendPadded writes n right-aligned in width columns.
+// appendPadded appends n, right-aligned to width columns.
 func appendPadded(b []byte, n int64, width int) []byte {
 	var digits [20]byte
 	text := strconv.AppendInt(digits[:0], n, 10)
@@ -73,14 +73,14 @@ func mime(rec *page.Record) string {
 	switch {
 	case rec.Page != nil:
 		return rec.Page.Type
-	case rec.Response != nil && rec.Robots: // what is unchanged has the type of before
+	case rec.Response != nil && rec.Robots: // not parsed; other responses without a page are unmodified
 		t, _, _ := strings.Cut(rec.Response.Header.Get("Content-Type"), ";")
 		return strings.ToLower(strings.TrimSpace(t))
 	}
 	return ""
 }
 
-// appendBegin writes when the visit began in 17 digits and the milliseconds that it took: 20261121031213123+45.
+// appendBegin appends the start of a visit in 17 digits and its duration in milliseconds: 20261121031213123+45.
 func appendBegin(b []byte, began time.Time, took time.Duration) []byte {
 	if began.IsZero() {
 		return append(b, '-')
@@ -99,9 +99,9 @@ func appendDigest(b []byte, rec *page.Record) []byte {
 	return base32.StdEncoding.AppendEncode(append(b, "sha1:"...), rec.Digest[:])
 }
 
-// appendAnnotations writes what else there is to say, separated by commas: "3t" (it took three tries),
-// "duplicate:digest", "duplicate:notModified" (the server said so), "timeTrunc", "lenTrunc", "disconnectTrunc",
-// "malformed", "robots" (fetched for its rules), "noarchive" (not kept), and the failure in its word.
+// appendAnnotations appends annotations, separated by commas: "3t" (three tries), "robots" (fetched for its rules),
+// "duplicate:notModified" (304), "duplicate:digest" (same payload), "noarchive" (not stored), "lenTrunc", "timeTrunc",
+// "disconnectTrunc", "malformed", and the failure.
 func appendAnnotations(b []byte, rec *page.Record) []byte {
 	start := len(b)
 	if rec.Tries > 1 {

@@ -10,29 +10,29 @@ import (
 
 // An Entry is a line of the log.
 type Entry struct {
-	Time        time.Time // when the visit ended, to the millisecond
-	Status      int       // of the answer, or a code below 0, see [Code]
-	Size        int64     // of the payload
+	Time        time.Time // end of the visit, to the millisecond
+	Status      int       // of the response, or a negative code; see [Code]
+	Size        int64     // size of the payload in bytes
 	URL         string
-	Path, Via   string // "" for what the line has "-" for
+	Path, Via   string // "" where the line has "-"
 	MIME        string
 	Begin       time.Time
 	Took        time.Duration
-	Digest      string // with its "sha1:"; "" if no answer came
+	Digest      string // with prefix "sha1:"; "" without a response
 	Seed        string
 	Annotations []string
 }
 
-// Has reports whether the line has an annotation.
+// Has reports whether the entry has an annotation.
 func (e *Entry) Has(annotation string) bool { return slices.Contains(e.Annotations, annotation) }
 
 const thread = "#000"
 
-// Parse reads a line as the store writes it, without its end.
+// Parse parses a line as the store writes it, without its end.
 func Parse(line []byte) (e Entry, err error) {
 	f := strings.Fields(string(line))
 	if len(f) != 12 {
-		return e, fmt.Errorf("it has %d fields, not 12", len(f))
+		return e, fmt.Errorf("%d fields, want 12", len(f))
 	}
 	for i := range f {
 		if f[i] == "-" {
@@ -52,8 +52,11 @@ func Parse(line []byte) (e Entry, err error) {
 	if err = e.parseBegin(f[8]); err != nil {
 		return e, err
 	}
-	if late := e.Time.Sub(e.Begin.Add(e.Took)); late < 0 || late > 2*time.Millisecond || f[7] != thread {
-		return e, fmt.Errorf("%s is not when a visit ended that began and took %s, or %q is not %q", f[0], f[8], f[7], thread)
+	if late := e.Time.Sub(e.Begin.Add(e.Took)); late < 0 || late > 2*time.Millisecond {
+		return e, fmt.Errorf("end time %s does not match start+duration %s", f[0], f[8])
+	}
+	if f[7] != thread {
+		return e, fmt.Errorf("thread %q, want %q", f[7], thread)
 	}
 	if f[11] != "" {
 		e.Annotations = strings.Split(f[11], ",")
@@ -61,11 +64,11 @@ func Parse(line []byte) (e Entry, err error) {
 	return e, nil
 }
 
-// parseBegin reads 20261121031213123+45.
+// parseBegin parses 20261121031213123+45.
 func (e *Entry) parseBegin(text string) error {
 	begin, took, ok := strings.Cut(text, "+")
 	if !ok || len(begin) != 17 {
-		return fmt.Errorf("%q is no time and duration", text)
+		return fmt.Errorf("%q is not a start time and duration", text)
 	}
 	var err error
 	if e.Begin, err = time.Parse("20060102150405.000", begin[:14]+"."+begin[14:]); err != nil {

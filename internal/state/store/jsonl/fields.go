@@ -12,14 +12,14 @@ import (
 
 var _ store.Store = (*Fields)(nil)
 
-// Fields writes fields.jsonl: a line for each record that a rule has made of a page. It has url, rule, time (of the
-// visit), warc and offset when the page lies in a WARC file, and fields, which is as the rule has it.
+// Fields writes fields.jsonl, with a line for each record that a rule extracted from a page. A line has url, rule, time
+// (of the visit), warc and offset if the page is in a WARC file, and fields as extracted by the rule.
 type Fields struct{ *store.Lines }
 
-// FieldsName is the file's.
+// FieldsName is the name of the file.
 const FieldsName = "fields.jsonl"
 
-// OpenFields opens the file, cut back to marks.
+// OpenFields opens the file and truncates it to marks.
 func OpenFields(disk vfs.FS, cfg Config, marks []store.Mark) (*Fields, error) {
 	lines, err := store.OpenLines(disk, cfg.Dir, marks, FieldsName, appendFields)
 	return &Fields{lines}, err
@@ -50,7 +50,7 @@ type FieldsLine struct {
 	Fields          map[string]json.RawMessage
 }
 
-// ParseFields reads a line of fields.jsonl.
+// ParseFields parses a line of fields.jsonl.
 func ParseFields(line []byte) (f FieldsLine, err error) {
 	if err = parse(line, &f); err == nil && (f.URL == "" || f.Rule == "" || f.Time.IsZero() || f.Fields == nil) {
 		err = errors.New("the line lacks its URL, rule, time or fields")

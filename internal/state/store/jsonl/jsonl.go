@@ -21,7 +21,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// The files, in the order in which Logs has them.
+// Names of the files, in the order of Logs.
 const (
 	skipped = iota
 	pages
@@ -29,7 +29,7 @@ const (
 
 var names = [...]string{skipped: "skipped.jsonl", pages: "pages.jsonl"}
 
-// Config says where to write.
+// Config configures a Store.
 type Config struct {
 	Dir     string // the crawl's folder
 	NoPages bool   // write skipped.jsonl only
@@ -46,10 +46,10 @@ type Store struct {
 
 type line struct {
 	b    []byte
-	page PageLine // used again, as the next
+	page PageLine // reused for each page
 }
 
-// Open opens the files, cut back to marks.
+// Open opens the files and truncates them to marks.
 func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 	open := names[:]
 	if cfg.NoPages {
@@ -62,7 +62,7 @@ func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 	return &Store{Logs: logs, noPages: cfg.NoPages, lines: sync.Pool{New: func() any { return new(line) }}}, nil
 }
 
-// Put writes a page's line. A visit without an answer and a robots.txt have none.
+// Put writes a line for a page. A visit without a response and a robots.txt have no line.
 func (s *Store) Put(rec *page.Record) error {
 	if rec.Response == nil || rec.Robots || s.noPages {
 		return nil
@@ -74,7 +74,7 @@ func (s *Store) Put(rec *page.Record) error {
 	return s.Append(pages, l.b)
 }
 
-// PutSkip writes a skip's line.
+// PutSkip writes a line for a skipped URL.
 func (s *Store) PutSkip(skip *page.Skip) error {
 	l := s.lines.Get().(*line)
 	defer s.lines.Put(l)

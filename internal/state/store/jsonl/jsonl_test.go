@@ -13,7 +13,7 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// lines are what a store wrote to the file called name.
+// lines returns the lines that a store wrote to the file called name.
 func lines(t *testing.T, name string, fill func(store.Store) error) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func TestPages(t *testing.T) {
 			rec := storetest.Record(1)
 			rec.Digest = page.Digest{}
 			c.change(rec)
-			if c.want != "" { // the address is last
+			if c.want != "" { // the address is the last member
 				c.want = strings.TrimSuffix(c.want, "}\n") + `,"server_ip":"192.0.2.1"}` + "\n"
 			}
 			if got := lines(t, "pages.jsonl", func(s store.Store) error { return s.Put(rec) }); got != c.want {

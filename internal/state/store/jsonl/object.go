@@ -10,13 +10,13 @@ import (
 	"kumo/internal/base/page"
 )
 
-// An object is a line that is being written.
+// An object is a JSON object being appended to b.
 type object struct {
 	b     []byte
-	begin int // of the line, in b
+	begin int // index in b at which the line begins
 }
 
-// key begins a member; keys are plain words.
+// key begins a member. Keys must not need escaping.
 func (l *object) key(name string) {
 	if len(l.b) == l.begin {
 		l.b = append(l.b, '{')
@@ -33,14 +33,14 @@ func (l *object) text(name, value string) {
 	l.b = field.JSON(l.b, value)
 }
 
-// optional adds a member that is there only when it has something to say.
+// optional adds a member unless its value is empty.
 func (l *object) optional(name, value string) {
 	if value != "" {
 		l.text(name, value)
 	}
 }
 
-// flag adds a member only where it is true.
+// flag adds a member if it is true.
 func (l *object) flag(name string, value bool) {
 	if value {
 		l.key(name)
@@ -83,7 +83,7 @@ func (l *object) variants(name string, all []page.Variant) {
 	l.b = append(l.b, ']')
 }
 
-// addr adds an address, if it is known.
+// addr adds an address if it is valid.
 func (l *object) addr(name string, a netip.Addr) {
 	if a.IsValid() {
 		l.key(name)

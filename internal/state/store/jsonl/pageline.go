@@ -8,56 +8,58 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A PageLine is a line of pages.jsonl: what a crawl keeps of a page besides its bytes. kumo repair makes lines of it,
-// too, the archive of the web page embeds it, and exports embed its Visit.
+// A PageLine is a line of pages.jsonl: the metadata of a page. kumo repair also creates such lines, the archive view of
+// the web UI embeds PageLine, and exports embed its Visit.
 type PageLine struct {
 	URL         string         `json:"url"`
-	Final       string         `json:"final,omitempty"` // the URL to which it redirects
-	Status      int            `json:"status"`          // 0: there was no response
+	Final       string         `json:"final,omitempty"` // the target of a redirect
+	Status      int            `json:"status"`          // 0 without a response
 	Time        time.Time      `json:"time"`
 	Type        string         `json:"type,omitempty"` // as declared
 	Charset     string         `json:"charset,omitempty"`
 	Lang        string         `json:"lang,omitempty"`
 	Title       string         `json:"title,omitempty"`
-	H1          string         `json:"h1,omitempty"`          // the first one with a text
-	Description string         `json:"description,omitempty"` // of the meta element, as written
-	Canonical   string         `json:"canonical,omitempty"`   // the URL that the page declares as its own, as written
+	H1          string         `json:"h1,omitempty"`          // the first h1 with text
+	Description string         `json:"description,omitempty"` // the meta element, as written
+	Canonical   string         `json:"canonical,omitempty"`   // the canonical URL that the page declares, as written
 	HrefLang    []page.Variant `json:"hreflang,omitempty"`    // the page in other languages
 	Bytes       int64          `json:"bytes"`                 // of the payload
 	Digest      string         `json:"digest,omitempty"`      // sha1:BASE32
 	Depth       int            `json:"depth"`
-	Links       int            `json:"links"`                // their number
-	WARC        string         `json:"warc,omitempty"`       // the file of the record, in the folder warc
-	Offset      int64          `json:"offset"`               // of the record in the file
-	Importance  float64        `json:"importance,omitempty"` // when it was fetched, by the links found until then
-	Sniffed     string         `json:"sniffed,omitempty"`    // the detected media type, if it differs from Type
+	Links       int            `json:"links"`                // number of links
+	WARC        string         `json:"warc,omitempty"`       // name of the file in the folder warc
+	Offset      int64          `json:"offset"`               // offset of the record in the file
+	Importance  float64        `json:"importance,omitempty"` // of the URL when it was fetched
+	Sniffed     string         `json:"sniffed,omitempty"`    // detected media type, if different from Type
 	Truncated   string         `json:"truncated,omitempty"`  // the reason
 	Malformed   string         `json:"malformed,omitempty"`  // the reason
 	LinksCut    string         `json:"links_cut,omitempty"`  // the limit that left links unread: memory, entries or length
-	Revisit     string         `json:"revisit,omitempty"`    // the URL that had the same payload before
-	Recrawl     string         `json:"recrawl,omitempty"`    // the result of a visit that was not the first
+	Revisit     string         `json:"revisit,omitempty"`    // earlier URL with the same payload
+	Recrawl     string         `json:"recrawl,omitempty"`    // result of the visit, if the URL was visited before
 	Robots      string         `json:"robots,omitempty"`     // the page's directives for robots, as written
-	NoIndex     bool           `json:"noindex,omitempty"`    // the page has the directive, and the crawl obeys it
-	NoArchive   bool           `json:"noarchive,omitempty"`  // likewise
+	// the page has the directive noindex, and the crawl obeys it
+	NoIndex bool `json:"noindex,omitempty"`
+	// the page has the directive noarchive, and the crawl obeys it
+	NoArchive bool `json:"noarchive,omitempty"`
 	Visit
 
-	sum *page.Digest // in place of Digest, while the line is written
+	sum *page.Digest // replaces Digest while the line is written
 }
 
-// A Visit holds the members of a line that exports copy, because they do not read them from the WARC record.
+// A Visit has the members of a line that exports take from it, because the WARC record does not have them.
 type Visit struct {
-	From          string `json:"from,omitempty"`              // the page that named the URL
+	From          string `json:"from,omitempty"`              // the page that links to the URL
 	NearDuplicate string `json:"near_duplicate_of,omitempty"` // the URL of a page with nearly the same text
-	// milliseconds until the connection was open (name, TCP, TLS); 0 if it was open already
+	// milliseconds to establish the connection (DNS, TCP, TLS); 0 if it was open
 	ConnectMS int64 `json:"connect_ms"`
-	// milliseconds from the beginning of the request to the first byte, and to the end of the response
+	// milliseconds from the start of the request to the first byte, and to the end of the response
 	FirstByteMS int64 `json:"first_byte_ms"`
 	TotalMS     int64 `json:"total_ms"`
-	// of the server, or of the proxy; the zero Addr if it is not known
+	// address of the server or proxy; the zero Addr if unknown
 	ServerIP netip.Addr `json:"server_ip,omitzero"`
 }
 
-// set makes p the line of a record. It refers to the record until the next.
+// set sets p from a record. p refers to the record's memory until the next call.
 func (p *PageLine) set(rec *page.Record) {
 	res, read := rec.Response, rec.Page
 	if read == nil {
@@ -82,7 +84,7 @@ func (p *PageLine) set(rec *page.Record) {
 	}
 }
 
-// Append appends the line, with its end.
+// Append appends the line and a line feed.
 func (p *PageLine) Append(b []byte) []byte {
 	l := object{b: b, begin: len(b)}
 	l.text("url", p.URL)

@@ -13,7 +13,7 @@ type SkipLine struct {
 	Time                       time.Time
 }
 
-// ParsePage reads a line of pages.jsonl.
+// ParsePage parses a line of pages.jsonl.
 func ParsePage(line []byte) (p PageLine, err error) {
 	if err = parse(line, &p); err == nil && (p.URL == "" || p.Time.IsZero()) {
 		err = fmt.Errorf("the line of %q lacks its URL or time", p.URL)
@@ -21,7 +21,7 @@ func ParsePage(line []byte) (p PageLine, err error) {
 	return p, err
 }
 
-// ParseSkip reads a line of skipped.jsonl.
+// ParseSkip parses a line of skipped.jsonl.
 func ParseSkip(line []byte) (s SkipLine, err error) {
 	if err = parse(line, &s); err == nil && (s.URL == "" || s.Rule == "" || s.Time.IsZero()) {
 		err = fmt.Errorf("the line of %q lacks its URL, rule or time", s.URL)
@@ -29,5 +29,5 @@ func ParseSkip(line []byte) (s SkipLine, err error) {
 	return s, err
 }
 
-// parse ignores members that it does not know: a newer kumo has written them.
+// parse ignores unknown members, which later versions may write.
 func parse(line []byte, v any) error { return json.Unmarshal(line, v) }

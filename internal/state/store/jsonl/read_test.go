@@ -42,7 +42,7 @@ func TestLinesComeBack(t *testing.T) {
 	}
 }
 
-// TestUnknownMembers tests that lines of a newer kumo are read, whatever else they have.
+// TestUnknownMembers tests that lines of later versions are read, whatever members they add.
 func TestUnknownMembers(t *testing.T) {
 	rec, skip := storetest.Record(1), storetest.Skip(2)
 	newer := func(line []byte) []byte {
@@ -65,7 +65,7 @@ func TestUnknownMembers(t *testing.T) {
 	}
 }
 
-// TestMembersAreKnown tests that what is written is read: no member is unknown to its own reader.
+// TestMembersAreKnown tests that the reader knows all members that are written.
 func TestMembersAreKnown(t *testing.T) {
 	rec, skip := storetest.Record(1), storetest.Skip(2)
 	rec.Page.Variants = []page.Variant{{Lang: "de", URL: "https://example.org/de"}}

@@ -8,15 +8,15 @@ import (
 
 var _ store.Store = (*Texts)(nil)
 
-// Texts writes text.jsonl: a line for each page that has a main text. It has url, time, lang, title, headline, author,
-// published (RFC 3339, or only the date) and text, whose paragraphs are separated by a line feed; "" is what the page
-// does not say.
+// Texts writes text.jsonl, with a line for each page with a main text. A line has url, time, lang, title, headline,
+// author, published (RFC 3339, or a date only) and text, whose paragraphs are separated by a line feed. Missing values
+// are "".
 type Texts struct{ *store.Lines }
 
-// TextsName is the file of main texts in a crawl's folder.
+// TextsName is the name of the file.
 const TextsName = "text.jsonl"
 
-// OpenTexts opens the file, cut back to marks.
+// OpenTexts opens the file and truncates it to marks.
 func OpenTexts(disk vfs.FS, cfg Config, marks []store.Mark) (*Texts, error) {
 	lines, err := store.OpenLines(disk, cfg.Dir, marks, TextsName, appendText)
 	return &Texts{lines}, err

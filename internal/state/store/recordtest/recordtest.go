@@ -1,4 +1,4 @@
-// Package recordtest writes record files of a few visits for tests, as a crawl does, and damages them on demand.
+// Package recordtest writes record files for tests, in the same way as a crawl, and damages them on demand.
 package recordtest
 
 import (
@@ -19,21 +19,22 @@ import (
 	"kumo/internal/state/store/warc"
 )
 
-// Files are a crawl's folder with one WARC file, or where that is full more, of which WARC is the first.
+// Files is a crawl's folder. WARC is its first or only WARC file.
 type Files struct {
 	testing.TB
 	Dir        string
-	WARC, CDXJ string // below Dir, with slashes
+	WARC, CDXJ string // relative to Dir, with slashes
 	Marks      []store.Mark
 }
 
-// A Record is one of the WARC file's that can be read.
+// A Record is a readable record of the WARC file.
 type Record struct {
 	Kind, URL  string
 	At, Length int64
 }
 
-// Write makes the files of visits, which may refer to those before them: each is put before the next is asked for.
+// Write writes the records of visits. Each is written before the next is requested, so that visits may refer to earlier
+// ones.
 func Write(t testing.TB, compression string, visits iter.Seq[*page.Record], skips ...*page.Skip) *Files {
 	t.Helper()
 	f := &Files{TB: t, Dir: t.TempDir()}
@@ -70,7 +71,7 @@ func (f *Files) open(compression string) []store.Store {
 	fields, fieldsErr := jsonl.OpenFields(vfs.OS, jsonl.Config{Dir: f.Dir}, nil)
 	log, logErr := crawllog.Open(vfs.OS, crawllog.Config{Dir: f.Dir}, nil)
 	f.must(errors.Join(warcErr, pagesErr, textsErr, fieldsErr, logErr))
-	return []store.Store{w, pages, texts, fields, log} // the first says where records lie
+	return []store.Store{w, pages, texts, fields, log} // the WARC store comes first: it sets the locations of records
 }
 
 func (f *Files) must(err error) {
@@ -80,10 +81,10 @@ func (f *Files) must(err error) {
 	}
 }
 
-// Path is where a file of the folder is.
+// Path returns the path of a file in the folder.
 func (f *Files) Path(name string) string { return filepath.Join(f.Dir, filepath.FromSlash(name)) }
 
-// Text is what a file has.
+// Text returns the content of a file.
 func (f *Files) Text(name string) string {
 	f.Helper()
 	b, err := os.ReadFile(f.Path(name))
@@ -91,13 +92,13 @@ func (f *Files) Text(name string) string {
 	return string(b)
 }
 
-// Put gives a file another text.
+// Put replaces the content of a file.
 func (f *Files) Put(name, text string) {
 	f.Helper()
 	f.must(os.WriteFile(f.Path(name), []byte(text), 0o600))
 }
 
-// Records are those of the WARC file that can be read.
+// Records returns the readable records of the WARC file.
 func (f *Files) Records() (all []Record) {
 	f.Helper()
 	b := []byte(f.Text(f.WARC))
@@ -116,7 +117,7 @@ func (f *Files) Records() (all []Record) {
 	}
 }
 
-// Record is the n-th of a kind, from 0.
+// Record returns the n-th record of a kind, counted from 0.
 func (f *Files) Record(kind string, n int) Record {
 	f.Helper()
 	for _, r := range f.Records() {
@@ -126,7 +127,7 @@ func (f *Files) Record(kind string, n int) Record {
 			}
 		}
 	}
-	f.Fatalf("there is no such %s", kind)
+	f.Fatalf("record of kind %s not found", kind)
 	return Record{}
 }
 

@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// A member is a record of a WARC file, at its place.
+// A member is a record of a WARC file, and where it is.
 type member struct {
 	kind, url, id, refersTo string
 	length                  int64
@@ -30,13 +30,13 @@ type place struct {
 	offset int64
 }
 
-// CheckConsistent checks that the files of the crawl in dir, which is done, are whole and say the same: WARCs compressed by gzip,
-// their indexes, pages.jsonl, crawl.log and skipped.jsonl.
+// CheckConsistent checks that the files of the finished crawl in dir are complete and consistent: gzip-compressed
+// WARCs, their indexes, pages.jsonl, crawl.log and skipped.jsonl.
 func CheckConsistent(t *testing.T, dir string) {
 	t.Helper()
 	members := readWARCs(t, dir)
 	pages := readPages(t, dir, members)
-	stored := map[string]int{} // pages' URLs
+	stored := map[string]int{} // URLs of pages
 	ids := map[string]bool{}
 	indexed := 0
 	for _, m := range members {
@@ -50,7 +50,7 @@ func CheckConsistent(t *testing.T, dir string) {
 			indexed++
 		}
 		if m.refersTo != "" && m.kind == "revisit" && !ids[m.refersTo] {
-			t.Errorf("%v: revisits %s, which is nowhere", at, m.refersTo)
+			t.Errorf("%v: revisits %s, which does not exist", at, m.refersTo)
 		}
 		if !isRobots(m.url) {
 			stored[m.url]++
@@ -58,7 +58,7 @@ func CheckConsistent(t *testing.T, dir string) {
 	}
 	for url, n := range stored {
 		if n != 1 || !pages[url] {
-			t.Errorf("%s: %d records, in pages.jsonl %v", url, n, pages[url])
+			t.Errorf("%s: %d records; in pages.jsonl: %v", url, n, pages[url])
 		}
 	}
 	if len(stored) != len(pages) {
@@ -71,7 +71,7 @@ func CheckConsistent(t *testing.T, dir string) {
 
 func isRobots(url string) bool { return strings.HasSuffix(url, "/robots.txt") }
 
-// readWARCs reads all records of all WARC files, each to its last byte.
+// readWARCs reads all records of all WARC files completely.
 func readWARCs(t *testing.T, dir string) map[place]member {
 	t.Helper()
 	names, err := os.ReadDir(filepath.Join(dir, "warc"))
@@ -83,7 +83,7 @@ func readWARCs(t *testing.T, dir string) map[place]member {
 		switch {
 		case strings.HasSuffix(n.Name(), ".cdxj"):
 		case !strings.HasSuffix(n.Name(), ".warc.gz"):
-			t.Errorf("%s was left in warc/", n.Name())
+			t.Errorf("%s remains in warc/", n.Name())
 		default:
 			if err := readWARC(dir, n.Name(), all); err != nil {
 				t.Errorf("%s: %v", n.Name(), err)
@@ -101,7 +101,7 @@ func readWARC(dir, name string, all map[place]member) error {
 	src := bytes.NewReader(data)
 	for src.Len() > 0 {
 		offset := int64(len(data) - src.Len())
-		z, err := gzip.NewReader(src) // which reads no more than the member, as src gives single bytes
+		z, err := gzip.NewReader(src) // reads no more than the member, since src returns single bytes
 		if err != nil {
 			return fmt.Errorf("at %d: %w", offset, err)
 		}
@@ -119,7 +119,7 @@ func readWARC(dir, name string, all map[place]member) error {
 func readMember(in *bufio.Reader) (m member, err error) {
 	r := textproto.NewReader(in)
 	if line, err := r.ReadLine(); err != nil || line != "WARC/1.1" {
-		return m, fmt.Errorf("it begins with %q: %w", line, err)
+		return m, fmt.Errorf("first line is %q: %w", line, err)
 	}
 	head, err := r.ReadMIMEHeader()
 	if err != nil {
@@ -134,16 +134,16 @@ func readMember(in *bufio.Reader) (m member, err error) {
 		return m, err
 	}
 	if rest, err := io.ReadAll(in); err != nil || string(rest) != "\r\n\r\n" {
-		return m, fmt.Errorf("its block is followed by %q: %w", rest, err)
+		return m, fmt.Errorf("block is followed by %q: %w", rest, err)
 	}
 	if sum := sha1.Sum(block); "sha1:"+base32.StdEncoding.EncodeToString(sum[:]) != head.Get("WARC-Block-Digest") {
-		return m, errors.New("its block has another digest")
+		return m, errors.New("block does not match its digest")
 	}
 	return member{kind: head.Get("WARC-Type"), url: head.Get("WARC-Target-URI"), id: head.Get("WARC-Record-ID"),
 		refersTo: head.Get("WARC-Refers-To")}, nil
 }
 
-// readPages checks that each page lies where pages.jsonl says, and returns their URLs.
+// readPages checks that each page is where pages.jsonl locates it, and returns the URLs.
 func readPages(t *testing.T, dir string, members map[place]member) map[string]bool {
 	t.Helper()
 	pages := map[string]bool{}
@@ -157,17 +157,18 @@ func readPages(t *testing.T, dir string, members map[place]member) map[string]bo
 			return
 		}
 		if pages[p.URL] {
-			t.Errorf("pages.jsonl has %s twice", p.URL)
+			t.Errorf("pages.jsonl contains %s twice", p.URL)
 		}
 		pages[p.URL] = true
 		if m := members[place{p.WARC, p.Offset}]; m.url != p.URL {
-			t.Errorf("%s: where pages.jsonl says lies a %s of %q", p.URL, m.kind, m.url)
+			t.Errorf("%s: the record at the location in pages.jsonl is a %s of %q", p.URL, m.kind, m.url)
 		}
 	})
 	return pages
 }
 
-// wantIndex checks that each record is in its file's index and in that of all, and nothing else.
+// wantIndex checks that each record is in the index of its file and in the merged index, and that the indexes contain
+// nothing else.
 func wantIndex(t *testing.T, dir string, members map[place]member, want int) {
 	t.Helper()
 	parts, err := filepath.Glob(filepath.Join(dir, "warc", "*.cdxj"))
@@ -186,7 +187,7 @@ func wantIndex(t *testing.T, dir string, members map[place]member, want int) {
 			continue
 		}
 		if slices.Sort(lines); !slices.Equal(lines, own) {
-			t.Errorf("index.cdxj has %d lines, those of the files %d", len(own), len(lines))
+			t.Errorf("index.cdxj has %d lines, the indexes of the files have %d", len(own), len(lines))
 		}
 	}
 	met := map[place]bool{}
@@ -200,16 +201,16 @@ func wantIndex(t *testing.T, dir string, members map[place]member, want int) {
 		offset, _ := strconv.ParseInt(c.Offset, 10, 64)
 		at := place{c.Filename, offset}
 		if m := members[at]; m.url != c.URL || strconv.FormatInt(m.length, 10) != c.Length || met[at] {
-			t.Errorf("index: %q: there lies %+v", line, m)
+			t.Errorf("index: %q: the record there is %+v", line, m)
 		}
 		met[at] = true
 	}
 	if len(met) != want {
-		t.Errorf("the index has %d records of %d", len(met), want)
+		t.Errorf("the index has %d of %d records", len(met), want)
 	}
 }
 
-// wantLog checks that crawl.log has each page once.
+// wantLog checks that crawl.log contains each page once.
 func wantLog(t *testing.T, dir string, pages map[string]bool) {
 	t.Helper()
 	logged := map[string]bool{}
@@ -223,23 +224,23 @@ func wantLog(t *testing.T, dir string, pages map[string]bool) {
 			return
 		}
 		if logged[f[3]] || !pages[f[3]] {
-			t.Errorf("crawl.log: %s: twice %v, in pages.jsonl %v", f[3], logged[f[3]], pages[f[3]])
+			t.Errorf("crawl.log: %s: duplicate %v, in pages.jsonl %v", f[3], logged[f[3]], pages[f[3]])
 		}
 		logged[f[3]] = true
 	})
 	if len(logged) != len(pages) {
-		t.Errorf("crawl.log has %d pages of %d", len(logged), len(pages))
+		t.Errorf("crawl.log has %d of %d pages", len(logged), len(pages))
 	}
 }
 
-// wantSkips checks that skipped.jsonl names no URL twice, and no page.
+// wantSkips checks that skipped.jsonl contains no URL twice, and no page.
 func wantSkips(t *testing.T, dir string, pages map[string]bool) {
 	t.Helper()
 	met := map[string]bool{}
 	eachLine(t, filepath.Join(dir, "skipped.jsonl"), func(line string) {
 		var s struct{ URL string }
 		if err := json.Unmarshal([]byte(line), &s); err != nil || met[s.URL] || pages[s.URL] {
-			t.Errorf("skipped.jsonl: %q: %v; twice %v, a page %v", line, err, met[s.URL], pages[s.URL])
+			t.Errorf("skipped.jsonl: %q: %v; duplicate %v, a page %v", line, err, met[s.URL], pages[s.URL])
 		}
 		met[s.URL] = true
 	})

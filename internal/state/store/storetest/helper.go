@@ -26,7 +26,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Record is a plain answer, different for each n: some 4 KB that do not compress well.
+// Record returns a page record that is unique for n: about 4 KB that do not compress well.
 func Record(n int) *page.Record {
 	began := time.Date(2026, 11, 21, 3, 12, 13, 123456000, time.UTC).Add(time.Duration(n) * time.Second)
 	body := noise(n, 4000)
@@ -54,7 +54,7 @@ func noise(n, size int) []byte {
 	b := make([]byte, size)
 	var bits uint64
 	for i := range b {
-		if i%12 == 0 { // as many times five bits as there are in 64
+		if i%12 == 0 { // 64 bits contain 12 groups of five bits
 			bits = rnd.Uint64()
 		}
 		b[i] = "abcdefghijklmnopqrstuvwxyz <>=/\n"[bits%32]
@@ -63,7 +63,7 @@ func noise(n, size int) []byte {
 	return b
 }
 
-// Skip is a skip, different for each n. Its URL is not one that expect looks for.
+// Skip returns a skip that is unique for n. expect ignores its URL.
 func Skip(n int) *page.Skip {
 	return &page.Skip{URL: fmt.Sprintf("https://example.org/skip-%05d/", n), Host: "https://example.org", Rule: "robots",
 		Why: "Disallow: /skip", From: "https://example.org/", Depth: 1, Time: time.Date(2026, 11, 21, 3, 12, 13, 0, time.UTC)}
@@ -78,7 +78,7 @@ func mustOpen(t *testing.T, open Opener, disk vfs.FS, dir string, marks []store.
 	return s
 }
 
-// put puts the records and skips from a up to b.
+// put writes the records and skips from a to b, exclusive.
 func put(t *testing.T, s store.Store, a, b int) {
 	t.Helper()
 	for n := a; n < b; n++ {
@@ -100,7 +100,7 @@ func mark(t *testing.T, s store.Store) []store.Mark {
 	return marks
 }
 
-// commit does what the engine does: mark, sync, journal, settle.
+// commit does what the engine does: mark, sync, journal, finalize.
 func commit(t *testing.T, s store.Store) []store.Mark {
 	t.Helper()
 	marks := mark(t, s)
@@ -122,7 +122,8 @@ func finish(t *testing.T, s store.Store) []store.Mark {
 	return marks
 }
 
-// crash copies dir as it lies there. With rnd, what is beyond the marks is cut somewhere or torn.
+// crash returns a copy of dir as a crash would leave it. If rnd is not nil, data after the marks is randomly cut and
+// damaged.
 func crash(t *testing.T, dir string, marks []store.Mark, rnd *rand.Rand) string {
 	t.Helper()
 	to := t.TempDir()
@@ -136,7 +137,7 @@ func crash(t *testing.T, dir string, marks []store.Mark, rnd *rand.Rand) string 
 		name := filepath.Join(to, m.Name)
 		b, err := os.ReadFile(name)
 		if err != nil {
-			continue // it has its final name
+			continue // already renamed to its final name
 		}
 		tail := b[m.Length:]
 		tail = tail[:rnd.IntN(len(tail)+1)]
@@ -154,7 +155,7 @@ type span struct{ from, to int }
 
 var pageURL = regexp.MustCompile(`https://example\.org/page-(\d{5})/`)
 
-// expect fails unless dir has exactly the records up to n and those of the spans.
+// expect checks that dir has exactly the records below n and those of the spans.
 func expect(t *testing.T, dir string, n int, more ...span) {
 	t.Helper()
 	want := map[int]bool{}
@@ -176,7 +177,7 @@ func expect(t *testing.T, dir string, n int, more ...span) {
 	}
 }
 
-// urls are the numbers of the records that dir's files name.
+// urls returns the numbers of the records whose URLs are in the files of dir.
 func urls(t *testing.T, dir string) map[int]bool {
 	t.Helper()
 	found := map[int]bool{}
@@ -211,7 +212,7 @@ func walk(t *testing.T, dir string, visit func(name string)) {
 	}
 }
 
-// content is a file's text without compression.
+// content returns the decompressed content of a file.
 func content(t *testing.T, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(name)

@@ -21,21 +21,21 @@ import (
 	"kumo/internal/state/store"
 )
 
-// An Opener opens the store under test in dir. Where it rotates files, it should do so after some 100 KB.
+// An Opener opens the store under test in dir. If it rotates files, it should do so after about 100 KB.
 type Opener func(disk vfs.FS, dir string, marks []store.Mark) (store.Store, error)
 
-// Run runs the suite.
+// Run runs the conformance tests.
 func Run(t *testing.T, open Opener) {
 	for name, test := range map[string]func(*testing.T, Opener){
-		"an empty store closes":                     testEmpty,
-		"concurrent puts all arrive whole":          testConcurrent,
-		"a crash keeps what was marked":             testCrash,
-		"a crash before the first mark leaves none": testUnmarked,
-		"settled files survive a crash":             testFinalized,
-		"Close keeps what was settled only":         testUnfinalized,
-		"a closed store goes on":                    testReopen,
-		"lost bytes are told":                       testLost,
-		"a full disk is told and passes":            testFullDisk,
+		"an empty store closes":                        testEmpty,
+		"concurrent puts are complete":                 testConcurrent,
+		"a crash keeps marked data":                    testCrash,
+		"a crash before the first mark leaves nothing": testUnmarked,
+		"finalized files survive a crash":              testFinalized,
+		"Close keeps committed data only":              testUnfinalized,
+		"a closed store can be reopened":               testReopen,
+		"lost bytes are reported":                      testLost,
+		"a full disk is reported and can recover":      testFullDisk,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -72,8 +72,8 @@ func testConcurrent(t *testing.T, open Opener) {
 	expectFinal(t, dir)
 }
 
-// testCrash marks now and then, settles what it marked, and crashes after every few records. What lies beyond a mark
-// may be there, torn or gone, as after a power cut.
+// testCrash commits at random, and crashes after every few records. Data after the last journaled mark may be intact,
+// damaged or missing, as after a power failure.
 func testCrash(t *testing.T, open Opener) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -88,14 +88,14 @@ func testCrash(t *testing.T, open Opener) {
 			journalled, marked = commit(t, s), n+1
 		}
 		if rnd.IntN(5) == 0 {
-			mark(t, s) // which the journal never gets to see
+			mark(t, s) // never reaches the journal
 		}
 		if rnd.IntN(6) > 0 {
 			continue
 		}
 		crashed := crash(t, dir, journalled, rnd)
 		survivor := mustOpen(t, open, vfs.OS, crashed, journalled)
-		if rnd.IntN(2) == 0 { // and crashes again before it could do anything
+		if rnd.IntN(2) == 0 { // crash again immediately
 			crashed = crash(t, crashed, journalled, rnd)
 			survivor = mustOpen(t, open, vfs.OS, crashed, journalled)
 		}
@@ -120,7 +120,8 @@ func testUnmarked(t *testing.T, open Opener) {
 	finish(t, s)
 }
 
-// testFinalized crashes between Settle and the next journalled mark, so that marks name files that have their final name.
+// testFinalized crashes between Finalize and the next journaled mark, when marks name files that already have their
+// final names.
 func testFinalized(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := mustOpen(t, open, vfs.OS, dir, nil)
@@ -136,7 +137,7 @@ func testFinalized(t *testing.T, open Opener) {
 	finish(t, s)
 }
 
-// testUnfinalized closes where the last commit failed at its end: the marks were taken, the journal did not get them.
+// testUnfinalized closes the store after a commit that failed late: the marks were taken, but not journaled.
 func testUnfinalized(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := mustOpen(t, open, vfs.OS, dir, nil)
@@ -179,7 +180,7 @@ func testLost(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 		if _, err := open(vfs.OS, crashed, marks); err == nil {
-			t.Errorf("%s lost a byte and nobody said so", m.Name)
+			t.Errorf("%s lost a byte, but no error was returned", m.Name)
 		}
 	}
 	finish(t, s)
@@ -195,11 +196,11 @@ func testFullDisk(t *testing.T, open Opener) {
 			marks := commit(t, s)
 			disk.SetRoom(room)
 			if err := fill(s); !vfs.IsFull(err) {
-				t.Fatalf("a full disk gave %v", err)
+				t.Fatalf("the error of a full disk is %v", err)
 			}
 			disk.SetRoom(-1)
 			if err := s.Close(); err != nil {
-				t.Logf("close: %v", err) // it may say so again
+				t.Logf("close: %v", err) // may report the full disk again
 			}
 			s = mustOpen(t, open, disk, dir, marks)
 			put(t, s, 10, 20)
@@ -210,7 +211,7 @@ func testFullDisk(t *testing.T, open Opener) {
 	}
 }
 
-// fill puts records until the disk is full.
+// fill writes records until an error.
 func fill(s store.Store) error {
 	for n := 1000; n < 2000; n++ {
 		if err := s.Put(Record(n)); err != nil {

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// BenchmarkPut stores a page of 33 KB with 40 links, as it is and as most servers send it: gzipped to 8 KB.
+// BenchmarkPut stores a page of 33 KB with 40 links, plain and as most servers send it: gzipped to 8 KB.
 func BenchmarkPut(b *testing.B) {
 	for _, compression := range []string{"gzip", "zstd", "none"} {
 		for _, coding := range []string{"identity", "gzip"} {
@@ -45,7 +45,7 @@ func benchmarkPut(b *testing.B, compression string, rec *page.Record) {
 	}
 }
 
-// devNull is a disk that takes all and keeps nothing.
+// devNull is a disk that discards everything.
 type devNull struct{ vfs.FS }
 
 func (devNull) MkdirAll(string) error           { return nil }
@@ -59,7 +59,7 @@ func (nullFile) Write(p []byte) (int, error) { return len(p), nil }
 func (nullFile) Sync() error                 { return nil }
 func (nullFile) Close() error                { return nil }
 
-// bigRecord is a page of 33 KB, of which no two lines are alike, and 40 links; coding is that of its body.
+// bigRecord returns a page of 33 KB without equal lines and with 40 links. coding is the content coding.
 func bigRecord(coding string) *page.Record {
 	rec := storetest.Record(1)
 	var text strings.Builder

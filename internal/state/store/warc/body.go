@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// BodyDigest is the SHA-1 of the answer's body without its chunks, by which a crawl tells what is the same; zero if it
-// does not follow from the record. WARC-Payload-Digest is that of the body as it lies in the record, chunks and all.
+// BodyDigest returns the SHA-1 of the response body without chunks, by which a crawl detects duplicates; zero if it
+// cannot be computed from the record. By contrast, WARC-Payload-Digest covers the body as stored, with chunks.
 func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 	kind := r.Fields["WARC-Type"]
 	answer, err := r.Response()
@@ -29,26 +29,26 @@ func (r *Record) BodyDigest() (sum [sha1.Size]byte) {
 	}
 	h := sha1.New()
 	if _, err := io.Copy(h, answer.Body); err != nil {
-		return sum // kumo reads chunks that are not quite right, too
+		return sum // kumo itself accepts slightly malformed chunks
 	}
 	return [sha1.Size]byte(h.Sum(nil))
 }
 
 const maxAnswerHead = 64 << 20 // bytes; net/http copies a line several times
 
-// Response reads the answer in the block, whose head may have what browsers accept and net/http refuses.
+// Response parses the response in the block. Its head may contain errors that browsers accept and net/http does not.
 func (r *Record) Response() (*http.Response, error) {
 	head, body := cutHead(r.Block)
 	if len(head) > maxAnswerHead {
-		return nil, fmt.Errorf("the head of the answer has more than %d bytes", maxAnswerHead)
+		return nil, fmt.Errorf("response head exceeds %d bytes", maxAnswerHead)
 	}
 	head = normalizeHead(head)
 	return http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(body))), nil)
 }
 
-// normalizeHead returns an answer's head in a form that net/http reads as package fetch reads the original: "http" is in upper
-// case, control characters are spaces, blanks before a colon and lines without one are gone, and a length or "chunked"
-// that is said several times is said once.
+// normalizeHead changes a response head so that net/http reads it as package fetch reads the original. "http" becomes
+// upper case, and control characters become spaces. Blanks before a colon and lines without a colon are removed.
+// Repeated equal lengths or "chunked" codings are merged.
 func normalizeHead(head []byte) []byte {
 	line, fields, _ := strings.Cut(string(head), "\n")
 	proto, rest, _ := strings.Cut(line, " ")
@@ -92,7 +92,7 @@ func normalizeHead(head []byte) []byte {
 	return plain
 }
 
-// cutField cuts off a field with the lines that continue it.
+// cutField splits off a field with its continuation lines.
 func cutField(fields string) (field, rest string) {
 	for n := 0; ; {
 		i := strings.IndexByte(fields[n:], '\n')
@@ -107,7 +107,7 @@ func cutField(fields string) (field, rest string) {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// commonValue returns what all members of a list are, in lower case; "" if they differ.
+// commonValue returns the value of all members of a list, in lower case; "" if they differ.
 func commonValue(list string) (one string) {
 	for i, member := range strings.Split(list, ",") {
 		member = strings.ToLower(strings.Trim(member, " \t\r\n"))

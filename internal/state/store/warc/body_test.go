@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLongHead tests that the head of an answer is not read without end.
+// TestLongHead tests that the length of a response head is limited.
 func TestLongHead(t *testing.T) {
 	rec := &Record{Block: bytes.Repeat([]byte("a"), maxAnswerHead+1)}
 	var before, after runtime.MemStats

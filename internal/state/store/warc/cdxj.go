@@ -10,8 +10,8 @@ import (
 	"kumo/internal/base/page"
 )
 
-// appendLine writes a record's CDXJ line up to its length; offset and file are known when the record is appended. All
-// values are strings, as pywb writes and expects them.
+// appendLine appends a record's CDXJ line up to the length. Offset and file name follow when the record is appended to
+// the file. All values are strings, as pywb writes and expects them.
 func appendLine(dst []byte, rec *page.Record, payload [sha1.Size]byte, length int64) []byte {
 	dst = appendSURT(dst, rec.URL)
 	dst = append(dst, ' ')
@@ -29,7 +29,8 @@ func appendLine(dst []byte, rec *page.Record, payload [sha1.Size]byte, length in
 	return append(dst, '"')
 }
 
-// status is the answer's, or that of the page that it says is as before: only of those is asked whether they are.
+// status returns the status of the response. For a 304 it is 200, the status of the page that is unchanged, since only
+// pages with status 200 are revalidated.
 func status(rec *page.Record) int {
 	if isUnmodified(rec) {
 		return http.StatusOK
@@ -37,7 +38,7 @@ func status(rec *page.Record) int {
 	return rec.Response.Status
 }
 
-// mime is the type that the index gives for a record: "unk" where none was declared.
+// mime returns the media type for the index; "unk" if none was declared.
 func mime(rec *page.Record) string {
 	switch {
 	case rec.Revisit != nil:

@@ -11,12 +11,12 @@ import (
 	"kumo/internal/state/store"
 )
 
-// ErrMissing is a WARC file that is not there.
-var ErrMissing = errors.New("the WARC file is not there")
+// ErrMissing reports a missing WARC file.
+var ErrMissing = errors.New("WARC file is missing")
 
-// Check compares the files of the crawl in dir with marks, which name all that the crawl has ever written: each is
-// there, unless moved says that those which are not were moved on purpose; a finished one has the length that the marks
-// give; it has its index; and there are no others. Files that were copied while a crawl wrote them are found out so.
+// Check compares the WARC files of the crawl in dir with marks, which cover all files that the crawl has written. Each
+// file must exist, unless moved allows that files were moved elsewhere. Each finished file must have the marked length
+// and an index. Other files must not exist. So Check detects files that were copied while a crawl wrote them.
 func Check(disk vfs.FS, dir string, marks []store.Mark, moved bool) error {
 	names, err := disk.List(filepath.Join(dir, "warc"))
 	if err != nil {
@@ -57,7 +57,7 @@ func isFinal(name string) bool {
 func (c *checker) final(name string) error {
 	size, err := c.disk.Size(filepath.Join(c.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it has just been moved
+		return nil // it was moved just now
 	}
 	length, known := store.FindMark(c.marks, "warc/"+name+open)
 	stem, _, _ := strings.Cut(name, ".warc")
@@ -65,12 +65,12 @@ func (c *checker) final(name string) error {
 	case err != nil:
 		return err
 	case !known:
-		return vfs.Invalidf("warc/%s is a file of which the crawl's state does not know: it is newer than the state, or "+
-			"not this crawl's", name)
+		return vfs.Invalidf("warc/%s is not recorded in the crawl's state: it is newer than the state, or "+
+			"belongs to another crawl", name)
 	case size != length:
 		return vfs.Invalidf("warc/%s is %d bytes long, but %d bytes were written to it", name, size, length)
 	case !c.here[stem+".cdxj"]:
-		return vfs.Invalidf("warc/%s has no index beside it", name)
+		return vfs.Invalidf("warc/%s has no index", name)
 	}
 	return nil
 }

@@ -11,25 +11,26 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A draft is where one goroutine puts records together: packed one by one into out, which is then appended to a file.
+// A draft holds the records that one goroutine is building. Each is compressed and appended to out, which is then
+// appended to a file.
 type draft struct {
 	packer
 	out         []byte
-	head        []byte // of the record at work
-	block       []byte // of a record whose block is made here
-	line        []byte // of the index
-	visitFields []byte // fields of all records of the visit
-	wireFields  []byte // fields of those that went over the wire
+	head        []byte // of the current record
+	block       []byte // buffer for blocks built here
+	line        []byte // CDXJ line
+	visitFields []byte // WARC fields shared by all records of a visit
+	wireFields  []byte // WARC fields shared by request and response
 	payload     [sha1.Size]byte
 
 	compression string
 	scratch     *vfs.Scratch
-	spool       *vfs.Spool // where all that comes before out is, if there is a long record; otherwise nil
-	copyBuf     []byte     // of a long block
-	err         error      // of long records
+	spool       *vfs.Spool // the output before out, if there is a long record; otherwise nil
+	copyBuf     []byte     // for copying long blocks
+	err         error      // of writing long records
 }
 
-// drafts is a pool of them.
+// drafts is a pool of drafts.
 type drafts struct{ pool sync.Pool }
 
 func newDrafts(compression string, scratch *vfs.Scratch) (*drafts, error) {
@@ -49,9 +50,9 @@ func (p *drafts) get() *draft {
 	return d
 }
 
-const maxPooled = 1 << 20 // bytes of room that a draft keeps for the next visit
+const maxPooled = 1 << 20 // maximum memory of a pooled draft, in bytes
 
-// put gives d back unless a huge answer has made it huge.
+// put returns d to the pool, unless it has become too large.
 func (p *drafts) put(d *draft) {
 	if d.spool != nil {
 		d.spool.Free()
@@ -62,7 +63,7 @@ func (p *drafts) put(d *draft) {
 	}
 }
 
-// begin starts a record's head; without an id it gets a new one.
+// begin starts a record's head. An empty id is replaced by a new one.
 func (d *draft) begin(kind, id string) {
 	d.head = append(d.head[:0], "WARC/1.1\r\nWARC-Type: "...)
 	d.head = append(d.head, kind...)
@@ -75,7 +76,7 @@ func (d *draft) begin(kind, id string) {
 	d.head = append(d.head, ">\r\n"...)
 }
 
-// field adds a field to the head, whatever value holds, and leaves it out when value is empty.
+// field adds a field with any value to the head. An empty value adds nothing.
 func (d *draft) field(name, value string) { d.head = appendField(d.head, name, value) }
 
 // url adds a field whose value is a URL.
@@ -86,7 +87,7 @@ func (d *draft) url(name, value string) {
 	d.head = append(d.head, "\r\n"...)
 }
 
-// ref adds a field whose value is a record's id, if there is one.
+// ref adds a field with a record id, unless it is empty.
 func (d *draft) ref(name, id string) {
 	if id != "" {
 		d.head = append(d.head, name...)
@@ -96,7 +97,7 @@ func (d *draft) ref(name, id string) {
 	}
 }
 
-// date adds a field with microseconds in UTC, the finest that WARC readers are sure to take.
+// date adds a field with a UTC time in microseconds, the finest precision that all WARC readers accept.
 func (d *draft) date(name string, t time.Time) {
 	d.head = append(d.head, name...)
 	d.head = append(d.head, ": "...)
@@ -111,8 +112,8 @@ func (d *draft) digest(name string, sum [sha1.Size]byte) {
 	d.head = append(d.head, "\r\n"...)
 }
 
-// end completes the record with its block, packs it to out and returns its length there. A block of up to small bytes
-// is packed in the cheap way, whatever it is.
+// end completes the record with its block, compresses it to out, and returns its compressed length. Blocks of up to
+// small bytes are always compressed cheaply.
 func (d *draft) end(contentType string, block []byte, small int) (length int64) {
 	d.endHead(contentType, sha1.Sum(block), int64(len(block)))
 	start := len(d.out)
@@ -120,7 +121,7 @@ func (d *draft) end(contentType string, block []byte, small int) (length int64) 
 	return int64(len(d.out) - start)
 }
 
-// endHead completes a record's head with what is known of its block.
+// endHead completes a record's head with the digest, type and length of its block.
 func (d *draft) endHead(contentType string, sum [sha1.Size]byte, length int64) {
 	d.digest("WARC-Block-Digest", sum)
 	d.field("Content-Type", contentType)

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-const open = ".open" // the ending of a file that still grows
+const open = ".open" // suffix of a file that is still growing
 
 // A file is a WARC file with its index.
 type file struct {
@@ -21,15 +21,15 @@ type file struct {
 	name      string // final base name of the WARC file
 	index     string // final base name of its index
 	records   *vfs.Log
-	lines     *vfs.Log // the index in the order of arrival
-	location  []byte   // the end of the index line that is being added
-	marked    int64    // the length of records at the last Mark
-	committed int64    // the same, once the mark was journalled
+	lines     *vfs.Log // the index in order of arrival
+	location  []byte   // buffer for the end of an index line
+	marked    int64    // length of records at the last Mark
+	committed int64    // length of records at the last journaled Mark
 	closed    bool
-	closeErr  error // of closing; a file that could not be made durable never gets its final name
+	closeErr  error // if set, the file never gets its final name
 }
 
-// openFile opens the file that will be called name, at the given lengths.
+// openFile opens the file with the given final name, truncated to the given lengths.
 func openFile(disk vfs.FS, dir, name string, length, indexLength int64) (*file, error) {
 	stem, _, _ := strings.Cut(name, ".warc")
 	f := &file{disk: disk, dir: dir, name: name, index: stem + ".cdxj"}
@@ -43,7 +43,7 @@ func openFile(disk vfs.FS, dir, name string, length, indexLength int64) (*file, 
 	return f, nil
 }
 
-// newFile begins the next file with its warcinfo record.
+// newFile creates the next file with its warcinfo record.
 func (s *Store) newFile() (*file, error) {
 	name := s.cfg.fileName(s.serial)
 	d := s.drafts.get()
@@ -60,7 +60,7 @@ func (s *Store) newFile() (*file, error) {
 
 func (f *file) path(name string) string { return filepath.Join(f.dir, name) }
 
-// append adds records and an index line that still lacks where they are.
+// append appends records, and an index line without their location.
 func (f *file) append(records, line []byte) (offset int64, err error) {
 	offset, err = f.records.Append(records)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *file) append(records, line []byte) (offset int64, err error) {
 	return offset, f.addLine(offset, line)
 }
 
-// addLine adds the index line of records that lie at offset, if they have one.
+// addLine completes and appends the index line of records at offset. An empty line is not appended.
 func (f *file) addLine(offset int64, line []byte) error {
 	if len(line) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (f *file) addLine(offset int64, line []byte) error {
 	return err
 }
 
-// mark hands all that was appended to the operating system and adds both lengths to marks.
+// mark passes all data to the operating system and appends the lengths of both files to marks.
 func (f *file) mark(marks []store.Mark) ([]store.Mark, error) {
 	length, err := f.records.Mark()
 	if err != nil {
@@ -105,15 +105,15 @@ func (f *file) sync() error {
 	return errors.Join(f.records.Sync(), f.lines.Sync())
 }
 
-// finalize closes the file, sorts its index and gives both their final names. A crash after any step leaves a state
-// from which Open does it again.
+// finalize closes the file, sorts its index and gives both their final names. It can be interrupted by a crash at any
+// step; Open then repeats it.
 func (f *file) finalize() error {
 	if err := f.close(); err != nil {
 		return err
 	}
 	unsorted := f.path(f.index + open)
 	if err := sortLines(f.disk, unsorted, f.path(f.index), sortBuffer); err != nil {
-		return fmt.Errorf("sorting %s: %w", f.index, err)
+		return fmt.Errorf("sort %s: %w", f.index, err)
 	}
 	if err := f.disk.Rename(f.path(f.name+open), f.path(f.name)); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (f *file) finalize() error {
 	return f.disk.Remove(unsorted)
 }
 
-// close syncs both logs, because cutting back is not durable by itself, and closes them.
+// close syncs both logs, because a truncation is not durable by itself, and closes them.
 func (f *file) close() error {
 	if !f.closed {
 		f.closed, f.closeErr = true, errors.Join(f.records.Sync(), f.lines.Sync(), f.records.Close(), f.lines.Close())
@@ -131,13 +131,13 @@ func (f *file) close() error {
 
 var extensions = map[string]string{"gzip": ".warc.gz", "zstd": ".warc.zst", "none": ".warc"}
 
-// fileName is NAME-TIMESTAMP-SERIAL-HOST.warc.gz, as Heritrix names its files.
+// fileName returns NAME-TIMESTAMP-SERIAL-HOST.warc.gz, as in Heritrix.
 func (c *Config) fileName(serial int) string {
 	stamp := strings.Replace(c.Now().UTC().Format("20060102150405.000"), ".", "", 1)
 	return fmt.Sprintf("%s-%s-%05d-%s%s", safeName(c.Name), stamp, serial, safeName(c.Hostname), extensions[c.Compression])
 }
 
-// safeName leaves only what is harmless in a file's name on every system; ".warc" in it would be taken for the ending.
+// safeName replaces characters that some systems do not allow in file names, and ".warc", which marks the extension.
 func safeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -155,7 +155,7 @@ func safeName(s string) string {
 
 var serialPart = regexp.MustCompile(`-\d{17}-(\d{5,9})-.*\.warc`)
 
-// nextSerial is one more than the highest serial in dir.
+// nextSerial returns the highest serial number in dir plus one.
 func nextSerial(disk vfs.FS, dir string) (int, error) {
 	names, err := disk.List(dir)
 	next := 0

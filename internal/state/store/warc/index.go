@@ -11,16 +11,16 @@ import (
 	"kumo/internal/base/field"
 )
 
-// An IndexLine is what a CDXJ line says of a record.
+// An IndexLine is a parsed CDXJ line.
 type IndexLine struct {
-	URL, MIME, Digest, File string // Digest with its "sha1:"
+	URL, MIME, Digest, File string // Digest has the prefix "sha1:"
 	Time                    time.Time
 	Status                  int
 	Offset, Length          int64
 }
 
-// ParseIndexLine reads a line as the store writes it, without its end. The key must be the URL's. Members that it does
-// not know are ignored: a newer kumo has written them.
+// ParseIndexLine parses a line as the store writes it, without its end. The key must match the URL. Unknown members,
+// which later versions may write, are ignored.
 func ParseIndexLine(line []byte) (x IndexLine, err error) {
 	key, rest, _ := strings.Cut(string(line), " ")
 	stamp, text, _ := strings.Cut(rest, " ")
@@ -29,7 +29,7 @@ func ParseIndexLine(line []byte) (x IndexLine, err error) {
 		return x, fmt.Errorf("not a CDXJ line: %w", err)
 	}
 	if want := SURT(v.URL); key != want && key != OldKey(v.URL) {
-		return x, fmt.Errorf("its key is %q, that of its URL is %q", key, want)
+		return x, fmt.Errorf("key is %q, but the URL's key is %q", key, want)
 	}
 	x = IndexLine{URL: v.URL, MIME: v.MIME, Digest: v.Digest, File: v.Filename}
 	if x.Time, err = time.Parse("20060102150405", stamp); err != nil {
@@ -47,7 +47,7 @@ func ParseIndexLine(line []byte) (x IndexLine, err error) {
 	return x, nil
 }
 
-// AppendIndexLine writes a line that [ParseIndexLine] reads, with its end.
+// AppendIndexLine appends a line in the format of [ParseIndexLine], with its end.
 func AppendIndexLine(b []byte, x *IndexLine) []byte {
 	b = append(appendSURT(b, x.URL), ' ')
 	b = x.Time.UTC().AppendFormat(b, "20060102150405")

@@ -17,15 +17,15 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A long record is never whole in memory: its block is read from the disk, or from the answer, piece by piece, once for
-// its digest and once to be compressed into a temporary file, from which it is appended to the WARC.
+// A long record is never completely in memory. Its block is read in pieces, from disk or from the response, twice: to
+// compute its digest, and to compress it into a spool, whose content is then appended to the WARC file.
 
 const (
-	maxShort = 512 << 10 // bytes of a block that is put together in memory
-	copySize = 256 << 10 // bytes that are read at once
+	maxShort = 512 << 10 // maximum size of a block built in memory, in bytes
+	copySize = 256 << 10 // bytes read at once
 )
 
-// rawFrom is what an answer has from a place on.
+// rawFrom returns a reader of the raw response from an offset.
 func rawFrom(res *page.Response, from int64) *io.SectionReader {
 	var src io.ReaderAt = bytes.NewReader(res.Raw)
 	if res.Spooled != nil {
@@ -34,7 +34,7 @@ func rawFrom(res *page.Response, from int64) *io.SectionReader {
 	return io.NewSectionReader(src, from, res.RawLen()-from)
 }
 
-// headOf is the head of an answer.
+// headOf returns the head of a response.
 func (d *draft) headOf(res *page.Response) []byte {
 	head := headBytes(res)
 	if len(head) < res.HeadLen {
@@ -48,19 +48,19 @@ func headBytes(res *page.Response) []byte {
 		return res.Raw[:res.HeadLen]
 	}
 	head := make([]byte, res.HeadLen)
-	n, _ := res.Spooled.Raw.ReadAt(head, 0) // what is missing is seen
+	n, _ := res.Spooled.Raw.ReadAt(head, 0) // the caller checks the length
 	return head[:n]
 }
 
-// payloadIsBody reports whether an answer's payload is its body as it came.
+// payloadIsBody reports whether the payload is identical to the raw body.
 func payloadIsBody(res *page.Response) bool {
 	return res.PayloadLen() == res.RawLen()-int64(res.HeadLen)
 }
 
-// fail keeps the first error of what is on the disk.
+// fail records the first error of writing a long record.
 func (d *draft) fail(err error) {
 	if d.err == nil && err != nil {
-		d.err = fmt.Errorf("put a long record together: %w", err)
+		d.err = fmt.Errorf("write a long record: %w", err)
 	}
 }
 
@@ -82,16 +82,16 @@ func (d *draft) endLong(contentType string, block *io.SectionReader) (length int
 	return d.spool.Len() - start
 }
 
-// compressor makes a member of what is written to it.
+// compressor returns a writer that compresses its input to a member of the file.
 func (d *draft) compressor(out io.Writer) io.WriteCloser {
 	switch d.compression {
 	case "gzip":
-		z, _ := gzip.NewWriterLevel(out, flate.BestSpeed) // fails for unknown levels only
+		z, _ := gzip.NewWriterLevel(out, flate.BestSpeed) // fails only for unknown levels
 		return z
 	case "zstd":
 		z, _ := zstd.NewWriter(out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20),
 			zstd.WithEncoderCRC(false),
-			zstd.WithLowerEncoderMem(true), zstd.WithEncoderConcurrency(1)) // fails for bad options only
+			zstd.WithLowerEncoderMem(true), zstd.WithEncoderConcurrency(1)) // fails only for invalid options
 		return z
 	}
 	return plainWriter{out}
@@ -101,7 +101,7 @@ type plainWriter struct{ io.Writer }
 
 func (plainWriter) Close() error { return nil }
 
-// copy writes a block, piece by piece. A piece is the draft's: at most one block is copied at a time.
+// copy copies a block in pieces. It uses d.copyBuf.
 func (d *draft) copy(to io.Writer, block *io.SectionReader) {
 	if d.copyBuf == nil {
 		d.copyBuf = make([]byte, copySize)
@@ -118,7 +118,7 @@ func (d *draft) copy(to io.Writer, block *io.SectionReader) {
 	}
 }
 
-// flush puts what is in memory behind the long records.
+// flush appends out to the spool.
 func (d *draft) flush() {
 	if d.spool == nil {
 		d.spool = d.scratch.New()
@@ -128,7 +128,7 @@ func (d *draft) flush() {
 	d.out = d.out[:0]
 }
 
-// longMetadata is metadata for a page with so many links that their text is long.
+// longMetadata writes the metadata record of a page whose links are too long for memory.
 func (d *draft) longMetadata(rec *page.Record) {
 	text := d.scratch.New()
 	defer text.Free()
@@ -144,7 +144,7 @@ func (d *draft) longMetadata(rec *page.Record) {
 	d.endLong(fieldsType, io.NewSectionReader(text, 0, text.Len()))
 }
 
-// linksAreLong reports whether a page's links are a long block.
+// linksAreLong reports whether the text of a page's links is longer than maxShort.
 func linksAreLong(rec *page.Record) bool {
 	if rec.Page == nil {
 		return false
@@ -156,7 +156,7 @@ func linksAreLong(rec *page.Record) bool {
 	return size > maxShort
 }
 
-// appendSpooled adds records that lie on the disk, which begin where the file ends.
+// appendSpooled appends records from a spool to the file, and their index line.
 func (f *file) appendSpooled(far *vfs.Spool, line, room []byte) (offset int64, err error) {
 	offset = f.records.Len()
 	for at := int64(0); at < far.Len(); {

@@ -15,8 +15,8 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// TestLongRecords stores answers of all lengths, in memory and on the disk, with few links and with many, among short
-// ones. Each is read back whole by where its index line says that it lies, and no draft keeps a temporary file.
+// TestLongRecords stores responses of all lengths, in memory and on disk, with few and many links, among short ones.
+// Each is read back by its index line, and no draft keeps a temporary file.
 func TestLongRecords(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -76,13 +76,13 @@ func TestLongRecords(t *testing.T) {
 	}
 }
 
-// A lost stretch cannot be read.
+// A lost spool cannot be read.
 type lost int64
 
 func (l lost) Len() int64                        { return int64(l) }
 func (l lost) ReadAt([]byte, int64) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestLongRecordsThatCannotBeRead leave nothing in the WARC.
+// TestLongRecordsThatCannotBeRead tests that they leave nothing in the WARC file.
 func TestLongRecordsThatCannotBeRead(t *testing.T) {
 	for _, size := range []lost{100, 2 * maxShort} {
 		s := openTest(t, t.TempDir(), nil)

@@ -11,30 +11,30 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A member is how one record is compressed.
+// A member decompresses one record.
 type member interface {
-	// open returns what the member at src holds. It takes no byte of src behind the member, and all of it once text is
-	// read.
-	open(src *counted) (io.Reader, error)
-	canBegin(head []byte) bool // whether a member may begin with these magicLen bytes
+	// decode returns a reader of the decompressed member at src. When it has been read to its end, exactly the bytes of
+	// the member were consumed.
+	decode(src *counted) (io.Reader, error)
+	canBegin(head []byte) bool // reports whether a member may begin with these magicLen bytes
 }
 
 const magicLen = 4
 
 type gzipMember struct{ z gzip.Reader }
 
-// A writer of members sets no flag, so the magic number goes on.
+// Written members have no flags, so the flag byte can be checked along with the magic number.
 func (m *gzipMember) canBegin(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0x1f, 0x8b, 8, 0})
 }
 
-func (m *gzipMember) open(src *counted) (io.Reader, error) {
+func (m *gzipMember) decode(src *counted) (io.Reader, error) {
 	head, err := src.r.Peek(magicLen)
 	if err != nil {
 		return nil, err
 	}
 	if !m.canBegin(head) {
-		return nil, errors.New("no gzip member begins there")
+		return nil, errors.New("not a gzip member")
 	}
 	if err := m.z.Reset(src); err != nil {
 		return nil, err
@@ -52,15 +52,15 @@ func (m *zstdMember) canBegin(head []byte) bool {
 	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd})
 }
 
-// open finds where the frame ends by its blocks' heads: a decoder would read on.
-func (m *zstdMember) open(src *counted) (io.Reader, error) {
+// decode finds the end of the frame from its block headers, because a decoder would read beyond it.
+func (m *zstdMember) decode(src *counted) (io.Reader, error) {
 	var head zstd.Header
 	begin, err := src.r.Peek(zstd.HeaderMaxSize)
 	if len(begin) < magicLen {
 		return nil, err
 	}
 	if err := head.Decode(begin); err != nil || head.Skippable {
-		return nil, errors.New("no zstd frame begins there")
+		return nil, errors.New("not a zstd frame")
 	}
 	m.frame = m.frame[:0]
 	if err := m.read(src, head.HeaderSize); err != nil {
@@ -73,7 +73,7 @@ func (m *zstdMember) open(src *counted) (io.Reader, error) {
 		b := m.frame[len(m.frame)-3:]
 		block := binary.LittleEndian.Uint32([]byte{b[0], b[1], b[2], 0})
 		n := int(block >> 3)
-		if last = block&1 != 0; block>>1&3 == 1 { // one byte, n times
+		if last = block&1 != 0; block>>1&3 == 1 { // an RLE block has a single byte
 			n = 1
 		}
 		if err := m.read(src, n); err != nil {
@@ -91,7 +91,7 @@ func (m *zstdMember) open(src *counted) (io.Reader, error) {
 	return bytes.NewReader(m.data), nil
 }
 
-// read reads n bytes more of the frame.
+// read appends n bytes of src to the frame.
 func (m *zstdMember) read(src *counted, n int) error {
 	at := len(m.frame)
 	m.frame = append(m.frame, make([]byte, n)...)

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// mergeLines merges files of sorted lines into one at to, which appears whole or not at all. At most fanIn (at least 2)
-// are open at once: more are merged in groups first.
+// mergeLines merges files with sorted lines into a file at to, which is created atomically. At most fanIn files (at
+// least 2) are open at once; if there are more, groups are merged first.
 func mergeLines(disk vfs.FS, from []string, to string, fanIn int) error {
 	var made []string
 	for n := 0; len(from) > fanIn; n++ {
@@ -29,7 +29,7 @@ func mergeLines(disk vfs.FS, from []string, to string, fanIn int) error {
 	return errors.Join(disk.Rename(to+temporary, to), removeAll(disk, made))
 }
 
-// mergeGroup streams the lines of all files, smallest first, into a new file at to.
+// mergeGroup merges the lines of all files into a new file at to.
 func mergeGroup(disk vfs.FS, from []string, to string) (err error) {
 	var all []extsort.Records
 	for _, name := range from {
@@ -37,7 +37,7 @@ func mergeGroup(disk vfs.FS, from []string, to string) (err error) {
 		if err != nil {
 			return err
 		}
-		defer f.Close() // it is only read
+		defer f.Close() // only read, so the error does not matter
 		all = append(all, &lineReader{r: bufio.NewReaderSize(f, 32<<10)})
 	}
 	return writeFile(disk, to, func(w *bufio.Writer) error {
@@ -48,7 +48,7 @@ func mergeGroup(disk vfs.FS, from []string, to string) (err error) {
 	})
 }
 
-// A lineReader reads the lines of a file as keys, with their ends.
+// A lineReader reads the lines of a file, with their ends, as sort keys.
 type lineReader struct {
 	r    *bufio.Reader
 	line []byte

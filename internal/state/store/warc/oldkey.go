@@ -6,8 +6,8 @@ import (
 	"kumo/internal/base/field"
 )
 
-// OldKey is the key under which kumo's first versions indexed a URL. Readers do not compute it for every URL: it leaves
-// escapes and session ids as they are. Indexes of old crawls have it.
+// OldKey returns the index key that early versions of kumo used for a URL. Indexes of old crawls contain it. It leaves
+// escapes and session ids unchanged, so for some URLs it is not the key that readers look up.
 func OldKey(url string) string { return string(appendOldKey(nil, url)) }
 
 func appendOldKey(dst []byte, url string) []byte {
@@ -26,7 +26,7 @@ func appendOldKey(dst []byte, url string) []byte {
 	return field.Token(append(dst, '?'), sortParameters(strings.ToLower(query)))
 }
 
-// appendOldHost writes the labels from the last to the first, without a leading www.
+// appendOldHost appends the labels in reverse order, without a leading www.
 func appendOldHost(dst []byte, host string) []byte {
 	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 	if first, rest, ok := strings.Cut(host, "."); ok && isWWW(first) {
@@ -43,7 +43,7 @@ func appendOldHost(dst []byte, host string) []byte {
 	}
 }
 
-// appendOldPath writes the segments that are not empty, or "/" when there are none.
+// appendOldPath appends the nonempty segments, or "/" if there are none.
 func appendOldPath(dst []byte, path string) []byte {
 	empty := true
 	for segment := range strings.SplitSeq(path, "/") {

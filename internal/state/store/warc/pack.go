@@ -11,10 +11,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A packer makes a record of its head and its block.
+// A packer compresses a record.
 type packer interface {
-	// pack appends the record to dst, as one member (gzip) or frame (zstd). Long texts are worth Huffman codes of their
-	// own.
+	// pack appends the compressed record to dst, as one member (gzip) or frame (zstd). longText requests Huffman codes
+	// built for this text.
 	pack(dst, head, block []byte, longText bool) []byte
 }
 
@@ -32,16 +32,16 @@ func (plainPacker) pack(dst, head, block []byte, _ bool) []byte {
 	return append(append(append(dst, head...), block...), recordEnd...)
 }
 
-// A gzipPacker takes the cheap way where it costs little room: what is small, and bodies that came compressed, as most
-// do.
+// A gzipPacker compresses cheaply where that costs little space: small blocks, and bodies that are compressed already,
+// as most are.
 type gzipPacker struct {
 	cheap deflate.Encoder
 	full  *flate.Writer
-	out   appender // of full
-	begin []byte   // of a record
+	out   appender // output of full
+	begin []byte   // the first bytes of a record
 }
 
-// An appender is a slice as an io.Writer.
+// An appender is a slice that implements io.Writer.
 type appender []byte
 
 func (a *appender) Write(p []byte) (int, error) {
@@ -50,11 +50,11 @@ func (a *appender) Write(p []byte) (int, error) {
 }
 
 func newGzipPacker() packer {
-	full, _ := flate.NewWriter(nil, flate.BestSpeed) // fails for unknown levels only
+	full, _ := flate.NewWriter(nil, flate.BestSpeed) // fails only for unknown levels
 	return &gzipPacker{full: full}
 }
 
-// gzipHead has no flags, no time and no system; 4 says that speed mattered (RFC 1952).
+// gzipHead has no flags, time or system; 4 means the fastest compression (RFC 1952).
 const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
 
 func (g *gzipPacker) pack(dst, head, block []byte, longText bool) []byte {
@@ -82,24 +82,24 @@ func (g *gzipPacker) packText(dst, head, block []byte) []byte {
 	g.out = dst
 	g.full.Reset(&g.out)
 	for _, part := range [...][]byte{head, block, recordEnd} {
-		_, _ = g.full.Write(part) // an appender does not fail
+		_, _ = g.full.Write(part) // an appender never fails
 	}
 	_ = g.full.Close()
 	dst, g.out = g.out, nil
 	return dst
 }
 
-const maxJoined = 32 << 10 // bytes of a block that are copied behind its head
+const maxJoined = 32 << 10 // maximum size of a block that is copied to follow its head
 
-// The sizes up to which codes of its own make a block shorter by a few hundred bytes at most.
+// Blocks up to these sizes would shrink by at most a few hundred bytes with codes of their own.
 const (
-	smallText = 2 << 10 // of prose
-	smallList = 8 << 10 // of what repeats itself, as links do, or is said to come compressed
+	smallText = 2 << 10 // for prose
+	smallList = 8 << 10 // for repetitive data such as links, and for compressed content codings
 )
 
-// isText reports whether letters alone would compress most of a block (of 32 bytes or more): in a sample over all of
-// it, equal bytes meet far more often than among bytes at random. What came compressed is not like that, whatever its
-// Content-Type and Content-Encoding say.
+// isText reports whether coding the letters of a block (at least 32 bytes) would compress it well: in a sample, equal
+// bytes are much more frequent than in random data. Compressed data fails this test, whatever its Content-Type and
+// Content-Encoding are.
 func isText(block []byte) bool {
 	const runs, run = 16, 32
 	var counts [256]uint16
@@ -114,13 +114,13 @@ func isText(block []byte) bool {
 		pairs += int(c) * (int(c) - 1)
 	}
 	const atRandom = runs * run * (runs*run - 1) / 256
-	return pairs > 5*atRandom // English has some 16, HTML 10
+	return pairs > 5*atRandom // English has about 16 times as many, HTML 10 times
 }
 
-// A zstdPacker has two encoders: the cheap one builds no codes for letters.
+// A zstdPacker uses one of two encoders. The cheap one does not code letters.
 type zstdPacker struct{ record []byte }
 
-// These encode in as many goroutines at once as there are processors, whatever the number of packers.
+// The encoders run concurrently on all processors, independent of the number of packers.
 var (
 	cheapZstd = sync.OnceValue(func() *zstd.Encoder { return newZstd(true) })
 	fullZstd  = sync.OnceValue(func() *zstd.Encoder { return newZstd(false) })
@@ -128,7 +128,7 @@ var (
 
 func newZstd(cheap bool) *zstd.Encoder {
 	z, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20),
-		zstd.WithLowerEncoderMem(true), zstd.WithNoEntropyCompression(cheap)) // fails for bad options only
+		zstd.WithLowerEncoderMem(true), zstd.WithNoEntropyCompression(cheap)) // fails only for invalid options
 	return z
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// TestPackers packs blocks of all sorts and sizes, one after the other, and unpacks them with other implementations.
+// TestPackers packs blocks of all kinds and sizes, and unpacks them with other implementations.
 func TestPackers(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -50,7 +50,7 @@ func checkPack(t *testing.T, p packer, block []byte, longText bool, unpack func(
 	}
 }
 
-// gunzip fails unless b is one member and no more.
+// gunzip unpacks b, which must be exactly one member.
 func gunzip(t *testing.T, b []byte) []byte {
 	t.Helper()
 	src := bytes.NewReader(b)
@@ -117,7 +117,7 @@ func TestIsText(t *testing.T) {
 	}
 }
 
-// TestBodiesThatCameCompressedCostNoRoom holds what a page's records may take beyond its body.
+// TestBodiesThatCameCompressedCostNoRoom limits the size of a page's records beyond its body.
 func TestBodiesThatCameCompressedCostNoRoom(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd"} {
 		s := openTest(t, t.TempDir(), func(c *Config) { c.Compression = compression })
@@ -132,7 +132,7 @@ func TestBodiesThatCameCompressedCostNoRoom(t *testing.T) {
 	}
 }
 
-// TestVisitAllocatesItsID and nothing else.
+// TestVisitAllocatesItsID tests that nothing else is allocated.
 func TestVisitAllocatesItsID(t *testing.T) {
 	for compression := range packers {
 		s, err := Open(devNull{}, Config{Dir: t.TempDir(), Compression: compression}, nil)

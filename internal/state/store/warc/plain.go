@@ -6,7 +6,7 @@ import (
 	"kumo/internal/base/field"
 )
 
-// appendToken is field.Token, faster for what is as it should be: most of a visit's metadata are URLs.
+// appendToken is field.Token with a fast path for plain text; most of a visit's metadata are URLs.
 func appendToken(dst []byte, s string) []byte {
 	out := append(dst, s...)
 	if s != "" && isPlain(out[len(dst):], '!') {
@@ -15,7 +15,7 @@ func appendToken(dst []byte, s string) []byte {
 	return field.Token(dst, s)
 }
 
-// appendText is field.Line, faster for what is as it should be.
+// appendText is field.Line with a fast path for plain text.
 func appendText(dst []byte, s string) []byte {
 	out := append(dst, s...)
 	if isPlain(out[len(dst):], ' ') {
@@ -24,11 +24,12 @@ func appendText(dst []byte, s string) []byte {
 	return field.Line(dst, s)
 }
 
-// isPlain reports whether all bytes are printable ASCII, not below first.
+// isPlain reports whether all bytes are printable ASCII, and not below first.
 func isPlain(b []byte, first byte) bool {
 	const ones = 0x0101010101010101
 	low := uint64(first) * ones
-	bad := uint64(0) // has a top bit for a byte below first, above '~' or not ASCII; carries come from such bytes only
+	// a top bit is set for a byte below first, above '~', or not ASCII; only such bytes produce carries
+	bad := uint64(0)
 	for ; len(b) >= 8; b = b[8:] {
 		v := binary.LittleEndian.Uint64(b)
 		bad |= (v - low) | (v + ones) | v

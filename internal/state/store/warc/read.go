@@ -15,47 +15,47 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Record is one record of a WARC file as it lies there. What it holds is valid until the next.
+// A Record is a record of a WARC file. Its contents are valid until the next record is read.
 type Record struct {
 	Offset, Length int64             // of its member in the file
-	Fields         map[string]string // of its head; of a field that comes twice, the last
+	Fields         map[string]string // of its head; the last value of a repeated field
 	Block          []byte
 }
 
-// ID is the record's id without its brackets.
+// ID returns the record's id without angle brackets.
 func (r *Record) ID() string { return unbracket(r.Fields["WARC-Record-ID"]) }
 
-// ResponseID is the id of the record of the same visit that has the answer, "" if the record does not say.
+// ResponseID returns the id of the response record of the same visit, or "" if the record does not contain it.
 func (r *Record) ResponseID() string { return unbracket(r.Fields["WARC-Concurrent-To"]) }
 
 func unbracket(id string) string { return strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">") }
 
 const (
-	maxHead  = 1 << 20 // bytes of a record's head: more is damage
+	maxHead  = 1 << 20 // bytes; a longer head is treated as damaged
 	maxBlock = 4 << 30
 )
 
-// ErrTorn is a file that ends within a record.
+// ErrTorn reports a file that ends within a record.
 var ErrTorn = errors.New("the file ends within a record")
 
-// A Reader reads a WARC file record by record, each a member of its own, and checks all that a record says of itself.
+// A Reader reads a WARC file with one member per record, and verifies digests and lengths.
 type Reader struct {
 	src  io.ReaderAt
 	size int64
-	most int64 // bytes of a block that is read
-	at   int64 // of the next record
+	most int64 // maximum length of a block, in bytes
+	at   int64 // offset of the next record
 	open member
-	in   *bufio.Reader // compressed
+	in   *bufio.Reader // compressed data
 	text *bufio.Reader
 	rec  Record
 }
 
-// NewReader returns a reader of the first size bytes of src; the file's name says how it is compressed.
+// NewReader returns a Reader of the first size bytes of src. The extension of the file name determines the compression.
 func NewReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
 	return newReader(src, size, name, 64<<10)
 }
 
-// NewSkimmer is NewReader for who skips most records: it reads little ahead.
+// NewSkimmer is NewReader for callers that skip most records: it reads ahead less.
 func NewSkimmer(src io.ReaderAt, size int64, name string) (*Reader, error) {
 	return newReader(src, size, name, 4<<10)
 }
@@ -78,20 +78,20 @@ func newReader(src io.ReaderAt, size int64, name string, ahead int) (*Reader, er
 	return r, nil
 }
 
-// ErrTooLong is a record whose block is longer than the reader was told to read.
-var ErrTooLong = errors.New("it is longer than is read here")
+// ErrTooLong reports a record whose block exceeds the limit of the Reader.
+var ErrTooLong = errors.New("record exceeds the length limit")
 
-// SetLimit has the reader read no block of more bytes.
+// SetLimit sets the maximum length of a block, in bytes. Longer blocks return ErrTooLong.
 func (r *Reader) SetLimit(most int64) { r.most = min(most, maxBlock) }
 
-// Offset is where the next record begins.
+// Offset returns the offset of the next record.
 func (r *Reader) Offset() int64 { return r.at }
 
-// SeekTo makes the record that begins at a place the next.
+// SeekTo sets the offset of the next record.
 func (r *Reader) SeekTo(at int64) { r.at = at }
 
-// Next returns the next record: io.EOF when there is none. After another error Skip leads to the next record that can
-// be read.
+// Next returns the next record, or io.EOF at the end. After another error, the caller may call Skip to find the next
+// readable record.
 func (r *Reader) Next() (*Record, error) {
 	if r.at >= r.size {
 		return nil, io.EOF
@@ -113,8 +113,8 @@ func (r *Reader) from(at int64) *counted {
 	return &counted{r: r.in}
 }
 
-// Skip goes to the next place, behind the record that could not be read, where a member begins that is a WARC record;
-// the file's end if there is none.
+// Skip moves on from a record that could not be read, to the next member that begins with a WARC record, or to the end
+// of the file.
 func (r *Reader) Skip() {
 	for {
 		r.at++
@@ -128,10 +128,10 @@ func (r *Reader) Skip() {
 			if r.open.canBegin(head) {
 				break
 			}
-			_, _ = src.ReadByte() // which Peek has seen
+			_, _ = src.ReadByte() // cannot fail after Peek
 		}
 		r.at += src.n
-		text, err := r.open.open(r.from(r.at))
+		text, err := r.open.decode(r.from(r.at))
 		var begin [len(versionLine)]byte
 		if err == nil {
 			_, err = io.ReadFull(text, begin[:])
@@ -144,9 +144,9 @@ func (r *Reader) Skip() {
 
 const versionLine = "WARC/1.1\r\n"
 
-// read takes one member apart.
+// read decodes one member.
 func (r *Reader) read(src *counted) error {
-	text, err := r.open.open(src)
+	text, err := r.open.decode(src)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (r *Reader) read(src *counted) error {
 	}
 	n, err := strconv.ParseInt(r.rec.Fields["Content-Length"], 10, 64)
 	if err != nil || n < 0 || n > maxBlock {
-		return fmt.Errorf("its Content-Length is %q", r.rec.Fields["Content-Length"])
+		return fmt.Errorf("invalid Content-Length %q", r.rec.Fields["Content-Length"])
 	}
 	if n > r.most {
 		return ErrTooLong
@@ -165,9 +165,9 @@ func (r *Reader) read(src *counted) error {
 	if r.rec.Block, err = vfs.ReadN(in, r.rec.Block[:0], int(n)); err != nil {
 		return err
 	}
-	end, err := io.ReadAll(io.LimitReader(in, 1<<10)) // to the member's end, where its checksum is
+	end, err := io.ReadAll(io.LimitReader(in, 1<<10)) // up to the end of the member, to verify its checksum
 	if err == nil && !bytes.Equal(end, recordEnd) {
-		err = fmt.Errorf("its block of %d bytes is followed by %.20q", n, end)
+		err = fmt.Errorf("block of %d bytes is followed by %.20q", n, end)
 	}
 	return err
 }
@@ -180,32 +180,32 @@ func (r *Record) readHead(in *bufio.Reader) error {
 			return err
 		}
 		if total += len(line); total > maxHead {
-			return errors.New("its head does not end")
+			return errors.New("record head is too long")
 		}
 		text, ok := strings.CutSuffix(string(line), "\r\n")
 		switch name, value, isField := strings.Cut(text, ": "); {
 		case first && text+"\r\n" == versionLine:
 		case first || !ok:
-			return fmt.Errorf("its head has the line %.60q", line)
+			return fmt.Errorf("record head has an invalid line: %.60q", line)
 		case text == "":
 			return nil
 		case !isField:
-			return fmt.Errorf("its head has the line %.60q", line)
+			return fmt.Errorf("record head has an invalid line: %.60q", line)
 		default:
 			r.Fields[name] = value
 		}
 	}
 }
 
-// check compares the digests of the block, and of the payload where the block has just that, with what the head says.
+// check verifies the required fields and the digest of the block. For responses it also verifies the payload digest.
 func (r *Record) check() error {
 	for _, name := range []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Block-Digest"} {
 		if r.Fields[name] == "" {
-			return fmt.Errorf("it has no %s", name)
+			return fmt.Errorf("record head lacks %s", name)
 		}
 	}
 	if got := string(appendDigest(nil, sha1.Sum(r.Block))); got != r.Fields["WARC-Block-Digest"] {
-		return fmt.Errorf("its block has the digest %s, its head says %s", got, r.Fields["WARC-Block-Digest"])
+		return fmt.Errorf("block has digest %s, but its record head has %s", got, r.Fields["WARC-Block-Digest"])
 	}
 	want := r.Fields["WARC-Payload-Digest"]
 	if r.Fields["WARC-Type"] != "response" || want == "" {
@@ -218,12 +218,12 @@ func (r *Record) check() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("its payload has another digest than %s, which its head says", want)
+	return fmt.Errorf("payload does not match the digest %s of its record head", want)
 }
 
-const maxInterim = 8 // heads before the payload: those of interim answers, too
+const maxInterim = 8 // maximum number of heads before the payload, including interim responses
 
-// Status is that of the answer in the block: 0 if it does not begin with a status line.
+// Status returns the status of the response in the block; 0 if it does not begin with a status line.
 func (r *Record) Status() int {
 	line, _, _ := bytes.Cut(r.Block[:min(len(r.Block), 100)], []byte("\n"))
 	f := bytes.Fields(line)
@@ -237,7 +237,7 @@ func (r *Record) Status() int {
 	return n
 }
 
-// cutHead parts an HTTP message at its first blank line, however lines end there.
+// cutHead splits an HTTP message after the first blank line, with any kind of line end.
 func cutHead(b []byte) (head, rest []byte) {
 	end := len(b)
 	for _, blank := range []string{"\n\r\n", "\n\n"} {
@@ -248,7 +248,7 @@ func cutHead(b []byte) (head, rest []byte) {
 	return b[:end], b[end:]
 }
 
-// counted counts what is taken from a buffered reader, and lets gzip take no more than it needs.
+// counted counts the bytes taken from a buffered reader. It implements io.ByteReader, so that gzip does not read ahead.
 type counted struct {
 	r *bufio.Reader
 	n int64

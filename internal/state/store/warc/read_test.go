@@ -12,7 +12,7 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// written is a file of a few visits, one of them odd.
+// written returns a file with a few visits, one of them odd.
 func written(t *testing.T, compression string) (name string, data []byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func written(t *testing.T, compression string) (name string, data []byte) {
 	return names[0], data
 }
 
-// readAll reads what can be read, and returns the places of records and of what is damaged.
+// readAll reads all readable records, and returns the offsets of records and of damage.
 func readAll(t *testing.T, name string, data []byte) (places []int64, failed []error) {
 	t.Helper()
 	r, err := NewReader(bytes.NewReader(data), int64(len(data)), name)
@@ -65,14 +65,14 @@ func TestReaderReadsWhatTheStoreWrites(t *testing.T) {
 			if len(places) < 20 || len(failed) > 0 {
 				t.Fatalf("%d records, and %v", len(places), failed)
 			}
-			// A hole costs the records that it touches.
+			// A hole destroys only the records that it touches.
 			holed := bytes.Clone(data)
 			clear(holed[places[5]+12 : places[5]+40])
 			rest, failed := readAll(t, name, holed)
 			if len(rest) != len(places)-1 || len(failed) != 1 {
 				t.Errorf("with a hole: %d records of %d, and %v", len(rest), len(places), failed)
 			}
-			// Wherever the file ends, the last record is torn, or there is none.
+			// Wherever the file ends, the last record is torn or missing.
 			for _, cut := range []int64{places[3] + 1, places[3] + 9, places[4] - 1} {
 				rest, failed = readAll(t, name, data[:cut])
 				if len(rest) != 3 || len(failed) != 1 || !errors.Is(failed[0], ErrTorn) {
@@ -85,7 +85,7 @@ func TestReaderReadsWhatTheStoreWrites(t *testing.T) {
 
 func TestIndexLinesComeBack(t *testing.T) {
 	rec := storetest.Record(1)
-	// the first record may be as long as what is before
+	// the first record may be as long as everything before
 	line := append(appendLine(nil, rec, (&draft{}).payloadDigest(rec), 77), `,"offset":"77","filename":"a.warc.gz"}`...)
 	x, err := ParseIndexLine(line)
 	if err != nil || x.URL != rec.URL || x.Length != 77 || x.Offset != 77 || x.File != "a.warc.gz" ||
@@ -99,7 +99,7 @@ func TestIndexLinesComeBack(t *testing.T) {
 	}
 }
 
-// A head with control characters, as servers send them, is read, too.
+// A head with control characters, as servers send them, can be read.
 func TestAnAnswerWithControlCharactersIsRead(t *testing.T) {
 	rec := Record{Fields: map[string]string{"WARC-Type": "response"},
 		Block: []byte("HTTP/1.1 200 OK\r\nX-Odd: a\x01\x7f\r\nContent-Type: text/html\r\nTransfer-Encoding: " +

@@ -18,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A record is what the minimal reader of these tests makes of one member.
+// A record is a member as parsed by the minimal reader of these tests.
 type record struct {
 	head  textproto.MIMEHeader
 	block []byte
@@ -26,7 +26,7 @@ type record struct {
 
 func (r record) is(kind string) bool { return r.head.Get("WARC-Type") == kind }
 
-// parseRecord reads exactly one record and checks what holds for all.
+// parseRecord parses exactly one record and checks the properties of any record.
 func parseRecord(t *testing.T, text []byte) record {
 	t.Helper()
 	r := textproto.NewReader(bufio.NewReader(bytes.NewReader(text)))
@@ -77,7 +77,7 @@ func readWARC(t *testing.T, name string) []record {
 	return records
 }
 
-// recordAt reads the one record that lies in length bytes at offset.
+// recordAt reads the record that takes length bytes at offset.
 func recordAt(t *testing.T, name string, offset, length int64) record {
 	t.Helper()
 	raw, err := os.ReadFile(name)

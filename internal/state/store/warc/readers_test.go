@@ -40,7 +40,7 @@ for record in ArchiveIterator(open(sys.argv[1], 'rb'), parse_http=False):
 print(n)
 `
 
-// TestOtherReaders has two independent readers read all that kumo writes.
+// TestOtherReaders reads all kinds of records with two independent readers.
 func TestOtherReaders(t *testing.T) {
 	for module, script := range map[string]string{"warcio": warcioScript, "fastwarc": fastwarcScript} {
 		t.Run(module, func(t *testing.T) {
@@ -72,7 +72,7 @@ func checkWith(t *testing.T, script, compression string) {
 	}
 }
 
-// needModule skips where the Python module is not installed, but not in CI.
+// needModule skips the test if the Python module is not installed, but not in CI.
 func needModule(t *testing.T, module string) {
 	t.Helper()
 	err := exec.Command("python3", "-c", "import "+module).Run()

@@ -22,8 +22,8 @@ const (
 	notModified      = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
-// visit drafts the records of one visit, that of the answer first, and the answer's index line. It returns that
-// record's id and length.
+// visit builds the records of a visit, the response first, and the index line of the response. It returns the id and
+// the length of the response record.
 func (d *draft) visit(rec *page.Record) (id string, length int64) {
 	d.setShared(rec)
 	d.payload = d.payloadDigest(rec)
@@ -44,7 +44,7 @@ func (d *draft) visit(rec *page.Record) (id string, length int64) {
 	return id, length
 }
 
-// setShared writes once what several records of a visit have.
+// setShared sets the fields that several records of a visit share.
 func (d *draft) setShared(rec *page.Record) {
 	d.head = d.head[:0]
 	d.url("WARC-Target-URI", rec.URL)
@@ -55,19 +55,19 @@ func (d *draft) setShared(rec *page.Record) {
 	d.wireFields = append(d.wireFields[:0], d.head...)
 }
 
-// fields begins a record with the fields that all records of a visit have.
+// fields begins a record with the fields of all records of a visit.
 func (d *draft) fields(kind, id string) {
 	d.begin(kind, id)
 	d.head = append(d.head, d.visitFields...)
 }
 
-// exchange begins a record of what went over the wire.
+// exchange begins a record of data sent over the wire.
 func (d *draft) exchange(kind, id string) {
 	d.fields(kind, id)
 	d.head = append(d.head, d.wireFields...)
 }
 
-// startTime is when the exchange began, the date of the visit's records.
+// startTime returns the start of the exchange, which is the date of the visit's records.
 func startTime(rec *page.Record) time.Time {
 	if t := rec.Response.Start; !t.IsZero() {
 		return t
@@ -75,7 +75,7 @@ func startTime(rec *page.Record) time.Time {
 	return rec.Time
 }
 
-// addTransport adds how the bytes travelled.
+// addTransport adds the server's address and the protocols.
 func (d *draft) addTransport(res *page.Response) {
 	if addr := res.ServerIP(); addr.IsValid() {
 		d.head = append(d.head, "WARC-IP-Address: "...)
@@ -121,7 +121,7 @@ func (d *draft) response(rec *page.Record, id string) int64 {
 	return d.end(responseType, res.Raw, smallText)
 }
 
-// payloadDigest is the digest of the body as it lies in the record that has it.
+// payloadDigest returns the digest of the body as stored in the record that contains it.
 func (d *draft) payloadDigest(rec *page.Record) [sha1.Size]byte {
 	res := rec.Response
 	switch {
@@ -137,13 +137,13 @@ func (d *draft) payloadDigest(rec *page.Record) [sha1.Size]byte {
 	return sha1.Sum(res.Raw[res.HeadLen:])
 }
 
-// isUnmodified reports whether a record says that the page is as another record has it, by the server's own word.
+// isUnmodified reports whether the server returned 304, so that another record has the page.
 func isUnmodified(rec *page.Record) bool {
 	return rec.Revisit != nil && rec.Response.Status == http.StatusNotModified
 }
 
-// revisit keeps the head only, or nothing where it says no more than that all is as before, and says where the payload
-// lies.
+// revisit builds a revisit record that refers to the record with the payload. Its block is the head of the response;
+// for a 304, it is empty.
 func (d *draft) revisit(rec *page.Record, id string) int64 {
 	d.exchange("revisit", id)
 	block := d.headOf(rec.Response)
@@ -158,13 +158,13 @@ func (d *draft) revisit(rec *page.Record, id string) int64 {
 	d.url("WARC-Refers-To-Target-URI", rec.Revisit.URL)
 	d.date("WARC-Refers-To-Date", rec.Revisit.Time)
 	if !unmodified {
-		d.field("WARC-Truncated", string(page.Length)) // as the standard asks for a payload left out
+		d.field("WARC-Truncated", string(page.Length)) // as the standard requires for an omitted payload
 	}
 	d.digest("WARC-Payload-Digest", d.payload)
 	return d.end(responseType, block, smallList)
 }
 
-// resource keeps an answer without a whole head as mere bytes.
+// resource stores a response with an incomplete head as plain bytes.
 func (d *draft) resource(rec *page.Record, id string) int64 {
 	d.exchange("resource", id)
 	d.field("WARC-Truncated", string(rec.Response.Truncated))
@@ -190,7 +190,7 @@ func (d *draft) metadata(rec *page.Record, answer string) {
 	d.end(fieldsType, d.block, smallList)
 }
 
-// appendMetadata writes what kumo knows of a visit beyond its bytes, in Heritrix's words where it has one.
+// appendMetadata appends metadata of a visit that is not in its bytes, with Heritrix's field names where they exist.
 func appendMetadata(b []byte, rec *page.Record) []byte {
 	b = appendDescription(b, rec)
 	if rec.Page == nil {
@@ -202,7 +202,7 @@ func appendMetadata(b []byte, rec *page.Record) []byte {
 	return b
 }
 
-// appendDescription writes all of it but the links.
+// appendDescription appends the metadata without the links.
 func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendField(b, "seed", rec.Seed)
 	b = appendField(b, "via", rec.From)
@@ -230,7 +230,7 @@ func appendDescription(b []byte, rec *page.Record) []byte {
 	b = appendField(b, "h1", rec.Page.Heading)
 	b = appendField(b, "description", rec.Page.Description)
 	b = appendField(b, "canonical", rec.Page.Canonical)
-	for _, v := range rec.Page.Variants { // as "hreflang: LANG URL"
+	for _, v := range rec.Page.Variants { // "hreflang: LANG URL"
 		b = append(b, "hreflang: "...)
 		b = append(appendToken(b, v.Lang), ' ')
 		b = append(appendToken(b, v.URL), "\r\n"...)
@@ -243,7 +243,7 @@ func appendMillis(b []byte, name string, d time.Duration) []byte {
 	return strconv.AppendInt(append(b, name...), d.Milliseconds(), 10)
 }
 
-// appendOutlink writes a link as "outlink: URL HOP KIND".
+// appendOutlink appends a link as "outlink: URL HOP KIND".
 func appendOutlink(b []byte, link *page.Link) []byte {
 	b = append(b, "outlink: "...)
 	b = appendToken(b, link.URL)
@@ -262,7 +262,7 @@ func appendField(b []byte, name, value string) []byte {
 	return append(b, "\r\n"...)
 }
 
-// warcinfo drafts the record that a file begins with.
+// warcinfo builds the first record of a file.
 func (d *draft) warcinfo(cfg *Config, fileName string) {
 	b := appendField(d.block[:0], "software", cfg.Software)
 	b = appendField(b, "format", "WARC File Format 1.1")
@@ -281,7 +281,8 @@ func (d *draft) warcinfo(cfg *Config, fileName string) {
 
 func newID() string { return string(appendID(make([]byte, 0, len("urn:uuid:")+36))) }
 
-// appendID writes a random UUID (version 4) as a URN. It must be unique, not secret, so the fast generator does.
+// appendID appends a random UUID (version 4) as a URN. It must be unique but not secret, so a fast random generator is
+// enough.
 func appendID(dst []byte) []byte {
 	var u [16]byte
 	binary.LittleEndian.PutUint64(u[:8], rand.Uint64())

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/state/store"
 )
 
-// recover brings the folder to the state that marks tell of: what they do not name goes, what they name is cut to its
-// length and finished.
+// recover restores the state of the folder at the given marks. Open files with marks are truncated and finalized; open
+// files without marks are removed.
 func (s *Store) recover(marks []store.Mark) error {
 	names, err := s.disk.List(s.dir())
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Store) recover(marks []store.Mark) error {
 	for _, name := range names {
 		if final, ok := strings.CutSuffix(name, open); ok && strings.Contains(final, ".warc") {
 			if err := s.recoverFile(final, marks); err != nil {
-				return fmt.Errorf("recovering %s: %w", name, err)
+				return fmt.Errorf("recover %s: %w", name, err)
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func (s *Store) recoverFile(name string, marks []store.Mark) error {
 	return f.finalize()
 }
 
-// checkLost returns an error of kind fs.ErrInvalid when a file that marks name has less than they say.
+// checkLost returns an error of kind fs.ErrInvalid if a marked file is shorter than its mark.
 func (s *Store) checkLost(marks []store.Mark) error {
 	for _, m := range marks {
 		final, ok := strings.CutSuffix(m.Name, open)
@@ -54,7 +54,7 @@ func (s *Store) checkLost(marks []store.Mark) error {
 		}
 		size, err := s.disk.Size(filepath.Join(s.cfg.Dir, filepath.FromSlash(final)))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // somebody has moved the finished file elsewhere, which is what it is for
+			continue // finished files may be moved elsewhere
 		}
 		if err != nil {
 			return err
@@ -66,8 +66,8 @@ func (s *Store) checkLost(marks []store.Mark) error {
 	return nil
 }
 
-// removeLeftovers removes what a crash left that has no meaning any more: halves of indexes, and indexes that are sorted
-// elsewhere or whose file is gone.
+// removeLeftovers removes files that are useless after a crash: partial indexes, and unsorted indexes that were sorted
+// already or whose WARC file is gone.
 func (s *Store) removeLeftovers() error {
 	for _, dir := range []string{s.dir(), s.cfg.Dir} {
 		names, err := s.disk.List(dir)

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/state/store/storetest"
 )
 
-// TestHalfSettled crashes after each step of giving a file its final name.
+// TestHalfSettled crashes after each step of finalizing a file.
 func TestHalfSettled(t *testing.T) {
 	for name, crash := range map[string]func(f *file) error{
 		"nothing done": func(*file) error { return nil },
@@ -67,7 +67,7 @@ func checkRecovered(t *testing.T, dir string, marks []store.Mark) {
 	}
 }
 
-// TestAFinishedFileMayBeMovedButNotShortened: moving finished files away is what an archive does with them.
+// TestAFinishedFileMayBeMovedButNotShortened tests finished files that were moved to an archive.
 func TestAFinishedFileMayBeMovedButNotShortened(t *testing.T) {
 	dir := t.TempDir()
 	s := openTest(t, dir, nil)

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	temporary  = ".tmp"  // the ending of files that mean nothing after a crash
-	sortBuffer = 4 << 20 // bytes of lines sorted at once
+	temporary  = ".tmp"  // suffix of files that are useless after a crash
+	sortBuffer = 4 << 20 // bytes of lines that are sorted in memory
 	maxFanIn   = 128     // files merged at once
 )
 
-// sortLines sorts the lines of the file at from, bytewise, into a file at to. Files larger than room are sorted in runs
-// that are then merged.
+// sortLines sorts the lines of the file from bytewise into the file to. Files larger than room bytes are sorted in
+// runs, which are then merged.
 func sortLines(disk vfs.FS, from, to string, room int) error {
 	in, err := disk.Open(from)
 	if err != nil {
@@ -54,7 +54,7 @@ func sortLines(disk vfs.FS, from, to string, room int) error {
 	return errors.Join(mergeLines(disk, runs, to, maxFanIn), removeAll(disk, runs))
 }
 
-// readLines appends whole lines to text until that has room bytes, or all when there are fewer.
+// readLines appends whole lines to text until it has at least room bytes, or up to the end of the file.
 func readLines(r *bufio.Reader, text []byte, room int) ([]byte, error) {
 	for len(text) < room {
 		part, err := r.ReadSlice('\n')
@@ -66,7 +66,7 @@ func readLines(r *bufio.Reader, text []byte, room int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	rest, err := r.ReadBytes('\n') // of a line longer than the reader's buffer, or one line more
+	rest, err := r.ReadBytes('\n') // a line longer than the reader's buffer, or one more line
 	if err == io.EOF {
 		err = nil
 	}
@@ -85,7 +85,7 @@ func writeSorted(disk vfs.FS, name string, lines [][]byte) error {
 	})
 }
 
-// writeFile makes a durable file of what fill writes, in place of one that may be there.
+// writeFile writes a durable file with the output of fill. An existing file is replaced.
 func writeFile(disk vfs.FS, name string, fill func(*bufio.Writer) error) error {
 	if err := disk.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -12,7 +12,8 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// TestSortLines sorts more than it has room for, with lines longer than any buffer, and leaves nothing else behind.
+// TestSortLines sorts more than fits into memory, with lines longer than any buffer, and checks that no other file
+// remains.
 func TestSortLines(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))

@@ -12,18 +12,18 @@ import (
 	"kumo/internal/base/field"
 )
 
-// SURT is the key under which an index has a URL.
+// SURT returns the index key of a URL.
 func SURT(url string) string { return string(appendSURT(nil, url)) }
 
-// appendSURT writes the key under which pywb, cdxj-indexer and jwarc look for a URL: scheme dropped, host labels in
-// reverse order, so that a sorted index has a domain's pages together:
-// https://www.Example.org:8443/A/?b=2&a=1 is org,example:8443)/a?a=1&b=2.
+// appendSURT appends the key that pywb, cdxj-indexer and jwarc use for a URL. The scheme is dropped and the host labels
+// are reversed, so that a sorted index keeps a domain together: https://www.Example.org:8443/A/?b=2&a=1 becomes
+// org,example:8443)/a?a=1&b=2.
 //
-// These readers use the Internet Archive's canonicalizer. The leading www, case, default ports, user names, escapes,
-// empty path segments, the order of parameters, a path's last slash and the session ids of a few servers do not matter.
+// These readers use the Internet Archive's canonicalizer. It ignores a leading www, case, default ports, user names,
+// escapes, empty path segments, the order of parameters, a final slash and the session ids of a few servers.
 func appendSURT(dst []byte, url string) []byte {
 	if !utf8.ValidString(url) {
-		url = string([]rune(url)) // as the line's JSON has it
+		url = string([]rune(url)) // as in the JSON of the line: invalid UTF-8 is replaced
 	}
 	host, port, path, query, ok := cutURL(url)
 	if !ok {
@@ -40,7 +40,7 @@ func appendSURT(dst []byte, url string) []byte {
 	return dst
 }
 
-// cutURL takes a URL apart, but for its fragment. port is "" where it is the scheme's own.
+// cutURL splits a URL and drops its fragment. port is "" if it is the default port of the scheme.
 func cutURL(url string) (host, port, path, query string, ok bool) {
 	scheme, rest, ok := strings.Cut(url, "://")
 	rest, _, _ = strings.Cut(rest, "#")
@@ -57,7 +57,7 @@ func cutURL(url string) (host, port, path, query string, ok bool) {
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// splitPort takes an authority apart; what comes before an @ is dropped.
+// splitPort splits an authority and drops the user name.
 func splitPort(authority string) (host, port string) {
 	host = authority[strings.LastIndexByte(authority, '@')+1:]
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.Contains(host[i:], "]") {
@@ -66,7 +66,7 @@ func splitPort(authority string) (host, port string) {
 	return host, ""
 }
 
-// appendHost writes the labels from the last to the first, without a leading www.
+// appendHost appends the labels in reverse order, without a leading www.
 func appendHost(dst []byte, host string) []byte {
 	host = strings.ReplaceAll(unescapeAll(strings.Trim(host, "[]")), "..", ".")
 	host = escapeOnce(strings.ToLower(strings.Trim(host, ".")))
@@ -84,13 +84,14 @@ func appendHost(dst []byte, host string) []byte {
 	}
 }
 
-// isWWW reports whether label is www, www2, ...
+// isWWW reports whether label is www, www2 and so on.
 func isWWW(label string) bool {
 	digits, ok := strings.CutPrefix(label, "www")
 	return ok && strings.Trim(digits, "0123456789") == ""
 }
 
-// keyPath is a path in lower case without needless escapes, dot segments, empty segments, a session id and a last slash.
+// keyPath returns a path in lower case, without unnecessary escapes, dot segments, empty segments, session id and final
+// slash.
 func keyPath(path string) string {
 	path = unescapeAll(path)
 	if path == "" || strings.Contains(path, "//") || strings.Contains(path, "/.") {
@@ -124,7 +125,7 @@ func cleanPath(path string) string {
 	return "/" + strings.Join(segments, "/")
 }
 
-// keyQuery is a query in lower case without needless escapes and session ids, its parameters sorted.
+// keyQuery returns a query in lower case, without unnecessary escapes and session ids, and with sorted parameters.
 func keyQuery(query string) string {
 	query = strings.ToLower(escapeOnce(unescapeAll(query)))
 	if strings.Contains(query, "id=") || strings.Contains(query, "aspsessionid") {
@@ -135,7 +136,7 @@ func keyQuery(query string) string {
 	return sortParameters(query)
 }
 
-// The session ids that the canonicalizer drops, in lower case.
+// Session ids that the canonicalizer drops, in lower case.
 var (
 	pathSessions = []*regexp.Regexp{
 		regexp.MustCompile(`^(.*/)(?:\((?:[a-z]\([0-9a-z]{24}\))+\)/)([^?]+\.aspx.*)$`),
@@ -150,7 +151,7 @@ var (
 	}
 )
 
-// sortParameters sorts a query's parameters by name, then value.
+// sortParameters sorts the parameters of a query by name, then value.
 func sortParameters(query string) string {
 	if !strings.Contains(query, "&") {
 		return query
@@ -164,7 +165,7 @@ func sortParameters(query string) string {
 	return strings.Join(params, "&")
 }
 
-// unescapeAll replaces percent escapes as long as there are any: "%2541" is "A".
+// unescapeAll decodes percent escapes repeatedly: "%2541" becomes "A".
 func unescapeAll(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -172,7 +173,7 @@ func unescapeAll(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := range len(s) {
 		out = append(out, s[i])
-		for n := len(out); n >= 3 && out[n-3] == '%'; n = len(out) { // the byte may end an escape itself
+		for n := len(out); n >= 3 && out[n-3] == '%'; n = len(out) { // the byte may complete another escape
 			if _, err := hex.Decode(out[n-3:n-2], out[n-2:]); err != nil {
 				break
 			}
@@ -182,7 +183,7 @@ func unescapeAll(s string) string {
 	return string(out)
 }
 
-// escapeOnce escapes white space, controls, "#", "%" and what is not ASCII.
+// escapeOnce escapes white space, control characters, "#", "%" and non-ASCII characters.
 func escapeOnce(s string) string {
 	if !strings.ContainsFunc(s, isEscaped) {
 		return s

@@ -43,7 +43,7 @@ func TestSURT(t *testing.T) {
 	}
 }
 
-// FuzzSURT holds that no URL can break the index line that its key begins.
+// FuzzSURT tests that no URL can break the index line that begins with its key.
 func FuzzSURT(f *testing.F) {
 	for _, url := range []string{"http://a/", "http://", "://", "http://a:b@c:1:2/?&=&", "http://[/", "a\u2028://b c/d",
 		"A://A:0 00"} {
@@ -56,7 +56,7 @@ func FuzzSURT(f *testing.F) {
 	})
 }
 
-// TestOldKeys: an index that kumo's first versions wrote is read.
+// TestOldKeys tests that an index of early versions can be read.
 func TestOldKeys(t *testing.T) {
 	const url = "http://a.com/%3Ax?sid=0123456789abcdef0123456789abcdef"
 	x := IndexLine{URL: url, MIME: "text/html", Status: 200, Digest: "sha1:A", File: "a.warc.gz"}

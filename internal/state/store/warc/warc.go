@@ -39,18 +39,18 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Config says where and how to write.
+// Config configures a Store.
 type Config struct {
-	Dir         string           // the crawl's folder; files go to warc/ below it
-	Name        string           // the crawl's name, the first part of each file's
-	Hostname    string           // this machine's name, the last part of each file's
-	MaxSize     int64            // a file ends before it gets longer, unless one visit is; default 1 GB
+	Dir         string           // the crawl's folder; files are written to its subfolder warc
+	Name        string           // the crawl's name, first part of the file names
+	Hostname    string           // this machine's name, last part of the file names
+	MaxSize     int64            // maximum file size in bytes, unless a single visit is larger; default 1 GB
 	Compression string           // "gzip" (default), "zstd" or "none"
-	Scratch     *vfs.Scratch     // where long records are put together; default a temporary file
+	Scratch     *vfs.Scratch     // for building long records; default a temporary file
 	Software    string           // for warcinfo: name and version of the program
-	Info        [][2]string      // further lines of warcinfo, without secrets
+	Info        [][2]string      // additional fields of warcinfo, without secrets
 	Now         func() time.Time // default time.Now
-	Closed      func()           // is called when a file got its final name; may be nil
+	Closed      func()           // called when a file got its final name; may be nil
 }
 
 func (c *Config) setDefaults() {
@@ -73,17 +73,17 @@ type Store struct {
 	cfg    Config
 	drafts *drafts
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the next three fields
 	serial int        // of the next file
-	cur    *file      // that grows, nil before its first record
-	full   []*file    // that grow no more and wait for Settle
+	cur    *file      // the growing file; nil before its first record
+	full   []*file    // files that are full and wait for Finalize
 
-	marked     []*file // whose lengths the last Mark gave
-	toFinalize []*file // those of them that were full by then
+	marked     []*file // files in the last Mark
+	toFinalize []*file // those that were full at the last Mark
 }
 
-// Open makes a store. What an earlier one left open is cut back to marks and gets its final form; new records go to new
-// files.
+// Open opens a store. Open files of an earlier store are truncated to marks and finalized. New records are written to
+// new files.
 func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 	cfg.setDefaults()
 	if cfg.Scratch == nil {
@@ -106,8 +106,8 @@ func Open(disk vfs.FS, cfg Config, marks []store.Mark) (*Store, error) {
 
 func (s *Store) dir() string { return filepath.Join(s.cfg.Dir, "warc") }
 
-// Put writes the records of a visit and sets rec.Place. A visit without an answer leaves nothing, nor does a page that
-// is not to be archived.
+// Put writes the records of a visit and sets rec.Location. A visit without a response, or of a page that must not be
+// archived, is ignored.
 func (s *Store) Put(rec *page.Record) error {
 	if rec.Response == nil || rec.Response.RawLen() == 0 || rec.NoArchive {
 		return nil
@@ -132,10 +132,10 @@ func (s *Store) Put(rec *page.Record) error {
 	return nil
 }
 
-// PutSkip does nothing: WARC holds what was fetched.
+// PutSkip does nothing: WARC files contain only fetched data.
 func (s *Store) PutSkip(*page.Skip) error { return nil }
 
-// append adds a visit's records and its index line, if it has one, to the current file.
+// append appends a visit's records to the current file, with an index line if there is one.
 func (s *Store) append(d *draft) (name string, offset int64, err error) {
 	size := int64(len(d.out))
 	if d.spool != nil {

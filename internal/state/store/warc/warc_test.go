@@ -60,7 +60,7 @@ func put(t *testing.T, s *Store, recs ...*page.Record) {
 	}
 }
 
-// answer is a visit of url that gave the head and the body; payload is the body without chunks.
+// answer returns a visit of url with the given head and body; payload is the body without chunks.
 func answer(url, head, body, payload string) *page.Record {
 	parsed, _ := http.ReadResponse(bufio.NewReader(strings.NewReader(head)), nil)
 	rec := &page.Record{URL: url, Final: url, Time: testTime, Took: 77 * time.Millisecond, Tries: 1,
@@ -75,7 +75,7 @@ func answer(url, head, body, payload string) *page.Record {
 	return rec
 }
 
-// odd are visits of all the sorts that a crawl meets.
+// odd returns visits of all kinds.
 func odd() map[string]*page.Record {
 	const plain = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
 	const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n"
@@ -118,7 +118,7 @@ func TestRecords(t *testing.T) {
 	for _, rec := range recs {
 		put(t, s, rec)
 	}
-	put(t, s, &page.Record{URL: "http://nowhere.example/", Failure: page.DNS}) // leaves nothing
+	put(t, s, &page.Record{URL: "http://nowhere.example/", Failure: page.DNS}) // writes nothing
 	closeTest(t, s)
 	all := readWARC(t, filepath.Join(dir, "warc", recs["plain"].Location.File))
 	if len(all) != 1+3*len(recs) || !all[0].is("warcinfo") {
@@ -129,8 +129,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// checkVisit checks what holds for every visit: the answer is at its place with the bytes of the wire, and the other
-// two records stand right behind it and name it.
+// checkVisit checks the properties of any visit: the response is at its location with the exact bytes, and the other
+// two records follow and refer to it.
 func checkVisit(t *testing.T, dir string, rec *page.Record, all []record) {
 	at := recordAt(t, filepath.Join(dir, "warc", rec.Location.File), rec.Location.Offset, rec.Location.Length)
 	if got := at.head.Get("WARC-Record-ID"); got != "<"+rec.Location.ID+">" {
@@ -179,7 +179,8 @@ func TestHeads(t *testing.T) {
 		{"http2", "WARC-Protocol", "h2 tls/1.3"},
 		{"plain", "WARC-Truncated", ""},
 		{"chunked", "WARC-Payload-Digest", sum("5\r\nhello\r\n0\r\n\r\n")},
-		{"chunked again", "WARC-Payload-Digest", sum("5\r\nhello\r\n0\r\n\r\n")}, // the digest of the record with the body
+		// the digest in the record with the body
+		{"chunked again", "WARC-Payload-Digest", sum("5\r\nhello\r\n0\r\n\r\n")},
 		{"unmodified", "WARC-Type", "revisit"},
 		{"unmodified", "WARC-Profile", notModified},
 		{"unmodified", "WARC-Refers-To-Target-URI", "http://example.org/unmodified"},
@@ -241,7 +242,7 @@ func TestFieldBlocks(t *testing.T) {
 	}
 }
 
-// TestIndex checks that the crawl's index leads to each answer, over many files and more than one run.
+// TestIndex checks that the crawl's index leads to each response, over many files and several runs.
 func TestIndex(t *testing.T) {
 	for _, compression := range []string{"gzip", "zstd", "none"} {
 		t.Run(compression, func(t *testing.T) {
@@ -293,7 +294,7 @@ func TestIndexOfOddAnswers(t *testing.T) {
 	if e := got[recs["revisit"].URL]; e.MIME != "warc/revisit" || e.Digest != got[recs["plain"].URL].Digest {
 		t.Errorf("revisit: %+v", e)
 	}
-	if e := got[recs["robots"].URL]; e.MIME != "text/html" { // declared in the head; no page was made of it
+	if e := got[recs["robots"].URL]; e.MIME != "text/html" { // declared in the head; the response was not parsed
 		t.Errorf("robots: %+v", e)
 	}
 	if e := got[recs["empty"].URL]; e.MIME != "unk" {

@@ -13,15 +13,15 @@ import (
 	"unicode/utf8"
 )
 
-// ErrDamaged is a document that is not as it was written.
+// ErrDamaged reports a damaged document.
 var ErrDamaged = errors.New("damaged XML")
 
-// Parse reads a record's line as [Append] writes it, with or without its end; programs of others need an XML parser.
-// Elements that it does not know are passed over.
+// Parse parses a line as [Append] writes it, with or without its end. It ignores unknown elements. It is not a general
+// XML parser.
 func Parse(line []byte) (r Record, err error) {
 	text, ok := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte(begin))
 	if text, ok = cutSuffix(text, ok); !ok {
-		return r, fmt.Errorf("a line that is no page: %w", ErrDamaged)
+		return r, fmt.Errorf("line is not a page: %w", ErrDamaged)
 	}
 	for len(text) > 0 {
 		var e element
@@ -33,7 +33,7 @@ func Parse(line []byte) (r Record, err error) {
 		}
 	}
 	if r.URL == "" || r.Fetched.IsZero() {
-		return r, fmt.Errorf("a page without URL or time: %w", ErrDamaged)
+		return r, fmt.Errorf("page without URL or time: %w", ErrDamaged)
 	}
 	return r, nil
 }
@@ -43,7 +43,7 @@ func cutSuffix(text []byte, ok bool) ([]byte, bool) {
 	return rest, ok && whole
 }
 
-// set takes what an element says.
+// set sets the field for an element.
 func (r *Record) set(e *element) (err error) {
 	switch e.name {
 	case "url":
@@ -81,14 +81,14 @@ func (r *Record) set(e *element) (err error) {
 	return nil
 }
 
-// An element is one of a page's.
+// An element is an element of a page.
 type element struct {
 	name       string
 	attributes []byte
 	text       string
 }
 
-// cutElement cuts an element off: <name attributes>text</name>.
+// cutElement splits off an element: <name attributes>text</name>.
 func cutElement(b []byte) (e element, rest []byte, err error) {
 	open, rest, ok := bytes.Cut(b, []byte(">"))
 	text, rest, ok2 := bytes.Cut(rest, []byte("</"))
@@ -102,14 +102,14 @@ func cutElement(b []byte) (e element, rest []byte, err error) {
 	return e, rest, err
 }
 
-// attribute is the value of an attribute; "" if there is none.
+// attribute returns the value of an attribute, or "".
 func (e *element) attribute(name string) string {
 	for rest := e.attributes; len(rest) > 0; {
 		var this, value []byte
 		this, rest, _ = bytes.Cut(rest, []byte(`="`))
 		value, rest, _ = bytes.Cut(rest, []byte(`"`))
 		if string(bytes.TrimSpace(this)) == name {
-			text, _ := unescape(value) // of a damaged one, what there is
+			text, _ := unescape(value) // of a damaged value, the valid part
 			return text
 		}
 	}
@@ -118,7 +118,7 @@ func (e *element) attribute(name string) string {
 
 var entities = map[string]rune{"lt": '<', "gt": '>', "amp": '&', "quot": '"', "apos": '\''}
 
-// unescape reads the content of an element.
+// unescape decodes the content of an element.
 func unescape(b []byte) (string, error) {
 	before, rest, more := bytes.Cut(b, []byte("&"))
 	if !more {
@@ -142,22 +142,22 @@ func unescape(b []byte) (string, error) {
 }
 
 const (
-	maxEntity = 12      // bytes of one, at most
-	maxLine   = 1 << 30 // bytes of a record that is read
+	maxEntity = 12      // maximum length of an entity, in bytes
+	maxLine   = 1 << 30 // maximum length of a record, in bytes
 )
 
 // A Reader reads the records of a document.
 type Reader struct {
 	in   *bufio.Reader
-	at   int64 // bytes that were read
+	at   int64 // bytes read so far
 	line []byte
 }
 
-// NewReader returns a reader of a document, or of a part of one that begins with a record.
+// NewReader returns a Reader of a document, or of a part of a document that begins with a record.
 func NewReader(src io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(src, 64<<10)} }
 
-// Next returns the next record's line, valid until the next one, with its offset in what is read. After the last it is
-// io.EOF, where the document ends as it should.
+// Next returns the line of the next record, valid until the next call, and its offset. It returns io.EOF after the last
+// record if the document is complete.
 func (r *Reader) Next() (line []byte, offset int64, err error) {
 	for {
 		offset = r.at
@@ -185,9 +185,9 @@ func (r *Reader) readLine() error {
 		case err == nil:
 			return nil
 		case len(r.line) > maxLine:
-			return fmt.Errorf("a line of more than %d bytes: %w", maxLine, ErrDamaged)
+			return fmt.Errorf("line of more than %d bytes: %w", maxLine, ErrDamaged)
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("a document that does not end: %w", ErrDamaged)
+			return fmt.Errorf("document is incomplete: %w", ErrDamaged)
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return err
 		}

@@ -26,27 +26,27 @@ type Record struct {
 	URL          string
 	Fetched      time.Time // to the second
 	Directory    string    // of the collection: "crawler_de"
-	Encoding     string    // the charset that the page was written in, its WHATWG name
-	EncodingFrom string    // how that is known: "bom", "header", "meta", "detected", "default", "" if nobody says
-	Language     string    // that most of its text is in: ISO 639-1 or 639-3, "other"; "" if not known
-	Share        float32   // of its text that is in Language, 0 to 1, written with three decimals
-	Confidence   float32   // in Language, likewise
+	Encoding     string    // the page's charset (WHATWG name)
+	EncodingFrom string    // source of the charset: "bom", "header", "meta", "detected", "default"; "" if unknown
+	Language     string    // main language of the text: ISO 639-1 or 639-3, or "other"; "" if unknown
+	Share        float32   // share of the text that is in Language, 0 to 1, written with three decimals
+	Confidence   float32   // confidence in Language, 0 to 1, written with three decimals
 	Digest       page.Digest
-	Simhash      uint64 // of its text; 0 without
+	Simhash      uint64 // of the text; 0 without text
 	Headline     string
-	Content      string // the main text, a line a paragraph
+	Content      string // the main text, one line per paragraph
 }
 
-// Schema is the XML schema of documents, and SchemaName the name of its file, which documents refer to in the folder
-// above theirs. What an older reader would get wrong makes it another version.
+// Schema is the XML schema of documents. Documents refer to it as SchemaName in their parent folder. A change that older
+// readers would misinterpret needs a new version.
 //
 //go:embed kumo-batch-1.xsd
 var Schema []byte
 
-// SchemaName is the name of its file; see Schema.
+// SchemaName is the file name of the Schema.
 const SchemaName = "kumo-batch-1.xsd"
 
-// What a document has around its records.
+// The text around the records of a document.
 const (
 	Header = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
 		`<pages xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:noNamespaceSchemaLocation="../` + SchemaName +
@@ -59,8 +59,7 @@ const (
 	end   = "</page>"
 )
 
-// Append appends a record as one line. Characters that XML has no way to write become U+FFFD, as does what is not
-// UTF-8, see [Clean].
+// Append appends a record as one line. Invalid UTF-8 and characters that XML does not allow become U+FFFD; see [Clean].
 func Append(dst []byte, r *Record) []byte {
 	dst = append(dst, begin...)
 	dst = appendElement(dst, "url", "", r.URL)
@@ -91,8 +90,8 @@ func appendElement(dst []byte, name, attributes, text string) []byte {
 	return append(append(append(dst, "</"...), name...), '>')
 }
 
-// appendText appends text as the content of an element or attribute. What begins another line for some program, what a
-// reader would change, and what terminals act on, is written as its number.
+// appendText appends text as the content of an element or attribute. Characters are written as numeric references if
+// programs take them for line ends, if XML readers would change them, or if terminals interpret them.
 func appendText(dst []byte, text string) []byte {
 	for _, c := range text {
 		switch {
@@ -115,7 +114,8 @@ func appendText(dst []byte, text string) []byte {
 	return dst
 }
 
-// isChar reports whether XML 1.0 has a character (production 2); tabs and line ends are written otherwise.
+// isChar reports whether XML 1.0 allows a character (production 2), except tabs and line ends, which are handled
+// elsewhere.
 func isChar(c rune) bool {
 	return c >= 0x20 && c <= 0xd7ff || c >= 0xe000 && c <= 0xfffd || c >= 0x10000 && c <= 0x10ffff
 }

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// parsed is what encoding/xml, which knows nothing of this package, reads.
+// parsed is a document as encoding/xml reads it, independently of this package.
 type parsed struct {
 	Pages []parsedPage `xml:"page"`
 }
@@ -48,7 +48,7 @@ func document(records ...*Record) []byte {
 
 var day = time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC)
 
-// odd are records with what is hard to write.
+// odd returns records that are hard to encode.
 func odd() []*Record {
 	every := make([]byte, 256)
 	for i := range every {
@@ -126,7 +126,7 @@ func TestAReaderFindsRecordsWhereTheyLie(t *testing.T) {
 
 func TestADamagedDocumentIsAnError(t *testing.T) {
 	whole := document(odd()...)
-	for n := range len(whole) { // cut off anywhere
+	for n := range len(whole) { // truncated anywhere
 		r := NewReader(bytes.NewReader(whole[:n]))
 		var err error
 		for err == nil {
@@ -147,7 +147,7 @@ func TestADamagedDocumentIsAnError(t *testing.T) {
 	}
 }
 
-// TestTheSchemaHolds has another reader validate what is written, and see that the schema refuses what it should.
+// TestTheSchemaHolds validates the output with another reader, and checks that the schema rejects invalid documents.
 func TestTheSchemaHolds(t *testing.T) {
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		if os.Getenv("CI") != "" {
@@ -182,7 +182,7 @@ func TestTheSchemaHolds(t *testing.T) {
 	}
 }
 
-// FuzzAppend has two readers read whatever is written.
+// FuzzAppend reads the output with two readers.
 func FuzzAppend(f *testing.F) {
 	f.Add("http://a.test/", "meta", "de", "h", "c\x00\xff<>&\"'\r\n", uint64(1))
 	for _, r := range odd() {
@@ -217,7 +217,7 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
-// FuzzParse has no line bring the reader down, nor one that it takes be no XML.
+// FuzzParse tests that no line panics the reader, and that accepted lines are XML.
 func FuzzParse(f *testing.F) {
 	for _, r := range odd() {
 		f.Add(Append(nil, r))
@@ -233,8 +233,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Clean is a text as a reader gets it back: characters that XML does not have, and bytes that are not UTF-8, are
-// U+FFFD.
+// Clean returns a text as a reader gets it: characters that XML does not allow and invalid UTF-8 are U+FFFD.
 func Clean(text string) string {
 	clean := make([]byte, 0, len(text))
 	for _, c := range text {

@@ -2,10 +2,9 @@ package deflate
 
 import "math/bits"
 
-// The fixed code of RFC 1951, section 3.2.6, as bits in the order in which they are written: codes turned round, extra
-// bits behind them.
+// The fixed code of RFC 1951, section 3.2.6, in the bit order of the output: codes reversed, followed by extra bits.
 
-// A code is bits to write, the first one lowest.
+// A code is a bit sequence, the first bit lowest.
 type code struct {
 	bits uint32
 	n    uint8
@@ -13,12 +12,12 @@ type code struct {
 
 var (
 	literals  [256]code
-	lengths   [maxMatch + 1]code // by a match's length
+	lengths   [maxMatch + 1]code // by match length
 	distances [30]code           // by distance symbol, without extra bits
 )
 
 const (
-	minMatch = 4 // that is looked for; the format allows 3
+	minMatch = 4 // minimum match to look for; the format allows 3
 	maxMatch = 258
 )
 
@@ -29,13 +28,13 @@ func init() {
 	for length := 3; length < maxMatch; length++ {
 		lengths[length] = lengthCode(length)
 	}
-	lengths[maxMatch] = symbol(285) // which has no extra bits
+	lengths[maxMatch] = symbol(285) // without extra bits
 	for s := range distances {
 		distances[s] = turned(uint32(s), 5)
 	}
 }
 
-// symbol is the code of a literal or a length symbol.
+// symbol returns the code of a literal or length symbol.
 func symbol(s int) code {
 	v := uint32(s)
 	switch {
@@ -51,8 +50,8 @@ func symbol(s int) code {
 
 func turned(v uint32, n uint8) code { return code{bits.Reverse32(v) >> (32 - n), n} }
 
-// lengthCode is the code of a length below maxMatch with its extra bits. From length 11 on, each four symbols share a
-// number of extra bits, which grows by one.
+// lengthCode returns the code of a length below maxMatch, with extra bits. From length 11 on, the number of extra bits
+// grows by one every four symbols.
 func lengthCode(length int) code {
 	v := length - 3
 	if v < 8 {
@@ -63,8 +62,8 @@ func lengthCode(length int) code {
 	return code{c.bits | uint32(v&(1<<extra-1))<<c.n, c.n + uint8(extra)}
 }
 
-// distanceCode is the code of a distance from 1 to 32,768 with its extra bits. From distance 5 on, each two symbols
-// share a number of extra bits, which grows by one.
+// distanceCode returns the code of a distance from 1 to 32,768, with extra bits. From distance 5 on, the number of
+// extra bits grows by one every two symbols.
 func distanceCode(distance int) code {
 	v := uint32(distance - 1)
 	if v < 4 {

@@ -15,24 +15,25 @@ import (
 
 const (
 	tableBits   = 11
-	window      = 1<<16 - 1 // bytes that positions in the table can tell apart, and that a stored block can have
+	window      = 1<<16 - 1 // maximum input of compress: positions and stored blocks have 16 bits
 	maxDistance = 1 << 15
-	minStored   = 128 // bytes without repetition from which on storing them is worth another two blocks' heads
-	skipShift   = 6   // the search goes faster by a byte a step for each 64 in vain
+	minStored   = 128 // bytes without matches for which a stored block is worth the two extra block heads
+	skipShift   = 6   // after 64 bytes without a match, the search skips one byte more per step
 )
 
-// An Encoder is the memory that compressing needs. Its zero value is ready; it is for one goroutine at a time.
+// An Encoder is the working memory of the compression. The zero value is ready to use. It is not safe for concurrent
+// use.
 type Encoder struct {
-	table [1 << tableBits]uint16 // the last place in the window of each hash
+	table [1 << tableBits]uint16 // last position with each hash
 	out   []byte
-	acc   uint64 // bits that are not yet in out, the first one lowest
-	n     uint   // how many: less than 32 between any two calls
-	head  int    // the place in out, in bits, of the last block's head
-	open  bool   // whether that is a block of codes without its end
+	acc   uint64 // bits not yet in out, the first bit lowest
+	n     uint   // number of bits in acc; less than 32 between calls
+	head  int    // bit position in out of the last block's head
+	open  bool   // the last block has fixed codes and no end yet
 }
 
-// Append appends to dst the stream of all parts, which may not overlap it, and returns it. Repetitions are found within
-// a part.
+// Append appends a stream with all parts to dst and returns it. Parts must not overlap dst. Matches are found within a
+// part only.
 func (e *Encoder) Append(dst []byte, parts ...[]byte) []byte {
 	e.out, e.acc, e.n, e.open = dst, 0, 0, false
 	start := len(dst)
@@ -45,21 +46,21 @@ func (e *Encoder) Append(dst []byte, parts ...[]byte) []byte {
 	}
 	if e.open {
 		e.closeBlock()
-	} else if len(e.out) == start { // even nothing is a block
+	} else if len(e.out) == start { // an empty stream also needs a block
 		e.openBlock()
 		e.closeBlock()
 	}
 	e.flush()
 	out := e.out
-	out[e.head>>3] |= 1 << (e.head & 7) // this block is the last
+	out[e.head>>3] |= 1 << (e.head & 7) // mark the last block as final
 	e.out = nil
 	return out
 }
 
-// compress writes at most a window, in which all repetitions are looked for.
+// compress compresses at most window bytes. Matches are found within these bytes.
 func (e *Encoder) compress(src []byte) {
 	clear(e.table[:])
-	done := 0 // bytes that are written
+	done := 0 // bytes written
 	for at := 1; at+minMatch <= len(src); {
 		v := binary.LittleEndian.Uint32(src[at:])
 		slot := &e.table[hash(v)]
@@ -78,17 +79,17 @@ func (e *Encoder) compress(src []byte) {
 		e.match(length, at-from)
 		at += length
 		done = at
-		if at+2 <= len(src) { // the next repetition may begin within this one
+		if at+2 <= len(src) { // so that a match may begin within this one
 			e.table[hash(binary.LittleEndian.Uint32(src[at-2:]))] = uint16(at - 2)
 		}
 	}
 	e.literals(src[done:])
 }
 
-// hash takes four bytes. It multiplies by 2³² divided by the golden ratio, as Knuth has it (TAOCP 3, section 6.4).
+// hash hashes four bytes by multiplication with 2³² divided by the golden ratio (Knuth, TAOCP 3, section 6.4).
 func hash(v uint32) uint32 { return v * 0x9e3779b1 >> (32 - tableBits) }
 
-// matchLength is the number of bytes in which b, the shorter one, begins like a.
+// matchLength returns the length of the common prefix of a and b. b is the shorter one.
 func matchLength(a, b []byte) int {
 	n := 0
 	for ; n+8 <= len(b); n += 8 {
@@ -102,7 +103,7 @@ func matchLength(a, b []byte) int {
 	return n
 }
 
-// literals writes a run without repetitions.
+// literals writes bytes without matches.
 func (e *Encoder) literals(run []byte) {
 	if len(run) >= minStored {
 		e.store(run)
@@ -131,7 +132,7 @@ func (e *Encoder) literals(run []byte) {
 	e.out, e.acc, e.n = out, acc, n
 }
 
-// match writes a repetition, in parts that leave no rest shorter than the format allows.
+// match writes a match, split so that each piece has a length that the format allows.
 func (e *Encoder) match(length, distance int) {
 	e.openBlock()
 	d := distanceCode(distance)
@@ -146,7 +147,7 @@ func (e *Encoder) match(length, distance int) {
 	}
 }
 
-// store writes a run of at most a window as it is.
+// store writes at most window bytes as a stored block.
 func (e *Encoder) store(run []byte) {
 	if e.open {
 		e.closeBlock()
@@ -158,7 +159,7 @@ func (e *Encoder) store(run []byte) {
 	e.out = append(e.out, run...)
 }
 
-// openBlock begins a block of codes if none is open.
+// openBlock begins a block with fixed codes if none is open.
 func (e *Encoder) openBlock() {
 	if !e.open {
 		e.blockHead(0b010)
@@ -171,13 +172,13 @@ func (e *Encoder) closeBlock() {
 	e.open = false
 }
 
-// blockHead writes the three bits of a block that is not the last, as far as it is known.
+// blockHead writes the three bits at the beginning of a block. The final bit is set later.
 func (e *Encoder) blockHead(kind uint32) {
 	e.head = 8*len(e.out) + int(e.n)
 	e.write(code{kind, 3})
 }
 
-// write takes up to 18 bits.
+// write writes up to 18 bits.
 func (e *Encoder) write(c code) {
 	e.acc |= uint64(c.bits) << e.n
 	if e.n += uint(c.n); e.n >= 32 {
@@ -187,7 +188,7 @@ func (e *Encoder) write(c code) {
 	}
 }
 
-// flush fills the last byte with zeros and leaves no bits over.
+// flush pads the last byte with zeros and writes all bits.
 func (e *Encoder) flush() {
 	for e.n > 0 {
 		e.out = append(e.out, byte(e.acc))

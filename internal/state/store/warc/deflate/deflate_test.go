@@ -12,7 +12,7 @@ import (
 	kflate "github.com/klauspost/compress/flate"
 )
 
-// text is like the links of a page.
+// text returns text that resembles the links of a page.
 func text(rnd *rand.Rand, size int) []byte {
 	var b bytes.Buffer
 	for b.Len() < size {
@@ -70,7 +70,7 @@ func TestRoundTrip(t *testing.T) {
 		"too far":          bytes.Repeat(noise(rnd, maxDistance+1), 2),
 		"windows":          noise(rnd, 2*window),
 	}
-	for length := range 600 { // all lengths of matches, and their rests
+	for length := range 600 { // all match lengths and remainders
 		n := noise(rnd, 700)
 		cases[fmt.Sprintf("match of %d", length)] = append(append(n, n[:length]...), noise(rnd, 9)...)
 	}
@@ -126,7 +126,7 @@ func FuzzAppend(f *testing.F) {
 	var e Encoder
 	f.Fuzz(func(t *testing.T, src []byte, again, noisy uint16) {
 		check(t, &e, src)
-		// What a fuzzer does not make by itself: repetitions far away, and noise between them.
+		// Input that a fuzzer does not generate: distant matches with noise in between.
 		rnd := rand.New(rand.NewPCG(uint64(noisy), 1))
 		long := append(bytes.Clone(src), noise(rnd, int(noisy))...)
 		check(t, &e, append(long, long[:min(len(long), int(again))]...))

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// TruncateTo cuts the file at name to length. A file that is not there counts as empty; one that is shorter than length is
-// an error of kind fs.ErrInvalid, because what it has lost cannot be made good here.
+// TruncateTo truncates a file to length. A missing file counts as empty. A file shorter than length has lost data,
+// which is an error of kind fs.ErrInvalid.
 func TruncateTo(disk FS, name string, length int64) error {
 	size, err := disk.Size(name)
 	switch {
@@ -25,7 +25,7 @@ func TruncateTo(disk FS, name string, length int64) error {
 	return nil
 }
 
-// Invalidf is an error of kind fs.ErrInvalid that says what it is told, and nothing more.
+// Invalidf returns an error of kind fs.ErrInvalid with just the formatted text.
 func Invalidf(format string, args ...any) error { return &invalid{fmt.Sprintf(format, args...)} }
 
 type invalid struct{ what string }

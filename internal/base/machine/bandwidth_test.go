@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// A span of a story: for so long so much was read, with so much of one processor, and so many places taken.
+// A span is a period: its length, the rate in megabits per second, and the shares of a processor and of the request
+// slots in use.
 type span struct {
 	seconds   int
 	mbps      float64
 	cpu, busy float64
 }
 
-// watch tells a Line a story, every two seconds, of a machine with two processors.
+// watch passes spans to a BandwidthMeter every two seconds, on a machine with two processors.
 func watch(story ...span) *BandwidthMeter {
 	l, now, u := new(BandwidthMeter), time.Unix(1e9, 0), Usage{}
 	for _, s := range story {
@@ -55,7 +56,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestLineBeginsAnew: a process that begins anew counts from zero.
+// TestLineBeginsAnew tests that a restarted process counts from zero.
 func TestLineBeginsAnew(t *testing.T) {
 	l := watch(span{40, 20, 0.5, 1})
 	now := time.Unix(2e9, 0)

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Mark hands all records to the operating system and returns the lengths of all open files and their indexes.
+// Mark passes all records to the operating system and returns the lengths of all open files and their indexes.
 func (s *Store) Mark() ([]store.Mark, error) {
 	s.mu.Lock()
 	s.toFinalize = slices.Clone(s.full)
@@ -65,8 +65,8 @@ func (s *Store) removeFile(f *file) {
 	s.marked = slices.DeleteFunc(s.marked, is)
 }
 
-// Close gives all files their final names and merges their indexes into the crawl's index.cdxj. A file with records
-// that were not settled stays open for Open to cut.
+// Close gives all files their final names and merges their indexes into the crawl's index.cdxj. A file with uncommitted
+// records stays open; the next Open truncates it.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	files := s.full
@@ -86,8 +86,7 @@ func (s *Store) Close() error {
 	return errors.Join(failed, s.mergeIndex())
 }
 
-// mergeIndex makes index.cdxj of the indexes of all files. It is made anew each time: one pass over what is sorted
-// already.
+// mergeIndex merges the indexes of all files into a new index.cdxj. They are sorted, so one pass is enough.
 func (s *Store) mergeIndex() error {
 	names, err := s.disk.List(s.dir())
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 	"kumo/internal/base/yaml"
 )
 
-// A copy of config.yaml lies in the folder state, with a checksum behind it, so that settings that were damaged can be
-// put back.
+// The folder state has a copy of config.yaml that ends with a checksum. It replaces damaged settings.
 
 const checksumMark = "# crc32c "
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// AppendChecksum adds a checksum to what Encode has written.
+// AppendChecksum returns text, as Encode writes it, with a checksum line at its end.
 func AppendChecksum(text []byte) []byte {
 	return fmt.Appendf(bytes.Clone(text), "%s%08x\n", checksumMark, crc32.Checksum(text, castagnoli))
 }
 
-// ReadChecked reads a file of what Keep has made; false if it is not as it was written.
+// ReadChecked reads a file written by AppendChecksum. It returns the text without the checksum line, and false if the
+// file is damaged or cannot be read.
 func ReadChecked(name string) ([]byte, bool) {
 	all, err := yaml.ReadFile(name)
 	i := bytes.LastIndex(all, []byte(checksumMark))
