@@ -68,7 +68,7 @@ type handoverHosts interface {
 	isReported(host string) bool
 	// release has the engine stop.
 	release(host string)
-	// cede gives a host, of which the engine has taken nothing yet, back to a node that fetches it for this one. It
+	// cede passes a host, of which the engine has taken nothing yet, on to a node that fetches it for this one. It
 	// reports false if that is not possible.
 	cede(host string, to strategy.Node) bool
 	// allStopped continues with a host when all other nodes have stopped.
@@ -115,7 +115,7 @@ func (s *handovers) begin(h *handover, named strategy.Node) {
 	}
 }
 
-// requestStop requests one more node to stop, unless it did so before.
+// requestStop requests one more node to stop, unless it was sent a request before.
 func (s *handovers) requestStop(h *handover, node strategy.Node) {
 	if node == "" || node == s.core.self ||
 		slices.ContainsFunc(h.requests, func(a *stopRequest) bool { return a.node == node }) {
