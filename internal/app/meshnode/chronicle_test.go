@@ -27,13 +27,13 @@ func (n *Node) wantMet(t *testing.T) {
 		for _, e := range chronicle.Merge(met...) {
 			said = append(said, e.What)
 		}
-		if slices.Contains(said, "n3 is gone: it has left, or was given up, and others have what it had") {
+		if slices.Contains(said, "n3 is gone: it has left or died, and other nodes have its hosts") {
 			break
 		}
 		time.Sleep(time.Second)
 	}
 	for _, want := range []string{"the crawl is running", "the crawl is paused", "n0 is a member",
-		"n3 is gone: it has left, or was given up, and others have what it had"} {
+		"n3 is gone: it has left or died, and other nodes have its hosts"} {
 		if n := len(slices.DeleteFunc(slices.Clone(said), func(s string) bool { return s != want })); n != 1 {
 			t.Errorf("%q is told %d times of %q", want, n, said)
 		}
@@ -57,7 +57,7 @@ func TestWhoIsFarIsNotGone(t *testing.T) {
 	for _, e := range c.all.Events {
 		said = append(said, e.What)
 	}
-	want := []string{"d is a member", "c is gone: it has left, or was given up, and others have what it had"}
+	want := []string{"d is a member", "c is gone: it has left or died, and other nodes have its hosts"}
 	if !slices.Equal(said, want) {
 		t.Errorf("%q, want %q", said, want)
 	}

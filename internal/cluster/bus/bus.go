@@ -12,80 +12,80 @@ import (
 )
 
 var (
-	// ErrStale is a write that expected another state than there is: somebody else has written.
-	ErrStale = errors.New("somebody else has changed it")
-	// ErrUnavailable is a write or read of which nobody knows whether it was done: no quorum could be reached in time.
+	// ErrStale is returned by a write that expected another state than the current one.
+	ErrStale = errors.New("changed by another writer")
+	// ErrUnavailable is returned if no quorum could be reached in time. A write may have succeeded or not.
 	ErrUnavailable = errors.New("the cluster's registry cannot be reached")
-	// ErrTooLarge is a message, value or entry beyond MaxData.
+	// ErrTooLarge is returned for a message, value or entry of more than MaxData bytes.
 	ErrTooLarge = errors.New("too large for the bus")
-	// ErrClosed is a call to a bus after its Close, or what ends a call that waits.
+	// ErrClosed is returned by calls after Close, and by calls that Close interrupts.
 	ErrClosed = errors.New("the bus is closed")
 )
 
-// MaxData is how many bytes a message, a value or a log's entry may have.
+// MaxData is the maximum size of a message, a value or a log entry, in bytes.
 const MaxData = 4 << 20
 
-// A Bus is all that the nodes of a crawl with servers need. Its methods may be called by many goroutines at once.
+// A Bus connects the nodes of a crawl that share servers. Its methods are safe for concurrent use.
 type Bus interface {
 	Messenger
 	Registry
 	Logs
 }
 
-// A Messenger carries messages from one node to the others of its crawl, and back. Its methods may be called by many
-// goroutines at once.
+// A Messenger exchanges messages with the other nodes of the crawl. Its methods are safe for concurrent use.
 type Messenger interface {
-	// Send sends a message to a node. It does not wait for it to arrive; messages may be lost, come twice, or in another
-	// order. data is not kept.
+	// Send sends a message to a node, without waiting for its arrival. Messages may be lost, duplicated or reordered.
+	// Send does not keep data.
 	Send(to strategy.Node, data []byte) error
-	// Receive calls f with each message that comes for this node, one at a time, until ctx ends or the bus is closed, and
-	// returns ctx's error or ErrClosed. f must not keep data. It is called once.
+	// Receive calls f with each message to this node, one at a time, until ctx ends or the bus is closed, and returns
+	// ctx's error or ErrClosed. f must not keep data. Receive is called once.
 	Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error
-	// Close ends what waits; what is called afterwards returns ErrClosed. It may be called again.
+	// Close interrupts blocked calls; later calls return ErrClosed. It may be called again.
 	Close() error
 }
 
-// An Entry is a value of the registry. Revisions grow with each write to the registry, and are never 0.
+// An Entry is a value of the registry. Revisions increase with each write to the registry, and are never 0.
 type Entry struct {
 	Key      string
 	Value    []byte // nil: deleted
 	Revision uint64
 }
 
-// A Registry keeps small values by key. Writes are linearizable; what a watcher sees may be old, but for each key it
-// sees the states in their order, the latest of them in the end. CheckKey says what a key may be.
+// A Registry stores small values by key. Writes are linearizable. A watcher may see old values, but it sees the states
+// of a key in their order, and eventually the latest. CheckKey defines valid keys.
 type Registry interface {
-	// Put writes a value if the key's revision is still rev; 0: if there is none, or it was deleted. It returns the new
-	// revision. After ErrUnavailable the value may have been written, or may yet be. value is not kept.
+	// Put writes a value if the key's revision is still rev; 0: if the key does not exist or was deleted. It returns
+	// the new revision. After ErrUnavailable the value may have been written, or may be written later. Put does not
+	// keep value.
 	Put(ctx context.Context, key string, value []byte, rev uint64) (uint64, error)
-	// Delete removes a key in the same way.
+	// Delete deletes a key under the same condition.
 	Delete(ctx context.Context, key string, rev uint64) error
 	// Get returns the latest value that a quorum has; a zero Entry if there is none.
 	Get(ctx context.Context, key string) (Entry, error)
-	// Watch calls f with the present values of all keys that begin with prefix, perhaps after earlier states of some,
-	// then with a zero Entry, then with each change, until ctx ends or the bus is closed, and returns ctx's error or
-	// ErrClosed. Where the connection was lost in between, it goes on once there is one again, and values may be told
-	// again. f must not block for long, nor change a value.
+	// Watch calls f with the current values of all keys that begin with prefix, perhaps after earlier states of some,
+	// then with a zero Entry, then with each change, until ctx ends or the bus is closed. It returns ctx's error or
+	// ErrClosed. After a lost connection it continues once there is a new one, and may repeat values. f must not block
+	// for long or change a value.
 	Watch(ctx context.Context, prefix string, f func(Entry)) error
 }
 
-// Logs are append-only sequences of entries by name, durable on a quorum of servers when Append returns. Numbers of
-// entries grow within a log, from more than 0, and not always by one. Names of logs are as keys are.
+// Logs are append-only sequences of entries by name. An entry is durable on a quorum of servers when Append returns.
+// The numbers of entries increase within a log, from more than 0, but not always by one. Names of logs are valid keys.
 type Logs interface {
-	// Append adds an entry if the log's last one is still number after (0: it is empty), and returns the new entry's
-	// number. After ErrUnavailable the entry may be there, or may yet come: who tries again asks Last first, and gets
-	// ErrStale where the first try won after all.
+	// Append adds an entry if the log's last one still has the number after (0: the log is empty), and returns the new
+	// entry's number. After ErrUnavailable the entry may have been added, or may be added later. A caller that retries
+	// calls Last first, and gets ErrStale if the first attempt succeeds after all.
 	Append(ctx context.Context, log string, data []byte, after uint64) (uint64, error)
-	// Last returns the number of the log's last entry and the entry; 0 and nil if it is empty.
+	// Last returns the number and the data of the log's last entry; 0 and nil if the log is empty.
 	Last(ctx context.Context, log string) (uint64, []byte, error)
-	// Read calls f with the entries of a log whose numbers are greater than after, in order, up to the one that is last
-	// when it begins. f must not keep data. An error of f ends it and is returned. Of what Trim was asked to drop it may
-	// tell any part.
+	// Read calls f with the entries of a log whose numbers are greater than after, in order, up to the entry that is
+	// the last when Read begins. f must not keep data. Read stops at an error of f and returns it. It may pass on any
+	// of the entries that Trim was asked to drop.
 	Read(ctx context.Context, log string, after uint64, f func(number uint64, data []byte) error) error
-	// Trim drops entries of a log whose numbers are less than before: as many as it likes, but never the last one, so that
-	// for Append and Last nothing is changed. After ErrUnavailable they may have been dropped, or may yet be. It can be
-	// done again.
+	// Trim drops entries of a log whose numbers are less than before: any number of them, but never the last entry, so
+	// Append and Last are not affected. After ErrUnavailable they may have been dropped, or may be dropped later. It
+	// can be repeated.
 	Trim(ctx context.Context, log string, before uint64) error
-	// Drop removes a log.
+	// Drop deletes a log.
 	Drop(ctx context.Context, log string) error
 }

@@ -7,27 +7,27 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// maxKey is how many bytes a key may have.
+// maxKey is the maximum length of a key, in bytes.
 const maxKey = 200
 
-// CheckKey says why a key, or the name of a log, cannot be one: it is words of letters, digits, "-", "_" and "~", with
-// a "/" between them, 200 bytes at most.
+// CheckKey returns an error unless a string is a valid key, or name of a log: words of letters, digits, "-", "_" and
+// "~" separated by "/", at most 200 bytes.
 func CheckKey(key string) error {
 	if len(key) > maxKey {
-		return fmt.Errorf("the key %.20q… has more than %d bytes", key, maxKey)
+		return fmt.Errorf("key %.20q… has more than %d bytes", key, maxKey)
 	}
 	for word := range strings.SplitSeq(key, "/") {
 		if !isWord(word) {
-			return fmt.Errorf("the key %q is not words of letters, digits, -, _ and ~ with / between them", key)
+			return fmt.Errorf("key %q: want words of letters, digits, -, _ and ~ separated by /", key)
 		}
 	}
 	return nil
 }
 
-// CheckNode says why a node cannot be one: its identity is one word of a key.
+// CheckNode returns an error unless a node's identity is valid: one word of a key.
 func CheckNode(node strategy.Node) error {
 	if len(node) > maxKey || !isWord(string(node)) {
-		return fmt.Errorf("the node %.40q is not one word of letters, digits, -, _ and ~", string(node))
+		return fmt.Errorf("node %.40q: want one word of letters, digits, -, _ and ~", string(node))
 	}
 	return nil
 }
@@ -44,18 +44,18 @@ func isWord(word string) bool {
 	return word != ""
 }
 
-// CheckMessage says why a message cannot be sent to a node.
+// CheckMessage returns an error unless a message can be sent to a node.
 func CheckMessage(to strategy.Node, data []byte) error {
 	if err := CheckNode(to); err != nil {
 		return err
 	}
 	if err := CheckSize(data); err != nil {
-		return fmt.Errorf("a message to %s: %w", to, err)
+		return fmt.Errorf("message to %s: %w", to, err)
 	}
 	return nil
 }
 
-// CheckSize returns ErrTooLarge for what is beyond MaxData.
+// CheckSize returns ErrTooLarge for data of more than MaxData bytes.
 func CheckSize(data []byte) error {
 	if len(data) > MaxData {
 		return fmt.Errorf("%d bytes: %w", len(data), ErrTooLarge)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// ReadAll returns the values of all keys that begin with prefix, in no order. Where ctx's deadline ends it, the error
-// is ErrUnavailable.
+// ReadAll returns the values of all keys that begin with prefix, in no order. If ctx's deadline passes, the error is
+// ErrUnavailable.
 func ReadAll(ctx context.Context, r Registry, prefix string) ([]Entry, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -37,4 +37,4 @@ func ReadAll(ctx context.Context, r Registry, prefix string) ([]Entry, error) {
 	return nil, fmt.Errorf("read %s from the registry: %w", prefix, err)
 }
 
-var errAll = errors.New("that was all")
+var errAll = errors.New("end of the current values")

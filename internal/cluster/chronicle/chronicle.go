@@ -16,70 +16,70 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An Event is something that has happened.
+// An Event is a change of a node, the leader, the epoch or the crawl's state.
 type Event struct {
-	Time time.Time `json:"time"` // by the clock of who has noted it
+	Time time.Time `json:"time"` // by the clock of the node that recorded it
 	What string    `json:"what"`
 }
 
-// MaxEvents is how many events are kept.
+// MaxEvents is the number of events that are kept.
 const MaxEvents = 100
 
-// maxNodes bounds the nodes of a picture: of more only the sum of their doings is told.
+// maxNodes bounds the nodes of a snapshot. In a larger crawl, changes of other nodes are not recorded.
 const maxNodes = 2000
 
-// A Chronicle is how all was when it was looked at last, and what had happened until then.
+// A Chronicle has the last snapshot, and the events until then.
 type Chronicle struct {
 	Last   *Snapshot `json:"was,omitempty"`
-	Events []Event   `json:"events"` // the newest last
+	Events []Event   `json:"events"` // the latest last
 }
 
-// A Picture is how all is at one time.
+// A Snapshot is the state of the nodes at one time.
 type Snapshot struct {
 	State   string    `json:"state,omitempty"` // of the crawl
 	Why     string    `json:"why,omitempty"`
 	Since   time.Time `json:"since,omitzero"`
-	Leader  string    `json:"leader,omitempty"` // its name
+	Leader  string    `json:"leader,omitempty"` // the node's name
 	Epoch   uint64    `json:"epoch,omitempty"`
 	Settled bool      `json:"settled,omitempty"`
 	Nodes   []Node    `json:"nodes"`
 }
 
-// A Node is one of the nodes.
+// A Node is a node of a snapshot.
 type Node struct {
-	Node    string `json:"node"` // its identity: the name, "~" and its life
+	Node    string `json:"node"` // identity: the name, "~" and a part that differs for each incarnation
 	Role    Role   `json:"is"`
-	Silent  bool   `json:"silent,omitempty"`  // it is not heard of
-	Offline bool   `json:"cut_off,omitempty"` // it reaches no host of the web
+	Silent  bool   `json:"silent,omitempty"`  // other nodes do not hear from it
+	Offline bool   `json:"cut_off,omitempty"` // it reaches no web server
 }
 
 func (n *Node) name() string { return strategy.Node(n.Node).Name() }
 
-// A Standing is what a node is to the others.
+// A Role is a node's state in the cluster.
 type Role string
 
-// The standings.
+// The roles.
 const (
-	Joining Role = "joining" // others know of it, and nothing is its own yet
+	Joining Role = "joining" // known to other nodes, without hosts of its own yet
 	Member  Role = "member"
-	Leaving Role = "leaving" // it hands over what it has
-	Dead    Role = "dead"    // others hand over what it had
-	Left    Role = "left"    // it has handed over all it had; its lease has not ended yet
+	Leaving Role = "leaving" // handing over its hosts
+	Dead    Role = "dead"    // other nodes hand over its hosts
+	Left    Role = "left"    // it has handed over all its hosts; its lease has not ended yet
 )
 
-// Parse reads a chronicle in JSON; nil is one of which nothing was noted yet.
+// Parse decodes a chronicle from JSON; nil is an empty one.
 func Parse(data []byte) (c Chronicle, err error) {
 	if data == nil {
 		return c, nil
 	}
 	if err = json.Unmarshal(data, &c); err != nil {
-		return c, fmt.Errorf("read what has happened in the cluster: %w", err)
+		return c, fmt.Errorf("read the chronicle: %w", err)
 	}
 	c.Events = c.Events[max(len(c.Events)-MaxEvents, 0):]
 	return c, nil
 }
 
-// Update notes what has happened until now, if anything has, and reports whether it has.
+// Update adds the events between the last snapshot and this one, and reports whether the snapshots differ.
 func (c *Chronicle) Update(is Snapshot, now time.Time) bool {
 	slices.SortFunc(is.Nodes, func(a, b Node) int { return cmp.Compare(a.Node, b.Node) })
 	is.Nodes = is.Nodes[:min(len(is.Nodes), maxNodes)]
@@ -102,7 +102,7 @@ func (p *Snapshot) equal(o *Snapshot) bool {
 	return same && reflect.DeepEqual(a, b)
 }
 
-// diff is what has happened between two looks.
+// diff returns the events between two snapshots.
 func diff(was, is *Snapshot, now time.Time) (all []Event) {
 	say := func(format string, args ...any) { all = append(all, Event{now, fmt.Sprintf(format, args...)}) }
 	if was.State != is.State && is.State != "" {
@@ -119,12 +119,12 @@ func diff(was, is *Snapshot, now time.Time) (all []Event) {
 	switch {
 	case was.Leader == is.Leader || is.Leader == "":
 	case was.Leader != "":
-		say("%s leads now, in place of %s", is.Leader, was.Leader)
+		say("%s is the leader, replacing %s", is.Leader, was.Leader)
 	default:
-		say("%s leads now", is.Leader)
+		say("%s is the leader", is.Leader)
 	}
 	if is.Settled && (!was.Settled || was.Epoch != is.Epoch) && is.Epoch > 0 {
-		say("epoch %d is settled: all members have what is theirs", is.Epoch)
+		say("epoch %d is complete: all members have their hosts", is.Epoch)
 	}
 	return all
 }
@@ -144,7 +144,7 @@ func diffNodes(was, is *Snapshot, say func(string, ...any)) {
 		diffNode(old, n, say)
 	}
 	if len(is.Nodes) == maxNodes {
-		return // who is missing may only have no place in the picture
+		return // a missing node may only have had no room in the snapshot
 	}
 	for i := range was.Nodes {
 		if n := &was.Nodes[i]; before[n.Node] != nil {
@@ -153,48 +153,48 @@ func diffNodes(was, is *Snapshot, say func(string, ...any)) {
 	}
 }
 
-// diffNode says what has happened to a node that is there.
+// diffNode reports the changes of a node that is in both snapshots or new.
 func diffNode(old, n *Node, say func(string, ...any)) {
 	if old.Role != n.Role {
 		say("%s %s", n.name(), map[Role]string{Joining: "joins", Member: "is a member",
-			Leaving: "leaves: it hands over what it has",
-			Dead:    "has died: it was given up, and the others take over what it had",
-			Left:    "has handed over all that it had"}[n.Role])
+			Leaving: "is leaving and hands over its hosts",
+			Dead:    "has died: the other nodes take over its hosts",
+			Left:    "has handed over all its hosts"}[n.Role])
 	}
 	if n.Role != Member {
 		return
 	}
 	switch {
 	case n.Silent && !old.Silent:
-		say("%s is not heard of: it is dead, or cut off from the others", n.name())
+		say("%s is silent: it is dead, or cannot reach the other nodes", n.name())
 	case old.Silent && !n.Silent:
-		say("%s is heard of again", n.name())
+		say("%s is no longer silent", n.name())
 	}
 	switch {
 	case n.Offline && !old.Offline:
-		say("%s reaches nothing on the web", n.name())
+		say("%s is offline: it reaches no web server", n.name())
 	case old.Offline && !n.Offline:
-		say("%s reaches the web again", n.name())
+		say("%s is online again", n.name())
 	}
 }
 
-// describeGone says what became of a node that is not there any more, by what it was.
+// describeGone describes what happened to a node that is missing in the new snapshot.
 func describeGone(n *Node) string {
 	switch {
 	case n.Role == Dead:
-		return "what " + n.name() + " had was taken over"
+		return "the hosts of " + n.name() + " were taken over"
 	case n.Role == Leaving, n.Role == Left:
 		return n.name() + " has left"
 	case n.Role == Joining:
 		return n.name() + " is gone"
 	case n.Silent:
-		return n.name() + " has died: it was given up, and others have what it had"
+		return n.name() + " has died: other nodes have taken over its hosts"
 	}
-	return n.name() + " is gone: it has left, or was given up, and others have what it had"
+	return n.name() + " is gone: it has left or died, and other nodes have its hosts"
 }
 
-// Merge are the events that several have noted, each for itself, the newest last: what several have met within a
-// minute is one.
+// Merge combines the events that several nodes have recorded, the latest last. Equal events within a minute count as
+// one.
 func Merge(lists ...[]Event) (all []Event) {
 	for _, l := range lists {
 		all = append(all, l...)

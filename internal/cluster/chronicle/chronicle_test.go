@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Whatever happens to nodes is noted once, whoever goes on with the chronicle, and not for ever.
+// Each change is recorded once, whichever node continues the chronicle, and old events are dropped.
 func TestNote(t *testing.T) {
 	var c Chronicle
 	now := time.Date(2026, 11, 26, 11, 0, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ func TestNote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err = Parse(kept); err != nil { // another node goes on
+		if c, err = Parse(kept); err != nil { // another node continues
 			t.Fatal(err)
 		}
 		pic := is
@@ -56,14 +56,15 @@ func TestNote(t *testing.T) {
 		step()
 		note()
 	}
-	want := []string{"the crawl is running", "a is a member", "b is a member", "c is a member", "a leads now",
-		"epoch 3 is settled: all members have what is theirs", "b is not heard of: it is dead, or cut off from the others",
-		"b is heard of again", "c reaches nothing on the web", "b is not heard of: it is dead, or cut off from the others",
-		"c reaches the web again", "b has died: it was given up, and the others take over what it had",
-		"what b had was taken over",
-		"epoch 4 is settled: all members have what is theirs", "b joins", "b is a member",
-		"a leaves: it hands over what it has",
-		"c leads now, in place of a", "a has left", "the crawl is stopping (limit)"}
+	want := []string{"the crawl is running", "a is a member", "b is a member", "c is a member", "a is the leader",
+		"epoch 3 is complete: all members have their hosts", "b is silent: it is dead, or cannot reach the other nodes",
+		"b is no longer silent", "c is offline: it reaches no web server",
+		"b is silent: it is dead, or cannot reach the other nodes",
+		"c is online again", "b has died: the other nodes take over its hosts",
+		"the hosts of b were taken over",
+		"epoch 4 is complete: all members have their hosts", "b joins", "b is a member",
+		"a is leaving and hands over its hosts",
+		"c is the leader, replacing a", "a has left", "the crawl is stopping (limit)"}
 	var said []string
 	for _, e := range c.Events {
 		said = append(said, e.What)
@@ -78,12 +79,12 @@ func TestNote(t *testing.T) {
 		is.Leader = fmt.Sprint("n", i)
 		note()
 	}
-	if len(c.Events) != MaxEvents || c.Events[MaxEvents-1].What != "n199 leads now, in place of n198" {
+	if len(c.Events) != MaxEvents || c.Events[MaxEvents-1].What != "n199 is the leader, replacing n198" {
 		t.Errorf("%d events are kept, the last %v", len(c.Events), c.Events[len(c.Events)-1])
 	}
 }
 
-// What several have met is one event.
+// An event that several nodes have recorded counts once.
 func TestMerged(t *testing.T) {
 	at := time.Date(2026, 11, 26, 11, 0, 0, 0, time.UTC)
 	e := func(seconds int, what string) Event { return Event{at.Add(time.Duration(seconds) * time.Second), what} }
@@ -95,7 +96,7 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// A chronicle is read without harm, whoever has written it.
+// Any chronicle can be parsed without harm.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"was":{"nodes":[{"node":"a~1","is":"member"}]},"events":[{"time":"2026-11-26T11:00:00Z","what":"x"}]}`))
 	f.Add([]byte(`{"was":{"nodes":null},"events":null}`))

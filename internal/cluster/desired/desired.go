@@ -14,43 +14,43 @@ import (
 	"time"
 )
 
-// A State is what all nodes are to do.
+// A State is the desired state of a crawl.
 type State string
 
-// The states. A crawl without a record waits.
+// The states. A crawl without a record is Waiting.
 const (
-	Waiting  State = "waiting"  // for a start
-	Running  State = "running"  // fetch
-	Paused   State = "paused"   // fetch nothing, and stay
-	Stopping State = "stopping" // end; a later start goes on
-	Done     State = "done"     // nothing is left to fetch
+	Waiting  State = "waiting"  // not started yet
+	Running  State = "running"  // nodes fetch pages
+	Paused   State = "paused"   // nodes stay, and fetch nothing
+	Stopping State = "stopping" // nodes end; a later start resumes the crawl
+	Done     State = "done"     // no URLs are left
 )
 
-// A Record is what all nodes must know of a crawl.
+// A Record is the state and the settings that all nodes of a crawl share.
 type Record struct {
 	State    State               `json:"state"`
-	Why      string              `json:"why,omitempty"` // of a stop that nobody asked for
-	Changed  time.Time           `json:"changed"`       // the state, by the clock of who did
+	Why      string              `json:"why,omitempty"` // of a stop that no user requested
+	Changed  time.Time           `json:"changed"`       // time of the last change of State, by the clock of its author
 	Settings map[string][]string `json:"settings,omitempty"`
-	Seeds    uint64              `json:"seeds"`         // chunks of seeds that there are
-	Log      []Change            `json:"log,omitempty"` // what people have had the crawl do, the newest last
+	Seeds    uint64              `json:"seeds"`         // number of chunks of seeds
+	Log      []Change            `json:"log,omitempty"` // actions of users, the latest last
 }
 
-// A Change is what somebody has had all nodes do.
+// A Change is an action of a user.
 type Change struct {
-	Time time.Time `json:"time"` // by the clock of who wrote it
+	Time time.Time `json:"time"` // by the clock of its author
 	By   string    `json:"by,omitempty"`
 	What string    `json:"what"`
 }
 
 const (
-	maxChanges  = 20 // that a record has
+	maxChanges  = 20 // of a record
 	maxBy       = 100
 	maxWhat     = 300         // bytes of each
-	retryWindow = time.Minute // in which a change that is as the last one is taken for another try of it
+	retryWindow = time.Minute // an equal change within this time is a retry
 )
 
-// AddChange notes what somebody has changed. Only the last changes are kept.
+// AddChange records an action of a user. Only the last ones are kept.
 func (r *Record) AddChange(by, what string) {
 	c := Change{time.Now().UTC(), truncate(by, maxBy), truncate(what, maxWhat)}
 	if n := len(r.Log); n > 0 && r.Log[n-1].By == c.By && r.Log[n-1].What == c.What &&
@@ -61,7 +61,7 @@ func (r *Record) AddChange(by, what string) {
 	r.Log = all[max(len(all)-maxChanges, 0):]
 }
 
-// Since are the changes that another, earlier record does not have.
+// Since returns the changes that an earlier record does not have.
 func (r *Record) Since(was *Record) []Change {
 	if len(was.Log) == 0 {
 		return r.Log
@@ -82,10 +82,10 @@ func truncate(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// ErrState is a wish that does not go with the crawl's state.
-var ErrState = errors.New("that cannot be done now")
+// ErrState is returned for a change that the crawl's state does not allow.
+var ErrState = errors.New("not possible now")
 
-// Parse reads a record; nil is one of which nobody has heard yet.
+// Parse decodes a record; nil is a crawl without one.
 func Parse(value []byte) (Record, error) {
 	r := Record{State: Waiting}
 	if value == nil {
@@ -97,15 +97,15 @@ func Parse(value []byte) (Record, error) {
 	return r, nil
 }
 
-// ForceState changes the state, whatever it is.
+// ForceState sets the state, whatever the current one is.
 func (r *Record) ForceState(to State, why string) { r.State, r.Why, r.Changed = to, why, time.Now() }
 
-// Start lets the crawl begin, or go on. The settings are those of the first start; of a later one the given ones are
-// changed, which must be some that nodes look up in the record while they run. seeded: seeds have come with it.
+// Start starts or resumes the crawl. The first start sets all settings, a later one changes the given ones, which must
+// be settings that nodes read from the record while they run. seeded reports whether seeds were added with the start.
 func (r *Record) Start(settings map[string][]string, seeded bool) error {
 	switch {
 	case r.State == Done && !seeded:
-		return fmt.Errorf("%w: the crawl is done; add seeds to go on with it", ErrState)
+		return fmt.Errorf("%w: the crawl is done; add seeds to resume it", ErrState)
 	case r.State == Waiting && r.Seeds == 0:
 		return fmt.Errorf("%w: the crawl has no seeds yet", ErrState)
 	case r.Settings == nil:
@@ -117,7 +117,7 @@ func (r *Record) Start(settings map[string][]string, seeded bool) error {
 	return nil
 }
 
-// merge takes settings over; one without values is left out from now on.
+// merge changes settings. A setting without values is removed.
 func (r *Record) merge(settings map[string][]string) {
 	for key, values := range settings {
 		if len(values) == 0 {
@@ -128,7 +128,7 @@ func (r *Record) merge(settings map[string][]string) {
 	}
 }
 
-// ChangeSettings changes settings of a crawl that was started. One without values is left out from now on.
+// ChangeSettings changes settings of a crawl that was started. A setting without values is removed.
 func (r *Record) ChangeSettings(settings map[string][]string) error {
 	if r.Settings == nil {
 		return ErrNotStarted
@@ -137,10 +137,10 @@ func (r *Record) ChangeSettings(settings map[string][]string) error {
 	return nil
 }
 
-// ErrNotStarted is a crawl without settings.
+// ErrNotStarted is returned for a crawl without settings.
 var ErrNotStarted = fmt.Errorf("%w: the crawl has not been started, and has no settings yet", ErrState)
 
-// Set changes the state: to Paused, Running (of one that is paused), or Stopping.
+// Set changes the state to Paused, Running (of a paused crawl) or Stopping.
 func (r *Record) Set(to State) error {
 	if r.State != to && !allowed(r.State, to) {
 		return fmt.Errorf("%w: the crawl is %s", ErrState, r.State)
@@ -149,17 +149,17 @@ func (r *Record) Set(to State) error {
 	return nil
 }
 
-// WhyLimit is why a crawl was stopped that has the pages it was to have.
+// WhyLimit is the reason of a stop at the limit of pages.
 const WhyLimit = "limit"
 
-// StopAtLimit stops a crawl that runs because it has the pages it was to have.
+// StopAtLimit stops a running crawl that has reached its limit of pages.
 func (r *Record) StopAtLimit() {
 	if r.State == Running {
 		r.ForceState(Stopping, WhyLimit)
 	}
 }
 
-// CheckAdd returns an error unless seeds may be added.
+// CheckAdd returns an error if seeds cannot be added.
 func (r *Record) CheckAdd() error {
 	if r.State == Done {
 		return fmt.Errorf("%w: the crawl is done; start it with these URLs", ErrState)
@@ -174,12 +174,12 @@ func allowed(from, to State) bool {
 	case Running:
 		return from == Paused
 	case Stopping:
-		return from != Stopping // nodes may wait for a start of one that is done
+		return from != Stopping // a done crawl may be stopped: its nodes may wait for a start
 	}
 	return false
 }
 
-// DescribeSettings say what a change of settings is, for the log.
+// DescribeSettings describes a change of settings, for the log.
 func DescribeSettings(settings map[string][]string) string {
 	var said []string
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
@@ -188,7 +188,7 @@ func DescribeSettings(settings map[string][]string) string {
 	return "set " + strings.Join(said, " ")
 }
 
-// Verb is what a person does who sets a state.
+// Verb returns the user action that leads to a state.
 func (s State) Verb() string {
 	switch s {
 	case Paused:
@@ -201,7 +201,7 @@ func (s State) Verb() string {
 	return string(s)
 }
 
-// DescribeAdded says that so many URLs were added.
+// DescribeAdded describes the addition of n URLs, for the log.
 func DescribeAdded(n int) string {
 	if n == 1 {
 		return "add 1 URL"

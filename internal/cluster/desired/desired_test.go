@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Which states a crawl may be set to from which, and which starts are refused.
+// The allowed changes of states, and the refused starts.
 func TestTransitions(t *testing.T) {
 	all := []State{Waiting, Running, Paused, Stopping, Done}
 	may := map[State][]State{Running: {Paused, Stopping}, Paused: {Running, Stopping}, Waiting: {Stopping},
@@ -42,7 +42,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// Settings are those of the first start; later ones change some, and an empty one is taken back.
+// The first start sets the settings; later ones change some, and an empty one is removed.
 func TestSettings(t *testing.T) {
 	r := Record{State: Waiting, Seeds: 1}
 	if err := r.ChangeSettings(map[string][]string{"delay": {"1s"}}); !errors.Is(err, ErrState) {

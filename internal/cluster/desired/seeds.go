@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// seedListBytes is how large a list of seeds is, about.
+// seedListBytes is the approximate size of a list of seeds.
 const seedListBytes = 128 << 10
 
-// SeedLists cuts seeds into the lists in which nodes come to know them: a line each, as many lines as it takes to have
-// 128 KiB. A list that is cut again is one list. Seeds are read as lists are asked for, as there may be more of them
-// than fit into memory.
+// SeedLists splits seeds into the lists that nodes exchange: a line for each seed, about 128 KiB. Splitting a list
+// again returns the same list. Seeds are read as lists are requested, since they may not fit into memory.
 func SeedLists(seeds iter.Seq[string]) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		var list strings.Builder

@@ -32,7 +32,7 @@ func TestSeedLists(t *testing.T) {
 	}
 }
 
-// Nobody has all seeds at once, and who wants no more lists reads no more seeds.
+// Not all seeds are in memory at once, and a caller that stops reading lists stops the reading of seeds.
 func TestSeedListsAreReadAsTheyAreWanted(t *testing.T) {
 	t.Parallel()
 	read := 0

@@ -15,72 +15,73 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Member is a node's part in a crawl. It is deterministic: no clock, no I/O, randomness only from the seed in its
-// Config. Its methods are called by one goroutine at a time.
+// A Member is one node's membership state machine. It is deterministic: no clock, no I/O, randomness only from the seed
+// in its Config. Its methods are called by one goroutine at a time.
 type Member interface {
-	// Start appends what is to be done first.
+	// Start appends the first actions.
 	Start(out []Action) []Action
-	// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It
+	// Step processes the events since the last call, in order, and appends the resulting actions, in order, to out. It
 	// keeps neither slice.
 	Step(now time.Time, events []Event, out []Action) []Action
-	// Members are those that take part, as far as this node knows, without moves; of epoch 0 before it knows. They are
-	// not to be changed.
+	// Members returns the members that this node knows, without moves; their epoch is 0 before the node knows any. The
+	// caller must not change them.
 	Members() strategy.Members
-	// NewMembers is what a strategy that is no Placer is to be told of the members; false if it has been, by an earlier call.
+	// NewMembers returns the members to report to a strategy that is no Placer; false if an earlier call returned them.
 	NewMembers() (strategy.Members, bool)
-	// Exporting reports whether it is not settled what this node holds: it is about to hand over, and to forget.
+	// Exporting reports whether the set of hosts that this node holds is about to change: it is going to transfer hosts
+	// and to forget them.
 	Exporting() bool
 }
 
-// A View says whose hosts are, as one node sees it at one moment. It does not change, and may be used by many
-// goroutines at once.
+// A View contains the owners of hosts as one node knows them at one moment. It is immutable and safe for concurrent
+// use.
 type View interface {
-	Epoch() uint64    // that the node knows of; 0 before it knows one
-	IsMember() bool   // the node is one, as far as it knows
-	Until() time.Time // when it stops to ask for anything, unless it hears that it may go on
-	// Owner says who owns a host: to whom links to it go.
+	Epoch() uint64    // last epoch that the node knows; 0 before it knows one
+	IsMember() bool   // the node is a member, as far as it knows
+	Until() time.Time // the node sends no requests after this time, unless its lease is renewed
+	// Owner returns the owner of a host: the node to which links to it are sent.
 	Owner(host string) (strategy.Node, strategy.State)
-	// Ours reports whether this node owns a host and has all that is known of it. It may be parked.
+	// Ours reports whether this node owns a host and holds its whole state. The host may be parked.
 	Ours(host string) bool
 	// MayFetch reports whether this node may send a request to a host now.
 	MayFetch(host string, now time.Time) bool
 }
 
-// ErrStale is the error of a Write that expected another revision than there is.
-var ErrStale = errors.New("somebody else has changed it")
+// ErrStale is the error of a Write that expected another revision than the current one.
+var ErrStale = errors.New("changed by another writer")
 
-// A Transfer is one node's handing over, under one epoch, of what it holds of another's.
+// A Transfer is the transfer, under one epoch, of the hosts that one node holds and another owns.
 type Transfer struct {
-	From    strategy.Node // who held it: the sender, or one whose estate the sender folds
+	From    strategy.Node // the node that held the hosts: the sender, or a dead node that the sender has recovered
 	To      strategy.Node
 	Epoch   uint64
-	Attempt uint64 // grows with each new beginning
+	Attempt uint64 // increases with each restart of the transfer
 }
 
-// An Event is something that a Member is told: one of the types below.
+// An Event is an input of a Member: one of the types below.
 type Event interface{ event() }
 
-// An Action is something that a Member wants done: one of the types below.
+// An Action is an output of a Member: one of the types below.
 type Action interface{ action() }
 
-// Entry is a value of the registry that a watch has told; Value is nil if it was deleted.
+// Entry is a registry value that a watch has read; Value is nil if the key was deleted.
 type Entry struct {
 	Key      string
 	Value    []byte
 	Revision uint64
 }
 
-// Synced says that all entries that the registry had when the watch began have been told.
+// Synced reports that the watch has passed on all entries that the registry had when the watch began.
 type Synced struct{}
 
-// Wrote says what became of a Write.
+// Wrote is the result of a Write.
 type Wrote struct {
 	Key      string
-	Revision uint64 // the new one
-	Err      error  // nil, Stale, or another: then nobody knows
+	Revision uint64 // the new revision
+	Err      error  // nil, ErrStale, or another error: then the write may have succeeded or not
 }
 
-// Message has come from another node. It may have come before, late, or not be the only one.
+// Message is a message from another node. It may be duplicated or late.
 type Message struct {
 	From strategy.Node
 	Data []byte
@@ -89,7 +90,7 @@ type Message struct {
 // Drained answers Drain.
 type Drained struct{ Epoch uint64 }
 
-// Chunk answers Read: a piece of what is To's, or, with To "", word that there is no more.
+// Chunk answers Read. It contains some hosts that To owns. An empty To marks the end.
 type Chunk struct {
 	From    strategy.Node
 	Epoch   uint64
@@ -98,7 +99,7 @@ type Chunk struct {
 	Data    []byte
 }
 
-// Imported answers Take: the chunk is journalled, and the journal shipped.
+// Imported answers Import: the chunk is in the journal, and the journal is shipped.
 type Imported struct {
 	Transfer Transfer
 	Seq      uint64
@@ -113,43 +114,43 @@ type Forgotten struct {
 	Epoch uint64
 }
 
-// Recovered answers Fold: the estate lies ready to be read. Arrived are the transfers to the dead node that it had got
-// whole since the last settled epoch.
+// Recovered answers Recover: the dead node's state is ready to be read. Received lists the complete transfers to the
+// dead node since the last finalized epoch.
 type Recovered struct {
 	Node      strategy.Node
 	Received  []Transfer
-	Forgotten []Transfer // Whole of all its Forgets
+	Forgotten []Transfer // the Completed lists of all Forgets of the dead node
 }
 
 // Flushed answers Flush.
 type Flushed struct{ Epoch uint64 }
 
-// OutboxAdopted answers Release.
+// OutboxAdopted answers AdoptOutbox.
 type OutboxAdopted struct{ Node strategy.Node }
 
-// JoinRecorded answers Enter.
+// JoinRecorded answers RecordJoin.
 type JoinRecorded struct{}
 
-// Leave asks the member to hand over all it has and to leave.
+// Leave has the member hand over all its hosts and leave.
 type Leave struct{}
 
-// Report gives what the lease tells others of this node beside the lease itself. It goes with the next renewal.
+// Report is this node's status for other nodes. It is written with the next renewal of the lease.
 type Report struct{ Data []byte }
 
-// Route says whose hosts are from now on, where the strategy is no Placer.
+// Route sets the owners of hosts, if the strategy is no Placer.
 type Route struct{ View strategy.View }
 
-// Acknowledged answers Whole.
+// Acknowledged answers AllReceived.
 type Acknowledged struct{ Epoch uint64 }
 
-// HandOver wants single hosts of this node to move to another one, by an epoch to come. Where that is none any more by
-// then, they stay.
+// HandOver requests to move single hosts of this node to another one, under a later epoch. The hosts stay if the target
+// is no longer a member by then.
 type HandOver struct {
 	Hosts []string
 	To    strategy.Node
 }
 
-// Tick says that time has passed: after Wake.
+// Tick reports that the time of the last Wake has come.
 type Tick struct{}
 
 func (Entry) event()         {}
@@ -172,16 +173,16 @@ func (Acknowledged) event()  {}
 func (HandOver) event()      {}
 func (Tick) event()          {}
 
-// Watch says of which keys of the registry the member wants to be told, and prefixes of keys, which end with "/". What
-// becomes watched is told as it is, by an Entry for each key there is.
+// Watch sets the registry keys that the member watches. A key that ends with "/" is a prefix. An Entry reports the
+// current value of each newly watched key.
 type Watch struct{ Keys []string }
 
-// RecordJoin asks to note durably that this identity is a member's from now on, before it is one: if its place is lost,
-// Config.Joined tells the next process so.
+// RecordJoin durably records that this identity is about to become a member. If it loses its membership, the next
+// process learns that from Config.Joined.
 type RecordJoin struct{}
 
-// Write writes a value of the registry if its revision is still the one named (0: if there is none); a nil Value
-// deletes it. Wrote answers, after some seconds at most.
+// Write writes a registry value if its revision is still Revision (0: the key does not exist). A nil Value deletes the
+// key. Wrote answers within seconds.
 type Write struct {
 	Key      string
 	Value    []byte
@@ -194,20 +195,22 @@ type Send struct {
 	Data []byte
 }
 
-// Publish makes a view the one that workers ask, at once.
+// Publish immediately replaces the view that workers query.
 type Publish struct{ View View }
 
-// Drain asks to be told when, under the view published last, no request is under way to some hosts, nothing of them is
-// undecided, and all that the node knows of them is shipped. Only the latest Drain is answered.
+// Drain waits until, under the last published view, no request to some hosts is in flight, and everything known of them
+// is decided and shipped. Only the latest Drain is answered.
 type Drain struct {
 	Epoch uint64
-	Hosts func(host string) bool // the hosts that are meant, none of which is this node's; nil: all that are not
+	Hosts func(host string) bool // the hosts to wait for, none of which is this node's; nil: all that are not
 }
 
-// Read asks for the next chunk of what From holds (this node, or one whose estate it has folded) and others own: Owner
-// says whose a host is, "" where it stays. One pass over all that From holds serves all owners: each chunk is for one
-// of them, in no order of owners. Another Attempt begins anew, and lets go of what was read for earlier ones. At most
-// Config.Window chunks are asked for beyond those that were taken.
+// Read requests the next chunk of the hosts that From holds and others own. From is this node, or a dead node that it
+// has recovered. Owner returns a host's owner; "" for a host that stays.
+//
+// One pass over From's hosts serves all owners: each chunk is for one of them, in no order of owners. Another Attempt
+// starts the pass again and drops what earlier attempts have read. At most Config.Window chunks are requested and not
+// yet imported.
 type Read struct {
 	From    strategy.Node
 	Epoch   uint64
@@ -215,8 +218,8 @@ type Read struct {
 	Owner   func(host string) strategy.Node
 }
 
-// Import gives the holder a chunk of hosts that come to it, in order, to be journalled. With the last one the hosts
-// become the node's own, and the holder remembers, durably, that the transfer came whole.
+// Import passes a chunk of a transfer to the holder, in order, to be journaled. With the last chunk the hosts become
+// the node's own, and the holder durably records that the transfer is complete.
 type Import struct {
 	Transfer Transfer
 	Seq      uint64
@@ -224,12 +227,11 @@ type Import struct {
 	Data     []byte
 }
 
-// Drop undoes what was taken of a transfer that did not come whole: hosts that came with it are forgotten.
+// Drop undoes an incomplete transfer: it forgets the hosts that came with it.
 type Drop struct{ Transfer Transfer }
 
-// Forget forgets those hosts of what From holds (this node, or a folded estate) that have come whole to others: Gone
-// says which; nil: nothing. Where From is this node, that is durable, and so is the list of transfers that are done
-// with.
+// Forget forgets the hosts of From (this node or a recovered one) that other nodes have received completely. Moved
+// selects them; nil selects none. If From is this node, this is durable, and so is the list of completed transfers.
 type Forget struct {
 	From      strategy.Node
 	Epoch     uint64
@@ -237,45 +239,46 @@ type Forget struct {
 	Completed []Transfer
 }
 
-// A Gone says whether what a node holds of a host is to be forgotten. came is the last epoch, not settled, under which
-// the host came to that node with a transfer that is whole or under way; 0: there is none. What came under the epoch
-// under which the node handed the host over, or later, may have come after the host was read, and stays with all else
-// of it. A host that is gone for one value of came is gone for all lower ones.
+// Moved reports whether the state of a host has moved to another node and must be forgotten. received is the last
+// epoch, not yet finalized, under which a complete or current transfer brought the host to the node; 0 if there is
+// none. State that arrived under the epoch of the move, or later, may be newer than what was sent, so the host stays.
+// If a host has moved for one value of received, it has moved for all lower values.
 type Moved func(host string, came uint64) bool
 
-// Recover makes ready what a dead node held: its log is closed, so that nothing is added to it, and read. What came to the
-// dead node by transfers that did not come whole is dropped. Folded answers.
+// Recover prepares a dead node's state: it seals the node's log, reads it, and drops incomplete transfers to that node.
+// Recovered answers.
 type Recover struct{ Node strategy.Node }
 
-// CancelRecovery lets go of what Fold made ready: another node folds the estate now.
+// CancelRecovery discards recovered state: another node has become the takeover node.
 type CancelRecovery struct{ Node strategy.Node }
 
-// Flush asks to be told when no link is left in the outbox: this node leaves, and nobody will have it then. Only the
-// latest Flush is answered.
+// Flush waits until the outbox is empty, before this node leaves and its outbox is lost. Only the latest Flush is
+// answered.
 type Flush struct{ Epoch uint64 }
 
-// AdoptOutbox ends what Fold began, once all is transferred: links in the dead node's outbox go to this node's, durably.
+// AdoptOutbox ends a takeover once all hosts are transferred: links in the dead node's outbox move durably to this
+// node's.
 type AdoptOutbox struct{ Node strategy.Node }
 
-// Finalized says that all nodes have what is theirs under an epoch: which transfers came whole need not be remembered any
-// more.
+// Finalized reports that all nodes have their hosts under an epoch. The records of its complete transfers can be
+// dropped.
 type Finalized struct{ Epoch uint64 }
 
-// Whole says that all has come to this node that comes to it under an epoch, and asks to be told, by Booked, when the
-// strategy knows of it. Before, the epoch is not settled. Where the strategy is a Placer there is none.
+// AllReceived reports to the strategy that all transfers to this node under an epoch are complete. The epoch is not
+// final before Acknowledged answers. It is not used with a Placer.
 type AllReceived struct{ Epoch uint64 }
 
-// RetryDeferred asks for a Tick at a time; an earlier wish is replaced.
+// Wake requests a Tick at a time. It replaces the previous Wake.
 type Wake struct{ At time.Time }
 
-// Lost says that this node's place is lost: its lease is revoked. Its state is folded by others; the process must
-// forget it and begin as another node. The member does nothing more.
+// Lost reports that this node has lost its membership: its lease is revoked. Other nodes recover its state; the process
+// must delete its copy and join as another node. The member does nothing more.
 type Lost struct{ Why string }
 
-// Left says that the node has handed over all it had and is out of the table. The member does nothing more.
+// Left reports that the node has handed over all its hosts and is removed from the table. The member does nothing more.
 type Left struct{}
 
-// Failed says that this node cannot take part, in words for a person. The member does nothing more.
+// Failed reports why this node cannot take part. The member does nothing more.
 type Failed struct{ Err error }
 
 func (Watch) action()          {}

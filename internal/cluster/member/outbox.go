@@ -12,17 +12,18 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// OutboxConfig says how links go to other nodes.
+// OutboxConfig configures an Outbox. Zero values become the defaults named.
 type OutboxConfig struct {
-	Window   int           // batches to one node that wait for an answer, at most; 4
-	Bytes    int           // of a batch, at most, but for a link that is larger alone; 256 KiB
-	Links    int           // of a batch, at most; 2000
-	Retry    time.Duration // until a batch without an answer is sent again, doubled with each time; 2s
-	MaxRetry time.Duration // 30s
-	// until a link is routed anew that was refused, or that has no owner, doubled with each time; 500ms
+	Window   int           // unanswered batches to one node; 4
+	Bytes    int           // maximum size of a batch, unless a single link is larger; 256 KiB
+	Links    int           // maximum number of links in a batch; 2000
+	Retry    time.Duration // until an unanswered batch is sent again, doubled each time; 2s
+	MaxRetry time.Duration // limit of Retry's doubling; 30s
+	// until a link that was refused, or has no owner, is routed again, doubled each time; 500ms
 	Wait    time.Duration
-	MaxWait time.Duration // 5s
-	// the first batch's number: answers to what an earlier process has sent must not be taken for this one's
+	MaxWait time.Duration // limit of Wait's doubling; 5s
+	// number of the first batch; it must differ between processes, so that late answers to an earlier process match no
+	// batch of this one
 	First uint64
 }
 
@@ -33,35 +34,35 @@ func (c OutboxConfig) withDefaults() OutboxConfig {
 	return c
 }
 
-// A Batch is links on their way to one node, which answers which of them, counted from 0, it refuses.
+// A Batch contains links for one node. The node answers which of them it refuses, by index from 0.
 type Batch struct {
 	To     strategy.Node
-	Number uint64 // is the same when the batch is sent again
-	Data   []byte // LinksVersion, then the links, each with its length as a uvarint before it
+	Number uint64 // the same when the batch is sent again
+	Data   []byte // LinksVersion, then the links, each preceded by its length as a uvarint
 }
 
 // LinksVersion is the first byte of a batch's data.
 const LinksVersion = 2
 
-// A Range is numbers of links from First to Last.
+// A Range is the link numbers from First to Last.
 type Range struct{ First, Last uint64 }
 
-// An Outbox holds links for other nodes until their owners have them for good. What a link says is its caller's
-// business. An Outbox is deterministic, keeps no clock, and is not safe for concurrent use.
+// An Outbox stores links to other nodes' hosts until their owners have acknowledged them. It does not interpret the
+// data of a link. It is deterministic, reads no clock, and is not safe for concurrent use.
 //
-// A link is in one of four places: fresh, to be routed; in the lane of its owner; in a batch that flies; or it rests,
-// because it was refused or nobody owns its host. Nothing but an answer takes it out.
+// A link is in one of four places: fresh, to be routed; in the lane of its owner; in a batch in flight; or deferred,
+// because it was refused or its host has no owner. Only an answer removes it from the outbox.
 type Outbox struct {
 	cfg      OutboxConfig
 	links    map[uint64]*link
 	bytes    int64
-	last     uint64 // link
+	last     uint64 // number of the last link
 	fresh    []*link
-	lanes    []*lane         // by node
-	flights  []*flight       // by number
-	next     uint64          // flight
-	deferred []deferredLinks // by time
-	retryAll bool            // links that rest may have other owners
+	lanes    []*lane         // sorted by node
+	flights  []*flight       // sorted by number
+	next     uint64          // number of the next batch
+	deferred []deferredLinks // sorted by time
+	retryAll bool            // deferred links may have other owners now
 	unrouted unrouted
 }
 
@@ -69,14 +70,14 @@ type link struct {
 	number    uint64
 	host      string
 	data      string
-	refusedBy strategy.Node // who has refused it last
-	refused   bool          // somebody has
-	tries     uint8         // to find an owner who takes it
+	refusedBy strategy.Node // node that has refused it last
+	refused   bool          // a node has refused it
+	tries     uint8         // failed attempts to find an owner that accepts it
 	sent      bool          // it was in a batch
-	filtered  bool          // there is nothing to fetch
+	filtered  bool          // a rule excludes its URL
 }
 
-// A lane is what waits for one node.
+// A lane is the queue of links for one node.
 type lane struct {
 	to       strategy.Node
 	queue    []*link
@@ -96,7 +97,7 @@ type deferredLinks struct {
 	links []*link
 }
 
-// linkCost is what a link takes beside its data, about.
+// linkCost is the approximate memory of a link besides its data, in bytes.
 const linkCost = 160
 
 // NewOutbox returns an empty outbox.
@@ -104,7 +105,7 @@ func NewOutbox(cfg OutboxConfig) *Outbox {
 	return &Outbox{cfg: cfg.withDefaults(), links: map[uint64]*link{}, next: cfg.First}
 }
 
-// Put adds a link and returns its number. host may be a part of data.
+// Put adds a link and returns its number. host may be a substring of data.
 func (o *Outbox) Put(host, data string) uint64 {
 	o.Restore(o.last+1, host, data)
 	return o.last
@@ -121,13 +122,13 @@ func (o *Outbox) Restore(number uint64, host, data string) {
 
 func (k *link) cost() int64 { return int64(len(k.data)) + linkCost }
 
-// Len is the number of links.
+// Len returns the number of links.
 func (o *Outbox) Len() int { return len(o.links) }
 
-// Bytes is the memory that they take, about.
+// Bytes returns the approximate memory of the links.
 func (o *Outbox) Bytes() int64 { return o.bytes }
 
-// Numbers are the numbers of all links, in no order.
+// Numbers returns the numbers of all links, in no order.
 func (o *Outbox) Numbers() []uint64 {
 	all := make([]uint64, 0, len(o.links))
 	for n := range o.links {
@@ -136,7 +137,7 @@ func (o *Outbox) Numbers() []uint64 {
 	return all
 }
 
-// Data is what a link says; false if it is gone.
+// Data returns the data of a link; false if the outbox does not have it.
 func (o *Outbox) Data(number uint64) (string, bool) {
 	k, ok := o.links[number]
 	if !ok {
@@ -145,7 +146,8 @@ func (o *Outbox) Data(number uint64) (string, bool) {
 	return k.data, true
 }
 
-// Replace has a link that was in no batch yet say something else, which is as long; false if there is none.
+// Replace replaces the data of a link that was in no batch yet by data of the same length; false if that is not
+// possible.
 func (o *Outbox) Replace(number uint64, data string) bool {
 	k, ok := o.links[number]
 	if !ok || k.sent || len(data) != len(k.data) {
@@ -155,9 +157,8 @@ func (o *Outbox) Replace(number uint64, data string) bool {
 	return true
 }
 
-// Batches returns what is to be sent now: batches that have had no answer for too long, and new ones. It is called
-// again and again; the more seldom, the fuller are the batches. owner says who owns a host, false if nobody is known
-// to.
+// Batches returns the batches to send now: new ones, and those that have been unanswered for too long. It is called
+// repeatedly; longer intervals make fuller batches. owner returns the owner of a host; false if none is known.
 func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []Batch {
 	for len(o.deferred) > 0 && !o.deferred[0].until.After(now) {
 		for _, k := range o.deferred[0].links {
@@ -175,8 +176,8 @@ func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, 
 	return o.send(now, out)
 }
 
-// resend sends again what has had no answer. What has other owners by now is routed anew instead, with all that waits
-// in that lane.
+// resend returns the unanswered batches that are due. If a batch has links that now have another owner, it and the
+// links in its lane are routed again instead.
 func (o *Outbox) resend(now time.Time, owner func(string) (strategy.Node, bool)) (out []Batch) {
 	moved := func(f *flight, links []*link) bool {
 		return slices.ContainsFunc(links, func(k *link) bool {
@@ -187,7 +188,8 @@ func (o *Outbox) resend(now time.Time, owner func(string) (strategy.Node, bool))
 	o.flights = slices.DeleteFunc(o.flights, func(f *flight) bool {
 		due := !f.again.After(now)
 		switch {
-		case due && moved(f, f.links), f.tries > 1 && moved(f, f.links[:1]): // a node that is gone is not waited for long
+		// a node that is gone is not waited for long
+		case due && moved(f, f.links), f.tries > 1 && moved(f, f.links[:1]):
 			l := o.lane(f.to)
 			l.inFlight--
 			o.fresh = append(append(o.fresh, f.links...), l.queue...)
@@ -201,7 +203,7 @@ func (o *Outbox) resend(now time.Time, owner func(string) (strategy.Node, bool))
 	return out
 }
 
-// sendBatch sends a batch, once more perhaps.
+// sendBatch returns a batch to send, for the first time or again.
 func (o *Outbox) sendBatch(f *flight, now time.Time) Batch {
 	f.again = now.Add(backoff(o.cfg.Retry, f.tries, o.cfg.MaxRetry))
 	f.tries = incSaturating(f.tries)
@@ -221,10 +223,10 @@ func AppendLink[B string | []byte](data []byte, link B) []byte {
 	return append(binary.AppendUvarint(data, uint64(len(link))), link...)
 }
 
-// framedSize is a link's size in a batch, at most.
+// framedSize returns the maximum size of a link in a batch.
 func (k *link) framedSize() int { return len(k.data) + binary.MaxVarintLen32 }
 
-// route puts fresh links into the lanes of their owners.
+// route moves fresh links into the lanes of their owners.
 func (o *Outbox) route(now time.Time, owner func(string) (strategy.Node, bool)) {
 	var ownerless []*link
 	for _, k := range o.fresh {
@@ -240,7 +242,7 @@ func (o *Outbox) route(now time.Time, owner func(string) (strategy.Node, bool)) 
 	o.deferLinks(ownerless, now)
 }
 
-// deferLinks lets links rest.
+// deferLinks defers links.
 func (o *Outbox) deferLinks(links []*link, now time.Time) {
 	if len(links) == 0 {
 		return
@@ -278,7 +280,7 @@ func (o *Outbox) send(now time.Time, out []Batch) []Batch {
 	return out
 }
 
-// takeBatch takes a batch of links off a lane.
+// takeBatch removes a batch of links from a lane.
 func (o *Outbox) takeBatch(l *lane) []*link {
 	n, size := 0, 1
 	for n < len(l.queue) && n < o.cfg.Links {
@@ -299,9 +301,8 @@ func (o *Outbox) takeBatch(l *lane) []*link {
 	return links
 }
 
-// Answered tells what a node answers to a batch: which of its links it refused; it has the others for good. It returns
-// the numbers of those, which are gone. What answers no batch that is waited for, or cannot be an answer to it, does
-// nothing.
+// Answered processes a node's answer to a batch. The node has refused some links and has acknowledged the others.
+// Answered removes those and returns their numbers. It ignores an answer that matches no batch in flight or is invalid.
 func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) []Range {
 	i, found := slices.BinarySearchFunc(o.flights, batch, func(f *flight, n uint64) int {
 		return cmp.Compare(f.number,
@@ -336,7 +337,7 @@ func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now t
 	return gone
 }
 
-// appendRange adds a number to ranges, most of which come in order.
+// appendRange adds a number to ranges; most numbers come in order.
 func appendRange(all []Range, n uint64) []Range {
 	if last := len(all) - 1; last >= 0 && all[last].Last+1 == n {
 		all[last].Last = n
@@ -353,7 +354,7 @@ func (o *Outbox) lane(to strategy.Node) *lane {
 	return o.lanes[i]
 }
 
-// backoff is a wait, doubled for each time that it was in vain.
+// backoff returns a wait that doubles with each failed attempt.
 func backoff(wait time.Duration, times uint8, most time.Duration) time.Duration {
 	if times > 30 {
 		return most
@@ -368,8 +369,7 @@ func incSaturating(n uint8) uint8 {
 	return n + 1
 }
 
-// AppendAnswer appends what is answered to a batch: its number, and how far each link that is refused lies behind the
-// one before.
+// AppendAnswer appends the answer to a batch: its number, then the distance of each refused link from the one before.
 func AppendAnswer(data []byte, number uint64, refused []int) []byte {
 	data = binary.AppendUvarint(data, number)
 	last := 0
@@ -380,9 +380,9 @@ func AppendAnswer(data []byte, number uint64, refused []int) []byte {
 	return data
 }
 
-var errAnswer = errors.New("an answer to links that is none")
+var errAnswer = errors.New("invalid answer to a batch of links")
 
-// ReadAnswer reads an answer to a batch.
+// ReadAnswer decodes an answer to a batch.
 func ReadAnswer(data []byte) (number uint64, refused []int, err error) {
 	r := varint.Reader{Rest: data}
 	number = r.Uint()

@@ -14,7 +14,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A post is an outbox, the nodes that it sends to, and a net between them that loses, doubles and turns around.
+// A post is an outbox, the nodes that it sends to, and a network between them that loses, duplicates and reorders
+// messages.
 type post struct {
 	t       *testing.T
 	dice    *rand.Rand
@@ -22,12 +23,12 @@ type post struct {
 	now     time.Time
 	box     *Outbox
 	owners  map[string]strategy.Node          // of hosts; those with none are missing
-	asked   map[strategy.Node]map[string]bool // what each node thinks is its own, later than it is
+	asked   map[strategy.Node]map[string]bool // hosts that each node believes to own; updated late
 	ways    []Batch
 	answers []answerOf
-	sent    map[uint64]time.Time // batches of this life, when last
-	waits   map[uint64]string    // links that were put and are not gone
-	taken   map[string]bool      // data that some owner has taken
+	sent    map[uint64]time.Time // batches of this process, with the time of the last sending
+	waits   map[uint64]string    // links that were put and not removed
+	taken   map[string]bool      // data that some owner has accepted
 	lossy   bool
 	puts    int
 	resent  int
@@ -41,8 +42,9 @@ type answerOf struct {
 
 var postNodes = []strategy.Node{"a~1", "b~1", "c~1"}
 
-// TestOutboxDeliversAll puts links, and lets chance decide what becomes of batches and answers, who owns what, and when
-// the process dies and goes on from its journal. In the end all links have been taken, by who owned their hosts then.
+// TestOutboxDeliversAll puts links. Random events decide what happens to batches and answers, which nodes own hosts,
+// and when the process dies and resumes from its journal. In the end all links were accepted by the owners of their
+// hosts at that time.
 func TestOutboxDeliversAll(t *testing.T) {
 	for seed := range uint64(300) {
 		p := newPost(t, seed)
@@ -70,7 +72,7 @@ func newPost(t *testing.T, seed uint64) *post {
 	return p
 }
 
-// open begins a life of the process.
+// open starts a process.
 func (p *post) open(first uint64) {
 	p.cfg.First = first
 	p.box, p.sent = NewOutbox(p.cfg), map[uint64]time.Time{}
@@ -118,7 +120,7 @@ func (p *post) step() {
 	}
 }
 
-// tick lets time pass, and sends what is to be sent.
+// tick advances the time, and sends what is due.
 func (p *post) tick() {
 	p.now = p.now.Add(time.Duration(p.dice.IntN(1500)) * time.Millisecond)
 	for _, b := range p.box.Batches(p.now, p.owner) {
@@ -142,7 +144,7 @@ func (p *post) owner(host string) (strategy.Node, bool) {
 	return n, ok
 }
 
-// move gives a host another owner, or none; the old one and the new one learn it late.
+// move gives a host another owner, or none; the old and the new owner learn it late.
 func (p *post) move() {
 	host := fmt.Sprintf("host%d", p.dice.IntN(12))
 	if i := p.dice.IntN(len(postNodes) + 1); i < len(postNodes) {
@@ -180,14 +182,14 @@ func (p *post) answer() {
 	}
 	switch p.dice.IntN(20) {
 	case 0:
-		a.from = "x~1" // somebody else's
+		a.from = "x~1" // of another node
 	case 1:
 		a.refused = append(slices.Clone(a.refused), 1<<20)
 	}
 	p.gone(p.box.Answered(a.from, a.batch, a.refused, p.now))
 }
 
-// gone checks what is said to be gone: it waited, and was taken.
+// gone checks removed links: they were pending, and were accepted.
 func (p *post) gone(all []Range) {
 	for _, r := range all {
 		for n := r.First; n <= r.Last; n++ {
@@ -199,7 +201,7 @@ func (p *post) gone(all []Range) {
 	}
 }
 
-// pull takes one of what is on its way: it may stay there, too, or be lost.
+// pull takes a random message in transit: it may also stay there, or be lost.
 func pull[T any](p *post, from *[]T) (one T, ok bool) {
 	if len(*from) == 0 {
 		return one, false
@@ -212,7 +214,7 @@ func pull[T any](p *post, from *[]T) (one T, ok bool) {
 	return one, !p.lossy || p.dice.IntN(5) > 0
 }
 
-// check looks into the outbox: each link is in one place.
+// check verifies the outbox: each link is in one place.
 func (p *post) check() {
 	places := map[*link]int{}
 	count := func(links []*link) {
@@ -250,7 +252,7 @@ func (p *post) check() {
 	}
 }
 
-// settle lets all be well: then everything arrives soon.
+// settle ends all faults: then everything arrives soon.
 func (p *post) settle() {
 	p.lossy = false
 	for i := range 12 {
@@ -292,7 +294,7 @@ func unpackLinks(t *testing.T, data []byte) (links []string) {
 	return links
 }
 
-// TestOutboxIsDeterministic has the same happen twice.
+// TestOutboxIsDeterministic runs the same events twice.
 func TestOutboxIsDeterministic(t *testing.T) {
 	var said [2][]byte
 	for i := range said {
@@ -313,7 +315,7 @@ func TestOutboxIsDeterministic(t *testing.T) {
 }
 
 // TestOutboxLeavesTheDead: a node dies with all its batches unanswered. Once its hosts have another owner, they go
-// there within the first wait for an answer, and not the last, which was long.
+// there within the first wait for an answer, not the last, which was long.
 func TestOutboxLeavesTheDead(t *testing.T) {
 	o, now, owner := NewOutbox(OutboxConfig{Links: 1}), time.Unix(1e9, 0), strategy.Node("a~1")
 	own := func(string) (strategy.Node, bool) { return owner, true }
@@ -357,7 +359,7 @@ func BenchmarkOutbox(b *testing.B) {
 	}
 }
 
-// TestWantedLinks counts links that rest, whatever the order in which they come, are woken and taken.
+// TestWantedLinks counts deferred links, in whatever order they are deferred, retried and accepted.
 func TestWantedLinks(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	o := NewOutbox(OutboxConfig{})
@@ -365,7 +367,7 @@ func TestWantedLinks(t *testing.T) {
 	for _, host := range []string{"x", "y", "x"} {
 		o.Put(host, host+"/")
 	}
-	o.Batches(now, nobody) // before anybody asks
+	o.Batches(now, nobody) // before Unrouted is called
 	want := func(links map[string]int) {
 		t.Helper()
 		hosts, counts := o.Unrouted()
@@ -394,12 +396,12 @@ func TestWantedLinks(t *testing.T) {
 	want(map[string]int{"x": 1})
 }
 
-// TestWantedWithoutWhatIsIdle: links at which there is nothing to fetch wait, and are not counted as wanted.
+// TestWantedWithoutWhatIsIdle: filtered links are deferred, and are not counted as unrouted.
 func TestWantedWithoutWhatIsIdle(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	o := NewOutbox(OutboxConfig{})
 	wanted := func(owner strategy.Node) map[string]int {
-		now = now.Add(time.Minute) // what rests is routed anew
+		now = now.Add(time.Minute) // deferred links are routed again
 		for _, b := range o.Batches(now, func(host string) (strategy.Node, bool) {
 			return owner, owner != "" &&
 				host == "x"
@@ -430,7 +432,7 @@ func TestWantedWithoutWhatIsIdle(t *testing.T) {
 	}
 }
 
-// Hosts are wanted whose links found no owner or were refused, each once, from the first call on.
+// Unrouted returns the hosts of links that found no owner or were refused, each once, from the first call on.
 func TestWantedHosts(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	o := NewOutbox(OutboxConfig{})
@@ -447,7 +449,7 @@ func TestWantedHosts(t *testing.T) {
 	}
 	batch := o.Batches(now, owner)
 	want()
-	now = now.Add(time.Second) // what rests is routed anew
+	now = now.Add(time.Second) // deferred links are routed again
 	o.Batches(now, owner)
 	want("x", "y")
 	want()
@@ -457,10 +459,10 @@ func TestWantedHosts(t *testing.T) {
 	want("owned")
 	now = now.Add(10 * time.Second)
 	o.Batches(now, owner)
-	want("x", "y") // the other is owned, as far as is known
+	want("x", "y") // the other has an owner, as far as known
 }
 
-// Where more hosts are wanted than are kept, all of them are named in turn.
+// If there are more unrouted hosts than Unrouted keeps, all of them are returned in turn.
 func TestWantedHostsAreBounded(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	o := NewOutbox(OutboxConfig{})
@@ -489,7 +491,7 @@ func TestWantedHostsAreBounded(t *testing.T) {
 
 func nobody(string) (strategy.Node, bool) { return "", false }
 
-// What rests for a host whose owner has become known is sent at once; other links go on resting.
+// Deferred links to a host whose owner has become known are sent at once; other links stay deferred.
 func TestWakeRoutesAtOnce(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	o := NewOutbox(OutboxConfig{})
@@ -533,7 +535,7 @@ func TestWakeRoutesAtOnce(t *testing.T) {
 	}
 }
 
-// Who has refused a link is not asked again at once, whatever else there is to wake for; a new owner is.
+// A node that has refused a link is not tried again at once, whatever RetryDeferred is called for; a new owner is.
 func TestWakeAsksOnlyNewOwners(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	o := NewOutbox(OutboxConfig{})
@@ -556,7 +558,7 @@ func TestWakeAsksOnlyNewOwners(t *testing.T) {
 	}
 }
 
-// TestWakeAsksANodeWithoutName: the owner may be the one that has the links, which its owner function calls "".
+// TestWakeAsksANodeWithoutName: the owner may be the outbox's own node, for which the owner function returns "".
 func TestWakeAsksANodeWithoutName(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	o := NewOutbox(OutboxConfig{})
@@ -573,7 +575,8 @@ func TestWakeAsksANodeWithoutName(t *testing.T) {
 	}
 }
 
-// BenchmarkRoute routes links that find no owner, with their hosts wanted or not; BenchmarkWake wakes one host of many.
+// BenchmarkRoute routes links that find no owner, with their hosts collected or not; BenchmarkWake retries one host of
+// many.
 func BenchmarkRoute(b *testing.B) {
 	for _, asked := range []bool{false, true} {
 		b.Run(fmt.Sprint("wanted=", asked), func(b *testing.B) {
@@ -599,7 +602,7 @@ func BenchmarkWake(b *testing.B) {
 	}
 }
 
-// restingBox has links to a thousand hosts, all of which rest.
+// restingBox returns an outbox with deferred links to a thousand hosts.
 func restingBox(links int) *Outbox {
 	o := NewOutbox(OutboxConfig{})
 	for i := range links {

@@ -2,24 +2,25 @@ package member
 
 import "time"
 
-// Timing is how long things take between the nodes of a cluster.
+// Timing contains the intervals and limits of a cluster's protocols.
 type Timing struct {
 	Beat time.Duration // between two renewals of a lease
-	TTL  time.Duration // how long a lease holds, from before its renewal was asked for
-	// how much longer others wait: 2 % of TTL and what a process may stand still between a look at its clock and a request
+	TTL  time.Duration // validity of a lease, from before the request to renew it
+	// extra time that other nodes wait before they revoke a lease: 2 % of TTL, and as long as a process may stall
+	// between a look at its clock and a request
 	Margin time.Duration
-	Retry  time.Duration // until a message without an answer is sent again, doubled with each up to eight times as long
-	Window int           // chunks that one transfer has read and not seen taken
+	Retry  time.Duration // until an unanswered message is sent again; doubles up to eight times this value
+	Window int           // chunks of a transfer that are read and not yet acknowledged
 }
 
-// LAN is for nodes that reach each other within a few milliseconds. A registry that elects a new leader is away for up
-// to nine seconds; leases outlive that.
+// LAN is for nodes that reach each other within a few milliseconds. Leases outlive the election of a registry leader,
+// which takes up to nine seconds.
 func LAN() Timing {
 	return Timing{Beat: 2 * time.Second, TTL: 14 * time.Second, Margin: 2 * time.Second, Retry: 500 * time.Millisecond,
 		Window: 16}
 }
 
-// WAN is for nodes that are far from each other: LAN but for longer times, and more on its way at once.
+// WAN is for distant nodes: like LAN, with longer intervals and a larger window.
 func WAN() Timing {
 	return Timing{Beat: 5 * time.Second, TTL: 45 * time.Second, Margin: 5 * time.Second, Retry: 3 * time.Second,
 		Window: 32}

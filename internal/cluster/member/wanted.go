@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
-// maxUnrouted is how many hosts are kept from one call of Wanted to the next.
+// maxUnrouted bounds the hosts that are collected between two calls of Unrouted.
 const maxUnrouted = 10_000
 
-// Unrouted are the hosts, each once, of links that found no owner since the last call, or were refused: those of which
-// somebody is to find out whose they are. There are 10,000 at most; links to more hosts go first when they are routed
-// anew. What rests when it is called for the first time is found when that is routed anew. links
-// are how many wait for each, without those that are Idle; 1 where none does, as somebody else has some.
+// Unrouted returns the hosts of links that had no owner, or were refused, since the last call, so that the caller can
+// find their owners. links are the numbers of deferred links to each host, without filtered ones; 1 if there are none,
+// as another node has some.
+//
+// It returns at most 10,000 hosts, each once. Links to further hosts are the first to be routed again. Links that were
+// deferred before the first call are found when they are routed again.
 func (o *Outbox) Unrouted() (hosts []string, links []int) {
 	if !o.unrouted.enabled {
 		o.unrouted.enable(o.deferred)
@@ -27,23 +29,23 @@ func (o *Outbox) Unrouted() (hosts []string, links []int) {
 	return hosts, links
 }
 
-// Deferred is how many links to a host rest, from the first call of Wanted on.
+// Deferred returns the number of deferred links to a host. It is counted from the first call of Unrouted on.
 func (o *Outbox) Deferred(host string) int { return o.unrouted.deferred[host].links }
 
-// SetFiltered notes that there is nothing to fetch at a link, which was just put: a rule leaves it out.
+// SetFiltered records that a rule excludes the URL of a link that was just put.
 func (o *Outbox) SetFiltered(number uint64) {
 	if k := o.links[number]; k != nil {
 		k.filtered = true
 	}
 }
 
-// AddUnrouted has Wanted name a host. It is for hosts that another node takes for this one's, which does not know that they
-// are.
+// AddUnrouted has Unrouted return a host that another node takes for this node's, while this node does not know its
+// owner.
 func (o *Outbox) AddUnrouted(host string) { o.unrouted.addHosts([]*link{{host: host}}) }
 
-// RetryDeferred lets links that rest be routed at once: those to some hosts, or, with nil, at the next Batches, all whose hosts
-// have other owners by then than who refused them. It goes through all that rest, so that it is better called for many
-// hosts than often.
+// RetryDeferred has deferred links routed at once: those to the given hosts, or, if hosts is nil, at the next Batches,
+// all whose owner is no longer the node that refused them. It visits all deferred links, so one call for many hosts is
+// better than many calls.
 func (o *Outbox) RetryDeferred(hosts []string) {
 	if hosts == nil {
 		o.retryAll = true
@@ -72,15 +74,15 @@ func (o *Outbox) retry(wakes func(*link) bool) {
 	o.deferred = slices.DeleteFunc(o.deferred, func(r deferredLinks) bool { return len(r.links) == 0 })
 }
 
-// unrouted are hosts whose owners are to be found out. Before anybody asks for them, none are kept.
+// unrouted collects hosts whose owners are unknown, once it is enabled.
 type unrouted struct {
 	enabled  bool
 	has      map[string]bool
-	hosts    []string                 // the same, in the order in which they were met
+	hosts    []string                 // the same hosts, in the order in which they were added
 	deferred map[string]deferredCount // by host
 }
 
-// A deferredCount is how many links to one host rest, and how many of these are idle.
+// A deferredCount counts the deferred links to one host, and those of them that are filtered.
 type deferredCount struct{ links, filtered int }
 
 func (r deferredCount) add(k *link, by int) deferredCount {
@@ -90,7 +92,7 @@ func (r deferredCount) add(k *link, by int) deferredCount {
 	return r
 }
 
-// enable begins to keep them.
+// enable starts to collect hosts and counts the links that are deferred already.
 func (w *unrouted) enable(resting []deferredLinks) {
 	w.enabled, w.has, w.deferred = true, map[string]bool{}, map[string]deferredCount{}
 	for _, r := range resting {
@@ -98,13 +100,13 @@ func (w *unrouted) enable(resting []deferredLinks) {
 	}
 }
 
-// add notes that links rest, and woke that one does not any more.
+// add counts deferred links, and remove a link that is no longer deferred.
 func (w *unrouted) add(links []*link) {
 	for _, k := range links {
 		if n, known := w.deferred[k.host]; known {
 			w.deferred[k.host] = n.add(k, 1)
 		} else {
-			w.deferred[strings.Clone(k.host)] = n.add(k, 1) // which is part of the link's data
+			w.deferred[strings.Clone(k.host)] = n.add(k, 1) // the host is a substring of the link's data
 		}
 	}
 }
@@ -123,8 +125,8 @@ func (w *unrouted) take() (hosts []string) {
 	return hosts
 }
 
-// addHosts adds the hosts of links that are about to rest. Where there is no room for all of them, the others' links come
-// to be the first.
+// addHosts adds the hosts of links that are about to be deferred. If there is no room for all, it moves the remaining
+// links to the front.
 func (w *unrouted) addHosts(links []*link) {
 	if !w.enabled {
 		return
@@ -138,7 +140,7 @@ func (w *unrouted) addHosts(links []*link) {
 			copy(links, slices.Concat(links[i:], links[:i]))
 			return
 		}
-		last = strings.Clone(k.host) // which is part of the link's data
+		last = strings.Clone(k.host) // the host is a substring of the link's data
 		w.has[last] = true
 		w.hosts = append(w.hosts, last)
 	}

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// Addresses are n loopback addresses whose ports, and the next ones, are free, and stay so though nobody listens there:
-// where a system has all of 127.0.0.0/8 no other test comes to them, and elsewhere they are below the ports that are
-// given to connections.
+// Addresses returns n loopback addresses whose ports, and the next ones, are free, and stay free although nobody
+// listens on them. On a system with all of 127.0.0.0/8, no other test uses these addresses. Elsewhere the ports are
+// below the ephemeral ones.
 func Addresses(t testing.TB, n int) (all []string) {
 	t.Helper()
 	for tries := 0; len(all) < n; tries++ {
 		if tries > 100*n {
-			t.Fatal("no free ports are found on loopback addresses")
+			t.Fatal("no free ports on loopback addresses")
 		}
 		host := fmt.Sprintf("127.%d.%d.%d", 200+rand.IntN(50), rand.IntN(250), 1+rand.IntN(250))
 		if tries%2 == 1 {

@@ -18,13 +18,13 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// timeout is how long a test waits for what must come.
+// timeout is how long a test waits for an expected event.
 const timeout = 30 * time.Second
 
-// A Join makes the bus of one more node of one crawl, which is closed when the test ends.
+// A Join returns the bus of another node of the same crawl. The bus is closed when the test ends.
 type Join func(t *testing.T, node strategy.Node) bus.Bus
 
-// Run tests the buses that join makes, also as messengers. All of it happens in one crawl, whose registry and logs are
+// Run tests the buses that join returns, also as messengers. All tests share one crawl, whose registry and logs are
 // empty at first.
 func Run(t *testing.T, join Join) {
 	RunMessenger(t, func(t *testing.T, name string) (bus.Messenger, strategy.Node) {
@@ -36,20 +36,20 @@ func Run(t *testing.T, join Join) {
 		test func(*testing.T, Join)
 	}{
 		{"a value changes by compare-and-set", compareAndSet},
-		{"many writers count without a gap", counted},
-		{"what one has put another gets", linear},
+		{"concurrent increments are not lost", counted},
+		{"a value written by one node is read by another", linear},
 		{"a watcher sees each key's states in order", watched},
-		{"a late watcher sees what there is", watchedLate},
-		{"a watcher is told what is under its prefix", watchedPrefix},
+		{"a late watcher sees the current values", watchedLate},
+		{"a watcher sees only keys with its prefix", watchedPrefix},
 		{"a log has its entries in order", appended},
 		{"only one of two writers appends", fenced},
-		{"logs are apart, and can be dropped", dropped},
-		{"a log can be trimmed, and goes on", trimmed},
-		{"a log is read and written while it is trimmed", trimmedAmid},
-		{"values and entries may be as large as may be", large},
-		{"keys that are none are refused", badKeys},
+		{"logs are separate and can be dropped", dropped},
+		{"a log can be appended to after a trim", trimmed},
+		{"a log can be read and written while it is trimmed", trimmedAmid},
+		{"values and entries may have the maximum size", large},
+		{"invalid keys are refused", badKeys},
 		{"calls end with their context", ended},
-		{"a closed registry says so", closed},
+		{"a closed registry returns ErrClosed", closed},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, join) })
 	}
@@ -59,8 +59,8 @@ func compareAndSet(t *testing.T, join Join) {
 	ctx, b := limit(t), join(t, "cas~1")
 	first, err := b.Put(ctx, "cas/a", []byte("one"), 0)
 	check(t, err)
-	stale(t, "a second beginning", put(ctx, b, "cas/a", "x", 0))
-	stale(t, "a revision that never was", put(ctx, b, "cas/a", "x", first+100))
+	stale(t, "a second creation", put(ctx, b, "cas/a", "x", 0))
+	stale(t, "a revision that never existed", put(ctx, b, "cas/a", "x", first+100))
 	second, err := b.Put(ctx, "cas/a", []byte("two"), first)
 	check(t, err)
 	if second <= first || first == 0 {
@@ -68,12 +68,12 @@ func compareAndSet(t *testing.T, join Join) {
 	}
 	stale(t, "an old revision", put(ctx, b, "cas/a", "x", first))
 	wantEntry(t, b, bus.Entry{Key: "cas/a", Value: []byte("two"), Revision: second})
-	stale(t, "deleting what was seen before", b.Delete(ctx, "cas/a", first))
+	stale(t, "deleting an old revision", b.Delete(ctx, "cas/a", first))
 	check(t, b.Delete(ctx, "cas/a", second))
 	if e, err := b.Get(ctx, "cas/a"); err != nil || e.Key != "" || e.Value != nil || e.Revision != 0 {
 		t.Errorf("a deleted key is %v, %v", e, err)
 	}
-	stale(t, "a revision from before it was deleted", put(ctx, b, "cas/a", "x", second))
+	stale(t, "a revision from before the deletion", put(ctx, b, "cas/a", "x", second))
 	third, err := b.Put(ctx, "cas/a", []byte{}, 0)
 	check(t, err)
 	if third <= second {
@@ -81,7 +81,7 @@ func compareAndSet(t *testing.T, join Join) {
 	}
 	wantEntry(t, b, bus.Entry{Key: "cas/a", Value: []byte{}, Revision: third})
 	check(t, b.Delete(ctx, "cas/never", 0))
-	stale(t, "deleting at 0 what is there", b.Delete(ctx, "cas/a", 0))
+	stale(t, "deleting an existing key at 0", b.Delete(ctx, "cas/a", 0))
 }
 
 func wantEntry(t *testing.T, b bus.Bus, want bus.Entry) {
@@ -93,7 +93,7 @@ func wantEntry(t *testing.T, b bus.Bus, want bus.Entry) {
 	}
 }
 
-// counted lets many goroutines of three nodes raise one number: no two may read the same and both write.
+// counted has many goroutines of three nodes increment one number: no two may read the same value and both write.
 func counted(t *testing.T, join Join) {
 	const workers, each = 9, 10
 	ctx := limit(t)
@@ -125,7 +125,7 @@ func counted(t *testing.T, join Join) {
 	}
 }
 
-// raise adds one byte to a value, however often others come first.
+// raise appends one byte to a value, and retries if other writers come first.
 func raise(ctx context.Context, b bus.Bus, key string) (uint64, error) {
 	for {
 		e, err := b.Get(ctx, key)
@@ -168,7 +168,7 @@ func large(t *testing.T, join Join) {
 	more := append(most, 'x')
 	_, putting := a.Put(ctx, "large/more", more, 0)
 	_, appending := a.Append(ctx, "large/more", more, 0)
-	wantErrors(t, "of a byte too much", bus.ErrTooLarge, map[string]error{"Put": putting, "Append": appending})
+	wantErrors(t, "of one byte too much", bus.ErrTooLarge, map[string]error{"Put": putting, "Append": appending})
 }
 
 func badKeys(t *testing.T, join Join) {
@@ -178,7 +178,7 @@ func badKeys(t *testing.T, join Join) {
 		_, appending := b.Append(ctx, key, nil, 0)
 		if put(ctx, b, key, "x", 0) == nil || getting == nil || appending == nil || b.Drop(ctx, key) == nil ||
 			b.Trim(ctx, key, 1) == nil {
-			t.Errorf("the key %q is taken", key)
+			t.Errorf("the invalid key %q is accepted", key)
 		}
 	}
 	check(t, put(ctx, b, "aZ09-_~/"+strings.Repeat("x", 192), "x", 0))
@@ -210,15 +210,15 @@ func closed(t *testing.T, join Join) {
 	})
 }
 
-// watchNothing begins to watch where nothing is. It returns what the watch ends with.
+// watchNothing starts to watch an empty prefix. It returns a channel for the watch's result.
 func watchNothing(ctx context.Context, t *testing.T, b bus.Bus, prefix string) <-chan error {
 	synced, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- b.Watch(ctx, prefix, func(bus.Entry) { close(synced) }) }()
-	wait(t, synced, "the present values")
+	wait(t, synced, "the current values")
 	return ended
 }
 
-// wantErrors wants one error of several calls.
+// wantErrors checks that several calls return the same error.
 func wantErrors(t *testing.T, when string, want error, got map[string]error) {
 	t.Helper()
 	for call, err := range got {

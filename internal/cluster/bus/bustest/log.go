@@ -40,7 +40,7 @@ func appended(t *testing.T, join Join) {
 	enough, calls := errors.New("enough"), 0
 	err := b.Read(ctx, "log", 0, func(uint64, []byte) error { calls++; return enough })
 	if !errors.Is(err, enough) || calls != 1 {
-		t.Errorf("Read ended with %v after %d calls of a function that wanted no more", err, calls)
+		t.Errorf("Read ended with %v after %d calls of a function that returned an error", err, calls)
 	}
 }
 
@@ -65,8 +65,8 @@ func wantLog(t *testing.T, b bus.Bus, log string, after uint64, want ...string) 
 	}
 }
 
-// fenced has two nodes append to one log, each after what it thinks to be last: what both are told was done is there,
-// once, in order.
+// fenced has two nodes append to one log, each after the entry that it believes to be the last. All acknowledged
+// entries must be in the log, once and in order.
 func fenced(t *testing.T, join Join) {
 	const each = 20
 	ctx := limit(t)
@@ -93,23 +93,23 @@ func fenced(t *testing.T, join Join) {
 	b := join(t, "fence~3")
 	check(t, b.Read(ctx, "fence", 0, func(n uint64, data []byte) error {
 		if done[n] != string(data) {
-			t.Errorf("entry %d is %q, its writer was told %q", n, data, done[n])
+			t.Errorf("entry %d is %q, its writer was acknowledged %q", n, data, done[n])
 		}
 		delete(done, n)
 		return nil
 	}))
 	if len(done) != 0 {
-		t.Errorf("%d entries were acknowledged and are not there", len(done))
+		t.Errorf("%d acknowledged entries are missing", len(done))
 	}
 	last, _, err := b.Last(ctx, "fence")
 	check(t, err)
 	_, err = b.Append(ctx, "fence", []byte("x"), last+1)
-	stale(t, "an entry after one that never was", err)
+	stale(t, "an entry after one that never existed", err)
 	_, err = b.Append(ctx, "fence", []byte("x"), 0)
-	stale(t, "a first entry of a log that has some", err)
+	stale(t, "a first entry of a log that is not empty", err)
 }
 
-// appendOne appends after whatever is last.
+// appendOne appends an entry after the last one, whichever that is.
 func appendOne(ctx context.Context, b bus.Bus, log, data string) (uint64, error) {
 	for {
 		last, _, err := b.Last(ctx, log)

@@ -13,21 +13,21 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A JoinMessenger makes the messenger of one more node of one crawl, which is closed when the test ends. The node has
-// the name given; the rest of its identity is the member's to choose. Nodes of one test know of each other.
+// A JoinMessenger returns the messenger of another node of the same crawl. The messenger is closed when the test ends.
+// It chooses the node's identity, which has the given name. Nodes of one test know each other's addresses.
 type JoinMessenger func(t *testing.T, name string) (bus.Messenger, strategy.Node)
 
-// RunMessenger tests the messengers that join makes.
+// RunMessenger tests the messengers that join returns.
 func RunMessenger(t *testing.T, join JoinMessenger) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, JoinMessenger)
 	}{
-		{"messages come", messages},
-		{"a message may be as large as may be", largeMessage},
-		{"nodes that are none are refused", badNodes},
+		{"messages arrive", messages},
+		{"a message may have the maximum size", largeMessage},
+		{"invalid nodes are refused", badNodes},
 		{"Receive ends with its context", receiveEnded},
-		{"a closed messenger says so", closedMessenger},
+		{"a closed messenger returns ErrClosed", closedMessenger},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, join) })
 	}
@@ -42,13 +42,13 @@ func messages(t *testing.T, join JoinMessenger) {
 		var one sync.Mutex
 		return receive(ctx, b, func(from strategy.Node, data []byte) {
 			if !one.TryLock() {
-				t.Error("two messages at a time")
+				t.Error("two concurrent messages")
 				return
 			}
 			defer one.Unlock()
 			select {
 			case got <- string(from) + " " + string(data):
-			default: // repetitions that nobody waits for
+			default: // a repetition, which no test waits for
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func messages(t *testing.T, join JoinMessenger) {
 	wantEnd(t, endB)
 }
 
-// sendUntilReceived sends a message until it comes: it may be lost.
+// sendUntilReceived sends a message, which may be lost, until it arrives.
 func sendUntilReceived(t *testing.T, b bus.Messenger, to strategy.Node, data string, got chan string, want string) {
 	t.Helper()
 	again := time.NewTicker(20 * time.Millisecond)
@@ -76,7 +76,7 @@ func sendUntilReceived(t *testing.T, b bus.Messenger, to strategy.Node, data str
 			}
 		case <-again.C:
 		case <-late:
-			t.Fatalf("%.80q never came to %s", data, to)
+			t.Fatalf("%.80q never arrived at %s", data, to)
 		}
 	}
 }
@@ -95,13 +95,13 @@ func largeMessage(t *testing.T, join JoinMessenger) {
 	})
 	sendUntilReceived(t, a, to, string(most), got, "true")
 	if err := a.Send(to, append(most, 'x')); !errors.Is(err, bus.ErrTooLarge) {
-		t.Errorf("a message of a byte too much: %v", err)
+		t.Errorf("a message of one byte too much: %v", err)
 	}
 	cancel()
 	wantEnd(t, done)
 }
 
-// receive begins to receive. It returns what that ends with.
+// receive starts to receive. It returns a channel for the result of Receive.
 func receive(ctx context.Context, b bus.Messenger, f func(strategy.Node, []byte)) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- b.Receive(ctx, f) }()
@@ -119,7 +119,7 @@ func badNodes(t *testing.T, join JoinMessenger) {
 	b, _ := join(t, "bad")
 	for _, node := range []strategy.Node{"", "a.b", "a/b", "*", "a b"} {
 		if b.Send(node, nil) == nil {
-			t.Errorf("a message to %q is taken", node)
+			t.Errorf("a message to the invalid node %q is accepted", node)
 		}
 	}
 }

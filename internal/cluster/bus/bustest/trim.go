@@ -19,18 +19,18 @@ func trimmed(t *testing.T, join Join) {
 	numbers, want := fill(t, a, "trim/a", 0, entries)
 	others, kept := fill(t, a, "trim/b", 0, entries)
 
-	for most, cuts := 0, []int{0, 1, 10, 5, 10, entries - 1}; len(cuts) > 0; cuts = cuts[1:] { // some is trimmed already
+	for most, cuts := 0, []int{0, 1, 10, 5, 10, entries - 1}; len(cuts) > 0; cuts = cuts[1:] { // part is already trimmed
 		most = max(most, cuts[0])
 		check(t, b.Trim(ctx, "trim/a", numbers[cuts[0]]))
 		wantFrom(t, a, "trim/a", numbers, want, most)
 		wantLast(t, a, "trim/a", numbers[entries-1], want[entries-1])
 	}
-	check(t, b.Trim(ctx, "trim/a", numbers[entries-1]+1000)) // of everything
+	check(t, b.Trim(ctx, "trim/a", numbers[entries-1]+1000)) // of all entries
 	wantLast(t, a, "trim/a", numbers[entries-1], want[entries-1])
 	_, err := a.Append(ctx, "trim/a", nil, 0)
-	stale(t, "a first entry of a log that is trimmed", err)
+	stale(t, "a first entry of a trimmed log", err)
 	_, err = a.Append(ctx, "trim/a", nil, numbers[entries-2])
-	stale(t, "an entry after one that is trimmed", err)
+	stale(t, "an entry after a trimmed one", err)
 	check(t, a.Trim(ctx, "trim/a", 0))
 
 	more, added := fill(t, b, "trim/a", numbers[entries-1], entries)
@@ -47,7 +47,7 @@ func trimmed(t *testing.T, join Join) {
 	wantLog(t, a, "trim/a", 0, anew...)
 }
 
-// fill adds n entries after number last.
+// fill appends n entries after number last.
 func fill(t *testing.T, b bus.Bus, log string, last uint64, n int) (numbers []uint64, want []string) {
 	t.Helper()
 	for i := range n {
@@ -62,8 +62,8 @@ func fill(t *testing.T, b bus.Bus, log string, last uint64, n int) (numbers []ui
 	return numbers, want
 }
 
-// wantFrom wants all entries from the one at from on, and of those before any, in order. What was written before
-// numbers may be there, too.
+// wantFrom checks that Read passes on all entries from the one at index from on, any of those before, and all in order.
+// Entries from before numbers[0] may also be read.
 func wantFrom(t *testing.T, b bus.Bus, log string, numbers []uint64, want []string, from int) {
 	t.Helper()
 	next := 0
@@ -73,7 +73,7 @@ func wantFrom(t *testing.T, b bus.Bus, log string, numbers []uint64, want []stri
 			return nil
 		}
 		if i < next || i > max(next, from) || string(data) != want[i] {
-			return fmt.Errorf("entry %d, the one at %d, came where the one at %d was due", n, i, next)
+			return fmt.Errorf("entry %d, at index %d, was read, but not the one at index %d", n, i, next)
 		}
 		next = i + 1
 		return nil
@@ -90,8 +90,8 @@ func wantLast(t *testing.T, b bus.Bus, log string, number uint64, data string) {
 	}
 }
 
-// trimmedAmid has two nodes trim a log while one writes and one reads it: the reader meets all that is not trimmed when
-// it begins.
+// trimmedAmid has two nodes trim a log while one writes and one reads it. The reader must get all entries that are not
+// trimmed when it begins.
 func trimmedAmid(t *testing.T, join Join) {
 	const entries = 120
 	ctx := limit(t)
@@ -126,7 +126,7 @@ func trimmedAmid(t *testing.T, join Join) {
 	for ended := false; !ended; {
 		select {
 		case <-done:
-			ended = true // once more
+			ended = true // for a last pass
 		default:
 		}
 		end, _, err := reader.Last(ctx, "amid")
@@ -140,7 +140,7 @@ func trimmedAmid(t *testing.T, join Join) {
 			return nil
 		})
 		if err != nil || last < end {
-			t.Fatalf("of entries up to %d Read tells up to %d, %v", end, last, err)
+			t.Fatalf("the log ends at %d, Read ended at %d: %v", end, last, err)
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// watchRecorder is what a watcher was told.
+// A watchRecorder records the entries that a watcher receives.
 type watchRecorder struct {
 	mu     sync.Mutex
 	order  []bus.Entry
-	synced chan struct{} // closed with the zero Entry
-	more   chan struct{} // gets one when something was told
+	synced chan struct{} // closed by the zero Entry
+	more   chan struct{} // gets an element after each entry
 }
 
 // watch watches until the test ends.
@@ -22,7 +22,7 @@ func watch(t *testing.T, b bus.Bus, prefix string) *watchRecorder {
 	s := &watchRecorder{synced: make(chan struct{}), more: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = b.Watch(ctx, prefix, s.record) }) // it ends with ctx
+	wg.Go(func() { _ = b.Watch(ctx, prefix, s.record) }) // it returns when ctx ends
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	return s
 }
@@ -41,7 +41,7 @@ func (s *watchRecorder) record(e bus.Entry) {
 	}
 }
 
-// waitFor waits until the last state that was told of a key is a revision, and returns all states of it.
+// waitFor waits until the last recorded state of a key has a revision, and returns all states of the key.
 func (s *watchRecorder) waitFor(t *testing.T, key string, rev uint64) (states []bus.Entry) {
 	t.Helper()
 	for {
@@ -64,7 +64,7 @@ func (s *watchRecorder) of(key string) (states []bus.Entry) {
 	return states
 }
 
-// watched writes several keys at once under the eyes of watchers at other nodes.
+// watched writes several keys concurrently while other nodes watch.
 func watched(t *testing.T, join Join) {
 	const keys, writes = 4, 25
 	ctx := limit(t)
@@ -72,7 +72,7 @@ func watched(t *testing.T, join Join) {
 	var watchers []*watchRecorder
 	for i := range 3 {
 		watchers = append(watchers, watch(t, join(t, node("watch", i+1)), "watch/"))
-		wait(t, watchers[i].synced, "the present values")
+		wait(t, watchers[i].synced, "the current values")
 	}
 	var last [keys]uint64
 	var wg sync.WaitGroup
@@ -104,7 +104,7 @@ func inOrder(t *testing.T, states []bus.Entry) {
 	t.Helper()
 	for i := 1; i < len(states); i++ {
 		if states[i].Revision < states[i-1].Revision {
-			t.Errorf("%v was told after %v", states[i], states[i-1])
+			t.Errorf("%v was received after %v", states[i], states[i-1])
 		}
 	}
 }
@@ -120,14 +120,14 @@ func watchedLate(t *testing.T, join Join) {
 	check(t, err)
 
 	s := watch(t, join(t, "late~2"), "late/")
-	wait(t, s.synced, "the present values")
+	wait(t, s.synced, "the current values")
 	all := s.of("late/kept") // a server that lags behind has earlier states, too
 	inOrder(t, all)
 	if n := len(all); n == 0 || string(all[n-1].Value) != "new" || all[n-1].Revision != kept {
-		t.Errorf("a late watcher is told %v, want the present value in the end", all)
+		t.Errorf("a late watcher received %v, want the current value at the end", all)
 	}
 	if all := s.of("late/gone"); len(all) > 0 && all[len(all)-1].Value != nil {
-		t.Errorf("a late watcher is told %v of a key that was deleted before", all)
+		t.Errorf("a late watcher received %v of a key that was deleted before", all)
 	}
 	check(t, b.Delete(ctx, "late/kept", kept))
 	states := s.waitFor(t, "late/kept", kept+1)
@@ -138,7 +138,7 @@ func watchedLate(t *testing.T, join Join) {
 	check(t, err)
 	states = s.waitFor(t, "late/gone", again)
 	if end := states[len(states)-1]; end.Value == nil {
-		t.Error("an empty value was told as none")
+		t.Error("an empty value was received as a deletion")
 	}
 }
 
@@ -148,7 +148,7 @@ func watchedPrefix(t *testing.T, join Join) {
 		check(t, put(ctx, b, key, "x", 0))
 	}
 	s := watch(t, b, "prefix/ab")
-	wait(t, s.synced, "the present values")
+	wait(t, s.synced, "the current values")
 	if ab, abc := s.of("prefix/ab"), s.of("prefix/abc/d"); len(ab) != 1 || len(abc) != 1 || len(s.order) != 2 {
 		t.Errorf("told %v", s.order)
 	}

@@ -9,19 +9,19 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// inboxSize is how many messages wait for a node; more are lost.
+// inboxSize is the number of messages that are queued for a node; more are lost.
 const inboxSize = 4096
 
 var _ bus.Bus = (*Bus)(nil)
 
-// A Bus is one node's place at a Hub.
+// A Bus is one node's connection to a Hub.
 type Bus struct {
 	hub       *Hub
 	node      strategy.Node
 	inbox     chan message
-	ctx       context.Context // ends with Close
+	ctx       context.Context // canceled by Close
 	end       context.CancelFunc
-	receiving sync.Mutex // held by the one who receives, so that a second call waits instead of sharing messages
+	receiving sync.Mutex // held by Receive, so that a second call waits instead of sharing messages
 }
 
 type message struct {
@@ -41,7 +41,7 @@ func (b *Bus) Send(to strategy.Node, data []byte) error {
 	return nil
 }
 
-// Receive calls f with each message that comes.
+// Receive calls f with each message to this node.
 func (b *Bus) Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error {
 	b.receiving.Lock()
 	defer b.receiving.Unlock()
@@ -57,7 +57,7 @@ func (b *Bus) Receive(ctx context.Context, f func(from strategy.Node, data []byt
 	}
 }
 
-// Close ends what waits, and takes the node from the hub.
+// Close interrupts blocked calls, and removes the node from the hub.
 func (b *Bus) Close() error {
 	b.end()
 	b.hub.mu.Lock()
@@ -70,7 +70,7 @@ func (b *Bus) Close() error {
 
 func (b *Bus) isClosed() bool { return b.ctx.Err() != nil }
 
-// ready says why the registry and the logs cannot be asked. hub.mu is held.
+// ready returns an error unless the node can use the registry and the logs. hub.mu is held.
 func (b *Bus) ready(ctx context.Context) error {
 	if b.isClosed() {
 		return bus.ErrClosed

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// sent sends n messages under faults, in virtual time, and returns what came, in order.
+// sent sends n messages under faults, in virtual time, and returns the received ones, in order.
 func sent(t *testing.T, seed uint64, n int, faults inproc.Faults) (got []string) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := inproc.New(seed)
@@ -24,7 +24,7 @@ func sent(t *testing.T, seed uint64, n int, faults inproc.Faults) (got []string)
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Hour) // of virtual time: all that is late has come
+		time.Sleep(time.Hour) // of virtual time: all delayed messages have arrived
 		synctest.Wait()
 		b.Close()
 	})

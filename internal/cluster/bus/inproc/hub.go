@@ -16,27 +16,27 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Faults are what a Hub does wrong, drawn from its seed. The zero value does nothing wrong.
+// Faults are the faults that a Hub injects, drawn from its seed. The zero value injects none.
 type Faults struct {
 	Drop      float64       // share of messages that are lost
-	Duplicate float64       // share of messages that come twice
-	Delayed   float64       // share of messages, and of second ones, that come later, and so in another order
-	Delay     time.Duration // how much later, at most
-	Uncertain float64       // share of writes that are done but answered with bus.ErrUnavailable
+	Duplicate float64       // share of messages that are duplicated
+	Delayed   float64       // share of messages, and of duplicates, that are delayed, and so reordered
+	Delay     time.Duration // maximum delay
+	Uncertain float64       // share of writes that succeed but return bus.ErrUnavailable
 }
 
-// A Hub is what nodes in one process share: a registry, logs, and the way from one node to another.
+// A Hub is shared by the nodes of one process: it has the registry and the logs, and delivers messages.
 type Hub struct {
 	mu      sync.Mutex
 	rand    *rand.Rand
 	faults  Faults
 	nodes   map[strategy.Node]*Bus
-	cut     map[strategy.Node]bool // neither messages nor the registry
-	denied  map[strategy.Node]bool // no registry, no logs
-	keys    map[string]bus.Entry   // deleted ones, too: their revisions are still told
+	cut     map[strategy.Node]bool // without messages, registry and logs
+	denied  map[strategy.Node]bool // without registry and logs
+	keys    map[string]bus.Entry   // with deleted keys: watchers receive their revisions
 	logs    map[string][]record
 	number  uint64        // of the last write
-	changed chan struct{} // closed, and replaced, with each change of what watchers could see
+	changed chan struct{} // closed and replaced after each change that watchers could see
 }
 
 type record struct {
@@ -44,7 +44,7 @@ type record struct {
 	data   []byte
 }
 
-// New makes a hub whose faults come from seed.
+// New returns a hub that draws its faults from seed.
 func New(seed uint64) *Hub {
 	return &Hub{
 		rand:    rand.New(rand.NewPCG(seed, seed)),
@@ -57,7 +57,7 @@ func New(seed uint64) *Hub {
 	}
 }
 
-// Join makes the bus of a node. Messages go to whom joined last under that name.
+// Join returns the bus of a node. Messages to a node go to the bus that joined last.
 func (h *Hub) Join(node strategy.Node) (*Bus, error) {
 	if err := bus.CheckNode(node); err != nil {
 		return nil, err
@@ -70,17 +70,17 @@ func (h *Hub) Join(node strategy.Node) (*Bus, error) {
 	return b, nil
 }
 
-// SetFaults says what goes wrong from now on.
+// SetFaults replaces the faults to inject.
 func (h *Hub) SetFaults(f Faults) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.faults = f
 }
 
-// Partition cuts a node off from all others, from the registry and from the logs, or mends that.
+// Partition separates a node from all others, the registry and the logs, or reconnects it.
 func (h *Hub) Partition(node strategy.Node, off bool) { h.set(h.cut, node, off) }
 
-// DenyRegistry keeps a node from the registry and the logs, or lets it go there again. Messages still come and go.
+// DenyRegistry separates a node from the registry and the logs, or reconnects it. Messages are not affected.
 func (h *Hub) DenyRegistry(node strategy.Node, off bool) { h.set(h.denied, node, off) }
 
 func (h *Hub) set(which map[strategy.Node]bool, node strategy.Node, off bool) {
@@ -90,13 +90,13 @@ func (h *Hub) set(which map[strategy.Node]bool, node strategy.Node, off bool) {
 	h.wake()
 }
 
-// wake makes watchers look. mu is held.
+// wake notifies watchers. mu is held.
 func (h *Hub) wake() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
-// checkReachable says why a node cannot reach the registry and the logs. mu is held.
+// checkReachable returns an error if a node cannot reach the registry and the logs. mu is held.
 func (h *Hub) checkReachable(node strategy.Node) error {
 	if h.cut[node] || h.denied[node] {
 		return fmt.Errorf("%s is cut off: %w", node, bus.ErrUnavailable)
@@ -104,7 +104,7 @@ func (h *Hub) checkReachable(node strategy.Node) error {
 	return nil
 }
 
-// maybeUncertain is what a writer is told whose write was done. mu is held.
+// maybeUncertain sometimes returns an error for a write that has succeeded. mu is held.
 func (h *Hub) maybeUncertain() error {
 	if h.faults.Uncertain > 0 && h.rand.Float64() < h.faults.Uncertain {
 		return fmt.Errorf("the answer was lost: %w", bus.ErrUnavailable)
@@ -112,7 +112,7 @@ func (h *Hub) maybeUncertain() error {
 	return nil
 }
 
-// send carries a message, or does not.
+// send delivers, drops or duplicates a message.
 func (h *Hub) send(m message, to strategy.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +128,7 @@ func (h *Hub) send(m message, to strategy.Node) {
 
 func (h *Hub) chance(share float64) bool { return share > 0 && h.rand.Float64() < share }
 
-// deliver brings a message now, or later. mu is held.
+// deliver enqueues a message, now or later. mu is held.
 func (h *Hub) deliver(m message, to strategy.Node) {
 	if !h.chance(h.faults.Delayed) || h.faults.Delay <= 0 {
 		h.enqueue(m, to)
@@ -141,7 +141,7 @@ func (h *Hub) deliver(m message, to strategy.Node) {
 	})
 }
 
-// enqueue puts a message into its receiver's inbox, if there is a receiver, and room. mu is held.
+// enqueue adds a message to its receiver's inbox, if there is a receiver, and room. mu is held.
 func (h *Hub) enqueue(m message, to strategy.Node) {
 	b := h.nodes[to]
 	if b == nil || h.cut[to] {

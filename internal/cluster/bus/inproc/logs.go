@@ -21,7 +21,7 @@ func (b *Bus) Append(ctx context.Context, log string, data []byte, after uint64)
 	defer unlock()
 	h := b.hub
 	if last := last(h.logs[log]).number; last != after {
-		return 0, fmt.Errorf("append to %s after %d, its last is %d: %w", log, after, last, bus.ErrStale)
+		return 0, fmt.Errorf("append to %s after %d: its last entry is %d: %w", log, after, last, bus.ErrStale)
 	}
 	h.number++
 	h.logs[log] = append(h.logs[log], record{h.number, append([]byte{}, data...)})
@@ -64,7 +64,7 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 	return nil
 }
 
-// Trim drops the entries before a number, but for the last one.
+// Trim drops the entries before a number, except the last one.
 func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
 	unlock, err := b.open(ctx, log)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *Bus) Drop(ctx context.Context, log string) error {
 	return b.hub.maybeUncertain()
 }
 
-// open takes the hub's lock if the node can reach the logs.
+// open locks the hub if the node can reach the logs.
 func (b *Bus) open(ctx context.Context, log string) (unlock func(), err error) {
 	if err := bus.CheckKey(log); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// TestReadAll reads what there is with a prefix, and says why where that cannot be.
+// TestReadAll reads the values with a prefix, and checks the error if that is not possible.
 func TestReadAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := New(1)

@@ -37,7 +37,7 @@ func (b *Bus) write(ctx context.Context, key string, value []byte, rev uint64) (
 	}
 	is := h.keys[key]
 	if is.Revision != rev && (rev != 0 || is.Value != nil) {
-		return 0, fmt.Errorf("write %s at revision %d, it is at %d: %w", key, rev, is.Revision, bus.ErrStale)
+		return 0, fmt.Errorf("write %s at revision %d: it is at %d: %w", key, rev, is.Revision, bus.ErrStale)
 	}
 	h.number++
 	h.keys[key] = bus.Entry{Key: key, Value: value, Revision: h.number}
@@ -66,8 +66,8 @@ func (b *Bus) Get(ctx context.Context, key string) (bus.Entry, error) {
 	return e, nil
 }
 
-// Watch calls f with what there is and with each change. While the node is cut off it waits; of what changed several
-// times meanwhile it tells the latest.
+// Watch calls f with the current values and with each change. While the node is partitioned it waits; of several
+// changes of a key in that time it passes on the latest.
 func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
 	for told, synced := uint64(0), false; ; {
 		now := b.snapshot(prefix, told)
@@ -91,12 +91,12 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 	}
 }
 
-// A sight is what a watcher sees of the registry at one moment.
+// A snapshot is what a watcher sees of the registry at one moment.
 type snapshot struct {
 	reached bool
-	entries []bus.Entry   // in the order in which they were written
-	upTo    uint64        // the last write that was seen
-	changed chan struct{} // closed when it is worth to look again
+	entries []bus.Entry   // in the order of their writes
+	upTo    uint64        // revision of the last write it includes
+	changed chan struct{} // closed when there may be something new
 }
 
 func (b *Bus) snapshot(prefix string, told uint64) snapshot {

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/bus/inproc"
 )
 
-// TestTrimmed: what is trimmed is gone at once, so that a test sees who still wants it.
+// TestTrimmed: trimmed entries are gone at once, so that a test notices a reader that still needs them.
 func TestTrimmed(t *testing.T) {
 	ctx, b := t.Context(), join(t, inproc.New(1), "a~1")
 	var numbers []uint64

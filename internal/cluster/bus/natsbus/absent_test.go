@@ -16,11 +16,11 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// raw is what nobody should have to read.
+// raw matches text that no user should have to read.
 var raw = regexp.MustCompile(`(?i)nats|jetstream|context|err_code|10\d\d\d|no responders|api error`)
 
-// Who was told of one server learns how many there are, and which are away, and can see what the last one has; when one
-// of them is back, all goes on.
+// A process that was given one server's address learns how many there are, and which do not answer, and can read what
+// the last one has. When one of them is back, everything continues.
 func TestAMajorityIsAway(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// BenchmarkBus measures what a node gets of one server in its process, and of three of them, all on this machine.
+// BenchmarkBus measures a node's bus with one server in its process, and with three servers, all on this machine.
 func BenchmarkBus(b *testing.B) {
 	before := memory()
 	one := openBench(b, Config{Crawl: "bench", Listen: bustest.Addresses(b, 1)[0], Dir: b.TempDir()})
@@ -45,7 +45,7 @@ func openBench(b *testing.B, cfg Config) *Cluster {
 	return c
 }
 
-// memory is what is in use, stacks included.
+// memory returns the memory in use, including stacks.
 func memory() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -74,7 +74,7 @@ func joinBench(b *testing.B, c *Cluster, node strategy.Node) *Bus {
 	return bus
 }
 
-// share runs f by so many workers, b.N times in all.
+// share runs f by a number of workers, b.N times in all.
 func share(b *testing.B, workers int, f func(worker int) error) {
 	var wg sync.WaitGroup
 	b.ResetTimer()

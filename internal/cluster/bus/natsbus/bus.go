@@ -13,11 +13,11 @@ import (
 
 var _ bus.Bus = (*Bus)(nil)
 
-// A Bus is one node's words to the others, over its process's Cluster.
+// A Bus is one node's bus, over its process's Cluster.
 type Bus struct {
 	cluster *Cluster
 	node    strategy.Node
-	ctx     context.Context // ends with Close, or the cluster's
+	ctx     context.Context // ends with Close, or with the cluster
 	end     context.CancelFunc
 }
 
@@ -31,7 +31,7 @@ func (b *Bus) Send(to strategy.Node, data []byte) error {
 	}
 	err := b.cluster.conn.Publish(b.cluster.names.message(to, b.node), data)
 	switch {
-	case err == nil, errors.Is(err, nats.ErrReconnectBufExceeded): // lost, as messages may be
+	case err == nil, errors.Is(err, nats.ErrReconnectBufExceeded): // the message is lost
 		return nil
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return bus.ErrClosed
@@ -39,12 +39,12 @@ func (b *Bus) Send(to strategy.Node, data []byte) error {
 	return fmt.Errorf("send to %s: %w", to, withDescription(err))
 }
 
-// Receive calls f with each message that comes.
+// Receive calls f with each message to this node.
 func (b *Bus) Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error {
 	if b.isClosed() {
 		return bus.ErrClosed
 	}
-	come := make(chan *nats.Msg, 4096) // more are lost while f is busy
+	come := make(chan *nats.Msg, 4096) // while f is busy, further messages are lost
 	sub, err := b.cluster.conn.ChanSubscribe(b.cluster.names.messages(b.node), come)
 	if err != nil {
 		return fmt.Errorf("receive messages to %s: %w", b.node, asClosed(err))
@@ -69,7 +69,7 @@ func asClosed(err error) error {
 	return withDescription(err)
 }
 
-// Close ends what waits. The process's connection stays.
+// Close interrupts blocked calls. The process's connection stays open.
 func (b *Bus) Close() error {
 	b.end()
 	return nil

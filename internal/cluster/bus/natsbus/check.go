@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// check says what is wrong with a configuration before anything is tried.
+// check validates a configuration, and sets defaults.
 func (c *Config) check() error {
 	if !isWord(c.Crawl) {
-		return fmt.Errorf("the crawl's name %q is not one word of letters, digits, - and _", c.Crawl)
+		return fmt.Errorf("crawl name %q: want one word of letters, digits, - and _", c.Crawl)
 	}
 	c.Timings = c.Timings.withDefaults()
 	if c.NATS != "" {
@@ -23,16 +23,16 @@ func (c *Config) check() error {
 		c.Servers = []string{c.Listen}
 	}
 	if n := len(c.Servers); n > 0 && n != 1 && n != 3 && n != 5 {
-		return fmt.Errorf("%d servers: there must be 1, 3 or 5, so that a majority is told from the rest", n)
+		return fmt.Errorf("%d servers: want 1, 3 or 5, so that a majority is possible", n)
 	}
 	if c.Replicas == 0 {
 		c.Replicas = max(len(c.Servers), 1)
 	}
 	if len(c.Servers)+len(c.Join) == 0 {
-		return errors.New("neither an address to listen on, nor servers, nor one to join is given")
+		return errors.New("no way to reach a cluster: give one of --listen, --nats or --join")
 	}
 	if c.runsServer() && c.Dir == "" {
-		return errors.New("a node with a server needs a directory for it")
+		return errors.New("a node with a server needs a directory")
 	}
 	for _, address := range c.addresses() {
 		if err := c.checkAddress(address); err != nil {
@@ -42,10 +42,10 @@ func (c *Config) check() error {
 	return nil
 }
 
-// runsServer reports that this process runs a server.
+// runsServer reports whether this process runs a server.
 func (c *Config) runsServer() bool { return c.NATS == "" && slices.Contains(c.Servers, c.Listen) }
 
-// addresses are all addresses of servers that are known, each once.
+// addresses returns all known addresses of servers, each once.
 func (c *Config) addresses() []string {
 	all := slices.Concat(c.Servers, c.Join)
 	slices.Sort(all)
@@ -58,11 +58,11 @@ func (c *Config) checkAddress(address string) error {
 		return err
 	}
 	if port < 1 || port > 65534 {
-		return fmt.Errorf("the address %s: the port must be between 1 and 65534, and the next one is used, too", address)
+		return fmt.Errorf("address %s: want a port from 1 to 65534, as the next port is used, too", address)
 	}
 	if c.Secret.IsZero() && !isLoopback(host) {
-		return fmt.Errorf("the address %s is not of this machine alone: between machines the cluster needs a secret, "+
-			"which kumo secret new makes", address)
+		return fmt.Errorf("address %s is not a loopback address: between machines the cluster needs a secret; "+
+			"create one with kumo secret new", address)
 	}
 	return nil
 }
@@ -70,10 +70,10 @@ func (c *Config) checkAddress(address string) error {
 func splitAddress(address string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", 0, fmt.Errorf("the address %q is not host:port", address)
+		return "", 0, fmt.Errorf("address %q: want host:port", address)
 	}
 	if port, err = strconv.Atoi(text); err != nil {
-		return "", 0, fmt.Errorf("the address %q has no port number", address)
+		return "", 0, fmt.Errorf("address %q has no port number", address)
 	}
 	return host, port, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// connect connects, however long that takes until ctx ends, unless waiting will not help.
+// connect connects to the cluster. It retries until ctx ends or an error is permanent.
 func (c *Cluster) connect(ctx context.Context) error {
 	opts, urls, err := c.options()
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Cluster) connect(ctx context.Context) error {
 			if wrong != nil {
 				return wrong
 			}
-			if len(away) == len(all) { // one is enough for a client
+			if len(away) == len(all) { // a client needs only one server
 				return &AbsentError{Servers: len(all), Unreachable: away}
 			}
 		}
@@ -48,8 +48,8 @@ func (c *Cluster) connect(ctx context.Context) error {
 	return err
 }
 
-// retry calls f until it succeeds, ctx ends, or f fails for good; every few seconds it says what is waited for.
-// What f says when ctx has ended under it is not worth telling if it has said something before.
+// retry calls f until it succeeds, ctx ends, or the error is permanent. Every few seconds it logs the last error. An
+// error of f that only reports the end of ctx does not replace an earlier one.
 func (c *Cluster) retry(ctx context.Context, f func() error) error {
 	began := time.Now()
 	said := began
@@ -64,17 +64,17 @@ func (c *Cluster) retry(ctx context.Context, f func() error) error {
 		}
 		if ctx.Err() == nil && time.Since(said) > 2*time.Second {
 			said = time.Now()
-			c.log("waiting for %v: %s", time.Since(began).Round(time.Second), describe(last))
+			c.log("still waiting after %v: %s", time.Since(began).Round(time.Second), describe(last))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("given up after %v: %w", time.Since(began).Round(time.Second), last)
+			return fmt.Errorf("gave up after %v: %w", time.Since(began).Round(time.Second), last)
 		case <-time.After(pause):
 		}
 	}
 }
 
-// redacted is a list of URLs without their passwords.
+// redacted removes the passwords from a list of URLs.
 func redacted(urls string) string {
 	all := strings.Split(urls, ",")
 	for i, one := range all {
@@ -92,22 +92,22 @@ func (c *Cluster) options() (opts []nats.Option, urls string, err error) {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(t.Reconnect),
 		nats.ReconnectJitter(t.Reconnect, t.Reconnect),
-		nats.ReconnectBufSize(-1), // what cannot be sent now is not sent later, when it may do harm
+		nats.ReconnectBufSize(-1), // a message that cannot be sent now must not be sent later
 		nats.PingInterval(t.Ping),
 		nats.MaxPingsOutstanding(2),
-		// or who sends to a server that is gone waits for a minute, and no ping finds out meanwhile
+		// otherwise a send to a dead server blocks for a minute, without pings
 		nats.FlusherTimeout(3 * t.Ping),
 		nats.Timeout(5 * time.Second),
 		nats.IgnoreAuthErrorAbort(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			c.log("the connection to the cluster: %s", describe(err))
+			c.log("connection to the cluster: %s", describe(err))
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				c.log("the connection to the cluster is lost: %s", describe(err))
+				c.log("lost the connection to the cluster: %s", describe(err))
 			}
 		}),
-		nats.ReconnectHandler(func(n *nats.Conn) { c.log("connected again, to %s", n.ConnectedAddr()) }),
+		nats.ReconnectHandler(func(n *nats.Conn) { c.log("reconnected to %s", n.ConnectedAddr()) }),
 	}
 	if c.cfg.NATS != "" {
 		return opts, c.cfg.NATS, nil

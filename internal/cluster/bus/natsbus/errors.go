@@ -11,27 +11,27 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// isStale reports that a server refused a write because the last message of its subject is not the one expected, or
-// because another write to it is under way.
+// isStale reports whether a server refused a write because the last message of its subject is not the expected one, or
+// because another write to the subject is in progress.
 func isStale(err error) bool {
 	api, is := errors.AsType[*jetstream.APIError](err)
 	return is && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// isUndone reports that an attempt certainly changed nothing, because nobody got it, or whoever got it said so: it can
-// be made again.
+// isUndone reports whether a failed attempt has changed nothing and can be repeated: no server received it, or the
+// server reported that.
 func isUndone(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
 		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, errIncomplete) || errors.As(err, &api) && !isStale(err)
 }
 
-// pause is how long to wait before an attempt that could not be made is made again.
+// pause is the wait before a failed attempt is repeated.
 const pause = 100 * time.Millisecond
 
-// attempt calls f until it is done, refused or in doubt, or until time is up, which is bus.ErrUnavailable. f's context
-// ends in time.
+// attempt calls f until it succeeds, is refused, or may have succeeded. After Timings.Request it returns
+// bus.ErrUnavailable. f's context ends by then.
 func (b *Bus) attempt(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, b.cluster.cfg.Timings.Request)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/base/secret"
 )
 
-// Strangers send anything to both ports of each server, and connect with another secret, while a node writes: what was
-// acknowledged is there in the end.
+// Strangers send garbage to both ports of each server, and connect with another secret, while a node writes: all
+// acknowledged writes are there in the end.
 func TestGarbageAtThePorts(t *testing.T) {
 	t.Parallel()
 	s := secret.New()
@@ -60,7 +60,7 @@ func throw(t *testing.T, address string, dice *rand.Rand) {
 	for i := range junk {
 		junk[i] = byte(dice.Uint32())
 	}
-	_, _ = io.WriteString(conn, begin[dice.IntN(len(begin))]) // it may be thrown out at any time
+	_, _ = io.WriteString(conn, begin[dice.IntN(len(begin))]) // the server may close it at any time
 	_, _ = conn.Write(junk)
 	_, _ = io.Copy(io.Discard, conn)
 }

@@ -14,8 +14,9 @@ import (
 	"kumo/internal/cluster/strategy/hub"
 )
 
-// BenchmarkGrants is how many hosts a second strategy hub gives away whose control unit has its log on one server, and
-// on three, synced there before any answer leaves. Both nodes are in this process, and reach each host at once.
+// BenchmarkGrants measures how many hosts per second strategy hub assigns if its control unit has its log on one
+// server, and on three, synced there before any answer is sent. Both nodes are in this process, and reach each host at
+// once.
 func BenchmarkGrants(b *testing.B) {
 	for _, n := range []int{1, 3} {
 		b.Run(fmt.Sprintf("servers %d", n), func(b *testing.B) {
@@ -72,7 +73,7 @@ func benchGrants(b *testing.B, bus bus.Bus) {
 	}
 }
 
-// granting is hubs whose log is on a bus, and whose messages are not.
+// granting is hubs whose log is on a bus, but not their messages.
 type granting struct {
 	b    *testing.B
 	bus  bus.Bus
@@ -80,7 +81,7 @@ type granting struct {
 	told chan told
 }
 
-// reported is what a node is told of the log.
+// told is the log entries that a node has received.
 type told struct {
 	node  strategy.Node
 	event strategy.Event
@@ -88,7 +89,7 @@ type told struct {
 
 func (g *granting) granted() int { return g.hubs["a~1"].Status().Owned + g.hubs["b~1"].Status().Owned }
 
-// wait waits for what comes from the log, but not for long.
+// wait waits briefly for entries of the log.
 func (g *granting) wait() {
 	select {
 	case t := <-g.told:

@@ -13,11 +13,11 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// limit is how long a cluster may need until it takes writes again.
+// limit is how long a cluster may take to accept writes again.
 const limit = 15 * time.Second
 
-// TestServersDie shuts servers down, those that lead first, while a client writes: what was acknowledged is there in
-// the end, and with one of three down writes go on.
+// TestServersDie shuts servers down, the leaders first, while a client writes: all acknowledged writes are there in the
+// end, and with one of three servers down writes continue.
 func TestServersDie(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestServersDie(t *testing.T) {
 	w.verify(t)
 }
 
-// leader finds the server that leads a stream, among those that live.
+// leader returns the live server that leads a stream.
 func leader(t *testing.T, all []*Cluster, stream string, dead ...*Cluster) *Cluster {
 	t.Helper()
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(pause) {
@@ -66,16 +66,16 @@ func reopen(t *testing.T, cfg Config) *Cluster {
 	return open(t, cfg)
 }
 
-// A writer writes a log and a key as fast as it can, and remembers what was acknowledged.
+// A writer writes a log and a key as fast as it can, and records the acknowledged writes.
 type writer struct {
 	bus     *Bus
 	mu      sync.Mutex
 	entries map[uint64]string // acknowledged
-	written int               // writes that were acknowledged, of both kinds
-	doubts  int               // writes of which nobody knows
-	value   int               // the last one that was acknowledged
+	written int               // acknowledged writes of both kinds
+	doubts  int               // writes that may have succeeded
+	value   int               // the last acknowledged value
 	rev     uint64
-	told    []bus.Entry // what a watcher saw
+	told    []bus.Entry // entries that a watcher has received
 }
 
 func newWriter(t *testing.T, c *Cluster) *writer {
@@ -163,7 +163,7 @@ func (w *writer) count() (written, entries, doubts int) {
 	return w.written, len(w.entries), w.doubts
 }
 
-// goOn waits until n more writes of each kind were acknowledged.
+// goOn waits until n more writes of each kind are acknowledged.
 func (w *writer) goOn(t *testing.T, n int) {
 	t.Helper()
 	began := time.Now()
@@ -182,7 +182,7 @@ func (w *writer) goOn(t *testing.T, n int) {
 	}
 }
 
-// stopped waits until nothing is acknowledged any more, but answered with doubt.
+// stopped waits until writes are no longer acknowledged, but return ErrUnavailable.
 func (w *writer) stopped(t *testing.T) {
 	t.Helper()
 	_, _, before := w.count()
@@ -207,7 +207,7 @@ func (w *writer) stopped(t *testing.T) {
 	}
 }
 
-// verify reads what was written: all that was acknowledged is there, in order, and the watcher knows the latest.
+// verify reads everything: all acknowledged writes are there, in order, and the watcher has the latest value.
 func (w *writer) verify(t *testing.T) {
 	t.Helper()
 	w.mu.Lock()
@@ -225,7 +225,7 @@ func (w *writer) verify(t *testing.T) {
 		return nil
 	}
 	err := w.bus.Read(t.Context(), "log", after, read)
-	for errors.Is(err, bus.ErrUnavailable) && time.Now().Before(end) { // a server may have come a moment ago
+	for errors.Is(err, bus.ErrUnavailable) && time.Now().Before(end) { // a server may have started a moment ago
 		err = w.bus.Read(t.Context(), "log", after, read)
 	}
 	if err != nil || len(acknowledged) > 0 {

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// readBytes is about how much is asked for at once. On a slow line it is to be there in the time of a request, and
-// others' answers wait behind it.
+// readBytes is the approximate size of an answer. Even on a slow line an answer must arrive within the time of a
+// request, and other answers wait behind it.
 const readBytes = 256 << 10
 
 // Append adds an entry if the log's last one is number after.
@@ -42,18 +42,18 @@ func (b *Bus) Last(ctx context.Context, log string) (uint64, []byte, error) {
 	}
 	m, err := b.latest(ctx, b.cluster.names.logs(), b.cluster.names.log(log))
 	if err != nil {
-		return 0, nil, fmt.Errorf("last of %s: %w", log, err)
+		return 0, nil, fmt.Errorf("read the last entry of %s: %w", log, err)
 	}
 	return m.number, m.data, nil
 }
 
-// Read calls f with the entries after a number. Each entry names the one before it, so that none can be missing unseen
-// but those that were trimmed: it is looked up how far that goes where one is missing.
+// Read calls f with the entries after a number. Each entry names the one before it, so a missing entry is noticed. If
+// one is missing, Read looks up whether it was trimmed.
 func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number uint64, data []byte) error) error {
 	for moved, told := time.Now(), false; ; {
 		end, _, err := b.Last(ctx, log)
 		if err == nil && told && end < after {
-			err = fmt.Errorf("read %s: it was dropped meanwhile: %w", log, bus.ErrUnavailable)
+			err = fmt.Errorf("read %s: the log was dropped: %w", log, bus.ErrUnavailable)
 		}
 		if err != nil || end <= after {
 			return err
@@ -76,7 +76,7 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 			continue
 		}
 		if time.Since(moved) > b.cluster.cfg.Timings.Request {
-			return fmt.Errorf("read %s: what follows on entry %d is missing: %w", log, after, bus.ErrUnavailable)
+			return fmt.Errorf("read %s: the entry after %d is missing: %w", log, after, bus.ErrUnavailable)
 		}
 		if err := b.shortPause(ctx); err != nil { // the log was dropped, or a server lags behind
 			return fmt.Errorf("read %s: %w", log, unavailable(err))
@@ -84,7 +84,7 @@ func (b *Bus) Read(ctx context.Context, log string, after uint64, f func(number 
 	}
 }
 
-// readTo reads up to number end, or as far as the server that answers has it.
+// readTo reads up to number end, or up to the last entry of the server that answers.
 func (b *Bus) readTo(ctx context.Context, log string, after, end uint64, f func(uint64, []byte) error) (uint64, error) {
 	for after < end {
 		all, err := b.readChunk(ctx, log, after, end)
@@ -104,8 +104,8 @@ func (b *Bus) readTo(ctx context.Context, log string, after, end uint64, f func(
 	return after, nil
 }
 
-// readChunk returns entries after a number and up to another, without a gap: of an answer that does not come whole in time
-// what has come.
+// readChunk returns entries after a number and up to another, without a gap. If an answer is incomplete, it returns the
+// entries that have arrived.
 func (b *Bus) readChunk(ctx context.Context, log string, after, end uint64) (all []stored, err error) {
 	c := b.cluster
 	q := query{From: after + 1, Next: c.names.log(log), Batch: 1024, MaxBytes: readBytes}
@@ -125,14 +125,14 @@ func (b *Bus) readChunk(ctx context.Context, log string, after, end uint64) (all
 	return all, err
 }
 
-// follows reports that there is nothing between an entry and the last one, which for the first need not be one of the
-// log's.
+// follows reports whether there is no entry between an entry and the last one. For the first entry, last is the
+// requested number, which need not be one of the log's.
 func follows(m stored, last, asked uint64) bool {
 	previous, err := strconv.ParseUint(m.header.Get(headExpected), 10, 64)
 	return err == nil && (previous == last || last == asked && previous < asked)
 }
 
-// Drop removes a log, and then the note of how far it is trimmed, which does no harm if it stays.
+// Drop deletes a log, and then the record of how far it is trimmed, which is harmless if it stays.
 func (b *Bus) Drop(ctx context.Context, log string) error {
 	if err := bus.CheckKey(log); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (b *Bus) Drop(ctx context.Context, log string) error {
 	if b.isClosed() {
 		return bus.ErrClosed
 	}
-	// A server that lags behind may carry the purge out when it has later entries already: these are not meant.
+	// A server that lags behind may execute the purge when it already has later entries: these must stay.
 	var upTo uint64
 	err := b.attempt(ctx, func(ctx context.Context) (err error) {
 		upTo, err = b.cluster.mark(ctx, b.cluster.names.logs())

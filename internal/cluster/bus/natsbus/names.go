@@ -6,10 +6,10 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// names are the subjects and streams of a crawl. Words of a key are tokens of a subject.
+// names contains the names of a crawl's subjects and streams. The words of a key are the tokens of a subject.
 type names struct{ crawl string }
 
-// A stream has a name, and the subject of its marks.
+// A stream has a name, and a subject for its marks.
 type stream struct{ name, mark string }
 
 func (n names) registry() stream {
@@ -19,15 +19,15 @@ func (n names) logs() stream { return stream{"kumo-" + n.crawl + "-logs", n.pref
 
 func (n names) prefix() string { return "kumo." + n.crawl + "." }
 
-// In each stream there are data and a mark; with logs, also how far each is trimmed.
+// Each stream has data and marks. The logs also have trim records.
 func (n names) key(key string) string  { return n.prefix() + "r.d." + tokens(key) }
 func (n names) log(log string) string  { return n.prefix() + "l.d." + tokens(log) }
 func (n names) trim(log string) string { return n.prefix() + "l.t." + tokens(log) }
-func (n names) servers() string        { return n.prefix() + "r.servers" } // says which there are
+func (n names) servers() string        { return n.prefix() + "r.servers" } // the addresses of all servers
 func (n names) allRegistry() string    { return n.prefix() + "r.>" }
 func (n names) allLogs() string        { return n.prefix() + "l.>" }
 
-// updates is where the servers repeat what was written to the registry.
+// updates is the subject on which the servers republish writes to the registry.
 func (n names) updates() string { return n.prefix() + "n.>" }
 
 func (n names) message(to, from strategy.Node) string {
@@ -36,7 +36,7 @@ func (n names) message(to, from strategy.Node) string {
 
 func (n names) messages(to strategy.Node) string { return n.prefix() + "m." + string(to) + ".*" }
 
-// keyOf is the key of a subject of the registry; "" for a mark.
+// keyOf returns the key of a subject of the registry; "" for a mark.
 func (n names) keyOf(subject string) string {
 	key, ok := strings.CutPrefix(subject, n.prefix()+"r.d.")
 	if !ok {
@@ -47,7 +47,7 @@ func (n names) keyOf(subject string) string {
 
 func tokens(key string) string { return strings.ReplaceAll(key, "/", ".") }
 
-// sender is the last token of a message's subject.
+// sender returns the sender of a message, which is the last token of its subject.
 func sender(subject string) strategy.Node {
 	return strategy.Node(subject[strings.LastIndexByte(subject, '.')+1:])
 }

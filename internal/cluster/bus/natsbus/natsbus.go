@@ -35,36 +35,36 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Config says which cluster a process belongs to, and what it does for it.
+// Config configures a process's part in a cluster.
 type Config struct {
-	Name  string // the name that a person gave the node; only for others to read
-	Crawl string // one word; what belongs to the crawl has it in its subjects
+	Name  string // the node's name that a user chose; informational
+	Crawl string // one word; part of the crawl's subjects and streams
 
-	// Listen is the "host:port" of the server that runs in this process, if it runs one; others know it by this address,
-	// and the next port is for other servers. It runs one if Listen is among Servers, or if Servers is empty.
+	// Listen is the "host:port" of the server that runs in this process, if it runs one. Other nodes use this address,
+	// and other servers the next port. The process runs a server if Listen is among Servers, or if Servers is empty.
 	Listen string
-	// Servers are the addresses of all nodes with servers, 1, 3 or 5 of them, fixed when the cluster is made. A node that
-	// has it needs no Join.
+	// Servers are the addresses of all nodes with servers: 1, 3 or 5 of them, fixed when the cluster is created. A node
+	// that has them needs no Join.
 	Servers []string
 	Join    []string // addresses of any of the servers
 	Secret  secret.Secret
-	Dir     string // where the server keeps its part of registry and logs
+	Dir     string // directory of the server's part of registry and logs
 
-	// NATS is the URL of a NATS with JetStream that is there already; several are separated by commas. No server is run
-	// then, and what is above, but for Crawl and Name, means nothing.
+	// NATS is the URL of an existing NATS server with JetStream, or several URLs separated by commas. Then no server is
+	// started, and of the fields above only Crawl and Name are used.
 	NATS     string
-	Replicas int // 0: as many as Servers; with NATS: 1
+	Replicas int // copies of the data; 0: as many as Servers, with NATS: 1
 
 	Timings Timings
-	Log     func(string) // progress and trouble, for people; nil: nobody listens
+	Log     func(string) // logs progress and errors; may be nil
 }
 
-// Timings are how long things may take. Zero values become the defaults named.
+// Timings are intervals and timeouts. Zero values become the defaults named.
 type Timings struct {
-	Request   time.Duration // a write or read whose context has no earlier end; 5s
-	Watch     time.Duration // how long a watcher may not know that it missed something; 1s
-	Reconnect time.Duration // between two attempts to connect, up to as much again; 250ms
-	Ping      time.Duration // how often a silent connection is tried; after two without an answer it is given up; 2s
+	Request   time.Duration // timeout of a write or read whose context does not end earlier; 5s
+	Watch     time.Duration // until a watcher notices that it has missed something; 1s
+	Reconnect time.Duration // minimum between two attempts to connect, up to twice as long; 250ms
+	Ping      time.Duration // interval of pings on a silent connection; two unanswered ones end it; 2s
 }
 
 func (t Timings) withDefaults() Timings {
@@ -76,22 +76,22 @@ func (t Timings) withDefaults() Timings {
 	}
 }
 
-// A Cluster is a process's connection to the cluster, and the server it runs for it. Nodes that the process is, one
-// after the other, Join it.
+// A Cluster is a process's connection to the cluster, and the server that the process runs. The identities that a
+// process has one after the other each Join it.
 type Cluster struct {
 	cfg     Config
 	names   names
-	server  *server.Server // nil: none runs here
+	server  *server.Server // nil if this process runs none
 	conn    *nats.Conn
 	js      jetstream.JetStream
 	updates updates
 	closing sync.Once
-	ctx     context.Context // ends with Close
+	ctx     context.Context // canceled by Close
 	end     context.CancelFunc
 }
 
-// Open starts this process's server, if it runs one, connects, and waits until registry and logs can be written. While
-// others are not there yet it waits for them until ctx ends; what no waiting will change is an error at once.
+// Open starts this process's server, if it runs one, connects, and waits until registry and logs can be written. It
+// waits for other nodes until ctx ends, but returns permanent errors at once.
 func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	return openWith(cfg, func(c *Cluster) error {
 		if c.cfg.runsServer() {
@@ -107,7 +107,7 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	})
 }
 
-// openWith makes a cluster and closes it if f fails.
+// openWith creates a cluster and closes it if f fails.
 func openWith(cfg Config, f func(*Cluster) error) (*Cluster, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func openWith(cfg Config, f func(*Cluster) error) (*Cluster, error) {
 	return c, nil
 }
 
-// Join makes the bus of a node. A process is one node at a time.
+// Join returns the bus of a node. A process is one node at a time.
 func (c *Cluster) Join(node strategy.Node) (*Bus, error) {
 	if err := bus.CheckNode(node); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (c *Cluster) Join(node strategy.Node) (*Bus, error) {
 	return &Bus{cluster: c, node: node, ctx: ctx, end: end}, nil
 }
 
-// Close ends the connection and the server. What its buses do ends with bus.ErrClosed.
+// Close ends the connection and the server. Pending calls of its buses return bus.ErrClosed.
 func (c *Cluster) Close() error {
 	c.closing.Do(func() {
 		c.end()
@@ -144,7 +144,7 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// Address is where this process's server listens; "" if it runs none.
+// Address returns the address on which this process's server listens; "" if it runs none.
 func (c *Cluster) Address() string {
 	if c.server == nil {
 		return ""

@@ -45,7 +45,7 @@ func three(t *testing.T, crawl string, s secret.Secret) []*Cluster {
 	return all
 }
 
-// inTurn makes each bus at the next of some processes.
+// inTurn joins each bus through the next of some processes.
 func inTurn(all ...*Cluster) bustest.Join {
 	var n atomic.Int64
 	return func(t *testing.T, node strategy.Node) bus.Bus {

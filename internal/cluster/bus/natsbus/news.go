@@ -6,16 +6,16 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// News are what the servers tell a process of writes to the registry. However many watch it there, over a thin line
-// each write comes once.
+// updates distributes the writes to the registry that the servers republish. However many watchers a process has, each
+// write is sent to it once, which matters on a slow line.
 type updates struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards all fields
 	sub *nats.Subscription
 	to  map[chan *nats.Msg]struct{}
 }
 
-// subscribe has news put into a channel from now on, until stop is called. They are shared with others, and are left out
-// while the channel is full.
+// subscribe sends updates to a channel until stop is called. Watchers share the messages and must not change them.
+// Updates are dropped while the channel is full.
 func (c *Cluster) subscribe(to chan *nats.Msg) (stop func(), err error) {
 	n := &c.updates
 	n.mu.Lock()

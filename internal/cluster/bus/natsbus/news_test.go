@@ -9,8 +9,8 @@ import (
 	"kumo/internal/cluster/bus/bustest"
 )
 
-// TestAWriteComesOnce has a process that watches the registry four times, and counts what its connection receives: of
-// each write, the news, and what is read, must come to it once.
+// TestAWriteComesOnce has a process that watches the registry four times, and counts what its connection receives: it
+// must receive each write once, as an update or by a read.
 func TestAWriteComesOnce(t *testing.T) {
 	t.Parallel()
 	listen := bustest.Addresses(t, 1)[0]
@@ -59,14 +59,14 @@ func TestAWriteComesOnce(t *testing.T) {
 		t.Errorf("of %d writes %d messages came", writes+1, came)
 	}
 	least := uint64(1000)
-	for range 5 { // on a busy machine one may be asked again
+	for range 5 { // on a busy machine an update may be requested again
 		before := c.conn.Stats().InMsgs
 		if _, err := b.Get(t.Context(), "key"); err != nil {
 			t.Fatal(err)
 		}
 		least = min(least, c.conn.Stats().InMsgs-before)
 	}
-	if least > 4 { // the mark's answer, the mark, what is asked for, and the end
+	if least > 4 { // the mark's answer, the mark, the requested messages, and the end
 		t.Errorf("one entry was read with %d messages", least)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"kumo/internal/cluster/bus/bustest"
 )
 
-// fails opens what must not open, and returns why.
+// fails opens a cluster that must not open, and returns the error.
 func fails(t *testing.T, cfg Config) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -41,10 +41,10 @@ func TestWrongConfigurations(t *testing.T) {
 		"kumo secret new":       {Crawl: "a", Listen: "0.0.0.0:7000", Dir: "x"},
 		"192.0.2.1:7000 is not": {Crawl: "a", Join: []string{"192.0.2.1:7000"}},
 		"needs a directory":     {Crawl: "a", Listen: "127.0.0.1:7000"},
-		"neither":               {Crawl: "a"},
-		"not host:port":         {Crawl: "a", Join: []string{"127.0.0.1"}},
+		"no way":                {Crawl: "a"},
+		"want host:port":        {Crawl: "a", Join: []string{"127.0.0.1"}},
 		"no port number":        {Crawl: "a", Join: []string{"127.0.0.1:http"}},
-		"between 1 and 65534":   {Crawl: "a", Join: []string{"127.0.0.1:65535"}},
+		"from 1 to 65534":       {Crawl: "a", Join: []string{"127.0.0.1:65535"}},
 	} {
 		if err := fails(t, cfg); !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
@@ -85,12 +85,12 @@ func TestWhoDoesNotBelong(t *testing.T) {
 		})
 	}
 	if err := fails(t, Config{Crawl: "plain", Listen: at[1], Dir: t.TempDir()}); !strings.Contains(err.Error(),
-		"run already") {
+		"already running") {
 		t.Errorf("the same server twice: %v", err)
 	}
 }
 
-// greeter says the same to everybody who comes, and returns where it listens.
+// greeter sends the same text to each client, and returns its address.
 func greeter(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -188,7 +188,7 @@ func TestNATSThatWillNotDo(t *testing.T) {
 	}
 }
 
-// TestServerStartsAgain stops the only server under a client, which goes on when it is there again.
+// TestServerStartsAgain stops the only server under a client, which continues when the server is back.
 func TestServerStartsAgain(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Crawl: "again", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(), Secret: secret.New()}

@@ -8,9 +8,8 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// Peek reads what the servers that answer have of the registry, one of them at a time, and asks no majority: what it
-// returns may be old, and nothing may be decided by it. It is for who wants to see how things are while too few servers
-// run.
+// Peek reads the registry from any servers that answer, without a majority. The result may be outdated, so it is only
+// for display, for example while too few servers run.
 func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 	found := map[string]bus.Entry{}
 	from := uint64(1)
@@ -39,12 +38,12 @@ func (c *Cluster) Peek(ctx context.Context) ([]bus.Entry, error) {
 	}
 }
 
-// Connect is Open for who only wants to Peek if it must: it starts no server, and does not wait until anything can be
-// written. Ready does.
+// Connect is Open for callers that can work with Peek alone: it starts no server, and does not wait until registry and
+// logs can be written. Ready does.
 func Connect(ctx context.Context, cfg Config) (*Cluster, error) {
 	return openWith(cfg, func(c *Cluster) error { return c.connect(ctx) })
 }
 
-// Ready waits until registry and logs can be written, or ctx ends: the error is an *AbsentError then, if servers are
-// away or have no leader.
+// Ready waits until registry and logs can be written, or ctx ends. If servers do not answer or have no leader, the
+// error is an *AbsentError.
 func (c *Cluster) Ready(ctx context.Context) error { return c.makeStreams(ctx) }

@@ -15,22 +15,22 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// What is wrong with an address, as the end of a sentence that begins with it.
+// Errors of an address. An error message consists of the address and one of these.
 var (
 	ErrNoAnswer    = errors.New("does not answer")
 	ErrSecret      = errors.New("answers but does not accept this cluster's secret")
 	ErrNoSecret    = errors.New("answers without encryption: it was started without a secret, and this node has one")
 	ErrWantsSecret = errors.New("answers but wants a secret, and this node has none")
 	ErrOtherCrawl  = errors.New("belongs to another crawl's cluster")
-	ErrNotKumo     = errors.New("answers but is no server of a kumo cluster")
+	ErrNotKumo     = errors.New("answers but is not a server of a kumo cluster")
 	ErrServers     = errors.New("the cluster was made with other servers")
 	ErrNoJetStream = errors.New("has no JetStream, which kumo needs: set jetstream in its configuration")
 )
 
-// probeTime is how long an address may take to answer.
+// probeTime is the timeout for an address to answer.
 const probeTime = 3 * time.Second
 
-// An AddressError says what is wrong with one address.
+// An AddressError is an error of one address.
 type AddressError struct {
 	Address string
 	Err     error
@@ -39,8 +39,8 @@ type AddressError struct {
 func (e *AddressError) Error() string { return e.Address + " " + e.Err.Error() }
 func (e *AddressError) Unwrap() error { return e.Err }
 
-// probeAll looks at the given addresses but this process's own at once. It returns what no waiting will change about
-// one of them, or those that do not answer.
+// probeAll probes the given addresses concurrently, except for this process's own. It returns a permanent error of one
+// of them, or the addresses that do not answer.
 func (c *Config) probeAll(ctx context.Context, addresses []string) (away []*AddressError, wrong error) {
 	var wg sync.WaitGroup
 	found := make([]error, len(addresses))
@@ -63,7 +63,7 @@ func (c *Config) probeAll(ctx context.Context, addresses []string) (away []*Addr
 	return away, nil
 }
 
-// probe says what is wrong with an address: an AddressError.
+// probe returns the error of an address, an *AddressError; nil if it is a server of this crawl.
 func (c *Config) probe(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -116,7 +116,7 @@ func (c *Config) probeTLS(ctx context.Context, conn net.Conn) error {
 	return c.probeInfo(secured)
 }
 
-// probePlain reads the greeting. Who does not greet may wait for a client that begins to speak TLS.
+// probePlain reads the greeting. A server that sends none may be waiting for a TLS handshake.
 func (c *Config) probePlain(ctx context.Context, conn net.Conn, address string) error {
 	conn.SetReadDeadline(time.Now().Add(probeTime / 3))
 	err := c.probeInfo(conn)
@@ -130,7 +130,7 @@ func (c *Config) probePlain(ctx context.Context, conn net.Conn, address string) 
 	defer again.Close()
 	shown := false
 	config := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: "kumo"}
-	config.InsecureSkipVerify = true // nothing is said: only whether there is a certificate is asked
+	config.InsecureSkipVerify = true // nothing is sent: this only checks whether the server has a certificate
 	config.VerifyConnection = func(tls.ConnectionState) error { shown = true; return errors.New("enough") }
 	_ = tls.Client(again, config).HandshakeContext(ctx)
 	if shown {
@@ -139,7 +139,7 @@ func (c *Config) probePlain(ctx context.Context, conn net.Conn, address string) 
 	return err
 }
 
-// probeInfo reads the greeting of a NATS server and compares it.
+// probeInfo reads the greeting of a NATS server and compares the crawl's name.
 func (c *Config) probeInfo(conn net.Conn) error {
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil && line == "" {
@@ -162,25 +162,25 @@ func (c *Config) probeInfo(conn net.Conn) error {
 	return nil
 }
 
-// portTaken says who is where this process's server should listen.
+// portTaken probes the server that uses this process's address, and adds the result to err.
 func (c *Config) portTaken(ctx context.Context, err error) error {
 	found := c.probe(ctx, c.Listen)
 	switch {
 	case found == nil:
-		return fmt.Errorf("%s is taken by a server of this crawl: does this node run already? %w", c.Listen, err)
+		return fmt.Errorf("%s is taken by a server of this crawl: is this node already running? %w", c.Listen, err)
 	case errors.Is(found, ErrNoAnswer):
 		return err
 	}
 	return fmt.Errorf("%s is taken: %w: %w", c.Listen, found, err)
 }
 
-// checkPayload says that a server takes less than the bus promises.
+// checkPayload returns an error if a server does not accept messages of MaxData bytes.
 func checkPayload(url string, has int64) error {
 	if has >= bus.MaxData+64<<10 {
 		return nil
 	}
 	return permanentError{
-		fmt.Errorf("%s takes messages of %d bytes at most, kumo needs %d: set max_payload in its configuration",
+		fmt.Errorf("%s accepts messages of at most %d bytes, kumo needs %d: set max_payload in its configuration",
 			url, has, maxPayload),
 	}
 }

@@ -14,25 +14,25 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// The headers that are used: of what is stored, and of what a server answers.
+// Headers of stored messages and of servers' answers.
 const (
 	headExpected = "Nats-Expected-Last-Subject-Sequence"
 	headDeleted  = "Kumo-Deleted"
 	headSubject  = "Nats-Subject"
 	headNumber   = "Nats-Sequence"
-	headPrevious = "Nats-Last-Sequence" // in an answer: the message before this one; 0 before the first
+	headPrevious = "Nats-Last-Sequence" // in an answer: number of the message before this one; 0 before the first
 )
 
-// A query asks a stream's servers, any of them, for stored messages.
+// A query requests stored messages from any of a stream's servers.
 type query struct {
 	From     uint64   `json:"seq,omitempty"`
-	Next     string   `json:"next_by_subj,omitempty"` // all of this subject, from From on
-	Last     []string `json:"multi_last,omitempty"`   // or the last ones of these
+	Next     string   `json:"next_by_subj,omitempty"` // all messages of this subject, from From on
+	Last     []string `json:"multi_last,omitempty"`   // or the last messages of these
 	Batch    int      `json:"batch"`
 	MaxBytes int      `json:"max_bytes,omitempty"`
 }
 
-// stored is a message as a stream keeps it.
+// stored is a message in a stream.
 type stored struct {
 	subject string
 	number  uint64
@@ -40,17 +40,18 @@ type stored struct {
 	data    []byte
 }
 
-// errIncomplete is an answer of which a part is missing.
-var errIncomplete = errors.New("a part of the answer is lost")
+// errIncomplete is returned for an answer of which a part is missing.
+var errIncomplete = errors.New("part of the answer was lost")
 
-// request calls f with what one server answers to a query, in the order of numbers. What a server does not have yet is not
-// in its answer; a part that was lost on the way, as when a connection breaks and is back, is errIncomplete.
+// request calls f with one server's answer to a query, in the order of numbers. The answer lacks messages that the
+// server does not have yet. If a part was lost on the way, as when the connection was interrupted, it returns
+// errIncomplete.
 func (c *Cluster) request(ctx context.Context, s stream, q query, f func(stored) error) error {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return err
 	}
-	// one of Request's would bring each answer twice: to this, and to all that Request has asked
+	// the inbox of conn.Request would receive each answer twice
 	inbox := c.conn.NewInbox()
 	sub, err := c.conn.SubscribeSync(inbox)
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *Cluster) request(ctx context.Context, s stream, q query, f func(stored)
 		case "":
 		case "204": // the end
 			return nil
-		case "404": // nothing; after something: what came next cannot be read any more
+		case "404": // no messages; after a message: the next one cannot be read any more
 			if last > 0 {
 				return errIncomplete
 			}
@@ -80,11 +81,11 @@ func (c *Cluster) request(ctx context.Context, s stream, q query, f func(stored)
 		case "503":
 			return nats.ErrNoResponders
 		default:
-			return fmt.Errorf("the server answers %s %s", status, m.Header.Get("Description"))
+			return fmt.Errorf("server error %s %s", status, m.Header.Get("Description"))
 		}
 		number, err := strconv.ParseUint(m.Header.Get(headNumber), 10, 64)
 		if err != nil {
-			return fmt.Errorf("a stored message without a number: %w", err)
+			return fmt.Errorf("stored message without a number: %w", err)
 		}
 		if err := f(stored{m.Header.Get(headSubject), number, m.Header, m.Data}); err != nil {
 			return err
@@ -93,10 +94,10 @@ func (c *Cluster) request(ctx context.Context, s stream, q query, f func(stored)
 	}
 }
 
-// mark writes through the majority, and returns the number of what it wrote: whoever has that has all that was
-// acknowledged before.
+// mark writes a marker through the majority, and returns its number. A server that has the marker has everything that
+// was acknowledged before.
 func (c *Cluster) mark(ctx context.Context, s stream) (uint64, error) {
-	// only the last one is kept
+	// only the last marker is stored
 	m := &nats.Msg{Subject: s.mark, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 	ack, err := c.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *Cluster) mark(ctx context.Context, s stream) (uint64, error) {
 	return ack.Sequence, nil
 }
 
-// latest returns the last message of a subject that a majority has; number 0: there is none.
+// latest returns the last message of a subject that a majority has; its number is 0 if there is none.
 func (b *Bus) latest(ctx context.Context, s stream, subject string) (got stored, err error) {
 	c := b.cluster
 	err = b.attempt(ctx, func(ctx context.Context) error {
@@ -127,7 +128,7 @@ func (b *Bus) latest(ctx context.Context, s stream, subject string) (got stored,
 			if err != nil || has >= least {
 				return err
 			}
-			if err := b.shortPause(ctx); err != nil { // it lags behind
+			if err := b.shortPause(ctx); err != nil { // the server lags behind
 				return err
 			}
 		}
@@ -135,7 +136,7 @@ func (b *Bus) latest(ctx context.Context, s stream, subject string) (got stored,
 	return got, err
 }
 
-// shortPause waits a little, for a server to catch up.
+// shortPause waits briefly, for a server to catch up.
 func (b *Bus) shortPause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -147,8 +148,8 @@ func (b *Bus) shortPause(ctx context.Context) error {
 	}
 }
 
-// write stores a message if the last one of its subject is number after. A refusal is verified: servers also refuse
-// while another write is under way, which may come to nothing.
+// write stores a message if the last one of its subject has the number after. It verifies a refusal: servers also
+// refuse while another write is in progress, which may fail.
 func (b *Bus) write(ctx context.Context, s stream, m *nats.Msg, after uint64) (uint64, error) {
 	if b.isClosed() {
 		return 0, bus.ErrClosed
@@ -170,7 +171,7 @@ func (b *Bus) write(ctx context.Context, s stream, m *nats.Msg, after uint64) (u
 				return asking
 			}
 			if is.number != after {
-				return fmt.Errorf("it is at %d, not %d: %w", is.number, after, bus.ErrStale)
+				return fmt.Errorf("the last number is %d, not %d: %w", is.number, after, bus.ErrStale)
 			}
 			if err := b.shortPause(ctx); err != nil {
 				return err
@@ -183,5 +184,5 @@ func (b *Bus) write(ctx context.Context, s stream, m *nats.Msg, after uint64) (u
 	return number, err
 }
 
-// drop ends a subscription. It fails only where the connection is closed, and the subscription with it.
+// drop ends a subscription. It fails only if the connection is closed, which has ended the subscription, too.
 func drop(sub *nats.Subscription) { _ = sub.Unsubscribe() }

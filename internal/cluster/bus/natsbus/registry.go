@@ -18,7 +18,7 @@ func (b *Bus) Put(ctx context.Context, key string, value []byte, rev uint64) (ui
 	return b.set(ctx, key, &nats.Msg{Data: value}, rev)
 }
 
-// Delete removes a key if its revision is rev: what stays is a message that says so.
+// Delete deletes a key if its revision is rev. A message stays that records the deletion.
 func (b *Bus) Delete(ctx context.Context, key string, rev uint64) error {
 	_, err := b.set(ctx, key, &nats.Msg{Header: nats.Header{headDeleted: {"1"}}}, rev)
 	return err
@@ -30,7 +30,7 @@ func (b *Bus) set(ctx context.Context, key string, m *nats.Msg, rev uint64) (uin
 	}
 	m.Subject = b.cluster.names.key(key)
 	now, err := b.write(ctx, b.cluster.names.registry(), m, rev)
-	if rev == 0 && errors.Is(err, bus.ErrStale) { // there may be only what tells that it was deleted
+	if rev == 0 && errors.Is(err, bus.ErrStale) { // the last message may record a deletion
 		is, asking := b.entry(ctx, key)
 		if asking != nil {
 			return 0, fmt.Errorf("write %s: %w", key, asking)
@@ -47,7 +47,7 @@ func (b *Bus) set(ctx context.Context, key string, m *nats.Msg, rev uint64) (uin
 
 func deleted(h nats.Header) bool { return len(h[headDeleted]) > 0 }
 
-// entry is the latest message about a key.
+// entry returns the latest message of a key.
 func (b *Bus) entry(ctx context.Context, key string) (stored, error) {
 	return b.latest(ctx, b.cluster.names.registry(), b.cluster.names.key(key))
 }
@@ -70,7 +70,7 @@ func (b *Bus) Get(ctx context.Context, key string) (bus.Entry, error) {
 	return bus.Entry{Key: key, Value: nonNil(m.data), Revision: m.number}, nil
 }
 
-// nonNil is an empty value instead of none.
+// nonNil returns an empty slice instead of nil.
 func nonNil(data []byte) []byte {
 	if data == nil {
 		return []byte{}

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// maxPayload is bus.MaxData with room for what NATS adds.
+// maxPayload is bus.MaxData with room for NATS's overhead.
 const maxPayload = 2 * bus.MaxData
 
 // startServer starts this process's server, and returns when it listens.
@@ -28,11 +28,11 @@ func startServer(ctx context.Context, cfg Config) (*server.Server, error) {
 	}
 	s, err := server.NewServer(opts)
 	if err != nil {
-		return nil, fmt.Errorf("make the server on %s: %w", cfg.Listen, err)
+		return nil, fmt.Errorf("create the server on %s: %w", cfg.Listen, err)
 	}
 	trouble := &logger{log: cfg.Log, fatal: make(chan string, 1)}
 	s.SetLogger(trouble, false, false)
-	go s.Start() // returns at once; what it starts ends with Shutdown
+	go s.Start() // returns at once; Shutdown ends the goroutines that it starts
 	for !s.ReadyForConnections(100 * time.Millisecond) {
 		select {
 		case why := <-trouble.fatal:
@@ -63,7 +63,7 @@ func (c *Config) serverOptions() (*server.Options, error) {
 		MaxPayload: maxPayload, MaxPending: 64 << 20,
 		JetStream: true, StoreDir: c.Dir, SyncAlways: true,
 		NoSigs: true, DisableJetStreamBanner: true,
-		ConnectErrorReports: 1 << 20, ReconnectErrorReports: 1 << 20, // makeStreams says who does not answer
+		ConnectErrorReports: 1 << 20, ReconnectErrorReports: 1 << 20, // makeStreams reports servers that do not answer
 		PingInterval: c.Timings.Ping, MaxPingsOut: 2,
 	}
 	if host == "" || net.ParseIP(host).IsUnspecified() {
@@ -88,7 +88,8 @@ func (c *Config) serverOptions() (*server.Options, error) {
 	return opts, nil
 }
 
-// clusterOptions make a server one of several, who meet on the ports after those of nodes.
+// clusterOptions configures a server as one of several. Servers connect to each other on the port after the nodes'
+// port.
 func (c *Config) clusterOptions(opts *server.Options, host string, port int) error {
 	user, password, err := c.login()
 	if err != nil {
@@ -113,18 +114,18 @@ func (c *Config) clusterOptions(opts *server.Options, host string, port int) err
 	return nil
 }
 
-// login is the name and password of all nodes of a crawl: those of another crawl, though they may have the same secret,
-// do not get in.
+// login returns the name and password of all nodes of a crawl. Nodes of another crawl cannot log in, even with the same
+// secret.
 func (c *Config) login() (user, password string, err error) {
 	key, err := c.Secret.Derive("login "+c.Crawl, 16)
 	return "kumo-" + c.Crawl, hex.EncodeToString(key), err
 }
 
-// The names of servers and clusters tell who asks which crawl they belong to.
+// Server and cluster names carry the crawl's name.
 func serverName(crawl, address string) string { return clusterName(crawl) + "@" + address }
 func clusterName(crawl string) string         { return "kumo:" + crawl }
 
-// portsFree says who is in the way where the server is to listen.
+// portsFree returns an error if the server cannot listen on its ports.
 func (c *Config) portsFree(ctx context.Context, opts *server.Options) error {
 	ports := []int{opts.Port}
 	if opts.Cluster.Port != 0 {
@@ -141,7 +142,7 @@ func (c *Config) portsFree(ctx context.Context, opts *server.Options) error {
 	return nil
 }
 
-// A logger passes on what a server finds worth to be told.
+// A logger passes on a server's errors.
 type logger struct {
 	log   func(string)
 	fatal chan string
@@ -155,7 +156,7 @@ func (l *logger) Debugf(string, ...any)     {}
 func (l *logger) Tracef(string, ...any)     {}
 func (l *logger) Errorf(f string, v ...any) { l.logf("server: "+f, v...) }
 
-// Fatalf is called by a server that cannot go on.
+// Fatalf is called by a server that has to stop.
 func (l *logger) Fatalf(f string, v ...any) {
 	l.logf("server: "+f, v...)
 	select {

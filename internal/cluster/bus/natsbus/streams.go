@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// makeStreams makes the registry and the logs if they are not there yet, and waits until they can be written.
+// makeStreams creates the registry and the logs if they do not exist, and waits until they can be written.
 func (c *Cluster) makeStreams(ctx context.Context) error {
-	most := time.Second // of an attempt: while there is no leader nobody answers; but who is far away needs longer
+	most := time.Second // timeout of an attempt; it grows for distant servers. Without a leader no server answers
 	err := c.retry(ctx, func() error {
 		err := c.tryStreams(ctx, most)
 		most = min(2*most, c.cfg.Timings.Request)
@@ -26,10 +26,11 @@ func (c *Cluster) makeStreams(ctx context.Context) error {
 	if _, absent := errors.AsType[*AbsentError](err); err == nil || absent {
 		return err
 	}
-	return fmt.Errorf("make the registry ready: %w", err)
+	return fmt.Errorf("prepare the registry: %w", err)
 }
 
-// absentError says what an attempt may have failed for: servers that do not answer, as far as it is known which there are.
+// absentError returns why an attempt may have failed: an AbsentError with the known servers that do not answer, or a
+// permanent error.
 func (c *Cluster) absentError(ctx context.Context, err error) error {
 	all := c.knownServers(ctx)
 	away, wrong := c.cfg.probeAll(ctx, all)
@@ -39,7 +40,7 @@ func (c *Cluster) absentError(ctx context.Context, err error) error {
 	return &AbsentError{Servers: len(all), Unreachable: away, err: err}
 }
 
-// knownServers are the addresses of all servers: as this process was told, and as those that answer know.
+// knownServers returns the addresses of all servers: the configured ones, and those that a server that answers knows.
 func (c *Cluster) knownServers(ctx context.Context) []string {
 	all := c.cfg.addresses()
 	ctx, cancel := context.WithTimeout(ctx, peekTime)
@@ -47,15 +48,15 @@ func (c *Cluster) knownServers(ctx context.Context) []string {
 	_ = c.request(ctx, c.names.registry(), query{Last: []string{c.names.servers()}, Batch: 1}, func(m stored) error {
 		all = append(all, strings.Split(string(m.data), ",")...)
 		return nil
-	}) // where nobody knows, what was told must do
+	}) // if no server answers, the configured addresses must do
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// peekTime is how long a server may take to say what it has itself.
+// peekTime is the timeout for a server's own data.
 const peekTime = time.Second
 
-// publishServers notes in the registry which servers there are, for clients that were told of one.
+// publishServers writes the servers' addresses to the registry, for clients that know only one of them.
 func (c *Cluster) publishServers(ctx context.Context) error {
 	if c.server == nil || len(c.cfg.Servers) < 2 {
 		return nil
@@ -65,7 +66,7 @@ func (c *Cluster) publishServers(ctx context.Context) error {
 	return err
 }
 
-// tryStreams does one attempt, and ends it in time.
+// tryStreams makes one attempt with a timeout.
 func (c *Cluster) tryStreams(ctx context.Context, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -99,29 +100,29 @@ func (c *Cluster) makeStream(ctx context.Context, want jetstream.StreamConfig) e
 	return sameStream(stream.CachedInfo().Config, want)
 }
 
-// lacksJetStream reports that a server that runs already has nobody who answers for JetStream.
+// lacksJetStream reports whether an error of an existing server shows that it has no JetStream.
 func lacksJetStream(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
 		errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
 }
 
-// sameStream says why a stream cannot be used.
+// sameStream returns an error if a stream cannot be used.
 func sameStream(is, want jetstream.StreamConfig) error {
 	if is.MaxMsgsPerSubject != want.MaxMsgsPerSubject || !is.AllowDirect || !slices.Equal(is.Subjects, want.Subjects) ||
 		(is.RePublish == nil) != (want.RePublish == nil) {
-		return permanentError{fmt.Errorf("there is a stream %s that is not kumo's", want.Name)}
+		return permanentError{fmt.Errorf("stream %s exists and is not kumo's", want.Name)}
 	}
 	a, b := is.Metadata[metaServers], want.Metadata[metaServers]
-	if a != b && a != "" && b != "" && strings.Contains(a+b, ",") { // a single server may have moved
-		return permanentError{fmt.Errorf("%w: %s; this node was told %s", ErrServers, a, b)}
+	if a != b && a != "" && b != "" && strings.Contains(a+b, ",") { // a single server may have another address now
+		return permanentError{fmt.Errorf("%w: %s; this node has %s", ErrServers, a, b)}
 	}
 	return nil
 }
 
-// metaServers is where a stream keeps with which servers its cluster was made.
+// metaServers is the key of a stream's metadata for the servers with which its cluster was created.
 const metaServers = "kumo.servers"
 
-// permanentError is an error that no waiting will change.
+// permanentError wraps an error that waiting cannot resolve.
 type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }

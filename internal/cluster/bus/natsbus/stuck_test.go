@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A strait is a way to a server that can be closed: then nothing passes any more, and nobody is told.
+// A strait is a connection to a server that can be blocked: then nothing passes, without an error.
 type strait struct {
 	net.Listener
 	closed chan struct{}
@@ -63,8 +63,8 @@ func (s *strait) pass(from io.Reader, to io.Writer) {
 	}
 }
 
-// A server that takes nothing any more and does not say so keeps nobody who sends for much longer than it takes to find
-// that out: the node's lease is to be renewed meanwhile, by way of another server.
+// A server that silently stops reading does not block a sender for much longer than it takes to notice that: the node
+// must be able to renew its lease through another server.
 func TestSendIsNotStuck(t *testing.T) {
 	t.Parallel()
 	url := natsServer(t, server.Options{JetStream: true, MaxPayload: maxPayload})
@@ -77,7 +77,7 @@ func TestSendIsNotStuck(t *testing.T) {
 	close(s.closed)
 	began := time.Now()
 	for range 256 {
-		_ = b.Send("y~1", make([]byte, 256<<10)) // which may fail
+		_ = b.Send("y~1", make([]byte, 256<<10)) // it may fail
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("messages were sent for %v", took)

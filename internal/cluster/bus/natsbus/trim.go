@@ -12,14 +12,14 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// Trim drops the entries before a number, but for the last one. A note comes first, from which readers know that
-// nothing they should have had is missing.
+// Trim drops the entries before a number, except the last one. It first writes a trim record, so that readers can tell
+// trimmed entries from lost ones.
 func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
 	last, _, err := b.Last(ctx, log)
 	if err != nil {
 		return err
 	}
-	if before = min(before, last); before <= 1 { // to a server 0 would mean all
+	if before = min(before, last); before <= 1 { // the server takes 0 as all
 		return nil
 	}
 	if err := b.recordTrim(ctx, log, before); err != nil {
@@ -32,10 +32,11 @@ func (b *Bus) Trim(ctx context.Context, log string, before uint64) error {
 	return nil
 }
 
-// A note says that the entries of a log before a number may have been dropped.
-type trimRecord struct{ to, number uint64 } // number: the note's own
+// A trimRecord records that the entries of a log before a number may have been dropped.
+type trimRecord struct{ to, number uint64 } // number: of the record itself
 
-// note writes it down, if it is not already: what a note says never shrinks, whoever else trims the log.
+// recordTrim writes a trim record, unless there is one for the same number or a higher one. Concurrent trims never
+// lower it.
 func (b *Bus) recordTrim(ctx context.Context, log string, to uint64) error {
 	for {
 		is, err := b.trimmed(ctx, log)
@@ -44,7 +45,7 @@ func (b *Bus) recordTrim(ctx context.Context, log string, to uint64) error {
 		}
 		m := &nats.Msg{
 			Subject: b.cluster.names.trim(log),
-			Header:  nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}, // only the last one is kept
+			Header:  nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}, // only the last record is stored
 			Data:    strconv.AppendUint(nil, to, 10),
 		}
 		if _, err = b.write(ctx, b.cluster.names.logs(), m, is.number); !errors.Is(err, bus.ErrStale) {
@@ -53,7 +54,7 @@ func (b *Bus) recordTrim(ctx context.Context, log string, to uint64) error {
 	}
 }
 
-// trimmed returns the note about a log; a zero note if there is none.
+// trimmed returns a log's trim record; a zero one if there is none.
 func (b *Bus) trimmed(ctx context.Context, log string) (trimRecord, error) {
 	m, err := b.latest(ctx, b.cluster.names.logs(), b.cluster.names.trim(log))
 	if err != nil || m.number == 0 {
@@ -61,7 +62,7 @@ func (b *Bus) trimmed(ctx context.Context, log string) (trimRecord, error) {
 	}
 	to, err := strconv.ParseUint(string(m.data), 10, 64)
 	if err != nil {
-		return trimRecord{}, fmt.Errorf("how far %s is trimmed: %w", log, err)
+		return trimRecord{}, fmt.Errorf("read how far %s is trimmed: %w", log, err)
 	}
 	return trimRecord{to, m.number}, nil
 }

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/cluster/bus/bustest"
 )
 
-// TestTrimmed: what is trimmed leaves the servers, and only that is not missed by who reads.
+// TestTrimmed: trimmed entries are deleted from the servers, and readers accept only their absence.
 func TestTrimmed(t *testing.T) {
 	t.Parallel()
 	c := open(t, Config{Crawl: "trim", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(),
@@ -39,7 +39,7 @@ func TestTrimmed(t *testing.T) {
 	if n := countStored(t, c, c.names.trim("log")); n != 1 {
 		t.Errorf("%d notes about a log that was trimmed twice", n)
 	}
-	for i, after := range append([]uint64{0}, numbers...) { // from wherever one reads
+	for i, after := range append([]uint64{0}, numbers...) { // from any position
 		var got []uint64
 		must(t, b.Read(ctx, "log", after, func(n uint64, _ []byte) error { got = append(got, n); return nil }))
 		if want := numbers[max(4, i):]; !slices.Equal(got, want) {
@@ -59,7 +59,7 @@ func TestTrimmed(t *testing.T) {
 	}
 }
 
-// A server that lacks an entry may yet get it: a log that nobody has trimmed does not end before it.
+// A server that lacks an entry may still get it: a log that was not trimmed does not end before it.
 func TestWhatIsMissingIsNotTheEnd(t *testing.T) {
 	t.Parallel()
 	c := open(t, Config{Crawl: "whole", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir(),
@@ -83,7 +83,7 @@ func TestWhatIsMissingIsNotTheEnd(t *testing.T) {
 	}
 }
 
-// An answer of which a part is lost on the way is not taken for a whole one.
+// An answer with a lost part is not taken for a complete one.
 func TestAnAnswerWithAHole(t *testing.T) {
 	t.Parallel()
 	c := open(t, Config{Crawl: "hole", Listen: bustest.Addresses(t, 1)[0], Dir: t.TempDir()})
@@ -116,7 +116,7 @@ func TestAnAnswerWithAHole(t *testing.T) {
 	}
 }
 
-// countStored is how many messages of a subject a server has.
+// countStored returns the number of a server's messages of a subject.
 func countStored(t *testing.T, c *Cluster, subject string) uint64 {
 	t.Helper()
 	stream, err := c.js.Stream(t.Context(), c.names.logs().name)

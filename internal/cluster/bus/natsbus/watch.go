@@ -12,18 +12,19 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// A watcher follows the registry. It hears of each write from the servers, and reads what it has not heard: it knows
-// what is missing by the numbers, and looks from time to time in case the last news was lost.
+// A watcher follows the registry. It receives each write from the servers. By the numbers it notices what it has
+// missed, and reads that. It also reads from time to time, in case the last update was lost.
 type watcher struct {
 	bus    *Bus
 	prefix string
 	emit   func(bus.Entry)
-	upTo   uint64 // all up to here is told
-	// of what there was when it began: what is deleted is told only of these, as a server that lags behind has them yet
+	upTo   uint64 // everything up to this number is reported
+	// keys reported before the start is complete; deletions are reported only of these, as a server that lags behind
+	// may have had their values
 	reported map[string]bool
 }
 
-// Watch calls f with what there is and with each change.
+// Watch calls f with the current values and with each change.
 func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error {
 	if b.isClosed() {
 		return bus.ErrClosed
@@ -42,7 +43,7 @@ func (b *Bus) Watch(ctx context.Context, prefix string, f func(bus.Entry)) error
 	return w.follow(ctx, news)
 }
 
-// begin tells what there is, however long it takes to reach the cluster.
+// begin reports the current values. It retries until it reaches the cluster.
 func (w *watcher) begin(ctx context.Context) error {
 	w.reported = map[string]bool{}
 	defer func() { w.reported = nil }()
@@ -66,7 +67,7 @@ func (w *watcher) begin(ctx context.Context) error {
 	}
 }
 
-// mark returns the number of a mark, or 0 if none could be written.
+// mark returns the number of a marker, or 0 if none could be written.
 func (w *watcher) mark(ctx context.Context) uint64 {
 	c := w.bus.cluster
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)
@@ -78,7 +79,7 @@ func (w *watcher) mark(ctx context.Context) uint64 {
 	return number
 }
 
-// follow tells what changes.
+// follow reports changes.
 func (w *watcher) follow(ctx context.Context, news <-chan *nats.Msg) error {
 	look := time.NewTicker(w.bus.cluster.cfg.Timings.Watch)
 	defer look.Stop()
@@ -96,7 +97,7 @@ func (w *watcher) follow(ctx context.Context, news <-chan *nats.Msg) error {
 	}
 }
 
-// receive takes news in: what comes next is told, and what leaves a gap is read.
+// receive processes an update: it reports the next write, and reads after a gap.
 func (w *watcher) receive(ctx context.Context, m *nats.Msg) {
 	number, err := strconv.ParseUint(m.Header.Get(headNumber), 10, 64)
 	switch {
@@ -108,7 +109,7 @@ func (w *watcher) receive(ctx context.Context, m *nats.Msg) {
 	}
 }
 
-// read tells what a server has beyond what is told. What fails now is read the next time.
+// read reports what a server has beyond upTo. After an error, the next call continues.
 func (w *watcher) read(ctx context.Context) {
 	c := w.bus.cluster
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timings.Request)

@@ -15,10 +15,9 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// This is the one place where what NATS says becomes words for people: no error of this package shows NATS's own text
-// or codes.
+// This file turns NATS's errors into messages for users: no error of this package shows NATS's own text or codes.
 
-// A worded error shows words in place of the error that it is about, which errors.Is and errors.As still find.
+// A describedError has a message of its own in place of its cause's, which errors.Is and errors.As still find.
 type describedError struct {
 	text  string
 	cause error
@@ -27,7 +26,7 @@ type describedError struct {
 func (e *describedError) Error() string { return e.text }
 func (e *describedError) Unwrap() error { return e.cause }
 
-// withDescription puts words in place of an error's text, where the error is NATS's or the system's.
+// withDescription replaces the message of an error of NATS or the system.
 func withDescription(err error) error {
 	if err == nil {
 		return nil
@@ -35,22 +34,22 @@ func withDescription(err error) error {
 	return &describedError{describe(err), err}
 }
 
-// unavailable is bus.ErrUnavailable, with why in words.
+// unavailable returns bus.ErrUnavailable with a described cause.
 func unavailable(err error) error {
 	return &describedError{bus.ErrUnavailable.Error() + ": " + describe(err), errors.Join(bus.ErrUnavailable, err)}
 }
 
-// The kinds of trouble that there are between a client and the servers, in words.
+// Descriptions of errors between a client and the servers.
 const (
 	textLate     = "no answer in time"
-	textNoLeader = "the servers have no leader at present"
+	textNoLeader = "the servers have no leader"
 	textLost     = "the connection to the server is lost"
 	textRefused  = "connection refused"
 	textClosed   = "the connection was closed"
-	textLogin    = "its authorization refuses this login"
+	textLogin    = "authorization failed"
 )
 
-// describe says what an error is about.
+// describe returns the message for an error.
 func describe(err error) string {
 	var own *describedError
 	var address *AddressError
@@ -70,9 +69,9 @@ func describe(err error) string {
 		errors.As(err, &api) && api.Code == unavailableCode:
 		return textNoLeader
 	case errors.As(err, &api) && (api.ErrorCode == tooFewCode || api.ErrorCode == noPeersCode):
-		return "there are fewer servers than copies wanted: give --servers 1, or let more of them run"
+		return "fewer servers than copies requested: use --servers 1, or start more servers"
 	case errors.As(err, &api):
-		return "the server says: " + api.Description
+		return "server error: " + api.Description
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return textLogin
 	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrDisconnected),
@@ -91,28 +90,27 @@ func describe(err error) string {
 	return strings.TrimPrefix(err.Error(), "nats: ")
 }
 
-// Of a NATS that somebody else runs: one server alone is asked for copies on several, or several have too few.
+// Errors of an existing NATS deployment: several copies on a single server, or too few servers.
 const (
 	tooFewCode  jetstream.ErrorCode = 10074
 	noPeersCode jetstream.ErrorCode = 10005
 )
 
-// unavailableCode is that of answers which say that nobody can do it at present; it is HTTP's.
+// unavailableCode is the code, as in HTTP, of answers that no server can serve the request.
 const unavailableCode = 503
 
-// An AbsentError says how many of a cluster's servers do not answer. It is ErrNoAnswer where none does, ErrNoMajority
-// where too few do to decide anything, and ErrNoLeader where there are enough, and they have yet to agree who leads
-// them.
+// An AbsentError reports how many of a cluster's servers do not answer. It wraps ErrNoAnswer if none does,
+// ErrNoMajority if too few do, and ErrNoLeader if there is a majority that has not elected a leader yet.
 type AbsentError struct {
-	Servers     int             // as many as are known of
-	Unreachable []*AddressError // those that do not answer
-	err         error           // what was tried in vain
+	Servers     int             // number of known servers
+	Unreachable []*AddressError // the servers that do not answer
+	err         error           // error of the failed operation
 }
 
-// The kinds of AbsentError, beside ErrNoAnswer.
+// The kinds of AbsentError, besides ErrNoAnswer.
 var (
 	ErrNoMajority = errors.New("a majority of the cluster's servers does not answer")
-	ErrNoLeader   = errors.New("the cluster's servers have no leader at present")
+	ErrNoLeader   = errors.New("the cluster's servers have no leader")
 )
 
 func (e *AbsentError) kind() error {
@@ -138,18 +136,18 @@ func (e *AbsentError) Error() string {
 	case errors.Is(kind, ErrNoAnswer):
 		return fmt.Sprintf("none of the cluster's %d servers answers: %s", e.Servers, list)
 	case errors.Is(kind, ErrNoMajority):
-		return fmt.Sprintf("%d of the cluster's %d servers answer no more: %s", len(e.Unreachable), e.Servers, list)
+		return fmt.Sprintf("%d of the cluster's %d servers do not answer: %s", len(e.Unreachable), e.Servers, list)
 	}
 	if len(e.Unreachable) == 0 {
 		return "the cluster's servers answer, but cannot be written to yet: " + describe(e.err)
 	}
-	return fmt.Sprintf("a majority of the cluster's %d servers answers, but cannot be written to yet: %s; not there: %s",
+	return fmt.Sprintf("a majority of the cluster's %d servers answers, but cannot be written to yet: %s; silent: %s",
 		e.Servers, describe(e.err), list)
 }
 
 func (e *AbsentError) Unwrap() []error { return []error{e.kind(), e.err} }
 
-// cause is why an address does not answer, without the words for that.
+// cause returns why an address does not answer, without ErrNoAnswer's text.
 func (e *AddressError) cause() error {
 	if a, ok := errors.AsType[*noAnswer](e.Err); ok {
 		return a.cause
@@ -157,7 +155,7 @@ func (e *AddressError) cause() error {
 	return e.Err
 }
 
-// A noAnswer is ErrNoAnswer with its reason.
+// A noAnswer is ErrNoAnswer with its cause.
 type noAnswer struct{ cause error }
 
 func (e *noAnswer) Error() string   { return ErrNoAnswer.Error() + ": " + describe(e.cause) }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxAddrs = 8   // addresses of one node
-	maxAddr  = 256 // bytes of an address, in its binary form
+	maxAddrs = 8   // addresses of a node
+	maxAddr  = 256 // bytes of an address in binary form
 )
 
 func listenAddrs(typed []string) (all []ma.Multiaddr, err error) {
@@ -39,7 +39,7 @@ func listenAddrs(typed []string) (all []ma.Multiaddr, err error) {
 		for _, host := range hosts {
 			ip, err := netip.ParseAddr(host)
 			if err != nil {
-				return nil, fmt.Errorf("the address %q to listen on has no IP address: %w", text, err)
+				return nil, fmt.Errorf("listen address %q has no IP address: %w", text, err)
 			}
 			all = append(all, join(ip, "tcp", port, ""), join(ip, "udp", port, "/quic-v1"))
 		}
@@ -55,7 +55,7 @@ func join(ip netip.Addr, transport string, port uint16, rest string) ma.Multiadd
 	return ma.StringCast(fmt.Sprintf("/%s/%s/%s/%d%s", family, ip, transport, port, rest))
 }
 
-// dialAddr is an address that a person gave to dial: "host:port", which is TCP, or a multiaddr.
+// dialAddr parses an address to dial: "host:port", which is TCP, or a multiaddr.
 func dialAddr(text string) (ma.Multiaddr, error) {
 	if strings.HasPrefix(text, "/") {
 		return multiaddr(text, text)
@@ -70,11 +70,11 @@ func dialAddr(text string) (ma.Multiaddr, error) {
 	return multiaddr(fmt.Sprintf("/dns/%s/tcp/%d", host, port), text)
 }
 
-// multiaddr parses what a person gave as typed.
+// multiaddr parses a multiaddr. typed is the user's text, for the error.
 func multiaddr(text, typed string) (ma.Multiaddr, error) {
 	a, err := ma.NewMultiaddr(text)
 	if err != nil {
-		return nil, fmt.Errorf("the address %q: %w", typed, err)
+		return nil, fmt.Errorf("address %q: %w", typed, err)
 	}
 	return a, nil
 }
@@ -82,11 +82,11 @@ func multiaddr(text, typed string) (ma.Multiaddr, error) {
 func splitAddress(text string) (host string, port uint16, err error) {
 	host, digits, err := net.SplitHostPort(text)
 	if err != nil {
-		return "", 0, fmt.Errorf("the address %q is neither host:port nor a multiaddr: %w", text, err)
+		return "", 0, fmt.Errorf("address %q: want host:port or a multiaddr: %w", text, err)
 	}
 	n, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil {
-		return "", 0, fmt.Errorf("the address %q has no port from 0 to 65535", text)
+		return "", 0, fmt.Errorf("address %q: want a port from 0 to 65535", text)
 	}
 	return host, uint16(n), nil
 }
@@ -96,8 +96,8 @@ func isRelayed(a ma.Multiaddr) bool {
 	return err == nil
 }
 
-// ranked are addresses by how likely it is that others reach them, each once, and no more than maxAddrs: public ones,
-// those of a local network, relayed ones; loopback if there is nothing else.
+// ranked sorts addresses by how likely they can be reached, and removes duplicates: public ones, those of a local
+// network, relayed ones; loopback ones only if there are no others. It returns at most maxAddrs.
 func ranked(addrs []ma.Multiaddr) []ma.Multiaddr {
 	rank := func(a ma.Multiaddr) int {
 		switch {
@@ -120,7 +120,7 @@ func ranked(addrs []ma.Multiaddr) []ma.Multiaddr {
 			continue
 		case rank(a) == 2:
 			relayed++
-		case len(kept) == maxAddrs-2: // the last places are for relayed ones
+		case len(kept) == maxAddrs-2: // the last two places are for relayed addresses
 			continue
 		}
 		if len(kept) < maxAddrs {

@@ -37,9 +37,9 @@ import (
 )
 
 // libp2p's own constructor (libp2p.New) links transports and a framework that kumo does not use: WebRTC, WebTransport
-// and fx, a fifth of what libp2p takes to compile. This file puts a host together from the same parts.
+// and fx, a fifth of libp2p's compile time. This file assembles a host from the same parts.
 
-// An assembly makes a libp2p host: transports, limits, and what helps through routers.
+// A hostBuilder builds a libp2p host: transports, limits, and NAT traversal.
 type hostBuilder struct {
 	cfg        *Config
 	membership membership
@@ -59,7 +59,7 @@ func (a hostBuilder) open(key crypto.PrivKey) (host.Host, error) {
 	}
 	h, err := a.assemble(key, listen, limits)
 	if err != nil {
-		return nil, err // and not a host that is nil
+		return nil, err // not a non-nil interface with a nil host
 	}
 	return h, nil
 }
@@ -70,7 +70,7 @@ type peerHost struct {
 	parts closers
 }
 
-// closers stop parts, the last first.
+// closers closes parts, the last first.
 type closers []func() error
 
 func (c *closers) add(f func() error) { *c = append(*c, f) }
@@ -85,21 +85,21 @@ func (c closers) close() (err error) {
 // Close stops the host and all of its parts.
 func (h *peerHost) Close() error { return errors.Join(h.parts.close(), h.BasicHost.Close()) }
 
-// A wire is what connects a peer: a swarm with its transports, which does not listen yet.
+// A wire is a swarm with its transports, which is not listening yet.
 type wire struct {
 	*swarm.Swarm
 	bus      event.Bus
 	upgrader transport.Upgrader
 }
 
-// blackHoles are the counters by which the swarm finds out that UDP, or IPv6, leads nowhere, as libp2p has them.
+// blackHoles returns libp2p's default counters, by which the swarm detects that UDP or IPv6 does not work.
 func blackHoles() []swarm.Option {
 	return []swarm.Option{
 		swarm.WithUDPBlackHoleSuccessCounter(&swarm.BlackHoleSuccessCounter{N: 100, MinSuccesses: 5, Name: "UDP"}),
 		swarm.WithIPv6BlackHoleSuccessCounter(&swarm.BlackHoleSuccessCounter{N: 100, MinSuccesses: 5, Name: "IPv6"})}
 }
 
-// newWire makes a swarm with TCP and QUIC for the peer of a key. What it opens is added to parts.
+// newWire creates a swarm with TCP and QUIC for the peer of a key. Parts that must be closed are added to parts.
 func (a hostBuilder) newWire(key crypto.PrivKey, known peerstore.Peerstore, limits network.ResourceManager,
 	parts *closers, options ...swarm.Option) (*wire, error) {
 	id, err := peer.IDFromPrivateKey(key)
@@ -141,7 +141,7 @@ func (a hostBuilder) newWire(key crypto.PrivKey, known peerstore.Peerstore, limi
 	return w, errors.Join(w.AddTransport(overTCP), w.AddTransport(overQUIC))
 }
 
-// newQUICConns makes the sockets of QUIC. The resource manager sees each connection before it is accepted.
+// newQUICConns creates the sockets of QUIC. The resource manager checks each connection before it is accepted.
 func newQUICConns(key crypto.PrivKey, limits network.ResourceManager) (*quicreuse.ConnManager, error) {
 	raw, err := key.Raw()
 	if err != nil {
@@ -200,10 +200,10 @@ func (a hostBuilder) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits 
 	if err != nil {
 		return nil, err
 	}
-	routers := !a.cfg.Secret.IsZero() // on loopback there are none
+	routers := !a.cfg.Secret.IsZero() // on loopback there are no routers
 	h.BasicHost, err = basichost.NewHost(w.Swarm, &basichost.HostOpts{
 		EventBus:             w.bus,
-		ConnManager:          connmgr.NullConnMgr{}, // attach makes room itself
+		ConnManager:          connmgr.NullConnMgr{}, // attach limits the connections
 		UserAgent:            "kumo",
 		EnableHolePunching:   routers,
 		EnableRelayService:   routers,
@@ -237,7 +237,7 @@ func (a hostBuilder) assemble(key crypto.PrivKey, listen []ma.Multiaddr, limits 
 	return h, a.addAutoNAT(h, limits, routers)
 }
 
-// addAutoNAT has other members tell the host whether it can be reached, and it tells them.
+// addAutoNAT has other members test whether the host is reachable, and the host tests other members.
 func (a hostBuilder) addAutoNAT(h *peerHost, limits network.ResourceManager, serve bool) error {
 	options := []autonat.Option{autonat.UsingAddresses(func() []ma.Multiaddr {
 		return slices.DeleteFunc(h.AllAddrs(), func(a ma.Multiaddr) bool { return !manet.IsPublicAddr(a) })

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/base/secret"
 )
 
-// TestAPortThatIsTaken tests that a node that cannot listen is an error, and closes what it has opened so far.
+// TestAPortThatIsTaken checks that a node that cannot listen returns an error, and closes what it has opened.
 func TestAPortThatIsTaken(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// BenchmarkMessages sends messages of 256 B from one node to another in the same process, as fast as none is dropped.
-// What the processor takes is both sides' together.
+// BenchmarkMessages sends messages of 256 B from one node to another in the same process, as fast as possible without
+// drops. The processor time is that of both sides.
 func BenchmarkMessages(b *testing.B) {
 	for name, listen := range map[string]string{"tcp": "/ip4/127.0.0.1/tcp/0", "quic": "/ip4/127.0.0.1/udp/0/quic-v1"} {
 		b.Run(name, func(b *testing.B) { benchMessages(b, listen) })
@@ -59,7 +59,7 @@ func benchMessages(b *testing.B, listen string) {
 	before := processor(b)
 	b.ResetTimer()
 	for i := range b.N {
-		for int64(i)-came.Load() > 8000 { // of 8 MiB that may wait
+		for int64(i)-came.Load() > 8000 { // of the 8 MiB that may be queued
 			<-more
 		}
 		if err := from.Send(to.Node(), message); err != nil {
@@ -81,7 +81,7 @@ func benchMessages(b *testing.B, listen string) {
 	receiving.Wait()
 }
 
-// processor is how much of one this process has taken.
+// processor returns the processor time that this process has used.
 func processor(t testing.TB) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -91,9 +91,8 @@ func processor(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkIdle is a node in a process of its own with 1,000 others in this one, which are connected and say nothing:
-// the memory that each costs, and what the processor takes. KUMO_TEST_P2P_IDLE says for how many seconds it is looked
-// at.
+// BenchmarkIdle measures a node in a process of its own, with 1,000 others in this one that are connected and silent:
+// the memory for each, and the processor time. KUMO_TEST_P2P_IDLE is the duration in seconds.
 func BenchmarkIdle(b *testing.B) {
 	seconds, err := strconv.Atoi(os.Getenv("KUMO_TEST_P2P_IDLE"))
 	if err != nil {
@@ -147,7 +146,7 @@ func benchIdle(b *testing.B, listen string, seconds int) {
 	for range n {
 		streams = append(streams, bareNode(b, member, to))
 	}
-	time.Sleep(time.Duration(seconds) * time.Second / 2) // until what comes with connections is over
+	time.Sleep(time.Duration(seconds) * time.Second / 2) // until the traffic after the connections is over
 	before := taken(b, cmd.Process.Pid)
 	time.Sleep(time.Duration(seconds) * time.Second)
 	cpu := taken(b, cmd.Process.Pid) - before
@@ -161,7 +160,7 @@ func benchIdle(b *testing.B, listen string, seconds int) {
 	}
 }
 
-// bareNode is as little of a node as another takes for one: many fit into a process.
+// bareNode is the minimum that another node accepts as a node: many fit into a process.
 func bareNode(b *testing.B, member *Messenger, to peer.AddrInfo) network.Stream {
 	b.Helper()
 	muxer := *yamux.DefaultTransport
@@ -189,7 +188,7 @@ func bareNode(b *testing.B, member *Messenger, to peer.AddrInfo) network.Stream 
 	return s
 }
 
-// onlyJSON leaves out the word before what each line says.
+// onlyJSON removes the word before each line's data.
 type onlyJSON struct {
 	from interface{ Read([]byte) (int, error) }
 }
@@ -204,7 +203,7 @@ func (r onlyJSON) Read(p []byte) (int, error) {
 	return len(kept), err
 }
 
-// memory is what a process has in memory.
+// memory returns the memory of a process.
 func memory(b *testing.B, pid int) int64 {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -224,7 +223,7 @@ func memory(b *testing.B, pid int) int64 {
 	return 0
 }
 
-// taken is how much processor time a process has taken, in ticks of a hundredth of a second.
+// taken returns the processor time of a process, in ticks of a hundredth of a second.
 func taken(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

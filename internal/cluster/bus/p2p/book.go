@@ -27,22 +27,22 @@ const (
 	eachSave  = time.Minute
 )
 
-// A book has addresses of nodes: those that others have told (Learn), and those of nodes that were connected, of which
-// the last go into a file, so that a node that comes back finds others.
+// A book has addresses of nodes: those reported by others (Learn), and those of nodes that were connected. The latest
+// of these are saved in a file, so that a restarted node finds others.
 type book struct {
-	name       string // of the file; "": there is none
+	name       string // name of the file; "": not saved
 	maxEntries int
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[peer.ID]*bookEntry
-	clock   uint64 // counts up with each use of a page
+	clock   uint64 // increases with each use of an entry
 }
 
 type bookEntry struct {
 	node      strategy.Node
 	addrs     []ma.Multiaddr
-	connected bool   // it was connected once
-	used      uint64 // when it was last put or asked for
+	connected bool   // the node was connected once
+	used      uint64 // clock of the last put or lookup
 }
 
 type savedEntry struct {
@@ -50,7 +50,7 @@ type savedEntry struct {
 	Addrs []string      `json:"addrs"`
 }
 
-// openBook reads the file; one that is damaged is as none.
+// openBook reads the file. It ignores a damaged file.
 func openBook(dir string, most int) (*book, error) {
 	b := &book{maxEntries: most, entries: map[peer.ID]*bookEntry{}}
 	if dir == "" {
@@ -89,8 +89,8 @@ func parsed(texts []string) (all []ma.Multiaddr) {
 	return ranked(all)
 }
 
-// put notes addresses of a node: its own word, where it was connected (met), or what others say, which does not take
-// the place of the former.
+// put adds addresses of a node: its own, if it is or was connected (met), or reported ones, which do not replace its
+// own.
 func (b *book) put(node strategy.Node, id peer.ID, addrs []ma.Multiaddr, met bool) {
 	if node.Name() == Guest {
 		return
@@ -110,7 +110,7 @@ func (b *book) put(node strategy.Node, id peer.ID, addrs []ma.Multiaddr, met boo
 	}
 }
 
-// evict forgets an eighth, those that were not used for the longest time. mu is held.
+// evict removes at least an eighth of the entries, the least recently used ones. mu is held.
 func (b *book) evict() {
 	ids := slices.SortedFunc(maps.Keys(b.entries), func(x, y peer.ID) int {
 		return int(int64(b.entries[x].used - b.entries[y].used))
@@ -148,20 +148,22 @@ func (b *book) met(most int) (all []Contact) {
 	return all
 }
 
-// Known are nodes that were connected, in earlier processes too, the last first: whom to ask first after a start.
+// Known returns nodes that were connected, in earlier processes too, the most recent first. They are the ones to dial
+// first after a start.
 func (m *Messenger) Known() []Contact { return m.book.met(maxSaved) }
 
-// Learn notes where others say that a node is. Addresses that are none are left out, as are nodes that name no key.
+// Learn adds addresses of a node that other nodes report. It ignores invalid addresses, and nodes without a key in
+// their identity.
 func (m *Messenger) Learn(c Contact) {
 	if id, err := idOf(c.Node); err == nil && c.Node != m.node {
 		m.book.put(c.Node, id, parsed(c.Addrs), false)
 	}
 }
 
-// Self is this node, with the addresses by which others may reach it; they change when a router or a relay does.
+// Self returns this node, with the addresses by which others can reach it. They change when a router or a relay does.
 func (m *Messenger) Self() Contact { return Contact{m.node, texts(ranked(m.host.Addrs()))} }
 
-// Addrs are addresses of this node to give to people, each with the peer that it is.
+// Addrs returns addresses of this node for users, each with the peer ID.
 func (m *Messenger) Addrs() []string {
 	var all []string
 	for _, a := range ranked(m.host.Addrs()) {
@@ -170,7 +172,7 @@ func (m *Messenger) Addrs() []string {
 	return all
 }
 
-// Contact is a node with the addresses that it says it has, or that are known of it.
+// Contact returns a node with its own addresses, or with the known ones.
 func (m *Messenger) Contact(node strategy.Node) Contact {
 	id, err := idOf(node)
 	if err != nil {
@@ -193,7 +195,7 @@ func (m *Messenger) saveRegularly() {
 	}
 }
 
-// saveBook notes what those say that are connected, and writes the file.
+// saveBook adds the addresses of connected nodes, and writes the file.
 func (m *Messenger) saveBook() error {
 	for _, p := range m.connected() {
 		m.book.put(p.node, p.id, m.host.Peerstore().Addrs(p.id), true)
@@ -210,7 +212,7 @@ func (m *Messenger) saveBook() error {
 		err = vfs.Replace(vfs.OS, m.book.name, append(data, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("keep the addresses of other nodes: %w", err)
+		return fmt.Errorf("save the addresses of other nodes: %w", err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// someone is a node that a number stands for.
+// someone returns a node for a number.
 func someone(t testing.TB, i int) (strategy.Node, peer.ID) {
 	t.Helper()
 	seed := make([]byte, 32)
@@ -37,8 +37,8 @@ type reader []byte
 
 func (r reader) Read(p []byte) (int, error) { return copy(p, r), nil }
 
-// However many nodes others tell of, a book has so many, those that were asked for last; and what a node has said
-// itself stays.
+// However many nodes are reported, a book has a bounded number, the last used ones; and a node's own addresses are
+// kept.
 func TestBook(t *testing.T) {
 	dir := t.TempDir()
 	b, err := openBook(dir, 100)
@@ -70,7 +70,7 @@ func TestBook(t *testing.T) {
 	}
 }
 
-// The file has the nodes that were met last, and no more than maxSaved.
+// The file has the nodes that were connected last, and no more than maxSaved.
 func TestBookFile(t *testing.T) {
 	dir := t.TempDir()
 	m := Messenger{}

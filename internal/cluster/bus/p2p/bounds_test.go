@@ -22,14 +22,14 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A member that sends as much as it can is read at the rate that is set, what is too much is dropped where it is, and
-// others are heard meanwhile, with all that they say.
+// A member that sends as much as it can is read at the configured rate. The excess is dropped at the sender, and all
+// messages of other nodes arrive in the meantime.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	const rate, n = 100, 300 // which a busy machine reads, too
+	const rate, n = 100, 300 // a rate that a busy machine reads, too
 	s := secret.New()
 	a := open(t, Config{Name: "a", Secret: s, Limits: Limits{Messages: rate}})
-	flooder := open(t, Config{Name: "flooder", Secret: s, Limits: Limits{Queue: 1}}) // the least that is possible
+	flooder := open(t, Config{Name: "flooder", Secret: s, Limits: Limits{Queue: 1}}) // the smallest possible queue
 	other := open(t, Config{Name: "other", Secret: s})
 	dial(t, flooder, a)
 	dial(t, other, a)
@@ -89,7 +89,7 @@ func TestFlood(t *testing.T) {
 		flooder.Stats().Sent, flooder.Stats().Overflow, sent)
 }
 
-// A node that nobody reads from holds no more than it may, and has the latest when it is read again.
+// A node that reads nothing holds no more than its limit, and gets the latest messages when it reads again.
 func TestSlowReceiver(t *testing.T) {
 	t.Parallel()
 	s := secret.New()
@@ -98,7 +98,7 @@ func TestSlowReceiver(t *testing.T) {
 	b := open(t, Config{Name: "b", Secret: s})
 	dial(t, a, b)
 	const last = 20_000
-	for i := range last + 1 { // 20 MB, of which a window is on its way
+	for i := range last + 1 { // 20 MB, of which a window is in transit
 		if err := a.Send(b.Node(), fmt.Appendf(nil, "%01000d", i)); err != nil {
 			t.Fatal(err)
 		}
@@ -137,12 +137,12 @@ func TestSlowReceiver(t *testing.T) {
 	t.Logf("%d of %d came, %d bytes waited", count, last+1, waits)
 }
 
-// rawLink is a stream on which a member can say what no node does.
+// rawLink returns a stream on which a member can send invalid data.
 func rawLink(t *testing.T, from, to *Messenger) network.Stream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	from.host.Network().StopNotify(from.notified) // which would open another link
+	from.host.Network().StopNotify(from.notified) // it would open another link
 	from.host.Peerstore().AddAddrs(to.id, to.host.Addrs(), peerstore.PermanentAddrTTL)
 	c, err := from.host.Network().DialPeer(ctx, to.id)
 	for err != nil && ctx.Err() == nil { // on a busy machine
@@ -202,7 +202,7 @@ func TestGarbage(t *testing.T) {
 	say(t, good, a.Node(), "still here", got)
 }
 
-// What one member may open is bounded, also where it tries to open more.
+// A member can open a bounded number of streams, even if it tries to open more.
 func TestManyStreams(t *testing.T) {
 	t.Parallel()
 	s := secret.New()
@@ -241,14 +241,14 @@ func openNode(t *testing.T, s secret.Secret) *Messenger {
 	return open(t, Config{Name: "good", Secret: s})
 }
 
-// receiveAfter receives once something was done.
+// receiveAfter starts to receive after f.
 func receiveAfter(t *testing.T, m *Messenger, f func()) chan string {
 	f()
 	return receive(t, m)
 }
 
-// There are as many nodes as may be; one that nobody has used for a while makes room, others do not, and neither is
-// taken for lost.
+// The number of nodes is bounded. A node that was idle for a while makes room, others do not, and neither is reported
+// as lost.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	const most = 4
@@ -287,7 +287,7 @@ func TestManyNodes(t *testing.T) {
 	}
 }
 
-// Connections that come at once, of members and of strangers, leave the node what it needs.
+// Concurrent connections, of members and of strangers, leave the node enough resources.
 func TestManyConnections(t *testing.T) {
 	t.Parallel()
 	s := secret.New()
@@ -298,7 +298,7 @@ func TestManyConnections(t *testing.T) {
 	var dialling sync.WaitGroup
 	for range 100 {
 		dialling.Go(func() {
-			_, _ = bad.identify(ctx, a.host.Addrs()[0]) // a connection that is proved and then ends
+			_, _ = bad.identify(ctx, a.host.Addrs()[0]) // a proved connection that then ends
 		})
 		dialling.Go(func() {
 			_ = bad.host.Connect(network.WithForceDirectDial(ctx, "again"), peer.AddrInfo{ID: a.id, Addrs: a.host.Addrs()})
@@ -313,7 +313,7 @@ func TestManyConnections(t *testing.T) {
 	say(t, good, a.Node(), string(bytes.Repeat([]byte("x"), 100_000)), receive(t, a))
 }
 
-// until waits for what happens in another goroutine.
+// until waits for an event in another goroutine.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

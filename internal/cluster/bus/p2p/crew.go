@@ -7,15 +7,15 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A crew is goroutines that run until ctx ends, and that Close waits for.
+// A taskGroup runs goroutines until ctx ends. Close waits for them.
 type taskGroup struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	mu     sync.Mutex // held to begin a goroutine, and to end ctx
+	mu     sync.Mutex // held to start a goroutine, and to end ctx
 	work   sync.WaitGroup
 }
 
-// Go runs f in a goroutine; false: it is too late.
+// Go runs f in a goroutine; false if the group is stopped.
 func (c *taskGroup) Go(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,7 +26,7 @@ func (c *taskGroup) Go(f func()) bool {
 	return true
 }
 
-// stop ends ctx. No goroutine begins any more.
+// stop ends ctx. No goroutine starts any more.
 func (c *taskGroup) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,13 +35,13 @@ func (c *taskGroup) stop() {
 
 func (c *taskGroup) isClosed() bool { return c.ctx.Err() != nil }
 
-// notices tell the overlay of nodes that come and go, in order. Of a node only the latest waits to be told, so that it
-// does not matter how slow the listener is.
+// notices reports connected and lost nodes to the overlay, in order. Of each node only the latest change is queued, so
+// a slow listener does no harm.
 type notices struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	order []strategy.Node
 	up    map[strategy.Node]bool
-	more  chan struct{} // has an element when there is something to tell
+	more  chan struct{} // has an element while changes are queued
 }
 
 func newNotices() *notices {

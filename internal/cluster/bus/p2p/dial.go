@@ -20,21 +20,22 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Contact is a node and addresses of it: multiaddrs that do not name it at their end, as the node names its key. For
-// one that others cannot dial they say by which other node it is relayed.
+// A Contact is a node and its addresses: multiaddrs without the peer ID, which the node's identity contains. For a node
+// that others cannot dial, they name the nodes that relay for it.
 type Contact struct {
 	Node  strategy.Node
 	Addrs []string
 }
 
-// Dial connects nodes at addresses that a person gave: "host:port", or multiaddrs with the peer at their end or without
-// it, these TCP only. It tries all at once and returns the nodes that it has reached; an error, if these are none.
+// Dial connects nodes at addresses that a user gave: "host:port", or multiaddrs with or without the peer ID; those
+// without must be TCP. It dials all addresses at once and returns the nodes that it has reached, or an error if there
+// are none.
 func (m *Messenger) Dial(ctx context.Context, addrs ...string) ([]strategy.Node, error) {
 	if m.work.isClosed() {
 		return nil, bus.ErrClosed
 	}
 	if len(addrs) == 0 {
-		return nil, errors.New("no address is given to dial")
+		return nil, errors.New("no address to dial")
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
@@ -72,7 +73,7 @@ func (m *Messenger) dialOne(ctx context.Context, text string) (strategy.Node, er
 		}
 	}
 	if id == m.id {
-		return "", errors.New("it is the address of this node")
+		return "", errors.New("this is the address of this node")
 	}
 	return m.dialPeer(ctx, id, at)
 }
@@ -80,7 +81,7 @@ func (m *Messenger) dialOne(ctx context.Context, text string) (strategy.Node, er
 // dialPeer connects a peer whose node is not known yet.
 func (m *Messenger) dialPeer(ctx context.Context, id peer.ID, at ...ma.Multiaddr) (strategy.Node, error) {
 	if s, is := m.host.Network().(*swarm.Swarm); is {
-		s.Backoff().Clear(id) // who asks now wants it tried now
+		s.Backoff().Clear(id) // dial now, whatever failed before
 	}
 	node, err := m.reach(ctx, id, at)
 	if err == nil {
@@ -103,19 +104,19 @@ func (m *Messenger) reach(ctx context.Context, id peer.ID, at []ma.Multiaddr) (s
 	select {
 	case node, is := <-a.node:
 		if !is {
-			return "", errors.New("it has ended the connection: it has no room, or lets this node not in")
+			return "", errors.New("the peer closed the connection: it has no room for this node, or has banned it")
 		}
 		return node, nil
 	case <-ctx.Done():
-		return "", errors.New("it does not answer")
+		return "", errors.New("no answer")
 	}
 }
 
-// An awaited is a peer that was dialled and has yet to say which node it is.
+// A pendingDial waits for a dialed peer to send its node's name.
 type pendingDial struct {
 	id     peer.ID
 	dialed atomic.Bool
-	node   chan strategy.Node // has room for one; closed: the connection has ended
+	node   chan strategy.Node // has room for one element; closed when the connection has ended
 }
 
 func (m *Messenger) await(id peer.ID) *pendingDial {
@@ -138,7 +139,7 @@ func (m *Messenger) stopAwaiting(a *pendingDial) {
 	delete(m.pendingDials, a)
 }
 
-// failAwaited tells those who have dialled a peer that no connection to it is left.
+// failAwaited ends the pending dials of a peer: it has no connection left.
 func (m *Messenger) failAwaited(id peer.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,7 +151,7 @@ func (m *Messenger) failAwaited(id peer.ID) {
 	}
 }
 
-// resolveAwaited tells those who wait for a peer which node it is. mu is held.
+// resolveAwaited passes a node to the pending dials of its peer. mu is held.
 func (m *Messenger) resolveAwaited(p *remote) {
 	for a := range m.pendingDials {
 		if a.id == p.id {
@@ -163,7 +164,7 @@ func (m *Messenger) resolveAwaited(p *remote) {
 func (m *Messenger) identify(ctx context.Context, at ma.Multiaddr) (peer.ID, error) {
 	network, address, err := manet.DialArgs(at)
 	if err != nil || !isTCP(at) {
-		return "", fmt.Errorf("an address that does not end with /p2p/ and a peer must be a TCP address")
+		return "", fmt.Errorf("an address without /p2p/ID at its end must be a TCP address")
 	}
 	c, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
@@ -171,7 +172,7 @@ func (m *Messenger) identify(ctx context.Context, at ma.Multiaddr) (peer.ID, err
 	}
 	defer c.Close()
 	if !m.gater.mayDial(c) {
-		return "", errors.New("without a secret only loopback addresses are dialled")
+		return "", errors.New("without a secret only loopback addresses can be dialed")
 	}
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	if _, err := msmux.SelectOneOf([]protocol.ID{securityID}, c); err != nil {
@@ -194,7 +195,7 @@ func isTCP(a ma.Multiaddr) bool {
 	return err == nil && !isRelayed(a)
 }
 
-// userError says of libp2p's errors what a person can do something about.
+// userError returns the parts of a libp2p error that a user can act on.
 func userError(err error) error {
 	var none msmux.ErrNotSupported[protocol.ID]
 	var failed *swarm.DialError

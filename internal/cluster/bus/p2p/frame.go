@@ -10,28 +10,27 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-var errGarbage = errors.New("it sends what no node does")
+var errGarbage = errors.New("protocol violation")
 
 const (
-	smallBuffer = 512      // bytes with which a peer is read that says little
-	largeBuffer = 64 << 10 // with which one that says much
-	maxHead     = 4        // bytes of a length, which is at most bus.MaxData
+	smallBuffer = 512      // bytes of the read buffer of a quiet peer
+	largeBuffer = 64 << 10 // of a busy one
+	maxHead     = 4        // bytes of a message's length, which is at most bus.MaxData
 )
 
-// appendFrame appends a message as it travels: its length as a varint, then its bytes.
+// appendFrame appends a message in wire format: its length as a varint, then its bytes.
 func appendFrame(b, data []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
 }
 
-// frameSize is how many bytes the frame takes that b begins with, and how many of these are its length; 0, if b ends
-// within that.
+// frameSize returns the size of the frame at the start of b, and the size of its length; 0 if b ends within the length.
 func frameSize(b []byte) (size, head int, err error) {
 	n, head := binary.Uvarint(b[:min(len(b), maxHead)])
 	switch {
 	case head == 0 && len(b) < maxHead:
 		return 0, 0, nil
 	case head <= 0 || n > bus.MaxData:
-		return 0, 0, fmt.Errorf("a message longer than %d bytes: %w", bus.MaxData, errGarbage)
+		return 0, 0, fmt.Errorf("message of more than %d bytes: %w", bus.MaxData, errGarbage)
 	}
 	return head + int(n), head, nil
 }
@@ -46,22 +45,23 @@ func eachFrame(b []byte, f func(data []byte)) {
 
 var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 
-// A frameReader reads frames, as many at a time as there are. What it holds grows with what comes: a peer that is
-// silent costs smallBuffer bytes.
+// A frameReader reads frames, as many at a time as have arrived. Its buffer grows with the traffic: a silent peer costs
+// smallBuffer bytes.
 type frameReader struct {
 	from   io.Reader
 	small  [smallBuffer]byte
 	pooled *[largeBuffer]byte
-	buf    []byte // small, pooled, or one for a message that is larger
-	begin  int    // buf[begin:end] has come and was not given out
+	buf    []byte // small, pooled, or allocated for a larger message
+	begin  int    // buf[begin:end] was read and not returned yet
 	end    int
 
-	// acquireLarge is asked before memory is taken for a message beyond largeBuffer, and may wait; release takes it back.
+	// acquireLarge is called before memory is allocated for a message beyond largeBuffer, and may block; release
+	// returns that memory.
 	acquireLarge func(size int) error
 	release      func(size int)
 }
 
-// next returns whole frames, n of them, one at least. They are valid until it is called again.
+// next returns n complete frames, at least one. They are valid until the next call.
 func (r *frameReader) next() (frames []byte, n int, err error) {
 	if r.buf == nil {
 		r.buf = r.small[:]
@@ -85,7 +85,7 @@ func (r *frameReader) next() (frames []byte, n int, err error) {
 	}
 }
 
-// whole takes the whole frames that have come; need is the size of the one that has not come whole, if it is known.
+// whole returns the complete frames in the buffer. need is the size of the incomplete one after them, if it is known.
 func (r *frameReader) whole() (frames []byte, n, need int, err error) {
 	at := r.begin
 	for at < r.end {
@@ -103,7 +103,7 @@ func (r *frameReader) whole() (frames []byte, n, need int, err error) {
 	return frames, n, need, nil
 }
 
-// makeRoom sees to it that there is room for more of what has come in part.
+// makeRoom makes room in the buffer for the rest of an incomplete frame.
 func (r *frameReader) makeRoom(need int) error {
 	rest := r.buf[r.begin:r.end]
 	full := r.end == len(r.buf)
@@ -114,10 +114,10 @@ func (r *frameReader) makeRoom(need int) error {
 		}
 		r.moveTo(make([]byte, need), rest)
 	case len(rest) == 0 && (len(r.buf) > largeBuffer || len(r.buf) > smallBuffer && r.end <= smallBuffer):
-		r.moveTo(r.small[:], nil) // it has become quiet
+		r.moveTo(r.small[:], nil) // the peer has become quiet
 	case len(rest) > 0 || full:
 		switch {
-		case len(r.buf) == smallBuffer && (full || need > smallBuffer): // it says much
+		case len(r.buf) == smallBuffer && (full || need > smallBuffer): // the peer is busy
 			pooled := largeBuffers.Get().(*[largeBuffer]byte)
 			r.moveTo(pooled[:], rest)
 			r.pooled = pooled
@@ -136,7 +136,7 @@ func (r *frameReader) moveTo(buf, rest []byte) {
 	r.buf, r.begin, r.end = buf, 0, end
 }
 
-// drop gives back what was taken; next must not be called any more.
+// drop releases the buffers. next must not be called after it.
 func (r *frameReader) drop() {
 	if r.pooled != nil {
 		largeBuffers.Put(r.pooled)

@@ -104,7 +104,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// A stepReader gives a few bytes at a time.
+// A stepReader returns a few bytes at a time.
 type stepReader struct {
 	rest []byte
 	step int
@@ -147,7 +147,7 @@ func TestQueueDropsTheOldest(t *testing.T) {
 	}
 }
 
-// Whatever waits for others, some can wait for each.
+// Whatever is queued for others, some messages can be queued for each peer.
 func TestQueuesShare(t *testing.T) {
 	var shared atomic.Int64
 	shared.Store(300 << 10)

@@ -15,39 +15,39 @@ import (
 
 const (
 	maxBanned = 1024
-	banTime   = time.Minute // for which a peer is not let in that has sent garbage
+	banTime   = time.Minute // how long a peer that has sent garbage is refused
 )
 
-// A gater turns away peers that have sent garbage lately, and where there is no secret all that is not loopback.
+// A gater refuses peers that have sent garbage lately, and, without a secret, all addresses that are not loopback.
 type gater struct {
 	loopbackOnly bool // there is no secret
 	mu           sync.Mutex
-	banned       *bounded.Recent[peer.ID, time.Time] // until when; guarded by mu
+	banned       *bounded.Recent[peer.ID, time.Time] // end of each ban; guarded by mu
 }
 
 func newGater(loopback bool) *gater {
 	return &gater{loopbackOnly: loopback, banned: bounded.NewRecent[peer.ID, time.Time](maxBanned)}
 }
 
-// InterceptPeerDial is part of the interface of libp2p.
+// InterceptPeerDial implements libp2p's interface.
 func (g *gater) InterceptPeerDial(p peer.ID) bool { return !g.isBanned(p) }
 
-// InterceptAddrDial lets nobody be dialled whom nothing could be proved to.
+// InterceptAddrDial refuses to dial other machines without a secret: membership could not be proved there.
 func (g *gater) InterceptAddrDial(_ peer.ID, to ma.Multiaddr) bool {
 	return !g.loopbackOnly || manet.IsIPLoopback(to)
 }
 
-// InterceptAccept is part of the interface of libp2p.
+// InterceptAccept implements libp2p's interface.
 func (g *gater) InterceptAccept(c network.ConnMultiaddrs) bool {
 	return !g.loopbackOnly || manet.IsIPLoopback(c.RemoteMultiaddr())
 }
 
-// InterceptSecured is called for members alone over TCP, and before the proof over QUIC.
+// InterceptSecured refuses banned peers. Over TCP the peer has proved its membership before, over QUIC it has not.
 func (g *gater) InterceptSecured(_ network.Direction, p peer.ID, _ network.ConnMultiaddrs) bool {
 	return !g.isBanned(p)
 }
 
-// InterceptUpgraded is part of the interface of libp2p.
+// InterceptUpgraded implements libp2p's interface.
 func (g *gater) InterceptUpgraded(network.Conn) (bool, control.DisconnectReason) { return true, 0 }
 
 func (g *gater) isBanned(p peer.ID) bool {

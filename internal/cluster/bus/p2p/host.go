@@ -23,16 +23,16 @@ import (
 const (
 	streamWindow = 1 << 20 // bytes that a peer may send on a stream before they are read
 
-	maxRelayed  = 128 // nodes that have this one as their relay
+	maxRelayed  = 128 // nodes for which this one relays
 	maxCircuits = 16  // relayed connections of one node
 	relayedFor  = time.Hour
 )
 
-// configureLibp2p makes what libp2p keeps in variables of packages fit for nodes that know each other to be members.
+// configureLibp2p sets libp2p's package variables for a network of trusted members.
 var configureLibp2p = sync.OnceFunc(func() {
-	gologshim.SetDefaultHandler(slog.DiscardHandler) // what matters comes back as errors and counts
-	// Others see by which address a node's router shows it. libp2p believes four of them; among members one is enough,
-	// and small clusters have no four.
+	gologshim.SetDefaultHandler(slog.DiscardHandler) // important events are returned as errors or counted
+	// Other nodes see the address by which a router shows this node. libp2p trusts an address after four observations.
+	// Members are trusted after one, as small clusters do not have four.
 	observedaddrs.ActivationThresh = 1
 })
 
@@ -48,12 +48,12 @@ func (l Limits) relayOptions() []relay.Option {
 	}), relay.WithReservationAddressFilter(isRelayable)}
 }
 
-// isRelayable says which addresses a relay gives to others as its own. Who says that it can be reached knows better
-// than a list of networks whether they lead to it.
+// isRelayable reports whether a relay may give an address to others as its own. A relay knows that it can be reached,
+// so the address may be of any network.
 func isRelayable(a ma.Multiaddr) bool { return !manet.IsIPLoopback(a) && !isRelayed(a) }
 
-// resources are libp2p's limits. They are soft where several connections come at once; what nodes count is checked
-// again where a link is made (attach).
+// resources returns libp2p's limits. They are not exact for concurrent connections; attach checks the number of nodes
+// again.
 func (l Limits) resources() (network.ResourceManager, error) {
 	files := rcmgr.LimitVal(2*l.Peers + 256)
 	memory := rcmgr.LimitVal64(l.Memory)
@@ -74,7 +74,7 @@ func (l Limits) resources() (network.ResourceManager, error) {
 	}
 	return rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(partial.Build(rcmgr.DefaultLimits.AutoScale())),
 		rcmgr.WithMetricsDisabled(),
-		// A house of nodes has one address; so has a hall of them that an IPv6 network is given to.
+		// All nodes of a house share one IPv4 address, or one IPv6 network.
 		rcmgr.WithLimitPerSubnet([]rcmgr.ConnLimitPerSubnet{{PrefixLength: 32, ConnCount: 64}},
 			[]rcmgr.ConnLimitPerSubnet{{PrefixLength: 56, ConnCount: 64}, {PrefixLength: 48, ConnCount: 256}}),
 		rcmgr.WithNetworkPrefixLimit([]rcmgr.NetworkPrefixLimit{{Network: netip.MustParsePrefix("127.0.0.0/8"),
@@ -96,7 +96,7 @@ func (c *Config) check() error {
 		return err
 	}
 	if err := checkName(c.Crawl); err != nil {
-		return fmt.Errorf("the crawl: %w", err)
+		return fmt.Errorf("crawl: %w", err)
 	}
 	c.Limits = c.Limits.withDefaults()
 	listen, err := listenAddrs(c.Listen)
@@ -105,7 +105,7 @@ func (c *Config) check() error {
 	}
 	for _, a := range listen {
 		if c.Secret.IsZero() && !manet.IsIPLoopback(a) {
-			return fmt.Errorf("%s: without a secret a node listens on loopback addresses alone", a)
+			return fmt.Errorf("%s: a node without a secret listens on loopback addresses only", a)
 		}
 	}
 	return nil

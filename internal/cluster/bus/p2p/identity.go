@@ -25,7 +25,7 @@ const (
 
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// loadKey reads the node's key from its folder, where it is made once. Without a folder it is a new one.
+// loadKey reads the node's key from its folder, and creates it the first time. Without a folder it returns a new key.
 func loadKey(dir string) (crypto.PrivKey, error) {
 	if dir == "" {
 		return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(newSeed()))
@@ -34,7 +34,7 @@ func loadKey(dir string) (crypto.PrivKey, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if text, err = makeKey(name); err != nil {
-			return nil, fmt.Errorf("make the node's key: %w", err)
+			return nil, fmt.Errorf("create the node's key: %w", err)
 		}
 	}
 	if err != nil {
@@ -42,24 +42,25 @@ func loadKey(dir string) (crypto.PrivKey, error) {
 	}
 	seed, err := letters.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%s is not a node's key; without it the node gets another key, and is another node", name)
+		return nil, fmt.Errorf("%s is not a valid key; if it is removed, the node gets a new key and a new identity", name)
 	}
 	return crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(seed))
 }
 
 func newSeed() []byte {
 	seed := make([]byte, ed25519.SeedSize)
-	rand.Read(seed) // it does not fail
+	rand.Read(seed) // never fails
 	return seed
 }
 
-// makeKey writes a new key, for its owner alone to read, under another name first: a key that is there is whole.
+// makeKey writes a new key, readable by its owner only. It renames a temporary file, so that an existing key file is
+// always complete.
 func makeKey(name string) ([]byte, error) {
 	text := []byte(letters.EncodeToString(newSeed()) + "\n")
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), keyFile+".*.tmp") // readable by its owner alone
+	f, err := os.CreateTemp(filepath.Dir(name), keyFile+".*.tmp") // readable by its owner only
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +74,8 @@ func makeKey(name string) ([]byte, error) {
 	return text, nil
 }
 
-// nodeOf is the node that has a name and a key: "name~" and the public key's 52 letters. So who has proved to have the
-// key cannot be mistaken for another node, whatever it is called.
+// nodeOf returns the identity of the node with a name and a key: the name, "~" and the public key's 52 letters. So a
+// peer that has proved to have the key cannot impersonate another node, whatever its name.
 func nodeOf(name string, id peer.ID) (strategy.Node, error) {
 	if err := checkName(name); err != nil {
 		return "", err
@@ -93,11 +94,11 @@ func nodeOf(name string, id peer.ID) (strategy.Node, error) {
 func idOf(node strategy.Node) (peer.ID, error) {
 	name := node.Name()
 	if len(name) == len(node) {
-		return "", fmt.Errorf("the node %.80q does not name its key", string(node))
+		return "", fmt.Errorf("node %.80q: its identity contains no key", string(node))
 	}
 	raw, err := letters.DecodeString(string(node[len(name)+1:]))
 	if err != nil || len(raw) != ed25519.PublicKeySize {
-		return "", fmt.Errorf("the node %.80q does not name its key", string(node))
+		return "", fmt.Errorf("node %.80q: its identity contains no key", string(node))
 	}
 	key, err := crypto.UnmarshalEd25519PublicKey(raw)
 	if err != nil {
@@ -108,7 +109,7 @@ func idOf(node strategy.Node) (peer.ID, error) {
 
 func checkName(name string) error {
 	if len(name) > maxName || strings.Contains(name, "~") || bus.CheckNode(strategy.Node(name)) != nil {
-		return fmt.Errorf("the name %.80q is not one word of letters, digits, - and _, %d at most", name, maxName)
+		return fmt.Errorf("name %.80q: want one word of letters, digits, - and _, at most %d bytes", name, maxName)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/discovery/mdns"
 )
 
-// openLAN begins to look for nodes in the local network, if that is wanted. What they announce there is a name that
-// follows from the secret, so that other clusters' nodes do not even try.
+// openLAN starts to look for nodes in the local network, if configured. The announced service name is derived from the
+// secret, so nodes of other clusters do not even try to connect.
 func (m *Messenger) openLAN() error {
 	if !m.cfg.LAN || m.cfg.Secret.IsZero() {
 		return nil
@@ -32,7 +32,7 @@ func (m *Messenger) openLAN() error {
 
 type lanHandler struct{ *Messenger }
 
-// HandlePeerFound connects one, unless it is.
+// HandlePeerFound connects a peer, unless it is connected.
 func (f lanHandler) HandlePeerFound(who peer.AddrInfo) {
 	if who.ID == f.id || len(f.host.Network().ConnsToPeer(who.ID)) > 0 {
 		return
@@ -40,14 +40,14 @@ func (f lanHandler) HandlePeerFound(who peer.AddrInfo) {
 	select {
 	case f.dials <- struct{}{}:
 	default:
-		return // it is announced again
+		return // it will be announced again
 	}
 	ok := f.work.Go(func() {
 		defer func() { <-f.dials }()
 		ctx, cancel := context.WithTimeout(f.work.ctx, dialTime)
 		defer cancel()
 		if _, err := f.dialPeer(ctx, who.ID, ranked(who.Addrs)...); err != nil {
-			f.log("a node in the local network cannot be reached: %v", err)
+			f.log("cannot reach a node in the local network: %v", err)
 		}
 	})
 	if !ok {

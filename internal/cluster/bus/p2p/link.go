@@ -18,20 +18,20 @@ const (
 
 	greetTime = 10 * time.Second
 	writeTime = 30 * time.Second // for 64 KiB
-	largeTime = time.Minute      // for a message beyond 64 KiB to come whole
+	largeTime = time.Minute      // for the whole of a message beyond 64 KiB
 )
 
-// A link is a stream of messages with another node. The dialler of the connection opens it; it ends with the
-// connection, and the connection with it. Both ends begin with the node's name, its length in a byte before it.
+// A link is a stream of messages with another node. The dialer of a connection opens it. A link and its connection end
+// together. Each side first sends its node's name, preceded by its length in a byte.
 type link struct {
 	of      *Messenger
 	stream  network.Stream
 	relayed bool
-	opened  bool // this node has opened it
+	opened  bool // this node has opened the stream
 
 	greeting     sync.Mutex // held until the name is sent
 	closing      sync.Once
-	closedUnused bool // closed by one of the nodes because it is not used; written before the stream ends
+	closedUnused bool // one of the nodes has closed the unused link; written before the stream ends
 }
 
 func (m *Messenger) notifiee() network.Notifiee {
@@ -57,7 +57,7 @@ func (m *Messenger) openLink(c network.Conn) {
 		_ = c.Close()
 		return
 	}
-	_ = s.SetDeadline(time.Now().Add(greetTime)) // a broken stream says so at the next read or write
+	_ = s.SetDeadline(time.Now().Add(greetTime)) // errors of the stream are reported by the next read or write
 	if err := errors.Join(s.SetProtocol(linkProtocol), msmux.SelectProtoOrFail(linkProtocol, s)); err != nil {
 		_ = c.Close()
 		return
@@ -73,9 +73,9 @@ func (m *Messenger) accepted(s network.Stream) {
 	}
 }
 
-// serve is a link's life. Who has dialled sends its name first; the other side's is the answer that there is room.
+// serve runs a link until it ends. The dialer sends its name first; the other side's name confirms that it has room.
 func (m *Messenger) serve(l *link) {
-	l.greeting.Lock() // until the name is sent, nothing else is
+	l.greeting.Lock() // no message may be sent before the name
 	p, err := l.greet()
 	l.greeting.Unlock()
 	switch {
@@ -126,7 +126,7 @@ func readName(r io.Reader) (string, error) {
 	}
 	n := int(b[0])
 	if n > maxName {
-		return "", fmt.Errorf("a name of %d bytes: %w", n, errGarbage)
+		return "", fmt.Errorf("name of %d bytes: %w", n, errGarbage)
 	}
 	if _, err := io.ReadFull(r, b[1:1+n]); err != nil {
 		return "", err
@@ -155,7 +155,7 @@ func (l *link) read(p *remote) error {
 		p.used.Store(now.UnixNano())
 		m.throttle(p.limiter.reserve(now, d.n, len(d.frames)))
 		if !m.handOff(d) {
-			return context.Cause(m.work.ctx) // the buffer may still be being read: it is not used again
+			return context.Cause(m.work.ctx) // the buffer may still be in use: it is not reused
 		}
 		if len(d.frames) > largeBuffer {
 			_ = l.stream.SetReadDeadline(time.Time{})
@@ -163,7 +163,7 @@ func (l *link) read(p *remote) error {
 	}
 }
 
-// acquireLarge waits for memory for a large message, and then lets the peer have it for some time, not longer.
+// acquireLarge waits for memory for a large message, and sets a time limit for its arrival.
 func (l *link) acquireLarge(size int) error {
 	if err := l.of.large.Acquire(l.of.work.ctx, int64(size)); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (l *link) acquireLarge(size int) error {
 	return l.stream.SetReadDeadline(time.Now().Add(largeTime))
 }
 
-// write sends frames. Only one goroutine calls it.
+// write sends frames. It is called by one goroutine at a time.
 func (l *link) write(frames []byte) error {
 	l.greeting.Lock()
 	l.greeting.Unlock() //nolint:staticcheck // it is only waited for
@@ -195,7 +195,7 @@ func (l *link) close(err error) {
 		case errors.Is(err, errGarbage):
 			code = network.ConnProtocolViolation
 			l.of.counts.garbage.Add(1)
-			l.of.log("a node was disconnected: %v", err)
+			l.of.log("disconnected a node: %v", err)
 			l.of.gater.ban(l.stream.Conn().RemotePeer())
 		case l.of.work.isClosed():
 			code = network.ConnShutdown
@@ -212,10 +212,10 @@ func (l *link) closeUnused(code network.ConnErrorCode) {
 }
 
 func (l *link) end(code network.ConnErrorCode) {
-	_ = l.stream.Conn().CloseWithError(code) // a reset of the stream would come first, and say nothing
+	_ = l.stream.Conn().CloseWithError(code) // without resetting the stream, which would hide the code
 }
 
-// wasUnused reports that one of the nodes has ended it because it was not needed.
+// wasUnused reports whether one of the nodes has closed the link because it was not needed.
 func (l *link) wasUnused(err error) bool {
 	closed, is := errors.AsType[*network.ConnError](err)
 	return l.closedUnused || is && closed.Remote &&

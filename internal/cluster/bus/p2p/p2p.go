@@ -47,54 +47,55 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Config says what a node is, and what it may use.
+// Config configures a node's Messenger.
 type Config struct {
-	Name  string // that a person gave the node: one word, 64 letters at most
-	Crawl string // one word; nodes of other crawls are strangers, though they have the same secret
-	// Secret is the cluster's. Without one only loopback addresses are listened on and dialled.
+	Name  string // the node's name that a user chose: one word, at most 64 letters
+	Crawl string // one word; nodes of other crawls are refused, even with the same secret
+	// Secret is the cluster's. Without one, only loopback addresses are used.
 	Secret secret.Secret
-	// Dir is where the node keeps its key, and addresses of other nodes. Without one it is another node each time, and
-	// keeps nothing.
+	// Dir is the folder of the node's key and of other nodes' addresses. Without one, the node gets a new identity each
+	// time and saves nothing.
 	Dir string
 
-	// Listen are addresses to listen on: "host:port" for both TCP and QUIC (UDP), or multiaddrs. An empty host is every
-	// address of the machine, port 0 any that is free.
+	// Listen are the addresses to listen on: "host:port" for both TCP and QUIC (UDP), or multiaddrs. An empty host is
+	// every address of the machine, port 0 any free port.
 	Listen []string
-	Reach  Reach // whether others can dial this node, if that is known
-	LAN    bool  // find nodes in the local network, and be found there (mDNS)
+	Reach  Reach // whether others can dial this node, if known
+	LAN    bool  // find nodes in the local network, and be found by them (mDNS)
 
 	Limits Limits
 
-	// Reached and Lost report nodes whose connection was made, or broke or could not be made for a message; not one that
-	// was closed as unused. Calls come one at a time, the latest of a node last, and must not block. Both may be nil.
+	// Reached reports a node that was connected. Lost reports one whose connection broke, or that could not be
+	// connected to send a message; not one that was disconnected as unused. They are called one at a time, in order for
+	// each node, and must not block. Both may be nil.
 	Reached, Lost func(strategy.Node)
-	Log           func(string) // progress and trouble, for people; may be nil
+	Log           func(string) // logs progress and errors; may be nil
 }
 
-// Guest is the name of who speaks to nodes and is none: nobody keeps its addresses.
+// Guest is the name of a client that is not a node. Nodes do not store its addresses.
 const Guest = "guest"
 
-// A Reach says whether other nodes can begin a connection to a node.
+// A Reach is whether other nodes can connect to a node.
 type Reach int
 
-// The zero value asks other nodes, which takes some minutes.
+// The zero value has the node find out with the help of others, which takes some minutes.
 const (
 	ReachUnknown Reach = iota
-	ReachPublic        // others can: it relays for those that cannot be reached
-	ReachPrivate       // they cannot: it looks for relays at once
+	ReachPublic        // others can connect: the node relays for those that cannot be reached
+	ReachPrivate       // others cannot: the node looks for relays at once
 )
 
-// Limits are how much others can make a node use. Zero values become the defaults named.
+// Limits bound what other nodes can make a node use. Zero values become the defaults named.
 type Limits struct {
-	Peers    int   // nodes that are connected at once; 1,024
-	Contacts int   // nodes whose addresses are kept; 4,096
-	Messages int   // that are read a second from one node, which waits beyond; 20,000
-	Bytes    int   // as many of their bytes; 32 MiB
-	Queue    int   // bytes that wait for one node, the oldest dropped beyond; 8 MiB
-	Queued   int64 // bytes that wait for all nodes, beyond 64 KiB for each; 64 MiB
-	Large    int64 // bytes of messages beyond 64 KiB that are being read at once; 64 MiB
-	Memory   int64 // bytes of buffers of connections; 256 MiB
-	Relayed  int64 // bytes each way of a connection that this node relays, which then ends; 256 MiB
+	Peers    int   // nodes connected at once; 1,024
+	Contacts int   // nodes whose addresses are stored; 4,096
+	Messages int   // messages read per second from one node; 20,000
+	Bytes    int   // bytes of these per second; 32 MiB
+	Queue    int   // bytes queued for one node, beyond which the oldest are dropped; 8 MiB
+	Queued   int64 // bytes queued for all nodes, beyond 64 KiB for each; 64 MiB
+	Large    int64 // bytes of messages beyond 64 KiB being read at once; 64 MiB
+	Memory   int64 // bytes of connections' buffers; 256 MiB
+	Relayed  int64 // bytes each way of a relayed connection, after which it ends; 256 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -111,7 +112,7 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// A Messenger is a node's words to the others.
+// A Messenger exchanges messages with the other nodes of the crawl.
 type Messenger struct {
 	cfg        Config
 	node       strategy.Node
@@ -122,24 +123,24 @@ type Messenger struct {
 	gater      *gater
 	counts     counts
 
-	work    taskGroup // until Close
+	work    taskGroup // runs until Close
 	closing sync.Once
 	inbox   chan delivery
 	notices *notices
 	book    *book
-	dials   chan struct{}       // a slot for each that is under way
-	shared  atomic.Int64        // bytes left to all queues
-	large   *semaphore.Weighted // bytes
+	dials   chan struct{}       // a slot for each dial in progress
+	shared  atomic.Int64        // free bytes that all queues share
+	large   *semaphore.Weighted // bytes of large messages
 
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	peers        map[strategy.Node]*remote
 	pendingDials map[*pendingDial]bool
 }
 
 var _ bus.Messenger = (*Messenger)(nil)
 
-// Open makes the node with the key in cfg.Dir, and listens. Nobody is dialled before Dial or Send; Known says who could
-// be.
+// Open loads or creates the node's key in cfg.Dir, and listens. It dials no node: Dial and Send do, and Known returns
+// candidates.
 func Open(cfg Config) (_ *Messenger, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -184,10 +185,10 @@ func Open(cfg Config) (_ *Messenger, err error) {
 	return m, m.openLAN()
 }
 
-// Node is who this node is.
+// Node returns this node's identity.
 func (m *Messenger) Node() strategy.Node { return m.node }
 
-// Close ends what waits, and all connections.
+// Close interrupts blocked calls, and closes all connections.
 func (m *Messenger) Close() error {
 	var err error
 	m.closing.Do(func() {
@@ -209,13 +210,13 @@ func (m *Messenger) log(format string, args ...any) {
 	}
 }
 
-// refused counts a peer that is no member, or is not let in. Who reads the log is told now and then: strangers shall
-// not be able to fill it.
+// refused counts a peer that is not a member, or is refused. It logs at most once a minute, so that strangers cannot
+// fill the log.
 func (m *Messenger) refused(err error) {
 	n := m.counts.refused.Add(1)
 	now := time.Now().UnixNano()
 	last := m.counts.refusal.Load()
 	if errors.Is(err, ErrNotMember) && now-last > int64(time.Minute) && m.counts.refusal.CompareAndSwap(last, now) {
-		m.log("a peer was refused, the %d. so far: %v", n, err)
+		m.log("refused a peer (%d so far): %v", n, err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an expected event.
 const patience = 30 * time.Second
 
 func TestContract(t *testing.T) {
@@ -102,7 +102,7 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// A node is the same as long as it has its folder, and finds others again without being told of them.
+// A node keeps its identity as long as it has its folder, and finds others again without being given an address.
 func TestComesBack(t *testing.T) {
 	t.Parallel()
 	s, dir := secret.New(), t.TempDir()
@@ -153,7 +153,7 @@ func dial(t testing.TB, from, to *Messenger) {
 	}
 }
 
-// receive gives what comes to a node, until the test ends.
+// receive returns a channel of the messages to a node, until the test ends.
 func receive(t testing.TB, m *Messenger) chan string {
 	got := make(chan string, 1000)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -170,7 +170,7 @@ func receive(t testing.TB, m *Messenger) chan string {
 	return got
 }
 
-// say sends a message until it comes.
+// say sends a message until it arrives.
 func say(t testing.TB, from *Messenger, to strategy.Node, data string, got chan string) {
 	t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
@@ -191,7 +191,7 @@ func say(t testing.TB, from *Messenger, to strategy.Node, data string, got chan 
 	}
 }
 
-// told collects notices.
+// told collects the calls of Reached and Lost.
 func told() (cfg Config, reached, lost chan strategy.Node) {
 	reached, lost = make(chan strategy.Node, 100), make(chan strategy.Node, 100)
 	return Config{Reached: func(n strategy.Node) { reached <- n }, Lost: func(n strategy.Node) { lost <- n }}, reached,
@@ -208,7 +208,7 @@ func wait[T any](t testing.TB, c <-chan T, what string) (v T) {
 	return v
 }
 
-// The other side ends, and is there again at the same address: both times that is told, and messages come again.
+// The other side ends, and comes back at the same address: both are reported, and messages arrive again.
 func TestTheOtherSideIsLostAndComesBack(t *testing.T) {
 	t.Parallel()
 	s, dir := secret.New(), t.TempDir()
@@ -236,8 +236,9 @@ func TestTheOtherSideIsLostAndComesBack(t *testing.T) {
 	}
 }
 
-// intoTheVoid sends to a node that has ended until that is noticed: what is written meanwhile to a connection whose end
-// is not met yet nobody counts, and a second one that was being made when the node ended may come about after its end.
+// intoTheVoid sends to a node that has ended until that is noticed. Messages written to a connection whose end was not
+// noticed yet are not counted, and a second connection that was being made when the node ended may come up after its
+// end.
 func intoTheVoid(t *testing.T, from *Messenger, to strategy.Node) {
 	t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
@@ -313,14 +314,14 @@ func TestNodesAreTheirKeys(t *testing.T) {
 	}
 }
 
-// A closed messenger holds nothing: TestMain looks for goroutines.
+// A closed messenger leaves nothing behind: TestMain looks for goroutines.
 func TestCloseEndsAll(t *testing.T) {
 	t.Parallel()
 	s := secret.New()
 	a, b := open(t, Config{Name: "a", Secret: s}), open(t, Config{Name: "b", Secret: s, LAN: true})
 	dial(t, a, b)
 	for range 100 {
-		if err := a.Send(b.Node(), make([]byte, 100_000)); err != nil { // nobody receives
+		if err := a.Send(b.Node(), make([]byte, 100_000)); err != nil { // without a receiver
 			t.Fatal(err)
 		}
 	}
@@ -337,7 +338,7 @@ func TestCloseEndsAll(t *testing.T) {
 	}
 }
 
-// Who only asks nodes something is answered, writes nothing, and is kept by nobody.
+// A guest gets answers, writes nothing, and is stored by no node.
 func TestGuest(t *testing.T) {
 	t.Parallel()
 	s := secret.New()
@@ -362,7 +363,7 @@ func TestGuest(t *testing.T) {
 	if text := <-heard; text != "re: how do you do" {
 		t.Errorf("it hears %q", text)
 	}
-	until(t, "a keeps b", func() bool { // who has dialled may know that before
+	until(t, "a keeps b", func() bool { // the dialer may know that before
 		if err := a.saveBook(); err != nil {
 			t.Fatal(err)
 		}

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A pace is how much one peer may send: so much a second, and as much at once after a second of silence. Who takes more
-// is in debt, and waits until that is paid.
+// A rateLimiter bounds what one peer sends: a rate per second, with a burst of one second. A peer that exceeds it waits
+// until the excess is paid off.
 type rateLimiter struct {
-	messages, bytes float64 // a second
+	messages, bytes float64 // per second
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	last time.Time
-	left [2]float64 // messages and bytes that it may send at once
+	left [2]float64 // messages and bytes that the peer may send now; negative: excess
 }
 
 func (p *rateLimiter) reserve(now time.Time, messages, bytes int) (wait time.Duration) {

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// processVar has the settings of a node that is a process of its own, on a host of a lab.
+// processVar has the settings of a node in a process of its own, on a host of a lab.
 const processVar = "KUMO_TEST_P2P_NODE"
 
 type processSettings struct {
@@ -26,7 +26,7 @@ type processSettings struct {
 	LAN               bool
 }
 
-// process is such a node. It does what lines of its input say, and says in lines what happens.
+// process runs such a node. It executes the lines of its input, and reports events as lines.
 func process(settings string, in io.Reader, out io.Writer) int {
 	var s processSettings
 	if err := json.Unmarshal([]byte(settings), &s); err != nil {
@@ -38,7 +38,7 @@ func process(settings string, in io.Reader, out io.Writer) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	manet.Unroutable4 = nil // so that networks for documentation are as good as others
+	manet.Unroutable4 = nil // networks for documentation count as public
 	var one sync.Mutex
 	tell := func(what string, v any) {
 		one.Lock()

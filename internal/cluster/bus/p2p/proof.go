@@ -17,25 +17,25 @@ import (
 	"kumo/internal/base/secret"
 )
 
-// ErrNotMember is a peer without the crawl's secret. A connection that breaks before the proof does not show this: of
-// two that two nodes open to each other, one is closed.
+// ErrNotMember is the error of a peer without the crawl's secret. A connection that breaks before the proof ends does
+// not return it: if two nodes connect to each other at once, one of the connections is closed.
 var ErrNotMember = errors.New("it is no node of this crawl, or has another secret")
 
-// errSilent is a peer that keeps its connection and proves nothing.
-var errSilent = fmt.Errorf("it has not proved within %v to be a node of this crawl", proofTime)
+// errSilent is the error of a peer that stays connected and proves nothing.
+var errSilent = fmt.Errorf("no proof of membership in this crawl within %v", proofTime)
 
 const (
 	nonceSize = 32
 	proofTime = 5 * time.Second // for a peer to prove that it is a member
 )
 
-// A membership proves to others that this node has the secret, and checks that they do. The dialler sends a nonce, the
-// listener its own and a MAC, the dialler its MAC. A MAC covers the side, both peers, both nonces and the channel, so
-// it is worth nothing elsewhere. A failed proof only ends the connection; before that a listener gets a MAC of zeros,
-// so that it does not take this for a broken connection.
+// A membership proves to peers that this node has the secret, and verifies that they have it. The dialer sends a nonce,
+// the listener its own nonce and a MAC, the dialer its MAC. A MAC covers the side, both peers, both nonces and the
+// channel, so it cannot be replayed elsewhere. A failed proof only ends the connection. Before that the dialer sends a
+// MAC of zeros, so that the listener does not take this for a broken connection.
 type membership struct {
 	key    []byte
-	refuse func(error) // told of every peer that is turned away; may be nil
+	refuse func(error) // called with the error of each refused peer; may be nil
 }
 
 func newMembership(s secret.Secret, crawl string) (membership, error) {
@@ -43,7 +43,7 @@ func newMembership(s secret.Secret, crawl string) (membership, error) {
 	return membership{key: key}, err
 }
 
-// prove runs one side of the proof on a connection, which ends if the proof fails.
+// prove runs one side of the proof on a connection. It closes the connection if the proof fails.
 func (m membership) prove(ctx context.Context, c io.Closer, side func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, proofTime, errSilent)
 	defer cancel()
@@ -54,7 +54,7 @@ func (m membership) prove(ctx context.Context, c io.Closer, side func(context.Co
 	}
 	_ = c.Close()
 	if ctx.Err() != nil && !errors.Is(err, ErrNotMember) {
-		err = context.Cause(ctx) // what failed did because of that
+		err = context.Cause(ctx) // the timeout caused the error
 	}
 	if m.refuse != nil && (errors.Is(err, ErrNotMember) || errors.Is(err, errSilent)) {
 		m.refuse(err)
@@ -62,27 +62,26 @@ func (m membership) prove(ctx context.Context, c io.Closer, side func(context.Co
 	return err
 }
 
-// A meeting is two peers at the ends of a channel: bytes that only these ends have, and that differ from channel to
-// channel.
+// A channelEnds identifies a channel: the two peers, and bytes that only these know and that differ for each channel.
 type channelEnds struct {
 	dialer, listener peer.ID
 	channel          []byte
 }
 
-// dial proves membership as the dialler, and has the other side prove it.
+// dial proves membership as the dialer, and verifies the listener's.
 func (m membership) dial(c io.ReadWriter, at channelEnds) error {
 	var ours, theirs [nonceSize]byte
-	rand.Read(ours[:]) // it does not fail
+	rand.Read(ours[:]) // never fails
 	if _, err := c.Write(ours[:]); err != nil {
-		return fmt.Errorf("begin the proof of membership: %w", err)
+		return fmt.Errorf("start the proof of membership: %w", err)
 	}
 	var mac [sha256.Size]byte
 	if err := readAll(c, theirs[:], mac[:]); err != nil {
-		return fmt.Errorf("no proof of membership came: %w", err)
+		return fmt.Errorf("receive the proof of membership: %w", err)
 	}
 	if !hmac.Equal(mac[:], m.mac("listener", at, ours, theirs)) {
 		if _, err := c.Write(make([]byte, sha256.Size)); err == nil {
-			_, _ = c.Read(mac[:1]) // until the listener has read that, and ends the connection
+			_, _ = c.Read(mac[:1]) // wait until the listener has read that, and closes the connection
 		}
 		return fmt.Errorf("%s: %w", at.listener, ErrNotMember)
 	}
@@ -95,7 +94,7 @@ func (m membership) dial(c io.ReadWriter, at channelEnds) error {
 func (m membership) accept(c io.ReadWriter, at channelEnds) error {
 	var ours, theirs [nonceSize]byte
 	if err := readAll(c, theirs[:]); err != nil {
-		return fmt.Errorf("no proof of membership came: %w", err)
+		return fmt.Errorf("receive the proof of membership: %w", err)
 	}
 	rand.Read(ours[:])
 	if _, err := c.Write(append(ours[:], m.mac("listener", at, theirs, ours)...)); err != nil {
@@ -103,7 +102,7 @@ func (m membership) accept(c io.ReadWriter, at channelEnds) error {
 	}
 	var mac [sha256.Size]byte
 	if err := readAll(c, mac[:]); err != nil {
-		return fmt.Errorf("no proof of membership came: %w", err)
+		return fmt.Errorf("receive the proof of membership: %w", err)
 	}
 	if !hmac.Equal(mac[:], m.mac("dialler", at, theirs, ours)) {
 		return fmt.Errorf("%s: %w", at.dialer, ErrNotMember)
@@ -111,7 +110,7 @@ func (m membership) accept(c io.ReadWriter, at channelEnds) error {
 	return nil
 }
 
-// mac is what a side proves its membership with; the dialler's nonce comes first.
+// mac returns the MAC by which a side proves its membership; the dialer's nonce comes first.
 func (m membership) mac(side string, at channelEnds, nonces ...[nonceSize]byte) []byte {
 	h := hmac.New(sha256.New, m.key)
 	for _, part := range [][]byte{
@@ -132,7 +131,7 @@ func readAll(r io.Reader, parts ...[]byte) error {
 			if reset, is := errors.AsType[*network.StreamError](
 				err,
 			); is &&
-				reset.Remote { // a stream that its peer does not take for a proof
+				reset.Remote { // the peer does not expect a proof on this stream
 				return fmt.Errorf("%w: %w", ErrNotMember, err)
 			}
 			return err

@@ -35,7 +35,7 @@ func members(t testing.TB, s secret.Secret, crawl string) membership {
 	return m
 }
 
-// prove lets two sides prove their membership to each other over a pipe, and gives what each has sent.
+// prove lets two sides prove their membership to each other over a pipe, and returns what each has sent.
 func prove(t testing.TB, dialler, listener membership, one, other channelEnds) (sent, got []byte, dialled, accepted error) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -88,8 +88,7 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// A connection that breaks in the middle of a proof says nothing of its peer, and one whose peer is silent does not
-// last.
+// A connection that breaks during a proof shows nothing about its peer, and a connection with a silent peer is closed.
 func TestProofsThatBreakOff(t *testing.T) {
 	var refused []error
 	m := members(t, secret.New(), "crawl")
@@ -130,7 +129,7 @@ func TestProofsThatBreakOff(t *testing.T) {
 	}
 }
 
-// Whoever has recorded a proof cannot use it again, for either side, nor an answer as a question.
+// A recorded proof cannot be replayed, for either side, nor an answer as a query.
 func TestProofsAreGoodOnce(t *testing.T) {
 	m := members(t, secret.New(), "crawl")
 	at := channelEnds{"a", "b", []byte("channel")}
@@ -141,7 +140,7 @@ func TestProofsAreGoodOnce(t *testing.T) {
 	if err := m.dial(rw{bytes.NewReader(got), io.Discard}, at); !errors.Is(err, ErrNotMember) {
 		t.Errorf("what a listener has said is taken again: %v", err)
 	}
-	// A listener's answer, sent back to it as the dialler's.
+	// A listener's answer, sent back to it as the dialer's.
 	a, b := net.Pipe()
 	done := make(chan error, 1)
 	go func() { done <- m.accept(b, at) }()
@@ -190,7 +189,7 @@ func FuzzName(f *testing.F) {
 	})
 }
 
-// A channel is what both ends of it see of the handshake, however it is cut into pieces, and nothing behind it.
+// A channel consists of what both ends see of the handshake, however it is split, and nothing after it.
 func TestTranscript(t *testing.T) {
 	one, two := newTranscript(2), newTranscript(2)
 	all := append([]byte{0, 3, 'a', 'b', 'c', 1, 0}, make([]byte, 256)...)
@@ -211,8 +210,8 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// strangers are libp2p peers that have not the secret, over one transport: a plain one, one that asks for Noise by
-// kumo's name and proves nothing, and a node with another secret.
+// strangers returns libp2p peers without the secret, over one transport: a plain one, one that requests Noise by kumo's
+// name and proves nothing, and a node with another secret.
 func strangers(t *testing.T, transport libp2p.Option) map[string]host.Host {
 	t.Helper()
 	other := open(t, Config{Name: "other", Secret: secret.New()})
@@ -231,8 +230,8 @@ func strangers(t *testing.T, transport libp2p.Option) map[string]host.Host {
 	return all
 }
 
-// Who has not the secret gets no stream of any protocol, not even the first that libp2p opens, and sees nothing else;
-// the node sees no connection.
+// A peer without the secret gets no stream of any protocol, not even the first that libp2p opens, and sees nothing
+// else; the node sees no connection.
 func TestStrangersGetNothing(t *testing.T) {
 	t.Parallel()
 	for transport, c := range map[string]struct {
@@ -277,7 +276,7 @@ func TestStrangersGetNothing(t *testing.T) {
 	}
 }
 
-// The same the other way: a node that dials a stranger ends the connection, and says why.
+// The same in the other direction: a node that dials a stranger closes the connection, and returns the reason.
 func TestStrangersAreNotDialled(t *testing.T) {
 	t.Parallel()
 	m := open(t, Config{Name: "m", Secret: secret.New()})

@@ -2,22 +2,22 @@ package p2p
 
 import "sync/atomic"
 
-// reservedQueue is how many bytes may wait for each peer whatever waits for others.
+// reservedQueue is the part of each peer's queue, in bytes, that does not depend on other queues.
 const reservedQueue = 64 << 10
 
-// A queue is frames that wait to be sent to one peer. What is too much is dropped, the oldest first. Its methods are
-// called by one goroutine at a time.
+// A queue has frames to be sent to one peer. If it is full, the oldest are dropped. Its methods are called by one
+// goroutine at a time.
 type queue struct {
-	maxBytes int           // bytes
-	shared   *atomic.Int64 // bytes of all peers' queues that are left beyond reservedQueue
+	maxBytes int           // maximum size
+	shared   *atomic.Int64 // free bytes that all peers' queues share, beyond reservedQueue
 
 	buf      []byte // frames, from begin on
 	begin    int
 	count    int
-	borrowed int64 // of shared
+	borrowed int64 // bytes taken from shared
 }
 
-// add appends a message and returns how many were dropped for it, or were with it.
+// add appends a message. It returns how many messages were dropped, perhaps including this one.
 func (q *queue) add(data []byte) (dropped int) {
 	size := len(data) + maxHead
 	for q.count > 0 && q.size()+size > q.maxBytes {
@@ -40,7 +40,7 @@ func (q *queue) add(data []byte) (dropped int) {
 	return dropped
 }
 
-// take returns all frames, which is the caller's memory from now on, and how many they are.
+// take removes and returns all frames and their number. The caller owns the memory.
 func (q *queue) take() (frames []byte, n int) {
 	frames, n = q.buf[q.begin:], q.count
 	q.buf, q.begin, q.count = nil, 0, 0
@@ -56,7 +56,7 @@ func (q *queue) dropOldest() {
 	q.count--
 }
 
-// borrow makes the loan at least n, and no more than that where it was more; false: there is not as much left.
+// borrow sets the bytes taken from shared to n; false if there are not enough.
 func (q *queue) borrow(n int64) bool {
 	n = max(n, 0)
 	if left := q.shared.Add(q.borrowed - n); left < 0 && n > q.borrowed {

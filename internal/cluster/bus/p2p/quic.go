@@ -18,11 +18,12 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// maxProving is how many peers of a QUIC listener may be proving their membership at once.
+// maxProving is the number of peers of a QUIC listener that may be proving their membership at once.
 const maxProving = 256
 
-// A provingQUIC is QUIC with the proof of membership on the first stream of each connection. QUIC secures itself, so
-// that the proof cannot be where it is over TCP; libp2p sees no connection before it is done.
+// A provingQUIC is QUIC with the proof of membership on the first stream of each connection. QUIC is encrypted by
+// itself, so the proof cannot be part of a security transport as over TCP. libp2p gets a connection only after the
+// proof.
 type provingQUIC struct {
 	transport.Transport
 	membership
@@ -34,11 +35,11 @@ func (m membership) newQUIC(key crypto.PrivKey, conns *quicreuse.ConnManager, ga
 	return &provingQUIC{t, m}, err
 }
 
-// ListenOrder has QUIC listen before what may share its port.
+// ListenOrder has QUIC listen before transports that may share its port.
 func (t *provingQUIC) ListenOrder() int { return libp2pquic.ListenOrder }
 
-// Dial dials a member. Where both sides dial at once, to get through their routers, the connection may turn out to be
-// the other's; then the other begins the proof.
+// Dial connects a member. If both sides dial at once, to get through their routers, the connection may be the one that
+// the other side dialed; then the other side starts the proof.
 func (t *provingQUIC) Dial(ctx context.Context, to ma.Multiaddr, p peer.ID) (transport.CapableConn, error) {
 	c, err := t.Transport.Dial(ctx, to, p)
 	if err != nil {
@@ -54,7 +55,7 @@ func (t *provingQUIC) Dial(ctx context.Context, to ma.Multiaddr, p peer.ID) (tra
 	return c, nil
 }
 
-// Listen takes connections of members.
+// Listen accepts connections of members.
 func (t *provingQUIC) Listen(at ma.Multiaddr) (transport.Listener, error) {
 	below, err := t.Transport.Listen(at)
 	if err != nil {
@@ -74,7 +75,7 @@ func (t *provingQUIC) proveDialer(ctx context.Context, c transport.CapableConn) 
 	}
 	s, err := c.OpenStream(ctx)
 	if err != nil {
-		return fmt.Errorf("begin the proof of membership: %w", err)
+		return fmt.Errorf("start the proof of membership: %w", err)
 	}
 	if err := t.dial(s, channelEnds{c.LocalPeer(), c.RemotePeer(), channel}); err != nil {
 		return errors.Join(err, s.Reset())
@@ -89,26 +90,26 @@ func (t *provingQUIC) proveListener(_ context.Context, c transport.CapableConn) 
 	}
 	s, err := c.AcceptStream()
 	if err != nil {
-		return fmt.Errorf("no proof of membership came: %w", err)
+		return fmt.Errorf("receive the proof of membership: %w", err)
 	}
 	if err := t.accept(s, channelEnds{c.RemotePeer(), c.LocalPeer(), channel}); err != nil {
 		return errors.Join(err, s.Reset())
 	}
-	_ = s.Close() // the dialler may have closed it already, and that is an error
+	_ = s.Close() // fails if the dialer has closed the stream already
 	return nil
 }
 
-// channelOf is what TLS exports for a connection, the same for both its ends alone.
+// channelOf returns TLS's exported key material, which only the two ends of a connection have.
 func channelOf(c transport.CapableConn) ([]byte, error) {
 	var conn *quic.Conn
 	if !c.As(&conn) {
-		return nil, errors.New("the connection is not QUIC's")
+		return nil, errors.New("not a QUIC connection")
 	}
 	state := conn.ConnectionState().TLS
 	return state.ExportKeyingMaterial("EXPORTER-kumo-membership", nil, 32)
 }
 
-// A provingListener hands on connections whose peers have proved their membership, while others still do.
+// A provingListener passes on connections whose peers have proved their membership. Proofs run concurrently.
 type provingListener struct {
 	transport.Listener
 	transport *provingQUIC
@@ -161,7 +162,7 @@ func (l *provingListener) Accept() (transport.CapableConn, error) {
 	}
 }
 
-// Close ends the listener, and proofs that are under way.
+// Close closes the listener, and ends pending proofs.
 func (l *provingListener) Close() error {
 	err := l.Listener.Close()
 	l.stop(transport.ErrListenerClosed)

@@ -19,28 +19,28 @@ import (
 
 const (
 	dialTime    = 15 * time.Second
-	maxLinks    = 4           // of one node: both may have dialled, or one of them through its router
-	idleTime    = time.Minute // without a message, after which a connection may be closed for another node's
+	maxLinks    = 4           // links of one node: both may have dialed, or one of them through its router
+	idleTime    = time.Minute // time without a message after which a node may be disconnected in favor of another
 	handOffTime = 2 * time.Second
 )
 
-// A remote is another node, while it is connected or messages wait for it.
+// A remote is another node that is connected or has queued messages.
 type remote struct {
 	of      *Messenger
 	node    strategy.Node
 	id      peer.ID
-	used    atomic.Int64 // when a message came or went, in nanoseconds
+	used    atomic.Int64 // time of the last message in either direction, in Unix nanoseconds
 	limiter rateLimiter
 
 	links []*link // the best is first; guarded by of.mu
 
-	mu      sync.Mutex // guards what follows; of.mu may be held
+	mu      sync.Mutex // guards the fields below; of.mu may be held
 	out     queue
-	writing bool // carry runs
+	writing bool // sendLoop is running
 	removed bool
 }
 
-// addRemote makes the remote of a node. mu is held.
+// addRemote adds a node. mu is held.
 func (m *Messenger) addRemote(node strategy.Node, id peer.ID) *remote {
 	p := &remote{of: m, node: node, id: id,
 		limiter: rateLimiter{messages: float64(m.cfg.Limits.Messages), bytes: float64(m.cfg.Limits.Bytes)},
@@ -49,7 +49,7 @@ func (m *Messenger) addRemote(node strategy.Node, id peer.ID) *remote {
 	return p
 }
 
-// forget removes a remote that nothing is known of any more.
+// forget removes a remote without links and messages.
 func (m *Messenger) forget(p *remote) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +61,7 @@ func (m *Messenger) forget(p *remote) {
 	}
 }
 
-// link is the best way to the node that there is; nil: none.
+// link returns the best link to the node; nil if there is none.
 func (p *remote) link() *link {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *remote) link() *link {
 	return p.links[0]
 }
 
-// connected are the nodes that are.
+// connected returns the connected nodes.
 func (m *Messenger) connected() (all []*remote) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +108,7 @@ func (m *Messenger) attach(node strategy.Node, l *link) (*remote, error) {
 	}
 	if !l.relayed {
 		for _, old := range p.links {
-			if old.relayed { // both ends have the better one by then
+			if old.relayed { // by then both ends have the direct link
 				time.AfterFunc(handOffTime, func() { old.closeUnused(network.ConnSupplanted) })
 			}
 		}
@@ -116,9 +116,10 @@ func (m *Messenger) attach(node strategy.Node, l *link) (*remote, error) {
 	return p, nil
 }
 
-var errFull = errors.New("there are too many nodes")
+var errFull = errors.New("too many connected nodes")
 
-// makeRoom sees to it that one more node may be connected. mu is held.
+// makeRoom reports whether one more node may be connected. If necessary, it disconnects the least recently used one. mu
+// is held.
 func (m *Messenger) makeRoom() bool {
 	n, oldest := 0, (*remote)(nil)
 	for _, p := range m.peers {
@@ -143,7 +144,7 @@ func (m *Messenger) makeRoom() bool {
 	return true
 }
 
-// detach takes a link from its node. lost: the node may be gone.
+// detach removes a link of a node. lost: the node may be gone.
 func (m *Messenger) detach(p *remote, l *link, lost bool) {
 	m.mu.Lock()
 	if i := slices.Index(p.links, l); i >= 0 {
@@ -161,7 +162,7 @@ func (p *remote) connect(ctx context.Context) (*link, error) {
 	m := p.of
 	addrs := m.book.addrs(p.id)
 	if len(addrs) == 0 && len(m.host.Peerstore().Addrs(p.id)) == 0 && p.link() == nil {
-		return nil, fmt.Errorf("no address of %s is known", p.node)
+		return nil, fmt.Errorf("no known address of %s", p.node)
 	}
 	select {
 	case m.dials <- struct{}{}:
@@ -178,7 +179,7 @@ func (p *remote) connect(ctx context.Context) (*link, error) {
 	return nil, fmt.Errorf("connect to %s: the connection broke at once", p.node)
 }
 
-// relays are members that might relay: those that are connected directly. Which of them do, libp2p asks them.
+// relays returns directly connected members as candidates for relays. libp2p queries which of them relay.
 func (m *Messenger) relays(ctx context.Context, most int) <-chan peer.AddrInfo {
 	found := make(chan peer.AddrInfo, most)
 	defer close(found)

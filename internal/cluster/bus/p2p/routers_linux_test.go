@@ -20,7 +20,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A home is a node that is a process of its own, on a host of a lab or on this one.
+// A home is a node in a process of its own, on a host of a lab or on this one.
 type home struct {
 	Contact
 	process *os.Process
@@ -79,7 +79,7 @@ func startNode(t *testing.T, s processSettings, start func(*exec.Cmd) error) *ho
 	return n
 }
 
-// hear waits for a line, and lets others go.
+// hear waits for a line, and skips others.
 func (n *home) hear(t *testing.T, what string, v any) {
 	t.Helper()
 	for late := time.After(patience); ; {
@@ -106,7 +106,7 @@ func (n *home) ask(t *testing.T) Stats {
 	return n.stats
 }
 
-// dial connects a node to another by the address that a person would give.
+// dial connects a node to another by the address that a user would give.
 func (n *home) dial(t *testing.T, address string) {
 	t.Helper()
 	n.do("dial %s", address)
@@ -116,8 +116,8 @@ func (n *home) dial(t *testing.T, address string) {
 	}
 }
 
-// Two nodes behind home routers reach each other by the relay of a third that others can reach, whose address is all
-// that they are told; and then without it, where the routers let them.
+// Two nodes behind home routers reach each other through the relay of a third node that others can reach, whose address
+// is all they are given; and then without it, if the routers allow it.
 func TestThroughRouters(t *testing.T) {
 	testmain.Slow(t)
 	for name, c := range map[string]struct {
@@ -206,7 +206,7 @@ func also(t *testing.T, h *netlab.Host, addr string) {
 	}
 }
 
-// Nodes in one network find each other without being told of any address; those of other clusters they leave alone.
+// Nodes in one network find each other without an address; they ignore nodes of other clusters.
 func TestLAN(t *testing.T) {
 	t.Parallel()
 	lab := netlab.ForTest(t, 1)
@@ -226,8 +226,7 @@ func TestLAN(t *testing.T) {
 	}
 }
 
-// Two nodes far from each other begin at the same moment: each one's first packet is on its way when the other's
-// leaves.
+// Two distant nodes start at the same moment: each one's first packet is in transit when the other's is sent.
 func TestFarNodesDialAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, listen := range map[string]string{"tcp": "/ip4/0.0.0.0/tcp/4001", "quic": "/ip4/0.0.0.0/udp/4001/quic-v1"} {
@@ -265,7 +264,8 @@ func TestFarNodesDialAtOnce(t *testing.T) {
 	}
 }
 
-// A node whose process is killed is lost to others; started again, it is the same, and knows whom to ask.
+// A node whose process is killed is reported as lost; when restarted, it has the same identity, and knows nodes to
+// dial.
 func TestKilledAndBack(t *testing.T) {
 	testmain.Slow(t)
 	t.Parallel()
@@ -303,7 +303,7 @@ func TestKilledAndBack(t *testing.T) {
 	say(t, m, n.Node, "welcome", forward(t, again, m.Node()))
 }
 
-// forward gives what a process has got, as receive does.
+// forward returns what a process has received, as receive does.
 func forward(t *testing.T, n *home, from strategy.Node) chan string {
 	got := make(chan string, 1)
 	go func() {

@@ -15,18 +15,18 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 )
 
-// securityID is what diallers ask for; peers that speak plain Noise are turned away before they cost a key exchange.
+// securityID is the protocol that dialers request. Peers that speak plain Noise are refused before a key exchange.
 const securityID = "/kumo/noise/1"
 
-// A security is Noise and the proof of membership behind it: for TCP, and for what other members relay. A connection
-// that it lets through is a member's, before anything else is read from it.
+// A security is Noise followed by the proof of membership, for TCP and for relayed connections. Only a connection of a
+// member passes it; nothing else is read before.
 type security struct {
 	membership
 	*noise.Transport
 	local peer.ID
 }
 
-// newSecurity is called by libp2p, for the node and for the peer by which it tries whether others can be reached.
+// newSecurity is called by libp2p, for the node and for the peer by which it tests whether others can be reached.
 func (m membership) newSecurity(id protocol.ID, key crypto.PrivKey, muxers []tptu.StreamMuxer) (*security, error) {
 	t, err := noise.New(id, key, muxers)
 	if err != nil {
@@ -36,7 +36,7 @@ func (m membership) newSecurity(id protocol.ID, key crypto.PrivKey, muxers []tpt
 	return &security{m, t, local}, err
 }
 
-// SecureInbound secures a connection that another peer has begun.
+// SecureInbound secures a connection that another peer has opened.
 func (s *security) SecureInbound(ctx context.Context, c net.Conn, p peer.ID) (sec.SecureConn, error) {
 	wire := &tap{Conn: c, read: newTranscript(2), wrote: newTranscript(1)}
 	secured, err := s.Transport.SecureInbound(ctx, wire, p)
@@ -46,10 +46,10 @@ func (s *security) SecureInbound(ctx context.Context, c net.Conn, p peer.ID) (se
 	return s.listener(ctx, secured, wire)
 }
 
-// SecureOutbound secures a connection that this node has begun.
+// SecureOutbound secures a connection that this node has opened.
 func (s *security) SecureOutbound(ctx context.Context, c net.Conn, p peer.ID) (sec.SecureConn, error) {
 	var by sec.SecureTransport = s.Transport
-	if p == "" { // whoever it is: the proof says that it is a member
+	if p == "" { // any peer: the proof verifies that it is a member
 		var err error
 		if by, err = s.WithSessionOptions(noise.DisablePeerIDCheck()); err != nil {
 			return nil, err
@@ -71,8 +71,8 @@ func (s *security) listener(ctx context.Context, c sec.SecureConn, wire *tap) (s
 	return c, s.prove(ctx, c, func(context.Context) error { return s.accept(c, at) })
 }
 
-// A tap is a connection below Noise, which notes what the handshake consists of: the ephemeral keys of both sides are
-// in it, so that no two channels have the same, and who sits in between has one with each side.
+// A tap is a connection below Noise that records the handshake. The handshake contains the ephemeral keys of both
+// sides, so it differs for each channel, and an attacker in between has a different one with each side.
 type tap struct {
 	net.Conn
 	read, wrote *transcript
@@ -90,13 +90,12 @@ func (t *tap) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A transcript is the hash of the first frames that go one way; what follows is not in it. A frame has its length
-// before it, in two bytes.
+// A transcript is the hash of the first frames in one direction. A frame is preceded by its length in two bytes.
 type transcript struct {
 	hash hash.Hash
-	head []byte // of the length, what has come
-	rest int    // bytes of the frame that have not come
-	left int    // frames, the one that is coming included
+	head []byte // bytes of an incomplete length
+	rest int    // missing bytes of the current frame
+	left int    // missing frames, including the current one
 }
 
 func newTranscript(n int) *transcript { return &transcript{hash: sha256.New(), left: n} }
@@ -122,7 +121,7 @@ func (t *transcript) add(p []byte) {
 	}
 }
 
-// sum is both directions, the dialler's first.
+// sum returns the hashes of both directions, the dialer's first.
 func (t *transcript) sum(answers *transcript) []byte {
 	return bytes.Join([][]byte{t.hash.Sum(nil), answers.hash.Sum(nil)}, nil)
 }

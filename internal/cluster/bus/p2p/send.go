@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	maxDials   = 32  // that are under way at once
-	maxWaiting = 512 // nodes that are not connected and have messages that wait for it
+	maxDials   = 32  // dials in progress
+	maxWaiting = 512 // nodes that have queued messages and are not connected
 )
 
-// Send puts a message into the queue of its receiver, who is connected if it is not, and its address is known.
+// Send queues a message to a node. The node is connected if it is not, and its address is known.
 func (m *Messenger) Send(to strategy.Node, data []byte) error {
 	if err := bus.CheckMessage(to, data); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (m *Messenger) Send(to strategy.Node, data []byte) error {
 	}
 }
 
-// receiver is what there is of a node, or is made; nil: it cannot be reached.
+// receiver returns the remote of a node, and adds one if necessary; nil if there is no room or the node is invalid.
 func (m *Messenger) receiver(node strategy.Node) (*remote, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *Messenger) receiver(node strategy.Node) (*remote, error) {
 	return m.addRemote(node, id), nil
 }
 
-// push queues a message; false: the remote is not in use any more.
+// push queues a message; false if the remote was removed.
 func (p *remote) push(data []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (p *remote) sendLoop() {
 	}
 }
 
-// next takes all that waits; where nothing does, carry is over.
+// next takes all queued frames. Without any, sendLoop ends.
 func (p *remote) next() (frames []byte, n int) {
 	p.mu.Lock()
 	frames, n = p.out.take()
@@ -90,8 +90,8 @@ func (p *remote) next() (frames []byte, n int) {
 	return frames, n
 }
 
-// deliver brings messages to the node, over a connection that is there or can be made. An error means that none could;
-// what breaks off in the middle is lost without one.
+// deliver sends frames to the node, over a link that exists or is made. It returns an error if there is no link. Frames
+// of a link that breaks are lost without an error.
 func (p *remote) deliver(frames []byte, n int) error {
 	if p.node == p.of.node {
 		if !p.of.handOff(delivery{from: p.node, frames: frames, n: n, done: make(chan struct{}, 1)}) {
@@ -125,15 +125,15 @@ func (p *remote) dropQueued() {
 	}
 }
 
-// A delivery is messages that have come from a node. Who has read them says so, and their memory is used again.
+// A delivery is frames received from a node. After done their memory is reused.
 type delivery struct {
 	from   strategy.Node
 	frames []byte
 	n      int
-	done   chan struct{} // has room for one
+	done   chan struct{} // has room for one element
 }
 
-// handOff waits until messages were read; false: the messenger is closed, and they may still be being read.
+// handOff waits until frames were processed; false if the messenger is closed: then they may still be in use.
 func (m *Messenger) handOff(d delivery) bool {
 	select {
 	case m.inbox <- d:
@@ -148,7 +148,7 @@ func (m *Messenger) handOff(d delivery) bool {
 	}
 }
 
-// Receive calls f with each message that comes. Nodes take turns; while f is busy they are not read from.
+// Receive calls f with each message to this node. Nodes take turns; while f is busy nothing is read from them.
 func (m *Messenger) Receive(ctx context.Context, f func(from strategy.Node, data []byte)) error {
 	for {
 		select {

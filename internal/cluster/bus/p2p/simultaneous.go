@@ -13,20 +13,20 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 )
 
-// Nodes dial from the port on which they listen, so that routers show them by one address. Where two dial each other at
-// the same moment TCP makes one connection of it (simultaneous open, RFC 9293, 3.5), and both ends are diallers. Each
-// sees that by the other's first handshake message, which is shorter than any answer. The one with the smaller id then
-// yields: it goes on as the listener.
+// Nodes dial from the port on which they listen, so that routers show them by one address. If two nodes dial each other
+// at the same moment, TCP makes one connection of it (simultaneous open, RFC 9293, 3.5), and both ends are dialers.
+// Each notices by the other's first handshake message, which is shorter than any answer. The node with the smaller ID
+// then yields: it continues as the listener.
 
-// firstSize is the size of the message with which Noise's XX handshake begins, an ephemeral key.
+// firstSize is the size of the first message of Noise's XX handshake, an ephemeral key.
 const firstSize = 32
 
-var errYield = errors.New("the other side has dialled, too")
+var errYield = errors.New("the peer has dialed, too")
 
-// A resumed is a connection of which something was read before.
+// A resumedConn is a connection of which some bytes were read before.
 type resumedConn struct {
 	net.Conn
-	pending []byte // of what was read
+	pending []byte // bytes read before
 }
 
 func (r *resumedConn) Read(p []byte) (int, error) {
@@ -38,16 +38,16 @@ func (r *resumedConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A dialled is a connection as its dialler's handshake is to see it.
+// A dialedConn is a connection for the dialer's handshake.
 type dialedConn struct {
 	resumedConn
-	yields  bool // if the other side has dialled, too
-	decided bool // it is known whether it has
+	yields  bool // on a simultaneous open
+	decided bool // it is known whether there was one
 	yielded atomic.Bool
 }
 
-// Read gives what the other side says as the listener. The first message of one that has dialled, too, is left out, or
-// is pending, with errYield.
+// Read returns the peer's bytes as a listener. On a simultaneous open it skips the peer's first message, or, if this
+// node yields, keeps it as pending and returns errYield.
 func (d *dialedConn) Read(p []byte) (int, error) {
 	if !d.decided {
 		d.decided = true
@@ -76,7 +76,7 @@ func (d *dialedConn) decide() error {
 	return errYield
 }
 
-// Close leaves a connection open on which the node has yielded: a second handshake follows.
+// Close does not close a connection on which the node has yielded: a second handshake follows.
 func (d *dialedConn) Close() error {
 	if d.yielded.Load() {
 		return nil
@@ -84,8 +84,8 @@ func (d *dialedConn) Close() error {
 	return d.Conn.Close()
 }
 
-// handshake secures a connection that this node has dialled, and tells what the tap has noted of it. Where the node has
-// yielded, that is a listener's, and the connection a yieldedConn.
+// handshake secures a connection that this node has dialed, and returns the tap of the handshake. If the node has
+// yielded, it is the listener's tap, and the connection is a yieldedConn.
 func (s *security) handshake(ctx context.Context, by sec.SecureTransport, c net.Conn, p peer.ID) (
 	sec.SecureConn, *tap, error) {
 	d := &dialedConn{resumedConn: resumedConn{Conn: c}, yields: s.local < p}
@@ -101,7 +101,7 @@ func (s *security) handshake(ctx context.Context, by sec.SecureTransport, c net.
 	return yieldedConn{secured}, wire, nil
 }
 
-// A yieldedConn is one that this node has dialled, and listens on.
+// A yieldedConn is a connection that this node has dialed, and on which it is the listener.
 type yieldedConn struct{ sec.SecureConn }
 
 func hasYielded(c net.Conn) bool {
@@ -109,10 +109,10 @@ func hasYielded(c net.Conn) bool {
 	return has
 }
 
-// A muxer is yamux, where the listener's streams have even numbers and the dialler's odd ones.
+// A muxer is yamux. The listener's streams have even numbers and the dialer's odd ones.
 type muxer struct{ *yamux.Transport }
 
-// NewConn is part of the interface of libp2p.
+// NewConn implements libp2p's interface.
 func (m muxer) NewConn(c net.Conn, listens bool, scope network.PeerScope) (network.MuxedConn, error) {
 	return m.Transport.NewConn(c, listens || hasYielded(c), scope)
 }

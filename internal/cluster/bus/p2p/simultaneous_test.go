@@ -18,7 +18,7 @@ import (
 	"kumo/internal/base/secret"
 )
 
-// pipe is a TCP connection, from both ends.
+// pipe returns both ends of a TCP connection.
 func pipe(t *testing.T) (ends [2]net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func pipe(t *testing.T) (ends [2]net.Conn) {
 	return ends
 }
 
-// bothDial has nodes secure the ends of one connection, each as its dialler.
+// bothDial has nodes secure the ends of one connection, each as its dialer.
 func bothDial(t *testing.T, nodes [2]*Messenger) (secured [2]sec.SecureConn, errs [2]error) {
 	t.Helper()
 	ends := pipe(t)
@@ -58,7 +58,7 @@ func bothDial(t *testing.T, nodes [2]*Messenger) (secured [2]sec.SecureConn, err
 	return secured, errs
 }
 
-// One TCP connection that both nodes have dialled is as good as any: both prove their membership, and both open
+// A TCP connection that both nodes have dialed works like any other: both prove their membership, and both open
 // streams.
 func TestSimultaneousOpen(t *testing.T) {
 	t.Parallel()
@@ -126,8 +126,8 @@ func TestSimultaneousOpenWithAStranger(t *testing.T) {
 	}
 }
 
-// Nodes that all dial each other at once drop all connections but one of each pair, in the middle of proofs, too. That
-// says of nobody that it is no member.
+// Nodes that all dial each other at once close all connections but one of each pair, even during proofs. That is no
+// evidence that a node is not a member.
 func TestManyDialAtOnce(t *testing.T) {
 	t.Parallel()
 	s := secret.New()

@@ -5,27 +5,27 @@ import "sync/atomic"
 type counts struct {
 	sent, received, overflow, unreachable, broken, slowed, garbage, refused, evicted atomic.Int64
 
-	refusal atomic.Int64 // when one was last logged, in nanoseconds
+	refusal atomic.Int64 // time of the last logged refusal, in Unix nanoseconds
 }
 
-// Stats are what has happened since Open, and what is.
+// Stats are counters since Open, and the current numbers of nodes.
 type Stats struct {
-	Peers   int // nodes that are connected
-	Relayed int // of these, those that are reached by relay alone
+	Peers   int // connected nodes
+	Relayed int // connected nodes that are reached by relays only
 
-	Sent        int64 // messages that were given to Send
-	Received    int64 // that were given to Receive's function
-	Overflow    int64 // that were dropped because too many waited for their receiver
-	Unreachable int64 // because it could not be reached
-	Broken      int64 // that were being written when a connection broke
+	Sent        int64 // messages passed to Send
+	Received    int64 // messages passed to Receive's function
+	Overflow    int64 // messages dropped because the receiver's queue was full
+	Unreachable int64 // messages dropped because the receiver could not be reached
+	Broken      int64 // messages being written when a connection broke
 
-	Slowed  int64 // how often a node was not read for a while because it sent too much
-	Garbage int64 // nodes that were disconnected for what they sent
-	Refused int64 // connections whose peers did not prove to be members
-	Evicted int64 // nodes that were disconnected for others, unused
+	Slowed  int64 // times that a node was not read for a while because it sent too much
+	Garbage int64 // nodes disconnected for protocol violations
+	Refused int64 // connections of peers that did not prove their membership
+	Evicted int64 // nodes disconnected as unused, in favor of others
 }
 
-// Stats are the messenger's.
+// Stats returns the messenger's counters.
 func (m *Messenger) Stats() Stats {
 	c := &m.counts
 	s := Stats{Sent: c.sent.Load(), Received: c.received.Load(), Overflow: c.overflow.Load(),

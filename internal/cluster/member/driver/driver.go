@@ -22,36 +22,36 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Runtime is what a Driver runs on. Methods that have no ctx do not wait.
+// A Runtime is the environment of a Driver. Methods without a ctx do not block.
 type Runtime interface {
 	Now() time.Time
-	// Go does f beside all else. Its ctx ends with the node.
+	// Go runs f concurrently. The ctx of f ends with the node.
 	Go(f func(ctx context.Context))
-	// Pause waits, and reports whether ctx still goes on.
+	// Pause waits for d, and reports whether ctx is still alive.
 	Pause(ctx context.Context, d time.Duration) bool
-	// Call has f done where Step is called, before the next Step.
+	// Call runs f where Step is called, before the next Step.
 	Call(ctx context.Context, f func())
-	// RetryDeferred asks for Step at a time; an earlier wish is replaced.
+	// Wake requests a call of Step at a time. It replaces the previous Wake.
 	Wake(at time.Time)
 	// Send sends a message, once. It may be lost.
 	Send(to strategy.Node, kind Kind, data []byte)
-	// Do has those actions done that are the node's own: Watch, Write, Enter, Publish, Lost, Left, Failed.
+	// Do executes the actions that are not the Driver's: Watch, Write, RecordJoin, Publish, Lost, Left, Failed.
 	Do(a member.Action)
-	// Leased reports whether this node may act now, as View.Until says.
+	// Leased reports whether this node may act now, by View.Until.
 	Leased() bool
 	// Fail ends the node.
 	Fail(err error)
 
-	// Append adds an entry to the log that all nodes' strategies share, behind the one with the number after;
-	// member.ErrStale if that is not the last.
+	// Append adds an entry after the entry with number after to the log that the strategies of all nodes share. It
+	// returns member.ErrStale if another entry is the last one.
 	Append(ctx context.Context, data []byte, after uint64) (number uint64, err error)
-	// Read calls f with the log's entries behind a number.
+	// Read calls f with the log's entries after a number.
 	Read(ctx context.Context, after uint64, f func(number uint64, data []byte) error) error
 	// Trim drops the log's entries before a number.
 	Trim(ctx context.Context, before uint64) error
 }
 
-// Config is what a Driver is made of.
+// Config configures a Driver.
 type Config struct {
 	Self     strategy.Node
 	Member   member.Member
@@ -62,26 +62,26 @@ type Config struct {
 	Failed   FailedNodes
 	Record   Record
 	Log      *slog.Logger
-	Seed     uint64 // of what is left to chance; another for each process, whose number it is
+	Seed     uint64 // of random choices; differs for each process, which it identifies
 }
 
-// A Driver drives one member, and a strategy if that is no Placer. It guards the events that they have not processed,
-// and their timers; the parts execute actions. Its methods are called by one goroutine, or by functions of Call, unless
-// they say otherwise.
+// A Driver drives one member, and a strategy that is no Placer. It guards the pending events of both, and their timers;
+// its parts execute actions. Its methods are called by one goroutine, or within functions passed to Call, unless they
+// say otherwise.
 type Driver struct {
 	cfg Config
 
-	events          []member.Event   // that the member has not been told
-	strategyEvents  []strategy.Event // nor the strategy
-	spareEvents     []member.Event   // room
+	events          []member.Event   // pending for the member
+	strategyEvents  []strategy.Event // pending for the strategy
+	spareEvents     []member.Event   // spare slice for events
 	actions         []member.Action
 	strategyActions []strategy.Action
-	wakeAt          time.Time            // when the member wants to be woken; zero: it does not
-	timers          map[uint64]time.Time // the strategy's
-	armed           time.Time            // when Step is to be called
-	viewChanged     bool                 // the strategy's view is another one: links that rest may have owners
-	surveyDue       bool                 // a survey is wanted
-	ended           bool                 // the member is
+	wakeAt          time.Time            // time of the member's last Wake; zero: none
+	timers          map[uint64]time.Time // of the strategy
+	armed           time.Time            // when Step will be called
+	viewChanged     bool                 // the strategy has another view: deferred links may have owners
+	surveyDue       bool                 // the strategy has requested a survey
+	ended           bool                 // the member has ended
 
 	lanes     lanes
 	transfers *transfers
@@ -89,7 +89,7 @@ type Driver struct {
 	end       termination
 }
 
-// New makes a driver.
+// New returns a driver.
 func New(cfg Config) *Driver {
 	d := &Driver{cfg: cfg, timers: map[uint64]time.Time{}, lanes: lanes{runtime: cfg.Runtime}}
 	d.transfers = newTransfers(&d.cfg, &d.lanes, d.postEvent)
@@ -98,7 +98,7 @@ func New(cfg Config) *Driver {
 	return d
 }
 
-// Start has the member begin. ctx ends with the node.
+// Start starts the member. ctx ends with the node.
 func (d *Driver) Start(ctx context.Context) {
 	d.transfers.ctx = ctx
 	for _, a := range d.cfg.Member.Start(nil) {
@@ -116,7 +116,7 @@ func (d *Driver) AddStrategyEvent(e strategy.Event) {
 	}
 }
 
-// postEvent tells the member something, by any goroutine but the one that calls Step.
+// postEvent adds an event for the member, from any goroutine but the one that calls Step.
 func (d *Driver) postEvent(ctx context.Context, e member.Event) {
 	d.cfg.Runtime.Call(ctx, func() { d.AddEvent(e) })
 }
@@ -125,9 +125,9 @@ func (d *Driver) postStrategyEvent(ctx context.Context, e strategy.Event) {
 	d.cfg.Runtime.Call(ctx, func() { d.AddStrategyEvent(e) })
 }
 
-// Step tells the strategy and the member what is new, the timers whose time has come included, and has done what they
-// want, until neither has anything for the other. The strategy comes first: of what has come to this node it knows
-// before the member can say that all has.
+// Step passes pending events and due timers to the strategy and the member, and executes their actions, until neither
+// has events left. The strategy comes first, so that it knows of all received hosts before the member can report them
+// complete.
 func (d *Driver) Step() {
 	now := d.cfg.Runtime.Now()
 	due := d.fireTimers(now)
@@ -148,7 +148,7 @@ func (d *Driver) Step() {
 	d.arm()
 }
 
-// fireTimers reports whether the member's time has come, or a timer's of the strategy, which is told so.
+// fireTimers reports whether a timer of the member or the strategy is due. It adds the strategy's due timers as events.
 func (d *Driver) fireTimers(now time.Time) bool {
 	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
 	if !due(d.armed) {
@@ -167,7 +167,7 @@ func (d *Driver) fireTimers(now time.Time) bool {
 	return true
 }
 
-// arm asks for a Step when the first of the timers is due.
+// arm requests a Step for the time of the first timer.
 func (d *Driver) arm() {
 	next := d.wakeAt
 	for _, at := range d.timers {
@@ -181,22 +181,22 @@ func (d *Driver) arm() {
 	}
 }
 
-// reportMembers tells the strategy of the table, if it is another than it knows. A survey waits until what this node is handing
-// over has gone.
+// reportMembers reports a new member table to the strategy. It starts a survey that was requested once this node has
+// handed over what it is transferring.
 func (d *Driver) reportMembers() {
 	if d.cfg.Strategy == nil || d.ended {
 		return
 	}
 	if d.surveyDue && !d.cfg.Member.Exporting() {
 		d.surveyDue = false
-		d.InLane("survey", "look for hosts that others may own", d.survey)
+		d.InLane("survey", "survey the hosts of other owners", d.survey)
 	}
 	if e, news := d.cfg.Member.NewMembers(); news {
 		d.AddStrategyEvent(e)
 	}
 }
 
-// execute has a member's action done. It waits for nothing.
+// execute executes a member's action. It does not block.
 func (d *Driver) execute(a member.Action) {
 	switch a := a.(type) {
 	case member.Send:
@@ -224,13 +224,13 @@ func (d *Driver) execute(a member.Action) {
 	}
 }
 
-// InLane runs f after the functions that were put into the same lane before. An error of it ends the node.
+// InLane runs f after the earlier functions of the same lane. An error of f ends the node.
 func (d *Driver) InLane(lane, what string, f func(context.Context) error) {
 	d.lanes.putRequired(lane, what, f)
 }
 
-// Pump sends the links that are due. owner returns the node that owns a host; false while no node can take its links.
-// One goroutine calls it, again and again.
+// Pump sends the links that are due. owner returns the node that owns a host; false while no node can accept its links.
+// One goroutine calls it repeatedly.
 func (d *Driver) Pump(ctx context.Context, owner func(host string) (strategy.Node, bool)) {
 	d.links.pump(owner, d.transfers.drainTarget.Load())
 	if d.cfg.Strategy == nil {
@@ -241,20 +241,20 @@ func (d *Driver) Pump(ctx context.Context, owner func(host string) (strategy.Nod
 	}
 }
 
-// Batches returns how many batches of links were sent and received. Any goroutine may call it.
+// Batches returns the numbers of batches of links sent and received. Any goroutine may call it.
 func (d *Driver) Batches() (sent, received int64) {
 	return d.links.sent.Load(), d.links.received.Load()
 }
 
-// Leaving reports whether this node leaves, so that another member receives its links. Any goroutine may call it.
+// Leaving reports whether this node is leaving, so that another member receives its links. Any goroutine may call it.
 func (d *Driver) Leaving() bool { return d.transfers.leaving() }
 
-// Idle reports whether this node has nothing to do that the crawl's end waits for.
+// Idle reports whether this node has no work that delays the crawl's end.
 func (d *Driver) Idle() bool { return d.end.report().Idle }
 
-// DetectEnd checks whether the crawl is done. The caller repeats it: the more often, the sooner the end is found.
-// A node that is not idle, or of another epoch, is asked once in half a beat.
+// DetectEnd checks whether the crawl is done. The caller repeats it: the more often, the sooner the end is detected.
+// After a reply from a node that is not idle, or in another epoch, the next check comes half a beat later.
 func (d *Driver) DetectEnd() { d.end.detect() }
 
-// Close closes open readings when all that Go was given has ended.
+// Close closes open exports. The caller calls it when all functions passed to Go have returned.
 func (d *Driver) Close() { d.transfers.close() }

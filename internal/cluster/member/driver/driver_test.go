@@ -16,13 +16,13 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A testRuntime runs what it is given as goroutines. Its methods that are not here are not called.
+// A testRuntime runs functions as goroutines. Methods that are missing here are not called.
 type testRuntime struct {
 	Runtime
 	ctx  context.Context
 	all  sync.WaitGroup
 	loop sync.Mutex
-	told chan member.Event // what the member would be told
+	told chan member.Event // events for the member
 	sent []idleReport      // to b~1
 	d    *Driver
 }
@@ -36,7 +36,7 @@ func newTestRuntime(t *testing.T, e Engine, r Record) *testRuntime {
 	return w
 }
 
-// still is a member that wants nothing.
+// still is a member that does nothing.
 type still struct {
 	member.Member
 	all strategy.Members
@@ -90,7 +90,7 @@ func TestLanes(t *testing.T) {
 	w.all.Wait()
 }
 
-// A slowEngine takes chunks in, and is not done with them until it is let go on.
+// A slowEngine imports chunks, and completes them only when it is released.
 type slowEngine struct {
 	Engine
 	goOn chan struct{}
@@ -102,7 +102,7 @@ func (e slowEngine) Import(context.Context, member.Transfer, uint64, bool, []byt
 
 func (e slowEngine) Outbox() (links int, bytes int64) { return 0, 0 }
 
-// However many send at once, only so much of it is in memory; the rest comes again.
+// However many nodes send at once, only some chunks are in memory; the others are sent again.
 func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := slowEngine{goOn: make(chan struct{})}
@@ -133,7 +133,7 @@ func TestChunksAreLetGoWhileThereAreTooMany(t *testing.T) {
 	})
 }
 
-// A testRecord has seeds that are being taken in, or none.
+// A testRecord is admitting seeds, or not.
 type testRecord struct {
 	Record
 	admitting atomic.Bool
@@ -142,8 +142,8 @@ type testRecord struct {
 
 func (r *testRecord) Admitting() bool { return r.admitting.Load() }
 
-// A node that leaves first takes in the seeds that were its task, or they would stay in an outbox that nobody has any
-// more.
+// A node that leaves first admits the seeds that were its task. Otherwise they would stay in an outbox that no node
+// reads.
 func TestWhoLeavesIsDoneWithSeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := new(testRecord)
@@ -162,7 +162,7 @@ func TestWhoLeavesIsDoneWithSeeds(t *testing.T) {
 	})
 }
 
-// A busyEngine has requests under way to some hosts.
+// A busyEngine has requests in flight to some hosts.
 type busyEngine struct {
 	Engine
 	to map[string]func(context.Context) error
@@ -170,7 +170,7 @@ type busyEngine struct {
 
 func (e busyEngine) Busy([]string) map[string]func(context.Context) error { return e.to }
 
-// A host moves when the request to it has ended; others do not wait for it.
+// A host moves when the request to it has ended; other hosts do not wait for it.
 func TestABusyHostIsHandedOverLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
@@ -206,7 +206,7 @@ func (r *testRecord) Finish(revision uint64) func(context.Context) {
 	return func(context.Context) { r.finished.Store(revision) }
 }
 
-// The crawl is done when all were idle, and asked again still were, and nothing had come to them meanwhile.
+// The crawl is done when all nodes were idle, were still idle when queried again, and had received nothing in between.
 func TestTheEndIsAskedForTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := new(testRecord)
@@ -234,10 +234,10 @@ func TestTheEndIsAskedForTwice(t *testing.T) {
 			idle    bool
 			process uint64
 		}{
-			{5, true, 1}, {6, true, 1}, // something has come meanwhile
+			{5, true, 1}, {6, true, 1}, // something was received in between
 			{6, true, 1}, {6, false, 1},
 			{6, false, 1},
-			{6, true, 1}, {6, true, 2}, // it has begun anew: nobody knows what had come before
+			{6, true, 1}, {6, true, 2}, // the process has restarted: its earlier count is unknown
 			{6, true, 1<<64 - 1},
 		} {
 			if answer(a.came, a.idle, a.process); r.finished.Load() > 0 {
@@ -251,7 +251,7 @@ func TestTheEndIsAskedForTwice(t *testing.T) {
 	})
 }
 
-// A node that was not idle says when it is, once, and is asked again then.
+// A node that was not idle reports, once, when it is, and is then queried again.
 func TestANodeSaysWhenItHasTurnedIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var engine turningEngine
@@ -289,7 +289,7 @@ func TestANodeSaysWhenItHasTurnedIdle(t *testing.T) {
 	})
 }
 
-// A turningEngine is idle when it is said to be.
+// A turningEngine is idle when the test sets it.
 type turningEngine struct {
 	Engine
 	idle bool
@@ -298,7 +298,7 @@ type turningEngine struct {
 func (e *turningEngine) Idle() bool      { return e.idle }
 func (e *turningEngine) Received() int64 { return 7 }
 
-// Each process answers with a number of its own, the same each time.
+// Each process answers with its own number, the same each time.
 func TestAnswersNameTheProcess(t *testing.T) {
 	var numbers []uint64
 	for _, seed := range []uint64{1, 2} {
@@ -317,10 +317,10 @@ func TestAnswersNameTheProcess(t *testing.T) {
 	}
 }
 
-// stubborn are dead nodes whose logs are not to be had at once.
+// stubborn are dead nodes whose logs cannot be read at first.
 type stubborn struct {
 	FailedNodes
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	failures int
 	tried    []strategy.Node
 }
@@ -341,7 +341,7 @@ func (f *stubborn) times() int {
 	return len(f.tried)
 }
 
-// settlingEngine is told of epochs.
+// settlingEngine receives finalized epochs.
 type settlingEngine struct {
 	Engine
 	settled []uint64
@@ -352,7 +352,7 @@ func (e *settlingEngine) FinalizeEpoch(_ context.Context, epoch uint64) error {
 	return nil
 }
 
-// What a dead node has left is removed in the end, and an epoch that is settled meanwhile does not wait for that.
+// A dead node's log is deleted eventually, and a later finalized epoch does not wait for that.
 func TestWhatADeadNodeHasLeftIsRemovedInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := &stubborn{failures: 4}, &settlingEngine{}

@@ -8,33 +8,34 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An Engine is what holds a node's part of the crawl. Its methods may be called by many goroutines at once.
+// An Engine holds a node's part of the crawl. Its methods are safe for concurrent use.
 type Engine interface {
 	Links
 	Holder
 	Strategist
-	Idle() bool      // nothing waits, is under way, is undecided, or is bound for others
-	Received() int64 // how often something was brought to it
+	Idle() bool      // nothing is pending, in progress, undecided, or bound for other nodes
+	Received() int64 // number of times that it received something
 }
 
-// Links is the engine's part in the exchange of links. Batches and Answered are as a [member.Outbox] has them.
+// Links is the engine's side of the exchange of links. Batches and Answered are those of [member.Outbox].
 type Links interface {
 	TakeLinks(ctx context.Context, data []byte) (refused []int, err error)
-	AdoptLinks(ctx context.Context, data []byte) error // takes over links that a dead node had for others
+	AdoptLinks(ctx context.Context, data []byte) error // adopts the links that a dead node had for other nodes
 	Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch
 	Answered(from strategy.Node, batch uint64, refused []int, now time.Time)
 	Outbox() (links int, bytes int64)
 }
 
-// A Holder has what is known of hosts. What it is told it has for good, and shipped, when the method returns, but for
-// Take. Calls for one transfer come one after the other.
+// A Holder holds the state of hosts. Except for Import, its methods return when their effect is durable and shipped.
+// Calls for one transfer are sequential.
 type Holder interface {
-	// Drain returns when no request is under way to some hosts that are not this node's (nil: to any of those), and all
-	// that is known of them is shipped.
+	// Drain waits until no request is in flight to some hosts that are not this node's (nil: to any of those), and all
+	// their state is shipped.
 	Drain(ctx context.Context, of func(host string) bool) error
-	// Export begins to read what it has of hosts that have another owner; "" where a host stays.
+	// Export starts to read the state of hosts that have another owner. owner returns "" for a host that stays.
 	Export(owner func(host string) strategy.Node) (Export, error)
-	// Import takes a chunk in. What it returns waits until the chunk is durable and shipped, beside the next Take.
+	// Import receives a chunk. The function that it returns waits until the chunk is durable and shipped; it runs
+	// concurrently with the next Import.
 	Import(
 		ctx context.Context,
 		t member.Transfer,
@@ -44,61 +45,62 @@ type Holder interface {
 	) (durable func(context.Context) error,
 		err error)
 	Drop(ctx context.Context, t member.Transfer) error
-	// Forget forgets the hosts that are gone (nil: none), and notes which transfers are done with.
+	// Forget forgets the hosts that have moved (nil: none), and records the transfers that are completed.
 	Forget(ctx context.Context, gone member.Moved, whole []member.Transfer) error
 	FinalizeEpoch(ctx context.Context, epoch uint64) error
 }
 
-// An Export is one reading of what is held. One goroutine uses it.
+// An Export is one pass over the state of hosts. It is not safe for concurrent use.
 type Export interface {
-	// Next returns the next piece, and whose it is; "" if there is no more.
+	// Next returns the next chunk and the node it is for; "" at the end.
 	Next() (to strategy.Node, data []byte, err error)
 	Close() error
 }
 
-// FailedNodes makes what dead nodes have left ready to be read.
+// FailedNodes gives access to the state of dead nodes.
 type FailedNodes interface {
 	// Recover seals a dead node's log, and reads it.
 	Recover(ctx context.Context, dead strategy.Node) (FailedState, error)
-	// DeleteLog removes the log of a node whose state is done with. After an error it is called again.
+	// DeleteLog deletes the log of a dead node whose state is transferred. It is called again after an error.
 	DeleteLog(ctx context.Context, dead strategy.Node) error
 }
 
-// A FailedState is what a dead node held.
+// A FailedState is the state of a dead node.
 type FailedState interface {
-	Received() []member.Transfer  // that had come whole to it since the last settled epoch
-	Forgotten() []member.Transfer // that it was done with since then
-	Forget(gone member.Moved)     // leaves hosts out of what is exported from now on
+	Received() []member.Transfer  // complete transfers to the node since the last finalized epoch
+	Forgotten() []member.Transfer // transfers that the node had completed since then
+	Forget(gone member.Moved)     // excludes hosts from later exports
 	Export(owner func(host string) strategy.Node) (Export, error)
-	OutboxLinks(
-		f func(data []byte) error,
-	) error // gives the links that it had for others, in batches that Inherit understands
-	Close() error // removes it
+	// OutboxLinks calls f with the links that the node had for others, in batches for AdoptLinks.
+	OutboxLinks(f func(data []byte) error) error
+	Close() error // discards the state
 }
 
-// A Strategist is the engine's part in strategies that decide host by host.
+// A Strategist is the engine's side of strategies that assign hosts one by one.
 type Strategist interface {
-	// Probe makes a connection to a host and closes it, and says how long that took, and in which network the host is, if
-	// that is known.
+	// Probe opens and closes a connection to a host. It returns how long that took, and the network of the host, if
+	// known.
 	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string, err error)
-	// Survey calls f with hosts that the engine has something of and that are not its own, some at a time.
+	// Survey calls f with the hosts that the engine has state of and does not own, some at a time.
 	Survey(ctx context.Context, f func(hosts []string) error) error
-	// Queues are hosts where URLs wait, those with the longest queues first, so many at most.
+	// Queues returns the hosts with the longest queues, at most so many, the longest first.
 	Queues(ctx context.Context, most int) ([]strategy.Queue, error)
-	// Busy are those of some hosts to which a request is under way, each with what waits until it has ended.
+	// Busy returns the hosts that have a request in flight, each with a function that waits until the request has
+	// ended.
 	Busy(hosts []string) map[string]func(context.Context) error
-	// Unrouted are hosts of links whose owners are not known, or refuse them, since it was called last, and how many links
-	// wait for each.
+	// Unrouted returns the hosts of links that had no known owner, or were refused, since the last call, and how many
+	// links are deferred for each.
 	Unrouted() (hosts []string, links []int)
-	RetryDeferred(hosts []string) // lets links be routed that rest; nil: all
+	RetryDeferred(hosts []string) // routes the deferred links to these hosts; nil: to all
 }
 
-// A Record is what a node does about the crawl's record, as far as the crawl's end depends on it.
+// A Record is the node's handling of the crawl's record, as far as the crawl's end depends on it.
 type Record interface {
-	Seeded() (revision uint64, ok bool) // the record's, if the crawl runs, and some node has taken each seed in
-	Idle() bool                         // the crawl runs, and this node has nothing to take in of it
-	Received() int64                    // how often it had
-	Admitting() bool                    // seeds are being taken in; any goroutine may ask
-	// Finish returns what says in the record that the crawl is done, unless it has changed since a revision.
+	Seeded() (revision uint64, ok bool) // the record's revision, if the crawl runs and each seed was admitted by a node
+	Idle() bool                         // the crawl runs, and this node has no seeds to admit
+	Received() int64                    // number of times that it had seeds to admit
+	Admitting() bool                    // seeds are being admitted; any goroutine may call it
+	// Finish returns a function that marks the crawl as done in the record, unless the record has changed since the
+	// given revision.
 	Finish(revision uint64) (write func(context.Context))
 }

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// lanes run functions: those of one lane one after the other, those of different lanes concurrently.
+// lanes run functions: those of one lane sequentially, those of different lanes concurrently.
 type lanes struct {
 	runtime Runtime
 	mu      sync.Mutex // guards queue
 	queue   map[string][]func(context.Context)
 }
 
-// put runs f after the functions that were put into the same lane before. Functions that have not started when the node
-// ends are dropped.
+// put runs f after the earlier functions of the same lane. Functions that have not started when the node ends are
+// dropped.
 func (l *lanes) put(lane string, f func(context.Context)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *lanes) put(lane string, f func(context.Context)) {
 	}
 }
 
-// putRequired runs f like put. An error of it ends the node, which cannot do without it.
+// putRequired is put for functions that the node cannot do without: an error ends the node.
 func (l *lanes) putRequired(lane, what string, f func(context.Context) error) {
 	l.put(lane, func(ctx context.Context) {
 		if err := f(ctx); err != nil && ctx.Err() == nil {

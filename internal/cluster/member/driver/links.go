@@ -15,27 +15,27 @@ import (
 // A Kind is the subject of a message between nodes.
 type Kind byte
 
-// The kinds of messages that a Driver sends and takes.
+// The kinds of messages that a Driver sends and receives.
 const (
-	KindMember      Kind = 'm' // a member's
-	KindStrategy    Kind = 's' // a strategy's
-	KindLinks       Kind = 'l' // links for the receiver
-	KindForwarded   Kind = 'i' // links of a leaving node, whoever owns their hosts
-	KindLinksAnswer Kind = 't' // the answer to links
-	KindIdleQuery   Kind = 'q' // are you idle?
-	KindIdleReport  Kind = 'r' // the answer
+	KindMember      Kind = 'm' // for the member
+	KindStrategy    Kind = 's' // for the strategy
+	KindLinks       Kind = 'l' // links to hosts of the receiver
+	KindForwarded   Kind = 'i' // links of a leaving node, to any hosts
+	KindLinksAnswer Kind = 't' // answer to links
+	KindIdleQuery   Kind = 'q' // query whether the receiver is idle
+	KindIdleReport  Kind = 'r' // answer to that query
 )
 
 const (
 	// PumpEvery is the interval between two calls of Pump while there may be links to send.
 	PumpEvery    = 100 * time.Millisecond
-	maxImporting = 16 // batches on their way into the engine; senders send others again
+	maxImporting = 16 // batches that the engine is importing; senders repeat the others
 )
 
-// links guards the batches of links between this node's engine and others'. A batch is answered when the engine has it.
+// links guards the batches of links between this node's engine and others. A batch is answered once the engine has it.
 //
-// Invariants: a batch is passed to the engine once at a time, and few batches are at a time; the senders send others
-// again. A batch is counted as received before it has any effect.
+// Invariants: the engine imports a batch once at a time, and at most maxImporting batches at a time; the senders repeat
+// the others. A batch is counted as received before it has any effect.
 type links struct {
 	cfg      *Config
 	sent     atomic.Int64 // batches
@@ -45,7 +45,7 @@ type links struct {
 	importing map[batchKey]bool
 }
 
-// A flight is a batch on its way.
+// A batchKey identifies a batch of another node.
 type batchKey struct {
 	from   strategy.Node
 	number uint64
@@ -63,8 +63,8 @@ func (l *links) pump(owner func(host string) (strategy.Node, bool), target *stra
 	}
 }
 
-// take passes a batch to the engine, and answers it. If it cannot, the sender sends the batch again. A legacy has the
-// links of a leaving node: none is refused.
+// receive passes a batch to the engine, and answers it. After an error the sender repeats the batch. A forwarded batch
+// has the links of a leaving node: none is refused.
 func (l *links) receive(from strategy.Node, data []byte, legacy bool) {
 	number, size := binary.Uvarint(data)
 	if size <= 0 || !l.begin(batchKey{from, number}) {
@@ -83,7 +83,7 @@ func (l *links) receive(from strategy.Node, data []byte, legacy bool) {
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				l.cfg.Log.Warn("links of another node are not taken", "from", from, "err", err)
+				l.cfg.Log.Warn("links of another node cannot be imported", "from", from, "err", err)
 			}
 			return
 		}
@@ -91,7 +91,7 @@ func (l *links) receive(from strategy.Node, data []byte, legacy bool) {
 	})
 }
 
-// begin reports whether a batch may be passed to the engine now.
+// begin reports whether the engine may import a batch now.
 func (l *links) begin(f batchKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *links) end(f batchKey) {
 	delete(l.importing, f)
 }
 
-// idle reports whether no batch is on its way into the engine.
+// idle reports whether the engine is importing no batch.
 func (l *links) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *links) idle() bool {
 func (l *links) answered(from strategy.Node, data []byte) {
 	number, refused, err := member.ReadAnswer(data)
 	if err != nil {
-		l.cfg.Log.Warn("a message that cannot be read", "from", from, "err", err)
+		l.cfg.Log.Warn("invalid answer to links", "from", from, "err", err)
 		return
 	}
 	l.cfg.Engine.Answered(from, number, refused, l.cfg.Runtime.Now())

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Message applies a message of another node. data is not kept. One goroutine calls it.
+// Message processes a message of another node. It does not keep data. One goroutine calls it.
 func (d *Driver) Message(ctx context.Context, from strategy.Node, kind Kind, data []byte) {
 	switch kind {
 	case KindMember:
@@ -20,13 +20,13 @@ func (d *Driver) Message(ctx context.Context, from strategy.Node, kind Kind, dat
 	case KindLinks:
 		d.links.receive(from, data, false)
 	case KindForwarded:
-		if !d.Leaving() { // a leaving node takes nothing
+		if !d.Leaving() { // a leaving node accepts no links
 			d.links.receive(from, data, true)
 		}
 	case KindLinksAnswer:
 		d.links.answered(from, data)
 	case KindIdleQuery, KindIdleReport:
 		d.end.message(ctx, from, kind, bytes.Clone(data))
-	default: // of a newer version, which copes without an answer
+	default: // sent by a newer version, which works without an answer
 	}
 }

@@ -29,7 +29,7 @@ func (r *linkRuntime) Send(_ strategy.Node, _ Kind, data []byte) {
 	}
 }
 
-// A linkEngine takes links when it is released.
+// A linkEngine accepts links when it is released.
 type linkEngine struct {
 	Engine
 	release chan struct{}
@@ -40,8 +40,8 @@ func (e linkEngine) TakeLinks(context.Context, []byte) ([]int, error) {
 	return nil, nil
 }
 
-// TestABatchIsTakenOnceAtATime receives batches again and again: each is passed to the engine once at a time, few at
-// once, and answered when the engine has it.
+// TestABatchIsTakenOnceAtATime receives batches repeatedly: the engine imports each once at a time, and few at once,
+// and they are answered once the engine has them.
 func TestABatchIsTakenOnceAtATime(t *testing.T) {
 	r, release := &linkRuntime{answers: map[uint64]int{}}, make(chan struct{})
 	l := &links{cfg: &Config{Runtime: r, Engine: linkEngine{release: release}, Log: slog.New(slog.DiscardHandler)}}

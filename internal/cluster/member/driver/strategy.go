@@ -11,7 +11,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// stepStrategy tells the strategy what is new, and has done what it wants.
+// stepStrategy passes pending events to the strategy, and executes its actions.
 func (d *Driver) stepStrategy(now time.Time) {
 	if len(d.strategyEvents) == 0 || d.ended {
 		return
@@ -35,7 +35,7 @@ func (d *Driver) executeStrategy(a strategy.Action) {
 	case strategy.Trim:
 		d.lanes.put("strategy", func(ctx context.Context) {
 			if err := w.Trim(ctx, a.Before); err != nil && ctx.Err() == nil {
-				d.cfg.Log.Debug("the strategy's log is not trimmed", "err", err)
+				d.cfg.Log.Debug("cannot trim the strategy's log", "err", err)
 			}
 		})
 	case strategy.ViewChanged:
@@ -56,8 +56,8 @@ func (d *Driver) executeStrategy(a strategy.Action) {
 	}
 }
 
-// handOver has hosts move to which no request is under way: at once, or when it has ended. An epoch lasts as long as
-// the slowest of all that move under it.
+// handOver moves hosts without a request in flight at once, and the others when their requests have ended. An epoch
+// lasts as long as the slowest host that moves in it.
 func (d *Driver) handOver(ctx context.Context, a strategy.HandOver) {
 	busy := d.cfg.Engine.Busy(a.Hosts)
 	quiet := slices.DeleteFunc(slices.Clone(a.Hosts), func(h string) bool { return busy[h] != nil })
@@ -75,7 +75,7 @@ func (d *Driver) handOver(ctx context.Context, a strategy.HandOver) {
 	}
 }
 
-// persist writes to the log, unless this node's lease is over: then others may be about to decide without it.
+// persist appends to the log, unless this node's lease has ended: then other nodes may be deciding without it.
 func (d *Driver) persist(ctx context.Context, a strategy.Persist) {
 	e := strategy.Persisted{ID: a.ID, State: strategy.InDoubt}
 	if d.cfg.Runtime.Leased() {
@@ -86,13 +86,13 @@ func (d *Driver) persist(ctx context.Context, a strategy.Persist) {
 		case errors.Is(err, member.ErrStale):
 			e.State = strategy.Stale
 		default:
-			d.cfg.Log.Debug("a write to the strategy's log is in doubt", "err", err)
+			d.cfg.Log.Debug("a write to the strategy's log may have failed", "err", err)
 		}
 	}
 	d.postStrategyEvent(ctx, e)
 }
 
-// readLog tells of all that the log has, however long it cannot be read.
+// readLog passes all entries of the log to the strategy. It retries until it can read them.
 func (d *Driver) readLog(ctx context.Context, after uint64) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		err := d.cfg.Runtime.Read(ctx, after, func(number uint64, data []byte) error {
@@ -104,7 +104,7 @@ func (d *Driver) readLog(ctx context.Context, after uint64) {
 			d.postStrategyEvent(ctx, strategy.LogEnd{Last: after})
 			return
 		}
-		d.cfg.Log.Debug("the strategy's log cannot be read", "err", err)
+		d.cfg.Log.Debug("cannot read the strategy's log", "err", err)
 		if !d.cfg.Runtime.Pause(ctx, wait) {
 			return
 		}
@@ -122,11 +122,11 @@ func (d *Driver) survey(ctx context.Context) error {
 	return err
 }
 
-// spare tells which hosts have the longest queues. Where they cannot be read, none can be spared.
+// spare reports the hosts with the longest queues. If they cannot be read, it reports none.
 func (d *Driver) spare(ctx context.Context, most int) {
 	queues, err := d.cfg.Engine.Queues(ctx, most)
 	if err != nil {
-		d.cfg.Log.Debug("no host is spared", "err", err)
+		d.cfg.Log.Debug("cannot read the longest queues", "err", err)
 		queues = nil
 	}
 	hosts := make([]string, len(queues))
@@ -143,7 +143,7 @@ func (d *Driver) spare(ctx context.Context, most int) {
 func (d *Driver) probe(ctx context.Context, a strategy.Probe) {
 	took, network, err := d.cfg.Engine.Probe(ctx, a.Host, a.Timeout)
 	if err != nil {
-		d.cfg.Log.Debug("a host is not reached", "host", a.Host, "in", a.Timeout, "err", err)
+		d.cfg.Log.Debug("cannot reach a host", "host", a.Host, "in", a.Timeout, "err", err)
 	}
 	d.postStrategyEvent(ctx, strategy.ProbeResult{Host: a.Host, OK: err == nil, Connect: took, Network: network})
 }

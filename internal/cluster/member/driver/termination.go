@@ -9,43 +9,44 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A termination guards the detection of the crawl's end. The first member asks all others.
+// A termination detects the end of the crawl. The first member queries all others.
 //
-// This is the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed
-// Computing 2, 1987): all are asked twice, the second time when all have answered the first. It needs but one of the
-// counters. A link that is on its way lies in the outbox of who sent it until its receiver has it, so nobody is idle
-// while something of his is on its way. If all were idle when they first answered, and nothing has come to any of them
-// until they answered again, then at each moment in between all were idle, and nothing was under way. A process that
-// begins counts from 0; so an answer names the process, and both of a node's must be of the same.
+// It uses the method of four counters (F. Mattern, Algorithms for distributed termination detection, Distributed
+// Computing 2, 1987), of which it needs only one. All nodes are queried twice, the second time after all have answered
+// the first query. A link in transit stays in the sender's outbox until the receiver has it, so a node is not idle
+// while something it sent is in transit. Suppose that all nodes were idle when they first answered, and that none has
+// received anything before its second answer. Then at each moment in between all nodes were idle, and nothing was in
+// transit. A new process counts from 0. So an answer names the process, and both answers of a node must come from the
+// same process.
 type termination struct {
 	cfg   *Config
 	links *links
 
-	wave         uint64 // the last one; odd: the first of two
+	wave         uint64 // the last one; odd: the first query of a pair
 	began        time.Time
-	rev          uint64 // of the crawl's record when the first began
+	rev          uint64 // of the crawl's record when the first query began
 	epoch        uint64
 	answers      map[strategy.Node]idleReport
-	firstAnswers map[strategy.Node]idleReport // the answers of the first
-	retryAt      time.Time                    // not before that is asked anew: somebody was not idle
+	firstAnswers map[strategy.Node]idleReport // answers to the first query
+	retryAt      time.Time                    // earliest time of the next query: a node was not idle
 	writing      bool
 
-	waitingAsker strategy.Node // who asked this node when it was not idle, and has not been told that it is
-	askedWave    uint64        // in which wave
+	waitingAsker strategy.Node // node that queried this one when it was not idle, and waits for a report
+	askedWave    uint64        // wave of that query
 }
 
-// An idleReport is a node's answer, or a question with its Wave alone.
+// An idleReport is a node's answer. With only Wave set it is a query.
 type idleReport struct {
 	Wave       uint64 `json:"wave"`
 	Epoch      uint64 `json:"epoch"`
-	Process    uint64 `json:"process"` // another for each: Came begins anew with it
-	Activity   int64  `json:"came"`    // how often something was brought to it
+	Process    uint64 `json:"process"` // differs for each process, as Activity restarts with it
+	Activity   int64  `json:"came"`    // number of times that the node received something
 	Idle       bool   `json:"idle"`
-	BecameIdle bool   `json:"turned,omitempty"` // nobody asked: it was not idle when it was asked, and now it is
+	BecameIdle bool   `json:"turned,omitempty"` // not an answer: the node was not idle when queried, and is now
 }
 
-// report returns this node's answer. Arrivals are counted first, so that the next answer counts those that come
-// meanwhile.
+// report returns this node's answer. It reads Activity first, so that the next answer counts what arrives while it
+// reads the rest.
 func (e *termination) report() idleReport {
 	c := e.cfg
 	r := idleReport{Process: c.Seed, Activity: c.Engine.Received() + e.links.received.Load() + c.Record.Received()}
@@ -56,8 +57,8 @@ func (e *termination) report() idleReport {
 	return r
 }
 
-// mayAsk reports whether this node is the one that asks, and the crawl may be done as far as it knows. revision is that of
-// the crawl's record.
+// mayAsk reports whether this node is the one that queries, and the crawl may be done as far as it knows. revision is
+// that of the crawl's record.
 func (e *termination) mayAsk() (revision uint64, ok bool) {
 	all := e.cfg.Member.Members()
 	if e.writing || len(all.Members) == 0 || all.Members[0].Node != e.cfg.Self || all.Epoch != all.Settled {
@@ -67,8 +68,8 @@ func (e *termination) mayAsk() (revision uint64, ok bool) {
 	return revision, ok && e.report().Idle
 }
 
-// detect asks all members whether they are idle, if the crawl may be done and no question is under way. A node that was
-// not idle when it was asked reports when it is.
+// detect queries whether all members are idle, if the crawl may be done and no query is pending. A node that was not
+// idle reports when it is.
 func (e *termination) detect() {
 	e.reportIdle()
 	revision, ok := e.mayAsk()
@@ -85,7 +86,7 @@ func (e *termination) detect() {
 	e.askAll()
 }
 
-// reportIdle reports to the node that asked that this one has become idle.
+// reportIdle reports to the querying node that this one has become idle.
 func (e *termination) reportIdle() {
 	if e.waitingAsker == "" {
 		return
@@ -117,7 +118,7 @@ func (e *termination) askAll() {
 	e.applyReport(e.cfg.Self, own)
 }
 
-// message applies a question or an answer of another node.
+// message processes a query or an answer of another node.
 func (e *termination) message(ctx context.Context, from strategy.Node, kind Kind, data []byte) {
 	e.cfg.Runtime.Call(ctx, func() {
 		var r idleReport
@@ -151,7 +152,7 @@ func (e *termination) applyReport(from strategy.Node, r idleReport) {
 	if !r.Idle || r.Epoch != e.epoch || all.Epoch != e.epoch || e.firstAnswers != nil &&
 		e.firstAnswers[from] != (idleReport{r.Wave - 1, r.Epoch, r.Process, r.Activity, true, false}) {
 		e.answers = nil
-		if !r.Idle || r.Epoch != e.epoch { // a node that has only received something may be idle again
+		if !r.Idle || r.Epoch != e.epoch { // a node that has only received something may already be idle again
 			e.retryAt = e.began.Add(e.cfg.Timing.Beat / 2)
 		}
 		return

@@ -13,24 +13,24 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// transfers guards the hosts that this node holds, and those of dead nodes whose state it has recovered, while the
-// member has them read, forgotten, received and released.
+// transfers guards the hosts that this node holds, and those of dead nodes that it has recovered. It executes the
+// member's actions that read, import, forget and release them.
 //
-// Invariants: actions on the hosts of one node run one after the other, and so do those on the hosts from one sender.
-// Only the last Drain and the last Flush are answered. The chunks on their way into the engine are bounded: the sender
-// sends the rest again.
+// Invariants: actions on the hosts of one node run sequentially, and so do actions on the hosts from one sender. Only
+// the last Drain and the last Flush are answered. The bytes of chunks being imported are bounded: the senders repeat
+// the rest.
 type transfers struct {
 	cfg       *Config
 	ctx       context.Context // ends with the node
 	rng       *rand.Rand
 	lanes     *lanes
-	postEvent func(context.Context, member.Event) // passes an event to the member, from any goroutine
+	postEvent func(context.Context, member.Event) // adds an event for the member, from any goroutine
 
 	holders     map[strategy.Node]*holder // by the node that held the hosts
-	cancelDrain context.CancelFunc        // ends the last Drain
-	cancelFlush context.CancelFunc        // ends the last Flush
-	recovered   []strategy.Node           // dead nodes whose logs are deleted when the epoch is settled
-	importing   atomic.Int64              // bytes of chunks on their way into the engine
+	cancelDrain context.CancelFunc        // cancels the last Drain
+	cancelFlush context.CancelFunc        // cancels the last Flush
+	recovered   []strategy.Node           // recovered nodes whose logs are deleted when the epoch is finalized
+	importing   atomic.Int64              // bytes of chunks that the engine is importing
 	drainTarget atomic.Pointer[strategy.Node]
 }
 
@@ -39,21 +39,21 @@ func newTransfers(cfg *Config, l *lanes, tell func(context.Context, member.Event
 		cancelFlush: func() {}, holders: map[strategy.Node]*holder{cfg.Self: {node: cfg.Self}}}
 }
 
-// A holder has the hosts that one node held. Its lane uses it.
+// A holder has the hosts that one node held. Only functions of its lane use it.
 type holder struct {
 	node    strategy.Node
-	cancel  context.CancelFunc // ends recovery
-	state   FailedState        // nil for this node, and before a dead one's is recovered
+	cancel  context.CancelFunc // cancels recovery
+	state   FailedState        // nil for this node, and until a dead node is recovered
 	export  Export
 	epoch   uint64
 	attempt uint64
 	ended   bool
 }
 
-// maxImportingBytes bounds the bytes of chunks on their way into the engine: all nodes send at once to a node that is new.
+// maxImportingBytes bounds the bytes of chunks that the engine is importing: all nodes send to a new node at once.
 const maxImportingBytes = 64 << 20
 
-// full reports whether a message as large as a chunk must be dropped: its sender sends it again.
+// full reports whether a message of the size of a chunk must be dropped; its sender repeats it.
 func (t *transfers) full(message []byte) bool {
 	return len(message) > 4<<10 && t.importing.Load() > maxImportingBytes
 }
@@ -66,11 +66,11 @@ func (t *transfers) apply(a member.Action) {
 	case member.Read:
 		t.inHolderLane(
 			a.From,
-			"read what is another's",
+			"read hosts of other owners",
 			func(ctx context.Context, h *holder) error { return t.read(ctx, h, a) },
 		)
 	case member.Forget:
-		t.inHolderLane(a.From, "forget what has come to others",
+		t.inHolderLane(a.From, "forget hosts that have moved",
 			func(ctx context.Context, h *holder) error { return t.forget(ctx, h, a) })
 	case member.Recover:
 		t.startRecovery(a.Node)
@@ -78,13 +78,13 @@ func (t *transfers) apply(a member.Action) {
 		t.cancelRecovery(a.Node)
 	case member.AdoptOutbox:
 		t.recovered = append(t.recovered, a.Node)
-		t.inHolderLane(a.Node, "take over the links of a dead node", t.adoptOutbox)
+		t.inHolderLane(a.Node, "adopt the links of a dead node", t.adoptOutbox)
 	case member.Import:
 		t.importing.Add(int64(len(a.Data)))
-		t.lanes.putRequired("to/"+string(a.Transfer.From), "take what comes",
+		t.lanes.putRequired("to/"+string(a.Transfer.From), "import hosts",
 			func(ctx context.Context) error { return t.importChunk(ctx, a) })
 	case member.Drop:
-		t.lanes.putRequired("to/"+string(a.Transfer.From), "undo what has come", func(ctx context.Context) error {
+		t.lanes.putRequired("to/"+string(a.Transfer.From), "undo an incomplete transfer", func(ctx context.Context) error {
 			if err := t.cfg.Engine.Drop(ctx, a.Transfer); err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func (t *transfers) apply(a member.Action) {
 	case member.Finalized:
 		t.finalizeEpoch(a.Epoch)
 	default:
-		t.cfg.Runtime.Fail(fmt.Errorf("a member wants %T done, which this node cannot do", a))
+		t.cfg.Runtime.Fail(fmt.Errorf("unknown action of the member: %T", a))
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *transfers) apply(a member.Action) {
 func (t *transfers) inHolderLane(from strategy.Node, what string, f func(context.Context, *holder) error) {
 	h := t.holders[from]
 	if h == nil {
-		return // it was released
+		return // its state is transferred
 	}
 	t.lanes.putRequired("from/"+string(from), what, func(ctx context.Context) error { return f(ctx, h) })
 }
@@ -114,21 +114,21 @@ func (t *transfers) drain(a member.Drain) {
 	t.cancelDrain()
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.cancelDrain = cancel
-	t.inHolderLane(t.cfg.Self, "end a reading", func(_ context.Context, h *holder) error { return h.end() })
+	t.inHolderLane(t.cfg.Self, "close an export", func(_ context.Context, h *holder) error { return h.end() })
 	t.cfg.Runtime.Go(func(context.Context) {
 		err := t.cfg.Engine.Drain(ctx, a.Hosts)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			t.cfg.Runtime.Fail(fmt.Errorf("wait for requests to hosts of others: %w", err))
+			t.cfg.Runtime.Fail(fmt.Errorf("wait for requests to hosts of other nodes: %w", err))
 		default:
 			t.postEvent(ctx, member.Drained{Epoch: a.Epoch})
 		}
 	})
 }
 
-// flush waits until no link is in the outbox. One of the members receives the links that are left: it forwards them to
-// the owners of their hosts.
+// flush waits until the outbox is empty. A random member receives the remaining links, and forwards them to the owners
+// of their hosts.
 func (t *transfers) flush(a member.Flush) {
 	t.cancelFlush()
 	ctx, cancel := context.WithCancel(t.ctx)
@@ -139,7 +139,7 @@ func (t *transfers) flush(a member.Flush) {
 	}
 	t.cfg.Runtime.Go(func(context.Context) {
 		for t.cfg.Runtime.Pause(ctx, PumpEvery) {
-			if t.cfg.Record.Admitting() { // seeds may still enter the outbox, and scope seeds are to be reported
+			if t.cfg.Record.Admitting() { // seeds may still add links to the outbox, and scope seeds must be reported
 				continue
 			}
 			if links, _ := t.cfg.Engine.Outbox(); links == 0 {
@@ -150,7 +150,7 @@ func (t *transfers) flush(a member.Flush) {
 	})
 }
 
-// leaving reports whether links that are left go to another member. Any goroutine may call it.
+// leaving reports whether the remaining links go to another member. Any goroutine may call it.
 func (t *transfers) leaving() bool { return t.drainTarget.Load() != nil }
 
 func (t *transfers) read(ctx context.Context, h *holder, a member.Read) error {
@@ -185,14 +185,14 @@ func (t *transfers) begin(h *holder, a member.Read) (err error) {
 	case h.node == t.cfg.Self:
 		h.export, err = t.cfg.Engine.Export(a.Owner)
 	case h.state == nil:
-		h.ended = true // it was released: it has no hosts left
+		h.ended = true // its state is transferred: it has no hosts left
 	default:
 		h.export, err = h.state.Export(a.Owner)
 	}
 	return err
 }
 
-// end ends the reading of hosts, if there is one.
+// end closes the current export, if there is one.
 func (h *holder) end() error {
 	if h.export == nil {
 		return nil
@@ -221,12 +221,12 @@ func (t *transfers) forget(ctx context.Context, h *holder, a member.Forget) erro
 func (t *transfers) startRecovery(dead strategy.Node) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.holders[dead] = &holder{node: dead, cancel: cancel}
-	t.cfg.Log.Info("folding what a dead node held", "node", dead)
-	t.inHolderLane(dead, "fold what a dead node held", func(all context.Context, h *holder) error {
+	t.cfg.Log.Info("recovering the state of a dead node", "node", dead)
+	t.inHolderLane(dead, "recover the state of a dead node", func(all context.Context, h *holder) error {
 		defer cancel()
 		state := t.recover(ctx, dead)
 		if state == nil {
-			return nil // another node recovers it now, or this one ends
+			return nil // another node has become the takeover node, or this node ends
 		}
 		h.state = state
 		t.postEvent(all, member.Recovered{Node: dead, Received: state.Received(), Forgotten: state.Forgotten()})
@@ -234,8 +234,8 @@ func (t *transfers) startRecovery(dead strategy.Node) {
 	})
 }
 
-// recover tries until a dead node's state is recovered. It returns nil if ctx ends before. A full disk or an unreadable
-// log does not end this node: one node after the other would end.
+// recover retries until a dead node's state is recovered. It returns nil if ctx ends first. A full disk or an
+// unreadable log does not end this node: otherwise one node after the other would end.
 func (t *transfers) recover(ctx context.Context, dead strategy.Node) FailedState {
 	for wait := t.cfg.Timing.Beat; ; wait = min(2*wait, time.Minute) {
 		state, err := t.cfg.Failed.Recover(ctx, dead)
@@ -245,7 +245,7 @@ func (t *transfers) recover(ctx context.Context, dead strategy.Node) FailedState
 		if ctx.Err() != nil {
 			return nil
 		}
-		t.cfg.Log.Error("what a dead node held cannot be folded, and will be tried again", "node", dead, "in", wait,
+		t.cfg.Log.Error("cannot recover the state of a dead node, will retry", "node", dead, "in", wait,
 			"err", err)
 		if !t.cfg.Runtime.Pause(ctx, wait) {
 			return nil
@@ -256,7 +256,7 @@ func (t *transfers) recover(ctx context.Context, dead strategy.Node) FailedState
 func (t *transfers) cancelRecovery(dead strategy.Node) {
 	if h := t.holders[dead]; h != nil {
 		h.cancel()
-		t.inHolderLane(dead, "let go of what a dead node held", func(context.Context, *holder) error { return h.close() })
+		t.inHolderLane(dead, "discard the state of a dead node", func(context.Context, *holder) error { return h.close() })
 		delete(t.holders, dead)
 	}
 }
@@ -270,7 +270,7 @@ func (h *holder) close() error {
 	return err
 }
 
-// adoptOutbox takes over the links that a dead node had for others, and removes its state.
+// adoptOutbox adopts the links that a dead node had for other nodes, and discards its state.
 func (t *transfers) adoptOutbox(ctx context.Context, h *holder) error {
 	if h.state != nil {
 		err := h.state.OutboxLinks(func(data []byte) error { return t.cfg.Engine.AdoptLinks(ctx, data) })
@@ -285,10 +285,10 @@ func (t *transfers) adoptOutbox(ctx context.Context, h *holder) error {
 	return nil
 }
 
-// take passes a chunk to the engine, and waits concurrently until it is durable. Earlier chunks are durable when a
-// later one is, so the order of the events does not matter.
+// importChunk passes a chunk to the engine, and waits concurrently until it is durable. When a chunk is durable, all
+// earlier ones are, so the order of the events does not matter.
 func (t *transfers) importChunk(ctx context.Context, a member.Import) error {
-	what := func(err error) error { return fmt.Errorf("chunk %d of %+v: %w", a.Seq, a.Transfer, err) }
+	what := func(err error) error { return fmt.Errorf("import chunk %d of %+v: %w", a.Seq, a.Transfer, err) }
 	durable, err := t.cfg.Engine.Import(ctx, a.Transfer, a.Seq, a.Last, a.Data)
 	if err != nil {
 		return what(err)
@@ -304,8 +304,8 @@ func (t *transfers) importChunk(ctx context.Context, a member.Import) error {
 	return nil
 }
 
-// finalizeEpoch has the engine forget the epoch's transfers, and deletes the logs of released dead nodes. Before the end of
-// the epoch, another node might have had to recover them again.
+// finalizeEpoch has the engine drop its records of the epoch's transfers, and deletes the logs of recovered nodes.
+// Until the end of the epoch, another node might have had to recover them again.
 func (t *transfers) finalizeEpoch(epoch uint64) {
 	for _, dead := range slices.Sorted(maps.Keys(t.holders)) {
 		if dead != t.cfg.Self {
@@ -314,12 +314,12 @@ func (t *transfers) finalizeEpoch(epoch uint64) {
 	}
 	released := t.recovered
 	t.recovered = nil
-	t.lanes.putRequired("settled", "note that an epoch is settled", func(ctx context.Context) error {
+	t.lanes.putRequired("settled", "finalize an epoch", func(ctx context.Context) error {
 		if err := t.cfg.Engine.FinalizeEpoch(ctx, epoch); err != nil {
 			return err
 		}
 		for _, dead := range released {
-			t.lanes.putRequired("delete/"+string(dead), "remove what a dead node has left", func(ctx context.Context) error {
+			t.lanes.putRequired("delete/"+string(dead), "delete the log of a dead node", func(ctx context.Context) error {
 				t.deleteLog(ctx, dead)
 				return nil
 			})
@@ -328,27 +328,27 @@ func (t *transfers) finalizeEpoch(epoch uint64) {
 	})
 }
 
-// deleteLog tries until a dead node's log is deleted, or ctx ends.
+// deleteLog retries until a dead node's log is deleted, or ctx ends.
 func (t *transfers) deleteLog(ctx context.Context, dead strategy.Node) {
 	for wait := t.cfg.Timing.Beat; ; wait = min(2*wait, 5*time.Minute) {
 		err := t.cfg.Failed.DeleteLog(ctx, dead)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		t.cfg.Log.Warn("what a dead node has left stays for now", "node", dead, "next_try_in", wait, "err", err)
+		t.cfg.Log.Warn("cannot delete the log of a dead node, will retry", "node", dead, "next_try_in", wait, "err", err)
 		if !t.cfg.Runtime.Pause(ctx, wait) {
 			return
 		}
 	}
 }
 
-// close ends all readings. It is called when all that Go was given has ended.
+// close closes all exports. It is called when all functions passed to Go have returned.
 func (t *transfers) close() {
 	t.cancelDrain()
 	t.cancelFlush()
 	for _, h := range t.holders {
 		if err := h.close(); err != nil {
-			t.cfg.Log.Warn("end a reading", "of", h.node, "err", err)
+			t.cfg.Log.Warn("close an export", "of", h.node, "err", err)
 		}
 	}
 }

@@ -7,24 +7,25 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Absences know which nodes have gone lately, and for how long missing ones are waited for.
+// Absences record which nodes have gone lately, and how long to wait for missing ones.
 //
-// A part of a network that is cut off, or whose other nodes sleep, may have fewer nodes than a host has backups. A link
-// that is claimed there is on fewer disks, and could be lost with one of them. So the claim waits until the others are
-// back, and the page that has the link is not done before that. Nodes that stay away for Config.Absent count as lost
-// with their disks, since a crawl must continue without them at some time.
+// In a part of a network that is cut off, or whose other nodes sleep, there may be fewer nodes than a host has backups.
+// A link that is claimed there is on fewer disks, and could be lost with one of them. So the claim waits until the
+// other nodes are back, and the page with the link is not done before that. Nodes that stay away for Config.AbsentWait
+// count as lost with their disks, since a crawl must continue without them eventually.
 type absences struct {
 	core  *core
 	place *place
-	wait  time.Duration // Config.Absent
+	wait  time.Duration // Config.AbsentWait
 	// an earlier process has met other nodes
 	metEarlier bool
 
-	untilEarlier  time.Time // the end of the wait for nodes that an earlier process knew: finding them may take so long
-	untilSeen     time.Time // the end of the wait for nodes that this one has seen die
-	untilReported time.Time // the end of the wait by what other backups have reported: this node may have joined later
-	died          recent    // or they sleep: messages to them may wait at their machines until these wake
-	left          recent    // nodes that have said farewell, and may not have stopped fetching yet
+	// end of the wait for nodes that an earlier process has met: finding them may take that long
+	untilEarlier  time.Time
+	untilSeen     time.Time // end of the wait for nodes that this process has seen die
+	untilReported time.Time // end of the wait reported by other backups: this node may have joined later
+	died          recent    // they may also be asleep: their machines may hold messages until they wake
+	left          recent    // nodes that have announced their leave, and may still be fetching
 }
 
 func newAbsences(c *core, p *place, wait time.Duration, earlier bool) *absences {
@@ -39,17 +40,17 @@ func (a *absences) start() {
 	}
 }
 
-// foundOpen waits for them again when an open URL of that process is found: they may be yet to come back, too.
+// foundOpen restarts that wait when an open URL of the earlier process is found: its nodes may still come back.
 func (a *absences) foundOpen() {
 	if a.metEarlier {
 		a.missed()
 	}
 }
 
-// missed waits for a node near this one that does not answer any more.
+// missed waits for a node near this one that no longer answers.
 func (a *absences) missed() { a.untilSeen = a.core.now.Add(a.wait) }
 
-// applyWait processes how long another backup waits for missing nodes.
+// applyWait processes another backup's wait for missing nodes.
 func (a *absences) applyWait(r *reply) {
 	if r != nil && r.number > 0 {
 		wait := min(time.Duration(r.number)*time.Millisecond, a.wait)
@@ -59,7 +60,7 @@ func (a *absences) applyWait(r *reply) {
 	}
 }
 
-// remaining returns how long this node waits for missing ones that it has seen itself, in milliseconds.
+// remaining returns the rest of this node's own wait for missing nodes, in milliseconds.
 func (a *absences) remaining() int64 {
 	return max(int64(a.untilSeen.Sub(a.core.now)/time.Millisecond), 0)
 }
@@ -69,7 +70,7 @@ func (a *absences) partial() bool {
 	return a.core.now.Before(a.untilSeen) || a.core.now.Before(a.untilEarlier)
 }
 
-// tooFew reports whether n are fewer nodes than a host has backups, and missing ones are waited for.
+// tooFew reports whether n nodes are fewer than a host has backups, while missing ones are waited for.
 func (a *absences) tooFew(n int) bool {
 	return n < a.place.backups && (a.core.now.Before(a.untilSeen) || a.core.now.Before(a.untilReported))
 }

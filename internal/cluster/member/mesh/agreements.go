@@ -7,30 +7,30 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An agreement records whether the other backups of a host have had all URLs that are open here, except for those that
-// are being claimed. It does not hold when this node has just become the first backup: some URLs may be known to it
-// alone, and others may be done by what the others know.
+// An agreement records whether the other backups of a host have received all URLs that are open here, except for those
+// that are being claimed. It does not hold when this node has just become the first backup: it may be the only one to
+// have some URLs, and the others may have recorded some as done.
 type agreement struct {
 	host    string
 	holds   bool
-	backups []strategy.Node // the backups of the agreement; one that has joined since receives all by a sweep
-	pass    *pass           // establishes it; nil if none runs
+	backups []strategy.Node // the backups of the agreement; one that has joined since receives everything by a sweep
+	pass    *pass           // the pass that establishes the agreement; nil if none is running
 	waiting []func(holds bool)
 }
 
 // A pass goes over all open URLs of a host.
 type pass struct {
 	failed bool // not all backups have answered
-	again  bool // it has gone over all once
+	again  bool // it has already gone over all of them once
 }
 
 // Agreements establish agreements at the first backup of a host.
 //
-// It sends the open URLs to the other backups (itemStore), a piece at a time, records those that one of them knows to
-// be done, and has the rest dispatched.
+// It sends the open URLs to the other backups (itemStore), a piece at a time, records those that one of them has as
+// done, and has the rest dispatched.
 //
-// Invariant: each function that waits is called once: with true when the agreement holds or no URL is open, with false
-// when this node is not the first backup any more.
+// Invariant: each waiting function is called once: with true when the agreement holds or no URL is open, with false
+// when this node is no longer the first backup.
 type agreements struct {
 	core     *core
 	place    *place
@@ -42,27 +42,27 @@ type agreements struct {
 
 // agreementHosts is what agreements need of the hosts with open URLs.
 type agreementHosts interface {
-	// dispatchConfirmed dispatches URLs that no backup knows to be done.
+	// dispatchConfirmed dispatches URLs that no backup has as done.
 	dispatchConfirmed(host string, links []Link)
 	setTargetIfUnknown(host string, target strategy.Node)
 }
 
-// passAgain is how long a pass waits that has failed.
+// passAgain is the wait before a failed pass is repeated.
 const passAgain = 10 * time.Second
 
-// set has an agreement hold with the backups of a host.
+// set records that an agreement holds with the backups of a host.
 func (s *agreements) set(a *agreement) {
 	a.holds = true
 	a.backups, _ = s.place.otherBackups(a.host)
 }
 
-// keepBackups drops nodes from an agreement that are no backups any more, and drop what they had.
+// keepBackups removes nodes from an agreement that are no longer backups: they have dropped the host.
 func (s *agreements) keepBackups(a *agreement) {
 	peers, _ := s.place.otherBackups(a.host)
 	a.backups = slices.DeleteFunc(a.backups, func(n strategy.Node) bool { return !slices.Contains(peers, n) })
 }
 
-// establish begins a pass, unless the agreement holds or a pass runs.
+// establish starts a pass, unless the agreement holds or a pass is running.
 func (s *agreements) establish(a *agreement) {
 	if a.holds || a.pass != nil {
 		return
@@ -100,8 +100,8 @@ func (s *agreements) run(a *agreement, p *pass, from string) {
 	})
 }
 
-// confirm asks the other backups which of some open URLs are done, and has them record the others. It calls f with
-// these, and with the backups that have answered.
+// confirm queries the other backups for the states of some open URLs, and has them record the URLs. It calls f with
+// those that are not done, and with the backups that have answered.
 func (s *agreements) confirm(host string, links []Link, f func(left []Link, by []strategy.Node)) {
 	left := slices.Clone(links)
 	var done []Link
@@ -139,7 +139,7 @@ func (s *agreements) confirm(host string, links []Link, f func(left []Link, by [
 	over()
 }
 
-// end ends the pass, and calls the functions that wait.
+// end ends the pass, and calls the waiting functions.
 func (a *agreement) end(holds bool) {
 	waiting := a.waiting
 	a.holds, a.pass, a.waiting = holds, nil, nil

@@ -9,28 +9,28 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// DefaultLostAfter is a Config's LostAfter.
+// DefaultLostAfter is the default of Config.LostAfter.
 const DefaultLostAfter = 10 * time.Minute
 
 const (
-	riskEvery = time.Second      // keepers receive again what they have not acknowledged; missing nodes are checked
-	riskBeat  = 5 * time.Second  // keepers hear from the node at least so often
-	riskPiece = 64 << 10         // bytes of a list that are sent at once
+	riskEvery = time.Second      // unacknowledged lists are sent again; missing nodes are checked
+	riskBeat  = 5 * time.Second  // maximum interval between messages to a keeper
+	riskPiece = 64 << 10         // bytes of a list per message
 	maxRisks  = 1 << 10          // lists of a node
-	maxRisk   = 128 << 20        // bytes of a list, of which each is read as a whole
+	maxRisk   = 128 << 20        // bytes of a list, which is read as a whole
 	maxWard   = 256 << 20        // bytes of a node's lists
-	maxWards  = 1 << 8           // nodes of which lists are kept
+	maxWards  = 1 << 8           // nodes whose lists are kept
 	lostFor   = 10 * time.Minute // other nodes may still keep lists of a node whose pages were offered
 )
 
-// Risks keep lists of pages at risk: those of this node, and copies of those of others.
+// Risks keep lists of pages at risk: this node's own, and copies of other nodes'.
 //
 // If record files are uploaded to a storage location, a page is at risk from when it was fetched until its file is
-// there. If its node and the disk are lost, it has to be fetched again, although all nodes know that it is done. So a
-// node has a list of such pages for each of its record files, and the nodes closest to it, its keepers, have copies. A
-// page is not reported as done before they have it. A list is dropped when its file is uploaded.
+// uploaded. If its node and the disk are lost before, it must be fetched again, although all nodes have it as done. So
+// a node has a list of such pages for each of its record files, and the nodes closest to it, its keepers, have copies.
+// A page is not reported as done before they have it. A list is dropped when its file is uploaded.
 //
-// The lists themselves are the caller's. A list only grows at its end, so a copy is described by its length.
+// The caller stores the lists themselves. A list only grows at its end, so a copy is described by its length.
 type risks struct {
 	core  *core
 	lists *riskLists
@@ -38,7 +38,7 @@ type risks struct {
 	armed bool
 }
 
-// newRisks has the lists of earlier processes.
+// newRisks returns risks with the lists of earlier processes.
 func newRisks(c *core, p *place, f finder, lostAfter time.Duration, earlier map[strategy.Node]map[string]int64) *risks {
 	sender := &riskSender{core: c, reading: map[uint64]func(RiskRead){}}
 	r := &risks{core: c}
@@ -103,14 +103,14 @@ type riskLists struct {
 	core   *core
 	place  *place
 	sender *riskSender
-	watch  func() // is called when lists have grown
+	watch  func() // called when lists have grown
 
 	sizes   map[string]int64 // by record file
 	keepers map[strategy.Node]*keeper
 	waits   []riskWait
 }
 
-// A riskWait is pages that wait until all keepers have them.
+// A riskWait is an AtRisk that waits until all keepers have its pages.
 type riskWait struct {
 	id    uint64
 	lists []RiskList
@@ -139,8 +139,7 @@ func (s *riskLists) uploaded(names []string) {
 	s.send()
 }
 
-// send sends each keeper what it lacks. A node that is no keeper any more receives an empty set of
-// lists.
+// send sends each keeper the parts that it lacks. A node that is no longer a keeper receives an empty set of lists.
 func (s *riskLists) send() {
 	self := s.core.self
 	now := s.place.keepers(self, s.place.id)
@@ -157,7 +156,8 @@ func (s *riskLists) send() {
 		case k == nil && len(s.sizes) > 0:
 			s.keepers[n] = &keeper{changed: true}
 			s.sender.send(n, s.keepers[n], self, s.sizes, 0)
-		case k != nil && k.has != nil && k.number == 0 && len(s.sizes)+len(k.has) == 0: // it knows that there are none
+		// the keeper has acknowledged that there are none
+		case k != nil && k.has != nil && k.number == 0 && len(s.sizes)+len(k.has) == 0:
 			delete(s.keepers, n)
 		case k != nil:
 			s.sender.send(n, k, self, s.sizes, 0)

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// byCloseness are a world's nodes, the closest to a node first: that one itself, and its keepers.
+// byCloseness returns a world's nodes, the closest to a node first: the node itself, and its keepers.
 func (w *world) byCloseness(name strategy.Node) (all []*worldNode) {
 	names, _ := everybody{nodes: w.live}.Closest(xor.Of("node", string(name)), len(w.live))
 	for _, n := range names {
@@ -18,7 +18,7 @@ func (w *world) byCloseness(name strategy.Node) (all []*worldNode) {
 	return all
 }
 
-// A keeper that takes longer to answer than it is waited for has the lists nevertheless, and is not told all the time.
+// A keeper that answers later than the sender waits still has the lists, and is not sent the same all the time.
 func TestASlowKeeper(t *testing.T) {
 	w := newWorld(t, 4)
 	n := w.node(0)
@@ -38,7 +38,7 @@ func TestASlowKeeper(t *testing.T) {
 	}
 }
 
-// A list that has lost its end with a crash is written anew.
+// A list that has lost its end in a crash is written again.
 func TestAListThatHasLostItsEnd(t *testing.T) {
 	w := newWorld(t, 4)
 	n := w.node(0)
@@ -59,8 +59,8 @@ func TestAListThatHasLostItsEnd(t *testing.T) {
 	}
 }
 
-// Who keeps lists of a node that was missed need not have others keep them once that is back and says itself what it
-// has: nobody tells another the same without pause, and a leaver leaves.
+// When a missing node is back and sends its lists itself, other nodes need not keep them: no node sends the same
+// without a pause, and a leaving node leaves.
 func TestWhoWasMissedIsBack(t *testing.T) {
 	w := newWorld(t, 6)
 	near := w.byCloseness(w.live[0])
@@ -82,7 +82,7 @@ func TestWhoWasMissedIsBack(t *testing.T) {
 	w.tell(n, Uploaded{Names: []string{"f"}})
 	w.pass(3 * time.Second)
 	before := w.sent
-	// fourth has met third alone
+	// fourth has met third only
 	fourth.knows = slices.DeleteFunc(slices.Clone(all), func(o strategy.Node) bool { return o == n.name })
 	w.tell(fourth, NeighborsChanged{})
 	w.tell(fourth, Leave{})
@@ -95,7 +95,8 @@ func TestWhoWasMissedIsBack(t *testing.T) {
 	}
 }
 
-// A node that comes back while its keepers wait for its place has its pages done; they have its lists in the end.
+// A node that comes back while its keepers read its storage location has its pages done; they have its lists in the
+// end.
 func TestWhoIsBackWhileItsPlaceIsRead(t *testing.T) {
 	w := newWorld(t, 5)
 	near := w.byCloseness(w.live[0])
@@ -130,7 +131,7 @@ func TestWhoIsBackWhileItsPlaceIsRead(t *testing.T) {
 	}
 }
 
-// Where a keeper waits for the place of a lost node it leaves all the same: others have the lists, too.
+// A keeper that waits for the storage location of a lost node can leave: others have the lists, too.
 func TestAKeeperLeavesWhileAPlaceIsRead(t *testing.T) {
 	w := newWorld(t, 5)
 	near := w.byCloseness(w.live[0])

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// fakeHosts stand in for the hosts with open URLs, of which this node is the first backup.
+// fakeHosts stand in for the hosts with open URLs. This node is their first backup.
 type fakeHosts struct {
 	*bench
 	first, shared bool
@@ -82,7 +82,7 @@ func TestClaimsOfOpenLinksWaitForTheAgreement(t *testing.T) {
 	b.record(host, open('x'), func(Recorded, []Link) {})
 	b.offer(c, 1, host, 'x')
 	b.want("answered", len(out[Answer](b)), 0)
-	hosts.waiting[0](false) // this node is not the first backup any more
+	hosts.waiting[0](false) // this node is no longer the first backup
 	b.want("answers", out[Answer](b), []Answer{{To: "finder~1", Number: 1, Refused: []int{0}}})
 	other := b.host(func(h string) bool { return !b.place.isFirst(h) })
 	b.offer(c, 2, other, 'z')
@@ -136,7 +136,7 @@ func TestOpenHostsDispatchUntilTheTargetHasAll(t *testing.T) {
 	b.answer(itemDispatch, &reply{code: replyMoved, node: "guest~1"})
 	b.want("sent to its guest", b.answer(itemDispatch, yes), []strategy.Node{"guest~1"})
 	s.gone("guest~1")
-	b.want("sent to the target again", b.answer(itemDispatch, nil), target) // which does not answer
+	b.want("sent to the target again", b.answer(itemDispatch, nil), target) // the target does not answer
 	b.pass(pause)
 	b.want("the silent target is named", b.posts[0].it.node, target[0])
 	s.opened(host, 0, 0)
@@ -171,7 +171,7 @@ func TestChecksOfATargetThatHasAllAreRare(t *testing.T) {
 	b.want("after 10 s", questions(10*time.Second, yes), maxChecked)
 	b.want("after 10 s more", questions(10*time.Second, yes), 0)
 	b.want("after 20 s", questions(10*time.Second, nil), maxChecked)
-	b.pass(40 * time.Second) // the time of this one was set before
+	b.pass(40 * time.Second) // the time of this check was set before
 	b.answer(itemCheck, nil)
 	b.want("one that has not answered", questions(20*time.Second, nil), maxChecked)
 	b.want("judged", judged, 4*maxChecked)

@@ -13,34 +13,33 @@ type Balance struct {
 	Level     int
 	Area      int     // blocks
 	Waiting   int64   // URLs
-	Rate      float64 // URLs a second that are fetched
-	Arriving  float64 // URLs a second that arrive
-	Delegated int     // hosts of this node's that others fetch
+	Rate      float64 // URLs fetched per second
+	Arriving  float64 // URLs arriving per second
+	Delegated int     // hosts of this node that others fetch
 	Guests    int     // hosts of other nodes that this one fetches
 }
 
 // A BalanceConfig configures how load moves between nodes.
 type BalanceConfig struct {
-	Block    int           // URLs of a block of load; 20
+	Block    int           // URLs in a block of load; 20
 	Area     int           // blocks that this node works on; 0: computed from the rates of its Loads
 	Interval time.Duration // between two Loads; DefaultInterval
-	// a node gives load only to buckets that have room for all of its excess, as in the paper
+	// give load only to buckets that have room for the whole excess, as in the paper
 	AllOrNothing bool
 }
 
-// A balancer moves load from nodes that have too much to nodes that have too little, a step every interval, as heat
-// does.
+// A balancer moves load from overloaded nodes to underloaded ones, a step each interval, like heat diffusion.
 //
 // A node works on an area of a few blocks of URLs; the excess is counted in such blocks. Its level is the number of
-// these, less the blocks for which its area has room: positive where it is heavy, negative where it is light. A heavy
-// node asks the nodes of its buckets for their levels, from near to far (itemLevel), and gives the first light node as
-// many blocks as that has room for. The blocks of the paper are URLs. Here they are whole hosts, for politeness. Room
-// is reserved before anything moves (itemReserve), since two nodes may find the same light one. So a bucket need not
-// have room for all of a node's excess. By the paper's rule, AllOrNothing, a node is helped no more whose excess is
-// larger than any bucket's room.
+// these, minus the blocks for which its area has room: positive if it is heavy, negative if it is light. A heavy node
+// queries the levels of the nodes in its buckets, from near to far (itemLevel), and gives the first light node as many
+// blocks as it has room for. The blocks of the paper are URLs. Here they are whole hosts, for politeness. Room is
+// reserved before anything moves (itemReserve), since two nodes may find the same light one. So a bucket need not have
+// room for a node's whole excess. By the paper's rule, AllOrNothing, a node gets no help if its excess is larger than
+// any bucket's room.
 //
-// A host that was lent (itemGive) stays known to its target until the other node has fetched its queue, and is returned
-// then (itemReturn, itemGuest).
+// The target remembers a host that it has lent (itemGive) until the other node has fetched its queue, and returns it
+// (itemReturn, itemGuest).
 //
 // Invariants: a node fetches hosts of others only within the room that it has reserved for them. It reserves no more
 // than it has.
@@ -51,7 +50,7 @@ type balancer struct {
 	lookups finder
 	hosts   balancedHosts
 	lent    lent
-	pending func(host string) bool // Config.Waits
+	pending func(host string) bool // Config.HasPending
 	cfg     BalanceConfig
 
 	load     Balance
@@ -62,7 +61,7 @@ type balancer struct {
 	idle     map[string]int // Loads since a guest had pending URLs
 }
 
-// balancedHosts is what a balancer needs of the hosts that this node fetches.
+// balancedHosts is the balancer's view of the hosts that this node fetches.
 type balancedHosts interface {
 	holds(host string) bool
 	// lendable returns a function that lends a host to another node; nil if it cannot be lent.
@@ -71,22 +70,22 @@ type balancedHosts interface {
 	releaseIfMoved(host string)
 }
 
-// A reservation is room for blocks of another node. It holds until what has arrived is part of the level.
+// A reservation is room for blocks of another node. It holds until the hosts that have arrived are part of the level.
 type reservation struct {
 	blocks int
 	until  time.Time
 	of     strategy.Node
-	hosts  int // that it may still give: each has at least one URL
+	hosts  int // hosts that the other node may still give: each has at least one URL
 }
 
 const (
-	// giveTime is how long hosts may be on their way to the node that has reserved room for them.
+	// giveTime is how long hosts may take to arrive at the node that has reserved room for them.
 	giveTime = 30 * time.Second
 	// guestIdle is the number of Loads without pending URLs of a guest until it is returned.
 	guestIdle = 3
 )
 
-// reservedBlocks returns for how many blocks room is reserved.
+// reservedBlocks returns the number of reserved blocks.
 func (b *balancer) reservedBlocks() (n int) {
 	for _, p := range b.reserved {
 		n += p.blocks
@@ -94,7 +93,7 @@ func (b *balancer) reservedBlocks() (n int) {
 	return n
 }
 
-// loaded processes the engine's load. It computes the level, and begins to move excess load.
+// loaded processes the engine's load. It computes the level, and starts to move excess load.
 func (b *balancer) loaded(e Load) {
 	l := &b.load
 	b.known, b.busy = true, e.Busy
@@ -113,8 +112,8 @@ func (b *balancer) loaded(e Load) {
 	}
 }
 
-// AreaOf returns how many blocks a node works on, by the rates, in URLs a second, at which URLs arrive and are fetched:
-// their difference in an interval.
+// AreaOf returns the number of blocks that a node works on: the difference, in an interval, between the rates at which
+// URLs arrive and are fetched, in URLs per second.
 func AreaOf(arriving, rate float64, interval time.Duration, block int) int {
 	n := math.Abs(rate-arriving) * interval.Seconds() / float64(block)
 	if arriving >= rate {
@@ -132,7 +131,7 @@ func level(waiting int64, area, block int) int {
 	return -int((w - waiting) / int64(block))
 }
 
-// askBucket asks the nodes of the first bucket from i on that has some for their levels.
+// askBucket queries the levels of the nodes in the first bucket from i on that is not empty.
 func (b *balancer) askBucket(i int) {
 	for ; i < b.place.width; i++ {
 		nodes := slices.Clone(b.place.overlay.Bucket(b.place.lowest() + i))
@@ -156,7 +155,7 @@ func (b *balancer) askBucket(i int) {
 	b.moving = false
 }
 
-// chooseLight reserves room for the excess at a light node of a bucket, or asks the next bucket.
+// chooseLight reserves room for the excess at a light node of a bucket, or continues with the next bucket.
 func (b *balancer) chooseLight(i int, nodes []strategy.Node, levels map[strategy.Node]int64) {
 	sum := int64(b.load.Level)
 	for _, l := range levels {
@@ -180,7 +179,7 @@ func (b *balancer) chooseLight(i int, nodes []strategy.Node, levels map[strategy
 	})
 }
 
-// answerLevel replies to an itemLevel with the level, with reserved blocks included.
+// answerLevel replies to an itemLevel with the level, including reserved blocks.
 func (b *balancer) answerLevel(_ strategy.Node, _ item) reply {
 	if !b.known || b.place.leaving {
 		return reply{code: replyNo}
@@ -213,7 +212,7 @@ func (b *balancer) spared(e Spared) {
 	}
 }
 
-// send processes an itemGive: this node fetches the host of another one if it has room reserved for it.
+// give processes an itemGive: this node accepts another node's host if it has room reserved for it.
 func (b *balancer) give(from strategy.Node, it item) reply {
 	if b.place.leaving || !b.place.isFresh() || !b.place.view.guests[it.host] && !b.admit(from) {
 		return reply{code: replyNo}
@@ -261,12 +260,12 @@ func (b *balancer) returned(from strategy.Node, it item) reply {
 	return reply{code: replyYes}
 }
 
-// checkLent takes hosts back from nodes that do not answer, or no longer have them. It forgets hosts that are another
-// node's by now.
+// checkLent takes hosts back from nodes that do not answer, or no longer have them. It forgets hosts whose target is
+// another node by now.
 func (b *balancer) checkLent() {
 	for _, host := range sortedKeys(b.lent) {
 		if b.hosts.holds(host) {
-			continue // it is on its way
+			continue // it is still being released
 		}
 		if !b.place.isTarget(host) {
 			delete(b.lent, host)

@@ -7,12 +7,12 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// loads are machines that know each other, told of their loads. Messages between them arrive at once.
+// loads are machines that know each other, with given loads. Messages between them arrive at once.
 type loads struct {
 	t        *testing.T
 	now      time.Time
 	machines map[strategy.Node]*Machine
-	spared   map[strategy.Node]int64 // URLs that each node was asked to give, since the last look
+	spared   map[strategy.Node]int64 // URLs that each node was asked to give, since the last call of load
 }
 
 func newLoads(t *testing.T, cfg Config, nodes ...strategy.Node) *loads {
@@ -40,7 +40,7 @@ func (l *loads) tell(n strategy.Node, events ...Event) {
 	}
 }
 
-// pass lets time go on.
+// pass advances the time.
 func (l *loads) pass(d time.Duration) {
 	for end := l.now.Add(d); l.now.Before(end); {
 		l.now = l.now.Add(time.Second)
@@ -52,7 +52,7 @@ func (l *loads) pass(d time.Duration) {
 	}
 }
 
-// load tells a node how many URLs wait, and returns how many it is asked to give.
+// load sets a node's pending URLs, and returns how many it is asked to give.
 func (l *loads) load(n strategy.Node, waiting int64) int64 {
 	delete(l.spared, n)
 	l.tell(n, Load{Waiting: waiting, Busy: true})
@@ -84,8 +84,8 @@ func TestWhoHasFarTooMuchGivesWhatOthersHaveRoomFor(t *testing.T) {
 	}
 }
 
-// TestRoomIsPromisedOnce has two heavy nodes and a light one, which does not look at its load again for long after it
-// has promised room.
+// TestRoomIsPromisedOnce has two heavy nodes and a light one, which gets no new Load for long after it has reserved
+// room.
 func TestRoomIsPromisedOnce(t *testing.T) {
 	l := newLoads(t, Config{Balance: BalanceConfig{Area: 5, Block: 20, Interval: 10 * time.Minute}}, "a~1", "b~1", "c~1")
 	l.load("b~1", 20)
@@ -96,17 +96,17 @@ func TestRoomIsPromisedOnce(t *testing.T) {
 	if got := l.load("c~1", 1000); got != 0 {
 		t.Errorf("c is asked to give %d URLs, for room that a was promised", got)
 	}
-	l.load("b~1", 60) // 40 of a's have come
+	l.load("b~1", 60) // 40 of a's have arrived
 	if got := l.load("c~1", 1000); got != 2*20 {
 		t.Errorf("c is asked to give %d URLs, want 40", got)
 	}
 	l.pass(time.Second)
-	l.load("b~1", 60) // nothing of c's has come yet
+	l.load("b~1", 60) // none of c's have arrived yet
 	if got := l.load("a~1", 1000); got != 0 {
 		t.Errorf("a is asked to give %d URLs, for room that c has just been promised", got)
 	}
 	l.pass(time.Minute)
-	l.load("b~1", 60) // nothing will
+	l.load("b~1", 60) // none will
 	if got := l.load("a~1", 1000); got != 2*20 {
 		t.Errorf("a is asked to give %d URLs, want 40", got)
 	}

@@ -7,33 +7,33 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Checks ask targets from time to time whether they still have the hosts that were dispatched to them: itemCheck.
+// Checks query targets from time to time whether they still have the hosts that were dispatched to them: itemCheck.
 //
 // Invariant: at most one timer runs for a target, while it is watched for any host.
 type checks struct {
 	core  *core
 	mail  poster
-	every time.Duration // Config.Check
-	// returns what processes a target's reply about a host; nil: the target has not answered
+	every time.Duration // Config.CheckEvery
+	// returns the handler of a target's reply about a host; the reply is nil if the target has not answered
 	replyHandler func(host string, target strategy.Node) func(r *reply)
 	target       map[strategy.Node]*check
 }
 
-// A check is about one target.
+// A check is the state of the checks of one target.
 type check struct {
 	hosts map[string]bool
-	next  string // the host that is asked about first, or the first after it
+	next  string // the next query starts with this host, or the first one after it
 	armed bool
-	wait  time.Duration // until the next question; it doubles as long as the target has all hosts
+	wait  time.Duration // until the next query; it doubles as long as the target has all hosts
 }
 
 const (
-	maxChecked = 256 // hosts of a check
-	// a target that has all its hosts is asked at longer intervals, up to so many times Config.Check
+	maxChecked = 256 // hosts per check
+	// a target that has all its hosts is queried less often, at intervals of up to so many times Config.CheckEvery
 	maxCheckFactor = 6
 )
 
-// watch has a target asked about a host.
+// watch adds a host to the checks of a target.
 func (s *checks) watch(target strategy.Node, host string) {
 	c := s.target[target]
 	if c == nil {
@@ -58,7 +58,7 @@ func (s *checks) watches(target strategy.Node, host string) bool {
 	return c != nil && c.hosts[host]
 }
 
-// hosts returns the hosts about which a target is asked, sorted.
+// hosts returns the hosts in the next query to a target, sorted.
 func (s *checks) hosts(target strategy.Node) []string {
 	if c := s.target[target]; c != nil {
 		return sortedKeys(c.hosts)
@@ -66,7 +66,7 @@ func (s *checks) hosts(target strategy.Node) []string {
 	return nil
 }
 
-// check asks a target about some of its hosts.
+// check queries a target about some of its hosts.
 func (s *checks) check(target strategy.Node, c *check) {
 	c.armed = false
 	all := sortedKeys(c.hosts)

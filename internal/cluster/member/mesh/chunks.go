@@ -15,19 +15,19 @@ type ChunkID = xor.ID
 func ChunkIDOf(data []byte) ChunkID { return xor.Of("chunk", string(data)) }
 
 const (
-	// MaxChunk is the number of bytes that a chunk may have.
+	// MaxChunk is the maximum size of a chunk in bytes.
 	MaxChunk = 256 << 10
-	// MaxChunks is the number of chunks that a crawl may have.
+	// MaxChunks is the maximum number of chunks of a crawl.
 	MaxChunks = 1 << 14
 
-	maxHave = 1 << 11 // ids of a message
-	maxWant = 64      // chunks that are asked for at once
+	maxHave = 1 << 11 // ids per message
+	maxWant = 64      // chunks requested at once
 )
 
-// A chunkSet is the ids of the chunks that this node has.
+// A chunkSet contains the ids of the chunks that this node has.
 type chunkSet struct {
 	all []ChunkID // sorted
-	sum ChunkID   // of all, by exclusive or
+	sum ChunkID   // exclusive or of all
 }
 
 func (c *chunkSet) find(id ChunkID) (at int, known bool) {
@@ -45,7 +45,7 @@ func (c *chunkSet) add(id ChunkID) bool {
 	return true
 }
 
-// addChunk adds a chunk if it is new, and passes it on to the lowest buckets, so many of them.
+// addChunk adds a chunk if it is new, and passes it on to the given number of lowest buckets.
 func (g *gossip) addChunk(data []byte, buckets int) {
 	if len(data) == 0 || len(data) > MaxChunk || !g.chunks.add(ChunkIDOf(data)) {
 		return
@@ -71,8 +71,8 @@ func (g *gossip) receiveChunk(_ strategy.Node, r *varint.Reader) error {
 	return nil
 }
 
-// sendHave sends the ids of chunks that this node has, the next ones if they do not fit in a message. If ask is true
-// the receiver answers with its own.
+// sendHave sends the ids of chunks that this node has, in several messages if necessary. If ask is true, the receiver
+// answers with its own.
 func (g *gossip) sendHave(to strategy.Node, ask bool) {
 	from := 0
 	if n := len(g.chunks.all); n > maxHave {
@@ -88,7 +88,7 @@ func (g *gossip) sendHave(to strategy.Node, ask bool) {
 	g.core.do(Send{To: to, Data: w})
 }
 
-// receiveHave processes a messageHave. It asks for chunks that this node lacks.
+// receiveHave processes a messageHave. It requests chunks that this node lacks.
 func (g *gossip) receiveHave(from strategy.Node, r *varint.Reader) error {
 	ask := r.Bool()
 	ids, ok := readIDs(r.Rest)
@@ -120,7 +120,7 @@ func (g *gossip) receiveWant(from strategy.Node, r *varint.Reader) error {
 			if data, err := g.read(id); err == nil {
 				g.sendChunk(from, data, 0)
 			} else {
-				g.core.log.Warn("a list of seeds cannot be read", "err", err)
+				g.core.log.Warn("cannot read a list of seeds", "err", err)
 			}
 		}
 	}

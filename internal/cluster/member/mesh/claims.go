@@ -11,9 +11,9 @@ import (
 // A batch arrives as Offered. Each new link is recorded here and at the other backups (itemStore), and is then
 // dispatched. Answer returns to the finder which links of the batch are refused. It forgets the others.
 //
-// Invariant: a link is not refused only when all backups of its host have recorded it, however it came to be known
-// here: by another claim that is under way, in an earlier process, or from another first backup. A batch that is
-// repeated while it is being claimed is answered once.
+// Invariant: a link is accepted only when all backups of its host have recorded it, however this node got it: by
+// another pending claim, in an earlier process, or from another first backup. A batch that is repeated while it is
+// being claimed is answered once.
 type claims struct {
 	core       *core
 	place      *place
@@ -22,24 +22,26 @@ type claims struct {
 	absences   *absences
 	disclosure *disclosure
 	hosts      claimHosts
-	differs    func(it item, before []State) // another node transfers what it knows, which differs
+	differs    func(it item, before []State) // another node transfers other states than this one had
 
 	offers map[offerKey]bool
-	byHost map[string][]*claim // those under way with new links
+	byHost map[string][]*claim // pending claims with new links
 }
 
-// claimHosts is what claims need of the hosts with open URLs.
+// claimHosts is the claims' view of the hosts with open URLs.
 type claimHosts interface {
 	// isFirst reports whether a host has open URLs, and whether this node is its first backup.
 	isFirst(host string) (open, first bool)
-	// awaitShared calls f once the other backups have had all open URLs of a host. It reports false if they have.
+	// awaitShared calls f once the other backups have received all open URLs of a host. It reports false if they have
+	// already.
 	awaitShared(host string, f func(known bool)) bool
-	// sharedWith returns the backups that have had all open URLs of a host.
+	// sharedWith returns the backups that have received all open URLs of a host.
 	sharedWith(host string) []strategy.Node
 	dispatch(host string, links []Link)
 	// target returns the node that fetches a host, as far as it is known.
 	target(host string) strategy.Node
-	// setTargetIfUnknown sets that node if none is known. setPrevious replaces the one before, unless the present one is known.
+	// setTargetIfUnknown sets that node if none is known. setPrevious replaces the previous one, unless the present one
+	// is known.
 	setTargetIfUnknown(host string, target strategy.Node)
 	setPrevious(host string, target strategy.Node)
 }
@@ -49,20 +51,20 @@ type offerKey struct {
 	number uint64
 }
 
-// maxOffers is the number of batches that are claimed at once.
+// maxOffers bounds the batches that are being claimed.
 const maxOffers = 1024
 
 // A claim is the part of a batch that is about one host.
 type claim struct {
 	host       string
-	links      []Link // new to this node's history, and to those of all backups asked
+	links      []Link // new to this node's history, and to those of all backups that have answered
 	asked      []strategy.Node
-	pending    int  // backups that have not answered, and claims of the same links
+	pending    int  // awaited backups, and awaited claims of the same links
 	dispatched bool // the new links are dispatched, or there are none
 	askAgain   bool // a backup has withheld which links are done
 	over       func(accepted bool)
 	waiters    []func(known bool) // claims of the same links
-	// links that were open here before may not be known to all backups, and this node is not the first any more
+	// links that were open before may not be at all backups, and this node is no longer the first
 	refused bool
 }
 
@@ -125,7 +127,7 @@ func (c *claims) claim(from strategy.Node, host string, links []Link, over func(
 	})
 }
 
-// awaitOpen has a claim wait until all other backups have links that were open here before.
+// awaitOpen makes a claim wait until all other backups have the links that were open here before.
 func (c *claims) awaitOpen(k *claim, open []Link) {
 	known := func(known bool) {
 		k.refused = k.refused || !known
@@ -151,7 +153,7 @@ func (c *claims) awaitOpen(k *claim, open []Link) {
 	}
 }
 
-// begin begins a claim of links that are recorded here.
+// begin starts a claim of links that are recorded here.
 func (c *claims) begin(k *claim) {
 	if len(k.links) > 0 {
 		c.byHost[k.host] = append(c.byHost[k.host], k)
@@ -160,7 +162,7 @@ func (c *claims) begin(k *claim) {
 	c.advance(k)
 }
 
-// spread asks the other backups to record the links, except for those that were asked.
+// spread has the other backups record the links, except for those with a pending or answered request.
 func (c *claims) spread(k *claim) {
 	if len(k.links) == 0 {
 		return
@@ -190,7 +192,7 @@ func (c *claims) spread(k *claim) {
 	}
 }
 
-// removeDone removes links from a claim that are done by the states that another backup has returned.
+// removeDone removes links from a claim that are done by the states another backup has returned.
 func (c *claims) removeDone(k *claim, links []Link, states []State) {
 	if done := doneOf(links, states); len(done) > 0 {
 		k.links = without(k.links, done)
@@ -206,8 +208,8 @@ func without(links, others []Link) []Link {
 	})
 }
 
-// advance continues a claim when all backups have answered. It ends when all nodes that are backups by then have the
-// links, or this node is not the first backup any more: then the finder offers them to another one.
+// advance continues a claim when all backups have answered. It ends when all current backups have the links, or this
+// node is no longer the first backup: then the finder offers them to another one.
 func (c *claims) advance(k *claim) {
 	if k.pending--; k.pending > 0 {
 		return
@@ -236,11 +238,11 @@ func (c *claims) advance(k *claim) {
 	k.over(known && !k.refused)
 }
 
-// forget has later claims not wait for those of a host that has no open URLs any more.
+// forget removes the claims of a host that has no open URLs left: later claims need not wait for them.
 func (c *claims) forget(host string) { delete(c.byHost, host) }
 
-// store records links that another backup has sent, and replies with their states before. It refuses while this node
-// leaves, and if it is no backup of the host: no node would look for the links here.
+// store records links that another backup has sent, and replies with their previous states. It refuses while this node
+// leaves, and if it is not a backup of the host: no node would look for the links here.
 func (c *claims) store(from strategy.Node, it item, answer func(reply)) {
 	if _, is := c.place.otherBackups(it.host); !is || len(it.links) == 0 || c.place.leaving {
 		answer(reply{code: replyNo})
@@ -251,7 +253,7 @@ func (c *claims) store(from strategy.Node, it item, answer func(reply)) {
 			c.differs(it, r.Before)
 		}
 		open, first := c.hosts.isFirst(it.host)
-		if open && len(fresh) > 0 { // no other node may know them
+		if open && len(fresh) > 0 { // no other node may have them
 			c.disclosure.addOpen(it.host, from)
 		}
 		c.hosts.setPrevious(it.host, it.node)

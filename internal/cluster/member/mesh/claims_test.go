@@ -9,8 +9,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestLinksAreTakenWhenAllBackupsHaveThem lets a backup not answer while links are claimed: whatever else happens, the
-// finder is to keep them until it has them, too.
+// TestLinksAreTakenWhenAllBackupsHaveThem has a backup that does not answer while links are claimed: the finder must
+// keep them until that backup has them, too.
 func TestLinksAreTakenWhenAllBackupsHaveThem(t *testing.T) {
 	for what, happens := range map[string]func(w *world){
 		"nothing": func(*world) {},
@@ -52,19 +52,19 @@ func TestLinksAreTakenWhenAllBackupsHaveThem(t *testing.T) {
 	}
 }
 
-// TestLinksAreTakenByWhoIsLeft lets all other nodes but some go while links are claimed.
+// TestLinksAreTakenByWhoIsLeft removes all but some other nodes while links are claimed.
 func TestLinksAreTakenByWhoIsLeft(t *testing.T) {
 	for _, c := range []struct {
 		nodes, left int
 		farewell    bool
-		at          time.Duration // when the links are taken
+		at          time.Duration // when the links are accepted
 	}{
 		{1, 1, false, 0},
 		{2, 2, false, 0},
 		{4, 3, false, 0},                // as many as a host has backups
 		{3, 2, false, 2 * time.Minute},  // the third may be back
 		{3, 1, false, 2 * time.Minute},  //
-		{3, 1, true, 0},                 // they have given all they had
+		{3, 1, true, 0},                 // they have handed over everything
 		{10, 2, false, 2 * time.Minute}, //
 	} {
 		w := newWorld(t, c.nodes)
@@ -83,8 +83,8 @@ func TestLinksAreTakenByWhoIsLeft(t *testing.T) {
 	}
 }
 
-// TestNewBackupsAreToHaveWhatIsOffered lets nodes come to one that has claimed a link when it was alone, and does not
-// take it again before they have it.
+// TestNewBackupsAreToHaveWhatIsOffered adds nodes to a node that has claimed a link alone: a repeated claim waits until
+// the new nodes have the link.
 func TestNewBackupsAreToHaveWhatIsOffered(t *testing.T) {
 	for _, comes := range []string{"one", "one that was there before"} {
 		w := newWorld(t, 1)
@@ -96,7 +96,7 @@ func TestNewBackupsAreToHaveWhatIsOffered(t *testing.T) {
 		}
 		w.offer(first, 1, 'a')
 		w.pass(10 * time.Second)
-		if comes != "one" { // it is none of the backups for a while, and forgets all
+		if comes != "one" { // it is not a backup for a while, and forgets everything
 			w.gone(second, true)
 			w.nodes[second].history = map[string]map[Hash]Link{}
 			w.pass(10 * time.Second)
@@ -121,8 +121,8 @@ func TestNewBackupsAreToHaveWhatIsOffered(t *testing.T) {
 	}
 }
 
-// TestANewBackupIsTold lets a node come to one that is left alone, and become the first backup: it gets what is being
-// claimed before that is taken, and waits for the others, too.
+// TestANewBackupIsTold adds a node that becomes the first backup to a single node: it gets the links being claimed
+// before they are accepted, and waits for the others, too.
 func TestANewBackupIsTold(t *testing.T) {
 	w := newWorld(t, 3)
 	w.pass(time.Second)
@@ -147,7 +147,7 @@ func TestANewBackupIsTold(t *testing.T) {
 	}
 }
 
-// TestAnswersToAnEarlierProcess lets what was asked by a process be answered to the next one of the node.
+// TestAnswersToAnEarlierProcess sends answers to requests of an earlier process to the node's next process.
 func TestAnswersToAnEarlierProcess(t *testing.T) {
 	w := newWorld(t, 3)
 	first := w.node(0)
@@ -158,7 +158,7 @@ func TestAnswersToAnEarlierProcess(t *testing.T) {
 	delete(first.history, worldHost) // its disk did not have it yet
 	w.start(first.name)
 	w.offer(first, 2, 'b')
-	for _, x := range old { // each is told that what it was asked for is done
+	for _, x := range old { // each answer has the states as done
 		if r := (varint.Reader{Rest: x.data}); r.Byte() == messageItems {
 			w.tell(first, Message{x.to, encodeReplies(r.Uint(), []reply{{code: replyYes, states: []State{Done}}})})
 		}
@@ -168,7 +168,7 @@ func TestAnswersToAnEarlierProcess(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotSureOfItsPlaceOffersItselfNothing looks up whose links are where this node would refuse them.
+// TestWhoIsNotSureOfItsPlaceOffersItselfNothing looks up the first backups of hosts that this node would refuse.
 func TestWhoIsNotSureOfItsPlaceOffersItselfNothing(t *testing.T) {
 	w := newWorld(t, 1)
 	n := w.node(0)
@@ -188,7 +188,7 @@ func TestWhoIsNotSureOfItsPlaceOffersItselfNothing(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNotTold has a node that is no backup of a host refuse what is known of it: nobody would look for it
+// TestStrangersAreNotTold has a node that is not a backup of a host refuse its links: no node would look for them
 // there.
 func TestStrangersAreNotTold(t *testing.T) {
 	w := newWorld(t, 5)

@@ -14,9 +14,9 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestRecordsLieAtTheClosest lets nodes come, leave, die with their disks and come back in thousands of random
-// networks. When all is at rest the three nodes closest to a host have all that was known of it, and nobody else has
-// any. KUMO_TEST_MESH_NETWORKS is how many networks there are of each width of ids.
+// TestRecordsLieAtTheClosest lets nodes join, leave, die with their disks and come back in thousands of random
+// networks. When the network is quiet, the three nodes closest to a host have its whole history, and no other node has
+// any of it. KUMO_TEST_MESH_NETWORKS is the number of networks for each width of ids.
 func TestRecordsLieAtTheClosest(t *testing.T) {
 	networks := testmain.Rounds(15, 40)
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_NETWORKS")); err == nil {
@@ -39,7 +39,7 @@ func TestRecordsLieAtTheClosest(t *testing.T) {
 	}
 }
 
-// namesOf are names whose ids begin with so many bits as given: one for each value of these.
+// namesOf returns names whose ids begin with given bits: one for each value of these.
 func namesOf(kind string, bits int, name func(i int) string) []string {
 	names := make([]string, 1<<bits)
 	for i, left := 0, len(names); left > 0; i++ {
@@ -54,7 +54,7 @@ func namesOf(kind string, bits int, name func(i int) string) []string {
 	return names
 }
 
-// A churn is a network in which nodes come and go.
+// A churn is a network in which nodes join and leave.
 type churn struct {
 	*world
 	rng   *rand.Rand
@@ -62,7 +62,7 @@ type churn struct {
 	names []string
 	hosts []string
 	away  []strategy.Node // with their disks
-	wiped int             // disks that were lost since all was at rest
+	wiped int             // disks lost since the network was quiet
 	did   []string
 }
 
@@ -73,7 +73,7 @@ const (
 
 func newChurn(t *testing.T, rng *rand.Rand, bits int, names, hosts []string) *churn {
 	c := &churn{rng: rng, names: names, world: &world{t: t, now: time.Unix(1e9, 0), nodes: map[strategy.Node]*worldNode{}}}
-	// most ids lie in a part of the space, so that some buckets are full and others empty
+	// most ids are in a part of the space, so that some buckets are full and others empty
 	near, shift := rng.IntN(1<<bits), rng.IntN(bits-4)
 	c.ids = func() int {
 		if shift == 0 || rng.IntN(4) == 0 {
@@ -103,7 +103,7 @@ func newChurn(t *testing.T, rng *rand.Rand, bits int, names, hosts []string) *ch
 	return c
 }
 
-// freshUntil is a name that no node has had; "" if that is not found soon.
+// fresh returns a name that no node has had; "" if none is found soon.
 func (c *churn) fresh() strategy.Node {
 	for range 20 {
 		if name := strategy.Node(c.names[c.ids()]); c.nodes[name] == nil {
@@ -160,7 +160,7 @@ func (c *churn) step() {
 	}
 }
 
-// leaves lets a node give all it has to the others, who know that it is none any more, and end.
+// leaves lets a node hand over everything to the others, which know that it leaves, and end.
 func (c *churn) leaves(name strategy.Node) {
 	others := slices.DeleteFunc(slices.Clone(c.live), func(n strategy.Node) bool { return n == name })
 	for _, o := range others {

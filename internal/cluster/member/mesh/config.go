@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// DefaultInterval is a BalanceConfig's Interval.
+// DefaultInterval is the default of BalanceConfig.Interval.
 const DefaultInterval = 30 * time.Second
 
 // Config configures a Machine.
@@ -17,15 +17,15 @@ type Config struct {
 	Self    strategy.Node
 	Overlay Overlay
 	Backups int // of a host; 3
-	// how often a target is asked whether it has what was dispatched to it; 10s, 1m while it has
+	// interval of queries whether a target still has its hosts; 10s, up to 1m while it has all of them
 	CheckEvery time.Duration
-	AbsentWait time.Duration // how long missing nodes are waited for while there are fewer than Backups; 20s
-	AloneWait  time.Duration // how long a node that has lost all others leaves their hosts to them; DefaultAlone
+	AbsentWait time.Duration // how long to wait for missing nodes while there are fewer than Backups; 20s
+	AloneWait  time.Duration // how long a node that has lost all others leaves the others' hosts to them; DefaultAlone
 	LostAfter  time.Duration // how long a node is missing before it counts as lost with its disk; DefaultLostAfter
-	MaxLookups int           // look-ups at once, at most; 32
-	MaxRoutes  int           // looked up first backups that are remembered; 65536
-	Width      int           // bits of ids that count: fewer than xor.Bits for tests only
-	// reports whether the engine has pending URLs of a host, or fetches one
+	MaxLookups int           // concurrent lookups; 32
+	MaxRoutes  int           // remembered first backups of other nodes' hosts; 65536
+	Width      int           // significant bits of ids; fewer than xor.Bits for tests only
+	// reports whether the engine has pending URLs of a host, or is fetching one
 	HasPending func(host string) bool
 	ReadChunk  func(ChunkID) ([]byte, error) // reads a chunk
 	Balance    BalanceConfig
@@ -35,21 +35,21 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// A StatusConfig has what a node reports about itself. Each function may be nil.
+// A StatusConfig provides what a node reports about itself. Each function may be nil.
 type StatusConfig struct {
-	// reports whether the engine has no pending URLs, fetches none, and has no links for other nodes; and how often it
+	// reports whether the engine has no pending URLs, fetches none, and has no links for other nodes, and how often it
 	// has received anything. nil: it is always idle
 	Engine  func() (idle bool, received uint64)
 	Figures func() (sums []int64, greatest []uint64) // the Figures and Max of a Tally
-	// how many pages this node has fetched, a number that never falls; the sums keep it when the node has gone. nil: no
-	// pages are counted
+	// number of pages that this node has fetched, which never decreases; it stays in the sums when the node has gone.
+	// nil: pages are not counted
 	Pages  func() int64
-	Report func() []byte // 1 KiB or less
+	Report func() []byte // at most 1 KiB
 }
 
-// Earlier is what earlier processes of the node have left.
+// Earlier is the state that earlier processes of the node have left.
 type Earlier struct {
-	MetOthers bool                    // they knew other nodes
+	MetOthers bool                    // they had met other nodes
 	Counts    map[strategy.Node]int64 // Machine.Counts
 	Record    RecordVersion           // the crawl's record
 	Chunks    []ChunkID

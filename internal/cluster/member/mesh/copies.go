@@ -11,11 +11,11 @@ import (
 // Copies keep each host's history at as many nodes as the host has backups.
 //
 // When the nodes around this one have changed, it sweeps over all hosts of its history (Sweep, Swept). A node that has
-// become a backup receives all that is known of the host, from the first of those that were backups before. A node that
-// is no backup any more sends it to all backups, and drops it (Drop).
+// become a backup receives everything about the host from the first of the earlier backups. A node that is no longer a
+// backup sends it to all backups, and drops it (Drop).
 //
-// Invariants: a host is dropped only after all its backups have stored all of it, with what was recorded meanwhile. At
-// most maxCopying hosts are being sent, and the sweep waits while there are so many.
+// Invariants: a host is dropped only after all its backups have stored all of it, including later changes. At most
+// maxCopying hosts are being sent, and the sweep waits while there are so many.
 type copies struct {
 	core      *core
 	place     *place
@@ -23,7 +23,7 @@ type copies struct {
 	lookups   finder
 	transfers sender
 	hosts     *openHosts
-	postponed func() bool // whether open URLs are to be sent first: see disclosure
+	postponed func() bool // whether open URLs must be sent first: see disclosure
 
 	before  []neighbor // this node and those around it at the last sweep
 	began   time.Time  // the last sweep
@@ -39,37 +39,37 @@ type copies struct {
 type sweep struct {
 	running bool
 	old     []neighbor // this node and those around it at the sweep before
-	proven  time.Time  // those that joined before that have received all; zero: all have
+	proven  time.Time  // nodes that joined before this time have received everything; zero: all have
 	found   int        // hosts
-	next    func()     // continues, when few hosts are being sent
+	next    func()     // continues the sweep when few hosts are being sent
 }
 
 const (
-	sweepAfter = 2 * time.Second // the nodes around have changed: others join and leave at the same time
+	sweepAfter = 2 * time.Second // after the nodes around have changed: others join and leave at the same time
 	maxCopying = 64
 	copyAgain  = 10 * time.Second
-	// A node that joined less than that before another died may have received some of its hosts only in part: the one
-	// that died may have been sending them.
+	// A node that joined less than this before another died may have received some of its hosts only in part: the dead
+	// node may have been sending them.
 	youngAge = time.Minute
 )
 
-// A hostCopy is a host that is to be sent to other nodes.
+// A hostCopy is a host that is being sent to other nodes.
 type hostCopy struct {
-	to      []strategy.Node // nodes that are still to receive it
-	has     []strategy.Node // nodes that have
-	found   []strategy.Node // its backups, looked up: this node is too far from them to know them all
+	to      []strategy.Node // nodes that still need it
+	has     []strategy.Node // nodes that have all of it
+	found   []strategy.Node // its backups, looked up: this node is too far away to know all of them
 	busy    bool            // it is being sent
-	changed bool            // some of it was recorded since that began
+	changed bool            // some of it was recorded since sending began
 }
 
 // A neighbor is a node around this one, or this one.
 type neighbor struct {
 	node  strategy.Node
 	id    xor.ID
-	since time.Time // it has been there
+	since time.Time // when this node first saw it
 }
 
-// sweepSoon begins a sweep after a while.
+// sweepSoon schedules a sweep.
 func (c *copies) sweepSoon() {
 	c.again = true
 	if c.sweep.running || c.armed {
@@ -84,7 +84,7 @@ func (c *copies) sweepSoon() {
 	})
 }
 
-// leave begins a sweep that sends all to others.
+// leave starts a sweep that sends everything to other nodes.
 func (c *copies) leave() {
 	c.sweepSoon()
 	c.sweep.found = -1 // no sweep has ended since
@@ -109,7 +109,7 @@ func (c *copies) neighborhood() []neighbor {
 	}
 	for _, n := range nodes {
 		at, met := since[n]
-		if !met && c.before != nil { // those that were there before this node have had time
+		if !met && c.before != nil { // nodes that were there before this one have had time
 			at = c.core.now
 		}
 		all = append(all, neighbor{n, c.place.nodeID(n), at})
@@ -118,7 +118,7 @@ func (c *copies) neighborhood() []neighbor {
 	return all
 }
 
-// begin begins a sweep if the nodes around have changed.
+// begin starts a sweep if the nodes around have changed.
 func (c *copies) begin() {
 	if c.postponed() {
 		c.again = true
@@ -168,7 +168,7 @@ func (c *copies) resume() {
 	}
 }
 
-// changing notes that URLs of a host are being recorded.
+// changing records that URLs of a host are being recorded.
 func (c *copies) changing(host string) {
 	if h := c.pending[host]; h != nil {
 		h.changed = true
@@ -187,7 +187,7 @@ func (c *copies) copy(host string) {
 	has := func(n strategy.Node) bool { return slices.Contains(h.has, n) }
 	if is {
 		has = func(n strategy.Node) bool { return slices.Contains(old, n) && !slices.Contains(h.to, n) }
-		for _, n := range others { // the first of those that have it sends it
+		for _, n := range others { // the first of the nodes that have it sends it
 			if has(n) && c.place.closerThanSelf(n, id) {
 				return
 			}
@@ -204,7 +204,7 @@ func (c *copies) copy(host string) {
 	c.send(host, h)
 }
 
-// add notes that a node is to receive all.
+// add adds a node to those that need the host.
 func (h *hostCopy) add(n strategy.Node) {
 	if !slices.Contains(h.to, n) {
 		h.to = append(h.to, n)
@@ -212,8 +212,8 @@ func (h *hostCopy) add(n strategy.Node) {
 	h.has = slices.DeleteFunc(h.has, func(o strategy.Node) bool { return o == n })
 }
 
-// oldBackups returns a host's backups among the old neighbors, without those that may not have received all. The nodes
-// that would be backups in their stead may have dropped the host.
+// oldBackups returns a host's backups among the old neighbors, without those that may have received only a part. The
+// nodes that would be backups in their place may have dropped the host.
 func (c *copies) oldBackups(id xor.ID) []strategy.Node {
 	var best []neighbor
 	for _, o := range c.sweep.old {
@@ -235,7 +235,7 @@ func (c *copies) oldBackups(id xor.ID) []strategy.Node {
 	return nodes
 }
 
-// send sends a host to the nodes that are still to receive it, and then drops it if it is only the others'.
+// send sends a host to the nodes that need it, and then drops it if this node is not a backup.
 func (c *copies) send(host string, h *hostCopy) {
 	if h.busy {
 		return
@@ -271,7 +271,7 @@ func (c *copies) send(host string, h *hostCopy) {
 	})
 }
 
-// backups returns a host's backups without this node, and whether it is one.
+// backups returns a host's backups without this node, and whether this node is one.
 //
 // If other nodes were gone, this node may have a host that is far from it. Then the nodes that it knows may not be the
 // closest, and refuse: the backups that were looked up count.
@@ -285,20 +285,21 @@ func (c *copies) backups(host string, h *hostCopy) (others []strategy.Node, is b
 	return h.found, false
 }
 
-// keepBackups has a host sent to its backups that lack it, and to no other node.
+// keepBackups keeps only backups among the nodes that need a host. If this node is none, each backup must get all of
+// the host before it is dropped here.
 func (c *copies) keepBackups(h *hostCopy, others []strategy.Node, is bool) {
 	h.to = slices.DeleteFunc(h.to, func(n strategy.Node) bool { return !slices.Contains(others, n) })
 	if is {
 		return
 	}
-	for _, n := range others { // each backup must have all of it before it is dropped here
+	for _, n := range others {
 		if h.changed || !slices.Contains(h.has, n) {
 			h.add(n)
 		}
 	}
 }
 
-// sendAgain sends a host again. A node that is not one of its backups looks the backups up first.
+// sendAgain sends a host again. A node that is not one of its backups first looks the backups up.
 func (c *copies) sendAgain(host string, h *hostCopy) {
 	if _, is := c.place.otherBackups(host); is {
 		c.send(host, h)

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// closer are names of nodes that would be closer to worldHost than all that live, the closest last.
+// closer returns names of nodes that would be closer to worldHost than all live ones, the closest last.
 func (w *world) closer(n int) (names []strategy.Node) {
 	id := xor.Of("backup", worldHost)
 	best := xor.Of("node", string(w.live[0]))
@@ -26,7 +26,7 @@ func (w *world) closer(n int) (names []strategy.Node) {
 	return names
 }
 
-// farther is the name of a node that would be the next behind one.
+// farther returns the name of a node that would be the next after a node.
 func (w *world) farther(n *worldNode) strategy.Node {
 	for c := 0; ; c++ {
 		name := strategy.Node(fmt.Sprintf("f%d~1", c))
@@ -38,7 +38,7 @@ func (w *world) farther(n *worldNode) strategy.Node {
 	}
 }
 
-// known lets nodes know links of worldHost from the beginning.
+// known puts links of worldHost into nodes' histories.
 func known(n *worldNode, links ...byte) {
 	n.history[worldHost] = map[Hash]Link{}
 	for _, l := range links {
@@ -48,8 +48,7 @@ func known(n *worldNode, links ...byte) {
 
 var someLinks = []byte("abcdefgh") // more than a piece
 
-// TestNewBackupsGetAll lets a node come that becomes a backup. Nothing that happens then keeps it from all that was
-// known before.
+// TestNewBackupsGetAll adds a node that becomes a backup. Whatever happens then, it gets the whole history.
 func TestNewBackupsGetAll(t *testing.T) {
 	for what, happens := range map[string]func(w *world, n *worldNode){
 		"nothing": func(*world, *worldNode) {},
@@ -103,12 +102,12 @@ func TestNewBackupsGetAll(t *testing.T) {
 	}
 }
 
-// TestNothingIsDroppedThatABackupDoesNotHave lets a node drop a host while other nodes than it has begun to give it to
-// become the backups.
+// TestNothingIsDroppedThatABackupDoesNotHave has a node drop a host while others become its backups than those to which
+// it has started to send it.
 func TestNothingIsDroppedThatABackupDoesNotHave(t *testing.T) {
 	w := newWorld(t, 4)
 	last := w.node(2)
-	known(last, someLinks...) // the only one that has them
+	known(last, someLinks...) // the only node that has them
 	w.pass(10 * time.Second)
 	more := w.closer(2)
 	w.come(more[0])
@@ -131,7 +130,7 @@ func TestNothingIsDroppedThatABackupDoesNotHave(t *testing.T) {
 	}
 }
 
-// TestBackupsCompare has a backup miss what is open, however that came about: it gets it.
+// TestBackupsCompare has a backup that lacks an open URL for some reason: it gets the URL.
 func TestBackupsCompare(t *testing.T) {
 	for missing := range 3 {
 		w := newWorld(t, 4)
@@ -149,8 +148,8 @@ func TestBackupsCompare(t *testing.T) {
 	}
 }
 
-// TestWhoHasDroppedAllIsGivenItAgain lets a node come that takes a backup's place, and die before it counts as one that
-// was given all. Whose place it took has dropped all, and is a backup again.
+// TestWhoHasDroppedAllIsGivenItAgain adds a node that takes a backup's place, and dies before it counts as having
+// received everything. The old backup has dropped the host, and is a backup again.
 func TestWhoHasDroppedAllIsGivenItAgain(t *testing.T) {
 	w := newWorld(t, 4)
 	for i := range 3 {
@@ -174,15 +173,15 @@ func TestWhoHasDroppedAllIsGivenItAgain(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesGivesAllToWhomItMeets asks a node to leave that knows nobody just then. When it meets others it gives
-// what it knows to them, though it cannot part yet with a host that it has fetched.
+// TestWhoLeavesGivesAllToWhomItMeets has a node leave that knows no other node at that time. When it meets others it
+// hands over its history, though it cannot end yet, as it has fetched a host.
 func TestWhoLeavesGivesAllToWhomItMeets(t *testing.T) {
 	w := newWorld(t, 6)
 	leaver, others := w.node(1), []*worldNode{w.node(0), w.node(2), w.node(3)}
 	known(leaver, someLinks...)
 	last := w.node(5)
 	fetched := ""
-	for i := 0; fetched == ""; i++ { // its first backup is one that does not answer
+	for i := 0; fetched == ""; i++ { // its first backup does not answer
 		host := fmt.Sprintf("h%d.test", i)
 		if all, _ := last.Closest(xor.Of("backup", host), 1); all[0] == last.name {
 			fetched = host

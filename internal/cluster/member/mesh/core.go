@@ -10,24 +10,24 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A core is what all parts of a [Machine] share: the time of the current step, the actions that the step has collected,
-// the timers, and a counter for numbers that tell requests apart.
+// A core is shared by all parts of a [Machine]: the time of the current step, the actions that the step has collected,
+// the timers, and a counter for numbers that identify requests.
 type core struct {
 	self strategy.Node
 	log  *slog.Logger
 	now  time.Time
 	out  []Action
-	// the number given last; it starts at a random one, so that no reply to an earlier process matches
+	// the last number; the first one is random, so that replies to an earlier process do not match
 	last     uint64
 	activity uint64 // events that may have given this node something to do
 	timers   timers
 	armed    time.Time // the time of the last Wake
 }
 
-// begin begins a step, or the start of the machine.
+// begin starts a step, or the machine.
 func (c *core) begin(now time.Time, out []Action) { c.now, c.out = now, out }
 
-// end returns the step's actions. It asks for a Wake if the next timer is due at another time than before.
+// end returns the step's actions, with a Wake if the time of the first timer has changed.
 func (c *core) end() (out []Action) {
 	if at, ok := c.timers.next(); ok && !at.Equal(c.armed) {
 		c.armed = at
@@ -52,14 +52,14 @@ func (c *core) at(at time.Time, over *bool, f func()) {
 
 func (c *core) after(d time.Duration, f func()) { c.at(c.now.Add(d), nil, f) }
 
-// timers is a queue of functions, sorted by the times at which they are called.
+// timers is a queue of functions, ordered by the times of their calls.
 type timers struct{ all []timer }
 
 type timer struct {
 	at   time.Time
-	seq  uint64 // orders timers of the same time
+	seq  uint64 // order of timers of the same time
 	f    func()
-	over *bool // cancels the timer; may be nil
+	over *bool // cancels the timer when set; may be nil
 }
 
 func (t *timers) fire(now time.Time) {
@@ -98,12 +98,12 @@ func (t *timers) Pop() any {
 	return last
 }
 
-// A poster sends an item to a node, reliably: see mail.
+// A poster sends an item to a node reliably: see mail.
 type poster interface {
 	post(to strategy.Node, it item, done func(to strategy.Node, r *reply))
 }
 
-// A sender sends all that is known of a host to nodes, or its open URLs: see transfers.
+// A sender sends a host's whole history to nodes, or its open URLs: see transfers.
 type sender interface {
 	sendAll(host string, to []strategy.Node, over func(stored []strategy.Node))
 	sendOpen(host string, to []strategy.Node, over func(stored []strategy.Node))

@@ -11,37 +11,37 @@ import (
 )
 
 const (
-	keepers       = 3 // nodes that keep the count of another one
+	keepers       = 3 // nodes that keep another node's count
 	countEvery    = 5 * time.Second
 	countResend   = 12      // rounds until all counts are sent again: messages may be lost
-	maxCounts     = 1 << 12 // counts that are kept; beyond, those of the farthest eighth of nodes are forgotten
-	maxCountsSent = 1 << 8  // of a message
+	maxCounts     = 1 << 12 // counts that are kept; beyond, the counts of the farthest eighth of nodes are dropped
+	maxCountsSent = 1 << 8  // per message
 )
 
-// Counts keep how many pages nodes have fetched, so that the sum over all nodes includes nodes that have gone.
+// Counts keep the numbers of pages that nodes have fetched, so that the sum over all nodes includes departed nodes.
 //
-// Each node sends its count, which never falls, to the nodes closest to it, and they keep the greatest one they have
-// received (messageCounts). The node closest to the id of a node that has gone adds that count to its own. It
-// receives the count from the keepers when it becomes the closest. A node that comes back is the closest to itself: it
-// counts its own pages again, and receives what they were.
+// Each node sends its count, which never decreases, to the nodes closest to it. They keep the greatest count that they
+// have received (messageCounts). The node closest to the id of a departed node adds that node's count to its own. When
+// it becomes the closest, it receives the count from the keepers. A node that comes back is the closest to itself: it
+// counts its own pages again, and receives its earlier count.
 //
-// Invariants: a count never falls. At most maxCounts are kept.
+// Invariants: a count never decreases. At most maxCounts are kept.
 type counts struct {
 	core   *core
 	place  *place
-	pages  func() int64 // this node's; nil: no pages are counted
+	pages  func() int64 // pages of this node; nil: not counted
 	byNode map[strategy.Node]*count
 	rounds int
 }
 
-// A count is one node's.
+// A count is one node's number of pages.
 type count struct {
 	id    xor.ID
 	pages int64
-	known []strategy.Node // nodes that know it
+	known []strategy.Node // nodes that have it
 }
 
-// newCounts has the counts of an earlier process.
+// newCounts returns counts with those of an earlier process.
 func newCounts(c *core, p *place, pages func() int64, earlier map[strategy.Node]int64) *counts {
 	s := &counts{core: c, place: p, pages: pages, byNode: map[strategy.Node]*count{}}
 	if pages != nil {
@@ -69,7 +69,7 @@ func (s *counts) run() {
 	s.send()
 }
 
-// raise processes a node's count, which another node has reported.
+// raise processes a count that another node has reported.
 func (s *counts) raise(node strategy.Node, pages int64, by strategy.Node) {
 	c := s.byNode[node]
 	if c == nil {
@@ -96,7 +96,7 @@ func (s *counts) evict() {
 	}
 }
 
-// send sends keepers all counts that they may not know. It reports whether there are any.
+// send sends counts to the keepers that may not have them. It reports whether there were any.
 func (s *counts) send() bool {
 	if s.pages == nil {
 		return false
@@ -138,11 +138,11 @@ func (s *counts) receive(from strategy.Node, r *varint.Reader) error {
 	return nil
 }
 
-// addGone adds the counts of gone nodes to a tally, if this node is the closest to them.
+// addGone adds the counts of departed nodes to a tally, if this node is the closest to them.
 func (s *counts) addGone(t *Tally) {
 	for node, c := range s.byNode {
 		switch {
-		case node == s.core.self: // fetched before it had its engine, or lost its directory
+		case node == s.core.self: // fetched before the engine started, or lost with the directory
 			t.DepartedPages += max(c.pages-s.pages(), 0)
 		case c.pages > 0 && s.place.closest(c.id):
 			t.Departed++
@@ -151,7 +151,7 @@ func (s *counts) addGone(t *Tally) {
 	}
 }
 
-// all returns how many pages the known nodes have fetched, this one among them.
+// all returns the numbers of pages that the known nodes have fetched, including this one.
 func (s *counts) all() map[strategy.Node]int64 {
 	all := make(map[strategy.Node]int64, len(s.byNode))
 	for node, c := range s.byNode {

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// pages is how many pages all nodes have fetched, by what one of them gathers, and how many of them are gone.
+// pages returns how many pages all nodes have fetched, as gathered by one of them, and how many of them have departed.
 func (w *world) pages(by *worldNode) (pages int64, gone int) {
 	w.t.Helper()
 	n := len(by.tallies)
@@ -32,7 +32,7 @@ func (w *world) wantPages(what string, want int64, gone int) {
 	}
 }
 
-// The sum of all pages stays what it is, whoever dies, leaves, comes and comes back.
+// The sum of all pages stays the same, whichever nodes die, leave, join and come back.
 func TestPagesOfWhoIsGoneAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 8)
@@ -56,7 +56,7 @@ func TestPagesOfWhoIsGoneAreCounted(t *testing.T) {
 	w.gone(left.name, true)
 	w.wantPages("one has left", want, 2)
 
-	for i := range 10 { // some of whom are closer to those than who has kept their counts
+	for i := range 10 { // some are closer to the departed nodes than the keepers of their counts
 		w.come(strategy.Node(fmt.Sprintf("new%d~1", i)))
 		w.pass(3 * wireTime)
 		w.wantPages(fmt.Sprint(i+1, " have come"), want, 2)
@@ -82,7 +82,7 @@ func TestPagesOfWhoIsGoneAreCounted(t *testing.T) {
 	}
 }
 
-// What a process has heard of others it can be told when it begins again.
+// A new process can be given the counts that an earlier one has received.
 func TestCountsAreKeptFromLifeToLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4)
@@ -100,7 +100,7 @@ func TestCountsAreKeptFromLifeToLife(t *testing.T) {
 	w.wantPages("a new life", 40, 3)
 }
 
-// However many nodes come and go, what is kept of them is bounded, and those near to this one are kept.
+// However many nodes join and leave, the stored counts are bounded, and those of near nodes are kept.
 func TestCountsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)

@@ -8,31 +8,31 @@ import (
 
 // A disclosure decides which nodes may learn that URLs are done, after too few nodes were known.
 //
-// While fewer nodes are known than a host has backups, what is claimed is on few disks. Nodes that join then first
-// receive the open URLs, and only then what is done. Otherwise they would not fetch a page again whose links are on
+// While fewer nodes are known than a host has backups, claimed links are on few disks. Nodes that join then first
+// receive the open URLs, and only then the done ones. Otherwise they would not fetch a page again whose links are on
 // these disks alone, and the links would be lost with the disks.
 //
-// Invariant: a node that was not there while there were too few nodes learns that URLs are done only after the backups
-// of all hosts have the URLs that were open then.
+// Invariant: a node that was absent while there were too few nodes learns that URLs are done only after the backups of
+// all hosts have the URLs that were open then.
 type disclosure struct {
 	core      *core
 	place     *place
 	lookups   finder
 	transfers sender
 	hosts     *openHosts
-	disclosed func() // is called when all nodes may learn all
+	disclosed func() // called when all nodes may learn everything
 
 	tooFew   bool                   // fewer nodes were known than a host has backups
-	informed []strategy.Node        // the other nodes known then, which know what this one does
-	hidden   map[string]*hiddenHost // hosts whose open URLs others do not know; nil: no other node has joined
+	informed []strategy.Node        // the other nodes known then, which have received everything
+	hidden   map[string]*hiddenHost // hosts whose open URLs other nodes do not have; nil: no other node has joined
 	round    disclosureRound
 }
 
-// A hiddenHost is one whose open URLs other nodes do not know.
+// A hiddenHost is a host whose open URLs other nodes do not have.
 type hiddenHost struct {
-	has   []strategy.Node // nodes that know them by now
-	done  bool            // all backups that were known then
-	again bool            // one has not answered, or is no backup: look the backups up again
+	has   []strategy.Node // nodes that have them by now
+	done  bool            // all backups that were known then have them
+	again bool            // a node has not answered, or is no backup: look the backups up again
 }
 
 // A disclosureRound sends the open URLs of the hidden hosts.
@@ -51,16 +51,16 @@ func (d *disclosure) mayLearn(n strategy.Node) bool {
 	return !d.tooFew || n == d.core.self || slices.Contains(d.informed, n)
 }
 
-// mustKeep reports whether a finder must keep links that are done. While no other node has joined, none must: a node
-// that leaves is not among the known ones any more.
+// mustKeep reports whether a finder must keep links that are done. While no other node has joined, none must: a leaving
+// node is no longer among the known ones.
 func (d *disclosure) mustKeep(finder strategy.Node) bool {
 	return d.hidden != nil && !d.mayLearn(finder)
 }
 
-// pending reports whether other nodes have joined that may not learn all yet.
+// pending reports whether other nodes have joined that may not learn everything yet.
 func (d *disclosure) pending() bool { return d.hidden != nil }
 
-// update notes which nodes are known.
+// update records the known nodes.
 func (d *disclosure) update() {
 	others := d.place.overlay.Neighbors()
 	if !d.tooFew {
@@ -79,14 +79,14 @@ func (d *disclosure) update() {
 	d.send()
 }
 
-// reset has all known nodes learn all from now on.
+// reset allows all known nodes to learn everything.
 func (d *disclosure) reset(known []strategy.Node) {
 	if d.tooFew = len(known)+1 < d.place.backups; d.tooFew {
 		d.informed = slices.Clone(known)
 	}
 }
 
-// gone notes that a node does not answer any more: it learns nothing until it is back.
+// gone records that a node no longer answers: it learns nothing until it is back.
 func (d *disclosure) gone(n strategy.Node) {
 	is := func(o strategy.Node) bool { return o == n }
 	d.informed = slices.DeleteFunc(d.informed, is)
@@ -95,7 +95,7 @@ func (d *disclosure) gone(n strategy.Node) {
 	}
 }
 
-// addOpen notes that a node has sent URLs of a host that other nodes may not know.
+// addOpen records that a node has sent URLs of a host that other nodes may not have.
 func (d *disclosure) addOpen(host string, from strategy.Node) {
 	if d.hidden != nil && d.mayLearn(from) {
 		d.hidden[host] = &hiddenHost{}
@@ -171,14 +171,14 @@ func (d *disclosure) sendHost(host string, h *hiddenHost, over func(done bool)) 
 	})
 }
 
-// end has all known nodes learn all.
+// end allows all known nodes to learn everything.
 func (d *disclosure) end() {
 	d.informed, d.hidden, d.round = nil, nil, disclosureRound{}
 	d.reset(d.place.overlay.Neighbors())
 	d.disclosed()
 }
 
-// redact returns the states that a node may learn: it is to ask again for those that are done.
+// redact returns the states that a node may learn. For done URLs it returns withheld, so the node must ask again.
 func (d *disclosure) redact(to strategy.Node, states []State) []State {
 	if d.mayLearn(to) || !slices.Contains(states, Done) {
 		return states

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// part lets some nodes know but each other, and the others but the others.
+// part makes some nodes know only each other, and the other nodes only each other.
 func (w *world) part(apart ...strategy.Node) {
 	rest := slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return slices.Contains(apart, n) })
 	w.cut = func(from, to strategy.Node) bool { return slices.Contains(apart, from) != slices.Contains(apart, to) }
@@ -28,7 +28,7 @@ func (w *world) part(apart ...strategy.Node) {
 	}
 }
 
-// hostOf is a host whose backups are among some nodes.
+// hostOf returns a host whose backups are among some nodes.
 func (w *world) hostOf(nodes ...strategy.Node) string {
 	for i := range 10000 {
 		host := fmt.Sprintf("l%d.test", i)
@@ -41,10 +41,9 @@ func (w *world) hostOf(nodes ...strategy.Node) string {
 	return ""
 }
 
-// TestLinksAreToldBeforeWhatIsDone cuts two nodes off from six others. Before that all backups of a page know that it
-// is to be fetched; the two fetch it, and claim a link that is found there. When they meet the others these do not hear
-// that the page is done before one of them has the link: they would not fetch it again, and the two may lose their
-// disks.
+// TestLinksAreToldBeforeWhatIsDone separates two nodes from six others. Before that, all backups of a page have it as
+// open. The two fetch it, and claim a link found on it. When they meet the others again, these do not learn that the
+// page is done before one of them has the link: they would not fetch the page again, and the two may lose their disks.
 func TestLinksAreToldBeforeWhatIsDone(t *testing.T) {
 	const page, link = 'p', 'l'
 	for what, happens := range map[string]func(w *world, apart *worldNode){
@@ -77,7 +76,7 @@ func TestLinksAreToldBeforeWhatIsDone(t *testing.T) {
 			}
 		},
 	} {
-		for first := range 3 { // of the page's backups is among the two
+		for first := range 3 { // number of the page's backups among the two
 			w := newWorld(t, 8)
 			apart := []strategy.Node{w.node(first).name, w.node(6).name}
 			if first == 2 {
@@ -99,7 +98,7 @@ func TestLinksAreToldBeforeWhatIsDone(t *testing.T) {
 				w.tell(n, Opened{Host: worldHost}, Opened{Host: host, Open: 1})
 			}
 			w.pass(3 * time.Second)
-			// the link does not come through for a while
+			// the link does not arrive for a while
 			w.cut = func(from, to strategy.Node) bool {
 				return slices.Contains(apart, from) && slices.Contains(holders, to)
 			}

@@ -14,26 +14,26 @@
 //   - The node that finds links offers them to the first backup, in batches by host, and stores them until they are
 //     claimed.
 //   - The first backup enters the new URLs into its history as dispatched, and has the other backups do the same. They
-//     answer which URLs they knew. So a backup that has just become the first, and knows little yet, does not treat a
-//     URL as new that another backup knows.
+//     answer which URLs they had before. So a backup that has just become the first, and has little history yet, does
+//     not treat a URL as new that another backup has.
 //   - The first backup then has the target fetch the new URLs. The finder drops its links when all backups have them on
 //     disk.
 //   - The target reports the URLs that it has fetched to the first backup. That backup marks them as done, and has the
 //     others mark them.
 //
 // A URL that is dispatched and not done is dispatched again when its target is gone, or reports that it no longer has
-// the URL. All steps are idempotent, since a target knows from its own URL database which URLs it has met.
+// the URL. All steps are idempotent, since a target has its own URL database of the URLs that it has met.
 //
 // A host gets a new target when a closer node joins. The old target stops, reports what it has fetched, names the new
 // target, and forgets the host. Nothing else moves: the first backup has the pending URLs and dispatches them again.
 //
 // So no URL is lost under one condition. One of a host's backups must keep its disk until the others have noticed
 // failed backups and have copied their data to replacements. This takes some seconds and the time of the copies. If
-// fewer than Config.Backups nodes are left, there are no replacements. Nodes that stay away for Config.Absent then
-// count as lost (see absence).
+// fewer than Config.Backups nodes are left, there are no replacements. Nodes that stay away for Config.AbsentWait then
+// count as lost (see absences).
 //
-// To know that it is the closest, a node needs no table of all nodes. A node in the bucket of a bit differs from this
-// node first in that bit. So it is closer to all ids that differ from this node in that bit, and farther from all
+// To find out that it is the closest, a node needs no table of all nodes. A node in the bucket of a bit differs from
+// this node first in that bit. So it is closer to all ids that differ from this node in that bit, and farther from all
 // others. Therefore a node is the closest to an id if and only if the two differ in no bit whose bucket is occupied.
 //
 // # Parts

@@ -16,31 +16,32 @@ type State uint8
 // The states. Each is stronger than those before: if two backups differ, the stronger one is right.
 const (
 	Unknown    State = iota
-	Dispatched       // open: a node is to fetch the URL
+	Dispatched       // open: a node must fetch the URL
 	Done             // it was fetched, or has failed
 )
 
-// withheld occurs in replies only: the URL is done, but the receiver is to store others first. It asks again.
+// withheld occurs in replies only: the URL is done, but the receiver must store other URLs before it may record that.
+// It must query again.
 const withheld = Done + 1
 
-// A Link is a URL of a host that is given elsewhere.
+// A Link is a URL of a host that is named elsewhere.
 type Link struct {
 	Hash  Hash
 	State State
 	Item  []byte // in the engine's encoding; empty if the URL is done
 }
 
-// An Overlay knows the other nodes: [kumo/internal/cluster/overlay], which is used by the same goroutine.
+// An Overlay provides the other nodes: [kumo/internal/cluster/overlay], which runs in the same goroutine.
 type Overlay interface {
-	// Closest returns the known live nodes closest to an id, this node among them, the closest first. They are exact if
-	// the id is so near to this node that it knows all nodes around it.
+	// Closest returns the known live nodes closest to an id, including this node, the closest first. The result is
+	// exact if the id is so near to this node that it knows all nodes around the id.
 	Closest(id xor.ID, n int) (nodes []strategy.Node, exact bool)
 	// Bucket returns some live nodes whose ids differ from this node's first in a bit, as xor.FirstDiff counts it. They
-	// are in the order in which they are to be asked. It is empty only if there are none.
+	// should be contacted in this order. The result is empty only if there are none.
 	Bucket(index int) []strategy.Node
-	// Occupied has those bits set whose buckets are not empty.
+	// Occupied has the bits set whose buckets are not empty.
 	Occupied() xor.ID
-	// Neighbours returns the live nodes closest to this one, without it; a dozen or two.
+	// Neighbors returns the live nodes closest to this one, without it; one or two dozen.
 	Neighbors() []strategy.Node
 }
 
@@ -50,21 +51,21 @@ type Event interface{ event() }
 // An Action is an output of a Machine, to be carried out by its caller: one of the types below.
 type Action interface{ action() }
 
-// Message is from another node's Machine. It may be lost, arrive twice, or late.
+// Message is a message of another node's Machine. It may be lost, duplicated or late.
 type Message struct {
 	From strategy.Node
 	Data []byte
 }
 
-// Neighbours reports that the nodes around this one have changed.
+// NeighborsChanged reports that the nodes around this one have changed.
 type NeighborsChanged struct{}
 
-// Fresh reports until when the overlay's knowledge of the nodes around holds: so long after it asked some of them that
-// have answered. Before the first Fresh the overlay has not found its place, and nothing is this node's. The same holds
-// when the time is over, as after a machine has slept: other nodes have taken its role.
+// Fresh reports until when the overlay's knowledge of the nodes around holds: for a fixed time after it has contacted
+// some that have answered. Before the first Fresh the overlay has not found its place, and this node has no hosts. The
+// same holds after the time has passed, for example while a machine has slept: other nodes have taken its role.
 type Fresh struct{ Until time.Time }
 
-// Gone reports that a node does not answer any more, or has left.
+// NodeGone reports that a node no longer answers, or has left.
 type NodeGone struct {
 	Node strategy.Node
 	Left bool
@@ -77,7 +78,7 @@ type Found struct {
 	Nodes []strategy.Node
 }
 
-// Offered has links that a node has found, to be claimed. Answer answers.
+// Offered passes on links that a node has found, to be claimed. Answer answers.
 type Offered struct {
 	From   strategy.Node
 	Number uint64 // of the batch
@@ -110,20 +111,20 @@ type Swept struct {
 	Next  string
 }
 
-// Opened reports, when a process begins, that the history has open URLs of a host.
+// Opened reports, when a process starts, that the history has open URLs of a host.
 type Opened struct {
 	Host string
 	Open int
 }
 
-// Holding reports, when a process begins, that the engine has URLs of a host.
+// Holding reports, when a process starts, that the engine has URLs of a host.
 type Holding struct{ Host string }
 
-// Enqueued answers Take: the engine has the links, durably.
+// Enqueued answers Enqueue: the engine has the links, durably.
 type Enqueued struct {
 	ID   uint64
 	Done []bool // of each link: it was fetched before
-	// the engine has taken none: the host was another node's by its view, or it could not for now
+	// the engine has taken none: by its view the host was another node's, or it could not accept links
 	Refused bool
 }
 
@@ -133,29 +134,30 @@ type Finished struct {
 	Hashes []Hash
 }
 
-// Released answers Release: no request to the host is under way, all its fetched URLs were reported by Finished, and
+// Released answers Release: no request to the host is in flight, all its fetched URLs were reported by Finished, and
 // the engine has forgotten the host.
 type Released struct {
 	Host   string
 	Timing Timing
 }
 
-// Unrouted reports that links to these hosts are held back, because First did not know their node, or that has refused
-// them.
+// Unrouted reports that links to these hosts are deferred, because FirstBackup returned no node, or that node has
+// refused them.
 type Unrouted struct{ Hosts []string }
 
-// Leave asks the machine to pass everything on to other nodes. They have heard from the overlay that this node leaves.
+// Leave has the machine pass everything on to other nodes. The overlay has already announced to them that this node
+// leaves.
 type Leave struct{}
 
 // Load reports the engine's load, every BalanceConfig.Interval.
 type Load struct {
 	Waiting  int64   // URLs
-	Arriving float64 // URLs a second that have arrived since the last Load
-	Rate     float64 // URLs a second that are fetched, or could be if there were more
-	Busy     bool    // hosts have waited for the node, rather than the node for hosts
+	Arriving float64 // URLs per second that have arrived since the last Load
+	Rate     float64 // URLs per second that are fetched, or could be if there were more
+	Busy     bool    // hosts have waited for the node, not the node for hosts
 }
 
-// Spared answers Spare. Hosts is empty if none can be spared.
+// Spared answers Spare. Hosts is empty if no hosts can be spared.
 type Spared struct {
 	To    strategy.Node
 	Hosts []string
@@ -164,23 +166,23 @@ type Spared struct {
 // Change changes the crawl's record.
 type Change struct{ Data []byte }
 
-// Add adds a chunk, of MaxChunk bytes at most: data that all nodes are to have, and that never changes.
+// Add adds a chunk of at most MaxChunk bytes: immutable data that all nodes need.
 type Add struct{ Data []byte }
 
-// Gather asks for the sum of what all nodes report about themselves. Gathered answers, after some seconds.
+// Gather requests the sum of all nodes' reports about themselves. Gathered answers, after some seconds.
 type Gather struct {
 	Tag     uint64
 	Reports bool // with the nodes' own reports, as far as there is room
 }
 
-// Locate asks for a host's nodes. Located answers.
+// Locate requests a host's nodes. Located answers.
 type Locate struct {
 	Tag  uint64
 	Host string
 }
 
-// AtRisk reports that lists of pages at risk have grown, durably, on this node's disk. Safe answers when its keepers
-// have them, too.
+// AtRisk reports that lists of pages at risk have grown, durably, on this node's disk. Safe answers when the node's
+// keepers have them, too.
 type AtRisk struct {
 	ID    uint64
 	Lists []RiskList
@@ -192,7 +194,7 @@ type RiskList struct {
 	Size int64  // bytes
 }
 
-// Placed reports that record files of this node are uploaded.
+// Uploaded reports that record files of this node are uploaded.
 type Uploaded struct{ Names []string }
 
 // RiskRead answers ReadRisk.
@@ -204,7 +206,7 @@ type RiskRead struct {
 // RiskWritten answers WriteRisk: the piece is on the disk, durably.
 type RiskWritten struct{ ID uint64 }
 
-// Refetched answers Lost: the pages to be fetched again are offered, durably.
+// Refetched answers Lost: the pages that must be fetched again are offered, durably.
 type Refetched struct{ Node strategy.Node }
 
 // Tick reports that the time of the last Wake has come.
@@ -245,14 +247,15 @@ type Send struct {
 	Data []byte
 }
 
-// Find looks up the live nodes closest to an id, as the nodes around it know them, without asking these. Found answers.
+// Find looks up the live nodes closest to an id, as the nodes around the id know them, without contacting the result.
+// Found answers.
 type Find struct {
 	ID    xor.ID
 	Count int
-	Again bool // the last result has turned out to be outdated
+	Again bool // the last result was outdated
 }
 
-// Suspect reports that a node does not answer, which the overlay may not know yet.
+// Suspect reports to the overlay that a node does not answer.
 type Suspect struct{ Node strategy.Node }
 
 // Answer answers Offered. The links with these indexes are refused. All backups have the others, durably.
@@ -262,7 +265,7 @@ type Answer struct {
 	Refused []int
 }
 
-// Record, Read, Sweep and Drop are for the history, which carries them out in order.
+// Record, Read, Sweep and Drop are for the history, which executes them in order.
 
 // Record enters links of a host into the history, each with the stronger of its state there and its state here.
 // Recorded answers.
@@ -272,7 +275,8 @@ type Record struct {
 	Links []Link
 }
 
-// Read reads the history's open links of a host, or all, from a position: "", or the Next of a Known, which answers.
+// Read reads links of a host from the history, the open ones or all, from a position: "", or the Next of a Known, which
+// answers.
 type Read struct {
 	ID   uint64
 	Host string
@@ -284,10 +288,10 @@ type Read struct {
 // answers.
 type Sweep struct{ From string }
 
-// Drop removes a host from the history: other nodes have it.
+// Drop deletes a host from the history: other nodes have it.
 type Drop struct{ Host string }
 
-// Enqueue passes links to the engine to fetch. Taken answers.
+// Enqueue passes links to the engine to fetch. Enqueued answers.
 type Enqueue struct {
 	ID     uint64
 	Host   string
@@ -295,19 +299,19 @@ type Enqueue struct {
 	Timing Timing // the host's, from the nodes that fetched it before; it takes effect before the links
 }
 
-// Release asks the engine to stop fetching a host. Released answers.
+// Release has the engine stop fetching a host. Released answers.
 type Release struct{ Host string }
 
 // Publish replaces the view that workers use, at once.
 type Publish struct{ View *View }
 
-// Routed reports that First knows the nodes of some more hosts.
+// Routed reports that FirstBackup returns a node for some more hosts.
 type Routed struct{ Hosts []string }
 
-// Left reports that this node fetches nothing any more, and that other nodes know all that it knew.
+// Left reports that this node no longer fetches anything, and that other nodes have everything that it had.
 type Left struct{}
 
-// Spare asks which hosts, with so many pending URLs in all, may go to another node. Spared answers.
+// Spare requests hosts with so many pending URLs in all that may move to another node. Spared answers.
 type Spare struct {
 	To   strategy.Node
 	URLs int64
@@ -325,7 +329,7 @@ type Gathered struct {
 	Tally Tally
 }
 
-// Located answers Locate, with what the overlay knows, or has looked up.
+// Located answers Locate, from the overlay's own table or a lookup.
 type Located struct {
 	Tag     uint64
 	Target  strategy.Node // "": no node has answered
@@ -334,7 +338,7 @@ type Located struct {
 }
 
 // Agreed reports, once, that another node has the same chunks as this one, and no newer record: the process has caught
-// up with what the node has missed.
+// up with changes that the node has missed.
 type Agreed struct{}
 
 // Ended reports that all nodes are idle, under a version of the crawl's record.
@@ -343,7 +347,7 @@ type Ended struct {
 	Version uint64
 }
 
-// ReadRisk, WriteRisk and DropRisk are carried out in order.
+// ReadRisk, WriteRisk and DropRisk are executed in order.
 
 // ReadRisk reads a piece of a node's list of a record file. RiskRead answers.
 type ReadRisk struct {
@@ -363,7 +367,7 @@ type WriteRisk struct {
 	Data []byte
 }
 
-// DropRisk drops the list of a node's record file; of all its files, if none is named.
+// DropRisk drops the list of a node's record file; of all its files, if Name is empty.
 type DropRisk struct {
 	Node strategy.Node
 	Name string
@@ -372,11 +376,11 @@ type DropRisk struct {
 // Safe answers AtRisk: all keepers have the pages.
 type Safe struct{ ID uint64 }
 
-// AloneSince reports that a node counts as lost with its disk. The caller finds out which of its record files are not
+// Lost reports that a node counts as lost with its disk. The caller finds out which of its record files are not
 // uploaded, and offers the pages in their lists. Refetched answers.
 type Lost struct{ Node strategy.Node }
 
-// Wake asks for a Tick at a time. It replaces the Wake before.
+// Wake requests a Tick at a time. It replaces the previous Wake.
 type Wake struct{ At time.Time }
 
 func (Send) action()      {}

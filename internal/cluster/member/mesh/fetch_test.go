@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// fakeHandovers stand in for the hosts that this node fetches: one.
+// fakeHandovers stand in for the hosts that this node fetches, here one.
 type fakeHandovers struct {
 	h        *handover
 	released int

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// alone is an overlay in which there is one other node.
+// alone is an overlay with one other node.
 type alone struct{}
 
 func (alone) Closest(xor.ID, int) ([]strategy.Node, bool) {
@@ -30,8 +30,8 @@ func (alone) Occupied() (id xor.ID) {
 
 func (alone) Neighbors() []strategy.Node { return []strategy.Node{"other~1"} }
 
-// FuzzMessage lets another node say anything: the machine goes on, and writes no more than it was told, or was asked
-// for.
+// FuzzMessage processes any message of another node: the machine continues, and writes no more than it was sent, or was
+// asked for.
 func FuzzMessage(f *testing.F) {
 	open, done := Link{State: Dispatched, Item: []byte("u")}, Link{Hash: Hash{1}, State: Done}
 	items := []item{
@@ -96,7 +96,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// risksOf is word of a node's list, with a piece of it.
+// risksOf returns a message about a node's list, with a piece of it.
 func risksOf(of strategy.Node, name, data string) []byte {
 	msg := risksMessage{number: 1, of: of, names: []string{name}, data: []byte(data)}
 	return msg.encode()
@@ -107,7 +107,7 @@ func isNoLetter(c rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_~", c)
 }
 
-// TestListsOfNoNode has another node tell of lists of one that cannot be: no file is called after it.
+// TestListsOfNoNode has another node send lists of an invalid node: no file gets its name.
 func TestListsOfNoNode(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	long := strategy.Node(strings.Repeat("a", 201))

@@ -10,21 +10,21 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Tally is the sum of what nodes report about themselves.
+// A Tally is the sum of nodes' reports about themselves.
 type Tally struct {
 	Nodes   int
 	Missing int // parts of the space for which no node has answered
-	Idle    int // nodes that have nothing to do, and nothing on its way to others
-	// nodes that wait for others which they have met, and which do not answer
+	Idle    int // nodes that are idle, with nothing in transit to others
+	// nodes that wait for nodes which they have met and which do not answer
 	AwaitingPeers int
-	Fingerprint   uint64 // changes as soon as any node has received anything, or has restarted
-	// nodes that have gone, and how many pages they have fetched, as far as it is known; those of a node that has died
-	// are missing until its neighbors have found that
+	Fingerprint   uint64 // changes when any node receives anything, or restarts
+	// departed nodes, and how many pages they have fetched, as far as known; the pages of a dead node are missing until
+	// its neighbors have noticed its death
 	Departed      int
 	DepartedPages int64
-	Figures       []int64  // the caller's, added
-	Max           []uint64 // the caller's, the greatest of each
-	// the caller's, one of each node; of some nodes only, if they exceed MaxReports or MaxReportBytes
+	Figures       []int64  // of the caller, added up
+	Max           []uint64 // of the caller, the greatest of each
+	// of the caller, one per node; only some nodes' if they exceed MaxReports or MaxReportBytes
 	Reports [][]byte
 }
 
@@ -67,26 +67,26 @@ func (t *Tally) add(o Tally) {
 }
 
 const (
-	gatherFor    = 20 * time.Second // then parts that have not answered are missing
-	gatherMargin = time.Second      // a node has less time than the one that asks it, so that its answer is in time
-	gatherEvery  = time.Second      // nodes that have not answered are asked again
-	gatherTries  = 3                // questions without an answer until another node is asked
-	maxGathers   = 256              // under way, and answers that are kept for repeated questions
+	gatherFor    = 20 * time.Second // after this time, parts that have not answered count as missing
+	gatherMargin = time.Second      // a queried node has less time than the querying one, so that its answer is in time
+	gatherEvery  = time.Second      // nodes that have not answered are queried again
+	gatherTries  = 3                // unanswered queries until another node is queried
+	maxGathers   = 256              // running gatherings, and answers kept for repeated queries
 	maxFigures   = 64
 )
 
-// Gatherings add up what all nodes report about themselves, over the tree that the buckets make.
+// Gatherings add up all nodes' reports about themselves, over the tree that the buckets form.
 //
-// The node that begins asks one node of each of its buckets (messageGather). That node answers for all ids of the
-// bucket (messageTally), and asks one node of each of its own buckets that lie within. So each node is asked once, and
-// sends to at most as many nodes as it has buckets. A node that does not answer is replaced by another one of its
+// The node that begins queries one node of each of its buckets (messageGather). That node answers for all ids of the
+// bucket (messageTally), and queries one node of each of its own buckets that lie within. So each node is queried once,
+// and sends to at most as many nodes as it has buckets. A node that does not answer is replaced by another node of its
 // bucket.
 //
 // Invariant: a gathering ends within gatherFor. Each part of the space is then either in the sum or counted as missing.
 type gatherings struct {
 	core   *core
 	place  *place
-	own    func() Tally  // what this node reports
+	own    func() Tally  // this node's tally
 	report func() []byte // its report; may be nil
 	all    map[gatherKey]*gathering
 }
@@ -99,31 +99,31 @@ type gatherKey struct {
 // A gathering is a tally that is being added up.
 type gathering struct {
 	key     gatherKey
-	reports bool // are included
+	reports bool // include reports
 	sum     Tally
 	parts   []*part
 	over    bool
 	ends    time.Time
-	then    func(Tally) // if it began here
+	then    func(Tally) // called with the sum, if the gathering began here
 }
 
-// A part is a bucket, and the node that is asked to answer for it.
+// A part is a bucket, and the node that is queried for it.
 type part struct {
 	id         uint64
 	bucket     int // counted from the lowest one
 	to         strategy.Node
 	asked      []strategy.Node
-	unanswered int // questions since the last answer
+	unanswered int // queries since the last answer
 	done       bool
 }
 
-// gather adds up what all nodes report, with their reports if reports is true, and calls f with the sum.
+// gather adds up all nodes' tallies, with their reports if reports is true, and calls f with the sum.
 func (s *gatherings) gather(reports bool, f func(Tally)) {
 	g := &gathering{key: gatherKey{s.core.self, s.core.number()}, reports: reports, then: f}
 	s.begin(g, s.place.width, gatherFor)
 }
 
-// begin asks for the lowest buckets, so many of them.
+// begin requests the tallies of the given number of lowest buckets.
 func (s *gatherings) begin(g *gathering, buckets int, left time.Duration) {
 	s.all[g.key] = g
 	if g.sum = s.own(); g.reports && s.report != nil {
@@ -138,7 +138,7 @@ func (s *gatherings) begin(g *gathering, buckets int, left time.Duration) {
 	s.ask(g)
 }
 
-// ask asks the nodes that have not answered. It ends a gathering that is complete, or late.
+// ask queries the nodes that have not answered. It ends a gathering that is complete, or late.
 func (s *gatherings) ask(g *gathering) {
 	if g.over {
 		return
@@ -167,8 +167,8 @@ func (s *gatherings) ask(g *gathering) {
 	s.core.after(gatherEvery, func() { s.ask(g) })
 }
 
-// choose chooses the node to ask for a part: the same as before, unless it does not answer. It reports false if there
-// is none any more. If none of the known nodes answers, it chooses none for now: dead ones are gone soon.
+// choose chooses the node to query for a part: the same as before, unless it does not answer. It reports false if there
+// is none left. If none of the known nodes answers, it chooses none for now: dead ones are removed soon.
 func (s *gatherings) choose(p *part) bool {
 	if p.to != "" && p.unanswered < gatherTries {
 		return true
@@ -211,7 +211,7 @@ func (s *gatherings) end(g *gathering) {
 	s.core.after(gatherFor, func() { delete(s.all, g.key) }) // the answer may be lost
 }
 
-// replyAll sends the sum, or that there will be one.
+// answer sends the sum, or that it will follow.
 func (s *gatherings) answer(g *gathering) {
 	w := varint.Writer{messageTally}
 	w.Uint(g.key.id)
@@ -222,7 +222,7 @@ func (s *gatherings) answer(g *gathering) {
 	s.core.do(Send{To: g.key.from, Data: w})
 }
 
-// asked processes a messageGather: it answers for a part of the space.
+// asked processes a messageGather: this node answers for a part of the space.
 func (s *gatherings) asked(from strategy.Node, r *varint.Reader) error {
 	key := gatherKey{from, r.Uint()}
 	buckets, left, reports := r.Uint(), r.Uint(), r.Bool()

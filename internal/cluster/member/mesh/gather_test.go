@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// However many nodes there are, what they say of themselves one by one fits into a message.
+// However many nodes there are, their reports fit into a message.
 func TestReportsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{0, 10, 500, MaxReportBytes} {

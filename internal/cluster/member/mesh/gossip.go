@@ -33,25 +33,25 @@ const (
 	recordEvery = 10 * time.Second // while no record is known
 	recordAgain = 30 * time.Second
 	agreeEvery  = time.Second // until another node is known to have the same
-	// A version may be so far ahead of this node's own. Versions count changes, so an honest one never is further. A
-	// member that makes up a number near the greatest would leave no room for any change after it.
+	// A version may be at most so far ahead of this node's own. Versions count changes, so an honest one is never
+	// further ahead. A member that makes up a number near the greatest would leave no room for later changes.
 	maxAhead   = 1 << 32
-	maxVersion = 1 << 62 // for a node that knows no record
+	maxVersion = 1 << 62 // for a node without a record
 )
 
-// A gossip spreads what all nodes are to know: the crawl's record, and chunks.
+// A gossip spreads the data that all nodes need: the crawl's record, and chunks.
 //
-// The record has the crawl's settings, and whether it runs. Any node may change it. The newest one wins: the one with
-// the greatest version, a clock that counts changes (L. Lamport, Time, Clocks, and the Ordering of Events in a
+// The record has the crawl's settings, and whether it runs. Any node may change it. The newest record wins: the one
+// with the greatest version, a clock that counts changes (L. Lamport, Time, Clocks, and the Ordering of Events in a
 // Distributed System, 1978). Chunks never change: lists of seeds, and of their redirects, which define the scope.
 //
-// A change goes at once over the tree that the buckets make: to one node of each bucket, which passes it on within that
-// (messageRecord, messageChunk). For nodes that were away, each node compares the record's version, the number of
-// chunks and the sum of their ids with one other node from time to time (messageVersion). The older record is replaced.
-// If chunks differ, the two send each other the ids that they have (messageHave), and ask for those that they lack
-// (messageWant).
+// A change spreads at once over the tree that the buckets form: to one node of each bucket, which passes it on within
+// that bucket (messageRecord, messageChunk). For nodes that were away, each node compares the record's version, the
+// number of chunks and the sum of their ids with another node from time to time (messageVersion). The older record is
+// replaced. If chunks differ, the two send each other the ids that they have (messageHave), and request the chunks that
+// they lack (messageWant).
 //
-// Invariants: the record's version never falls, and chunks are never removed.
+// Invariants: the record's version never decreases, and chunks are never removed.
 type gossip struct {
 	core   *core
 	place  *place
@@ -60,16 +60,16 @@ type gossip struct {
 	record RecordVersion
 	chunks chunkSet
 	sent   int  // the position of the last messageHave, if the ids do not fit in one
-	synced int  // the number of nodes, and buckets without one, that sync has passed
+	synced int  // number of nodes and empty buckets that sync has passed
 	agreed bool // Agreed was reported
 }
 
-// updateSet makes a new version of the record.
+// change creates a new version of the record.
 func (g *gossip) change(data []byte) {
 	g.update(RecordVersion{g.record.Version + 1, g.core.self, data}, g.place.width)
 }
 
-// update replaces the record by a version if that is newer, and passes it on to the lowest buckets, so many of them.
+// update replaces the record by a newer version, and passes it on to the given number of lowest buckets.
 func (g *gossip) update(r RecordVersion, buckets int) {
 	if !r.newer(&g.record) {
 		return
@@ -78,7 +78,7 @@ func (g *gossip) update(r RecordVersion, buckets int) {
 	g.core.activity++
 	g.core.do(Changed{Record: r})
 	g.place.eachLowBucket(buckets, func(i int, nodes []strategy.Node) { g.sendRecord(nodes[0], i) })
-	for _, n := range g.died() { // messages to a node that sleeps may wait until it wakes
+	for _, n := range g.died() { // a node that sleeps receives its messages when it wakes
 		g.sendRecord(n, 0)
 	}
 }
@@ -116,7 +116,7 @@ func (g *gossip) sync() {
 	if g.place.occupied == (xor.ID{}) {
 		return
 	}
-	for { // the next bucket that is occupied
+	for { // next occupied bucket
 		g.synced++
 		i := g.place.lowest() + g.synced%g.place.width
 		if g.place.occupied.Bit(i) == 0 {
@@ -129,7 +129,7 @@ func (g *gossip) sync() {
 	}
 }
 
-// sendVersion sends a summary. If ask is true the receiver answers with its own, even if it is the same.
+// sendVersion sends a summary. If ask is true, the receiver answers with its own, even if it is the same.
 func (g *gossip) sendVersion(to strategy.Node, ask bool) {
 	w := varint.Writer{messageVersion}
 	w.Bool(ask)
@@ -140,7 +140,7 @@ func (g *gossip) sendVersion(to strategy.Node, ask bool) {
 	g.core.do(Send{To: to, Data: w})
 }
 
-// receiveVersion processes a messageVersion. It sends the record if it is newer here, and asks for it if it is newer
+// receiveVersion processes a messageVersion. It sends the record if it is newer here, and requests it if it is newer
 // there.
 func (g *gossip) receiveVersion(from strategy.Node, r *varint.Reader) error {
 	ask := r.Bool()

@@ -8,24 +8,23 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A handover is the state of a host that passes from one target to another: the nodes before this one, and those after
-// it.
+// A handover is the state of a host that moves from one target to another: the earlier nodes, and the next ones.
 type handover struct {
 	host     string
 	id       xor.ID // the host's target id
-	stopping bool   // the engine is to release the host: another node is the target now
-	timing   timed  // as the engine has left it, and the nodes that fetched the host before
+	stopping bool   // the engine must release the host: another node is the target now
+	timing   timed  // as the engine has left it, combined with those of the nodes that fetched the host before
 
-	requests      []*stopRequest     // of nodes that may have been the target before this one
-	queue         []postponedEnqueue // what is taken when all of them have stopped
+	requests      []*stopRequest     // to nodes that may have been the target before this one
+	queue         []postponedEnqueue // waits until all of them have stopped
 	fetchedBefore bool               // one of them was the target: it has reported what it has fetched since
 
-	next           strategy.Node    // the next target, if it is known
-	waitingReplies []*deferredReply // to nodes that have asked this one to stop
-	turn           int              // of the nodes for which this one waits, in replies
+	next           strategy.Node    // the next target, if known
+	waitingReplies []*deferredReply // to the stop requests of other nodes
+	turn           int              // index, in replies, of the nodes for which this one waits
 }
 
-// An ask is of a node that may have been a host's target before this one.
+// A stopRequest is a request to stop fetching a host, to a node that may have been its target before this one.
 type stopRequest struct {
 	node   strategy.Node
 	silent int // times without an answer
@@ -39,16 +38,16 @@ type postponedEnqueue struct {
 	enqueue func()
 }
 
-// Handovers have a host fetched by one node at a time.
+// Handovers ensure that a host is fetched by one node at a time.
 //
-// The next target asks the nodes to stop that may have fetched the host before (itemYield), and takes nothing until
-// they have. In the worst case that takes as long as the host's own response, so it asks again and again. A node that
-// is asked names another one if it knows a closer node, or one to which it has given the host. If it has stopped, it
-// names a node for which it waits itself, a different one each time: that one is asked, too. So nodes that wait for
-// each other find that each has stopped.
+// The next target requests the nodes that may have fetched the host before to stop (itemYield), and enqueues nothing
+// until they have. In the worst case that takes as long as the host's own response, so it repeats the request. A node
+// that gets one names another node if it has met a closer one, or has lent the host to one. If it has stopped, it names
+// a node for which it waits itself, a different one each time, and the next target sends a request to that one, too. So
+// nodes that wait for each other find that each has stopped.
 //
-// Invariant: a postponed take is answered once, after all asked nodes have stopped or count as gone, or with replyLater
-// when it has waited for answerTime.
+// Invariant: a postponed enqueue is answered once, after all these nodes have stopped or count as gone, or with
+// replyLater when it has waited for answerTime.
 type handovers struct {
 	core     *core
 	place    *place
@@ -61,23 +60,23 @@ type handovers struct {
 	silent   recent // nodes that have not answered
 }
 
-// handoverHosts is what handovers need of the hosts that this node fetches.
+// handoverHosts is the handovers' view of the hosts that this node fetches.
 type handoverHosts interface {
-	// byNode returns a host's handover; nil if this node does not have the host. The others are for hosts that it has.
+	// of returns a host's handover; nil if this node does not have the host. The others are for hosts that it has.
 	of(host string) *handover
-	// isReported reports whether the engine has released a host, and all that it has fetched is reported.
+	// isReported reports whether the engine has released a host, and everything it has fetched is reported.
 	isReported(host string) bool
 	// release has the engine stop.
 	release(host string)
-	// cede gives a host up, of which the engine has taken nothing yet, to a node that fetches it for this one. It
+	// cede passes a host, of which the engine has taken nothing yet, on to a node that fetches it for this one. It
 	// reports false if that is not possible.
 	cede(host string, to strategy.Node) bool
-	// allStopped continues with a host when all asked nodes have stopped.
+	// allStopped continues with a host when all other nodes have stopped.
 	allStopped(host string)
 }
 
 const (
-	maxSilent = 3 // a node that is not known to have died may only be busy; for a while it is then asked once
+	maxSilent = 3 // a node that is not known to have died may only be busy; for a while it then gets a single request
 	maxWaits  = 8
 )
 
@@ -85,22 +84,23 @@ func newHandovers(c *core) *handovers {
 	return &handovers{core: c, silent: recent{lasts: time.Minute, most: 64}}
 }
 
-// merge combines the host's timing with what another node knows.
+// merge combines the host's timing with another node's.
 func (h *handover) merge(t Timing, now time.Time) { h.timing = timed{h.timing.now(now).merge(t), now} }
 
 func (h *handover) isWaiting() bool {
 	return slices.ContainsFunc(h.requests, func(a *stopRequest) bool { return !a.over })
 }
 
-// postpone postpones a take until all asked nodes have stopped.
+// postpone postpones an enqueue until all other nodes have stopped.
 func (s *handovers) postpone(h *handover, answer func(reply), take func(answer func(reply))) {
 	d := deferReply(s.core, answer, later)
 	h.queue = append(slices.DeleteFunc(h.queue, func(p postponedEnqueue) bool { return p.answer.over }),
 		postponedEnqueue{d, func() { take(d.send) }})
 }
 
-// begin asks the closest node except this one, which may not know yet that this one has joined; the node that the first
-// backup names, in case the closest one has just joined, too; and closer nodes that leave, which may not have stopped.
+// begin sends stop requests to the closest node except this one, which may not have noticed yet that this one has
+// joined; the node that the first backup names, in case the closest one has just joined, too; and closer nodes that
+// leave, which may not have stopped.
 func (s *handovers) begin(h *handover, named strategy.Node) {
 	nodes, _ := s.place.near(h.id, 2)
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n strategy.Node) bool { return n == s.core.self })
@@ -115,7 +115,7 @@ func (s *handovers) begin(h *handover, named strategy.Node) {
 	}
 }
 
-// ask asks one more node, unless it is being asked.
+// requestStop requests one more node to stop, unless it was sent a request before.
 func (s *handovers) requestStop(h *handover, node strategy.Node) {
 	if node == "" || node == s.core.self ||
 		slices.ContainsFunc(h.requests, func(a *stopRequest) bool { return a.node == node }) {
@@ -151,7 +151,8 @@ func (s *handovers) send(h *handover, a *stopRequest) {
 	})
 }
 
-// sendAgain asks a node again after a pause. If it has not answered, its address may be unknown, and is looked up.
+// sendAgain repeats a request after a pause. If the node has not answered, its address may be unknown, and is looked
+// up.
 func (s *handovers) sendAgain(h *handover, a *stopRequest, silent bool) {
 	again := func() {
 		if s.hosts.of(h.host) == h {
@@ -165,7 +166,7 @@ func (s *handovers) sendAgain(h *handover, a *stopRequest, silent bool) {
 	}
 }
 
-// mayFetch reports whether a node may still fetch a host, by its reply.
+// mayFetch reports whether a node may still be fetching a host, by its reply.
 func (s *handovers) mayFetch(h *handover, a *stopRequest, r *reply) bool {
 	switch {
 	case r == nil:
@@ -186,13 +187,13 @@ func (s *handovers) mayFetch(h *handover, a *stopRequest, r *reply) bool {
 	return a.waits < maxWaits
 }
 
-// allStopped takes what was postponed.
+// allStopped executes the postponed enqueues.
 func (s *handovers) allStopped(h *handover) {
 	queue, before := h.queue, h.fetchedBefore
 	h.queue, h.fetchedBefore, h.requests = nil, false, nil
 	for _, p := range queue {
 		switch {
-		case p.answer.over: // it is dispatched again
+		case p.answer.over: // the URLs are dispatched again
 		case before: // some of these URLs are done by now
 			p.answer.send(later())
 		default:
@@ -261,14 +262,14 @@ func (s *handovers) notStopped(h *handover, from strategy.Node) reply {
 			others = append(others, a.node)
 		}
 	}
-	if n := len(others); n > 0 { // each in turn
+	if n := len(others); n > 0 { // a different one each time
 		h.turn++
 		r.node = others[h.turn%n]
 	}
 	return r
 }
 
-// replyAll answers all nodes that have asked this one to stop.
+// replyAll answers all stop requests of other nodes.
 func (h *handover) replyAll(r reply) {
 	for _, p := range h.waitingReplies {
 		p.send(r)

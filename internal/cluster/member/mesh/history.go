@@ -1,7 +1,6 @@
 package mesh
 
-// A history is the machine's access to the node's history on disk: it matches Record and Read actions with their
-// answers.
+// A history gives access to the node's history on disk: it matches Record and Read actions with their answers.
 //
 // Invariant: each answer is passed on once. All changes to the number of a host's open URLs are reported to opened
 // before the answer is.
@@ -9,9 +8,9 @@ type history struct {
 	core          *core
 	recording     map[uint64]func(Recorded)
 	reading       map[uint64]func(Known)
-	recordingOpen int // Records of open URLs without an answer
+	recordingOpen int // unanswered Records of open URLs
 
-	changing func(host string)                   // is called before URLs of a host are recorded
+	changing func(host string)                   // called before URLs of a host are recorded
 	opened   func(host string, open, recent int) // reports a host's open URLs, recent of which were just recorded
 }
 
@@ -19,8 +18,8 @@ func newHistory(c *core) *history {
 	return &history{core: c, recording: map[uint64]func(Recorded){}, reading: map[uint64]func(Known){}}
 }
 
-// record has links of a host recorded, and then calls f. fresh are those that are open and were not known before: f
-// has them dispatched.
+// record records links of a host, and then calls f. fresh are those that are open and were unknown before: f has them
+// dispatched.
 func (h *history) record(host string, links []Link, f func(r Recorded, fresh []Link)) {
 	h.changing(host)
 	works := anyOpen(links)
@@ -39,7 +38,7 @@ func (h *history) record(host string, links []Link, f func(r Recorded, fresh []L
 	h.core.do(Record{ID: id, Host: host, Links: links})
 }
 
-// read has links of a host read from a position on, the open ones or all, and calls f with them.
+// read reads links of a host from a position on, the open ones or all, and calls f with them.
 func (h *history) read(host, from string, all bool, f func(Known)) {
 	id := h.core.number()
 	h.reading[id] = f
@@ -54,7 +53,7 @@ func call[E any](waiting map[uint64]func(E), id uint64, e E) {
 	}
 }
 
-// newOf returns the links that are open and were not known before, each once.
+// newOf returns the links that are open and were unknown before, each once.
 func newOf(links []Link, before []State) (fresh []Link) {
 	met := map[Hash]bool{}
 	for i, s := range before {

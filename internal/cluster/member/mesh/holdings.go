@@ -19,14 +19,14 @@ type holding struct {
 	sending  bool   // a report is on its way
 }
 
-// markDelay is how long marks wait for more, to be reported together.
+// markDelay is how long marks wait for others, to be reported together.
 const markDelay = 300 * time.Millisecond
 
-// Holdings pass a host's URLs to the engine, at the host's target (itemDispatch, Take), and report fetched ones to the
-// first backup (Finished, itemMarks). When another node is the target, the engine stops (Release, Released), and the
-// first backup learns which node fetches the host from then on (itemMoved).
+// Holdings pass a host's URLs to the engine, at the host's target (itemDispatch, Enqueue), and report fetched ones to
+// the first backup (Finished, itemMarks). When another node becomes the target, the engine stops (Release, Released),
+// and the first backup learns which node fetches the host from then on (itemMoved).
 //
-// Invariants: the engine takes URLs of a host only after all nodes that may have fetched it before have stopped: see
+// Invariants: the engine gets URLs of a host only after all nodes that may have fetched it before have stopped: see
 // handovers. A holding ends only after all its marks are reported.
 type holdings struct {
 	core      *core
@@ -37,15 +37,15 @@ type holdings struct {
 	timings   *timings
 	lent      lent
 	mayLearn  func(strategy.Node) bool // whether a node may learn that URLs are done
-	pending   func(host string) bool   // Config.Waits
+	pending   func(host string) bool   // Config.HasPending
 	byHost    map[string]*holding
 	enqueuing map[uint64]func(Enqueued)
 }
 
-// lent are the hosts of this node's that other nodes fetch for it, with these nodes.
+// lent contains the hosts of this node that other nodes fetch for it, with these nodes.
 type lent map[string]strategy.Node
 
-// hold returns a host's holding. It makes one if there is none.
+// hold returns a host's holding, and creates it if necessary.
 func (s *holdings) hold(host string) *holding {
 	g := s.byHost[host]
 	if g == nil {
@@ -59,15 +59,15 @@ func (s *holdings) hold(host string) *holding {
 	return g
 }
 
-// foundAtStart releases a host of which an earlier process has left URLs, even if it is this node's: others may have fetched
-// some of them meanwhile. The open ones are dispatched again.
+// foundAtStart releases a host of which an earlier process has left URLs, even if it is this node's: others may have
+// fetched some of them. The open URLs are dispatched again.
 func (s *holdings) foundAtStart(host string) {
 	if g := s.hold(host); !g.handover.stopping {
 		s.stop(g)
 	}
 }
 
-// fetches reports whether this node is the one to fetch a host.
+// fetches reports whether this node fetches a host.
 func (s *holdings) fetches(g *holding) bool {
 	v := s.place.view
 	return s.place.closest(g.id) && !v.stopped[g.host] || v.guests[g.host] && !s.place.leaving
@@ -105,7 +105,7 @@ func (s *holdings) dispatched(from strategy.Node, it item, answer func(reply)) {
 	s.enqueue(from, g, it, answer)
 }
 
-// enqueue has the engine take the links of an item.
+// enqueue passes the links of an item to the engine.
 func (s *holdings) enqueue(from strategy.Node, g *holding, it item, answer func(reply)) {
 	if g.handover.stopping || s.byHost[g.host] != g {
 		answer(later())
@@ -158,7 +158,7 @@ func (s *holdings) recall(_ strategy.Node, it item) reply {
 	return reply{code: replyYes}
 }
 
-// finished notes fetched URLs, and reports them soon.
+// finished records fetched URLs, and reports them soon.
 func (s *holdings) finished(e Finished) {
 	g := s.hold(e.Host)
 	first := len(g.marks) == 0
@@ -170,7 +170,7 @@ func (s *holdings) finished(e Finished) {
 	}
 }
 
-// report sends the marks to the first backup. When there are none any more, it ends a holding that is to stop.
+// report sends the marks to the first backup. When none are left, it ends a holding that must stop.
 func (s *holdings) report(g *holding) {
 	if g.sending || s.byHost[g.host] != g {
 		return
@@ -202,7 +202,7 @@ func (s *holdings) releaseIfMoved(host string) {
 	}
 }
 
-// releaseAll releases all hosts: others may have fetched them. Their first backups dispatch what is left.
+// releaseAll releases all hosts: others may have fetched them. Their first backups dispatch the open URLs again.
 func (s *holdings) releaseAll() {
 	for _, host := range sortedKeys(s.byHost) {
 		if g := s.byHost[host]; !g.handover.stopping {
@@ -227,7 +227,7 @@ func (s *holdings) released(e Released) {
 }
 
 // end ends a holding that was released, once all nodes have stopped that may have fetched the host before: the next
-// target may know of this one alone.
+// target may ask this node only.
 func (s *holdings) end(g *holding) {
 	if !g.released || g.handover.isWaiting() {
 		return
@@ -241,7 +241,7 @@ func (s *holdings) end(g *holding) {
 		}
 		s.reports.send(&g.contact, it, func() {
 			s.forget(g)
-			if g.handover.timing.Wait > 0 { // nodes that are to ask again still need it
+			if g.handover.timing.Wait > 0 { // nodes that will ask again still need it
 				s.timings.put(g.host, g.handover.timing)
 			}
 			g.handover.replyAll(reply{code: replyYes, number: timing})
@@ -249,7 +249,7 @@ func (s *holdings) end(g *holding) {
 	})
 }
 
-// forget removes a holding. The host is this node's again if no other node is closer.
+// forget removes a holding. If no other node is closer, the host is this node's again.
 func (s *holdings) forget(g *holding) {
 	delete(s.byHost, g.host)
 	s.place.setStopped(g.host, false)
@@ -267,7 +267,7 @@ func (s *holdings) contact(host string) *contact {
 func (s *holdings) holds(host string) bool { return s.byHost[host] != nil }
 
 // lendable returns a function that lends a host to another node; nil if it cannot be lent. The function does nothing if
-// the host was released meanwhile.
+// the host was released since.
 func (s *holdings) lendable(host string) (lend func(to strategy.Node)) {
 	g := s.byHost[host]
 	if g == nil || g.handover.stopping || s.place.view.guests[host] || s.lent[host] != "" || !s.place.closest(g.id) {

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// newWorldOfTwoLinks is a world in which worldHost's target fetches two links.
+// newWorldOfTwoLinks returns a world in which worldHost's target fetches two links.
 func newWorldOfTwoLinks(t *testing.T, nodes int) *world {
 	t.Helper()
 	w := newWorld(t, nodes)
@@ -20,8 +20,8 @@ func newWorldOfTwoLinks(t *testing.T, nodes int) *world {
 	return w
 }
 
-// TestTheOldTargetStopsFirst lets a host's first backup, its target, and the node next to that come at the same time,
-// before the old target knows of any: the new one takes nothing before that one has stopped.
+// TestTheOldTargetStopsFirst adds a host's first backup, its target, and the node next to that at the same time, before
+// the old target has met any of them: the new target enqueues nothing before the old one has stopped.
 func TestTheOldTargetStopsFirst(t *testing.T) {
 	w := newWorldOfTwoLinks(t, 4)
 	target := xor.Of("target", worldHost)
@@ -61,7 +61,7 @@ func TestTheOldTargetStopsFirst(t *testing.T) {
 	}
 }
 
-// newcomer is the name of a node closer to some IDs than all others.
+// newcomer returns the name of a node closer to some ids than all others.
 func (w *world) newcomer(ids ...xor.ID) strategy.Node {
 	for i := 0; ; i++ {
 		name := strategy.Node(fmt.Sprintf("j%d~1", i))
@@ -75,7 +75,7 @@ func (w *world) newcomer(ids ...xor.ID) strategy.Node {
 	}
 }
 
-// threeTargets has a target that is busy, a second one that waits for it, and a third one that waits for the second.
+// threeTargets has a busy target, a second one that waits for it, and a third one that waits for the second.
 func threeTargets(t *testing.T) (w *world, first, second, third *worldNode) {
 	t.Helper()
 	w = newWorldOfTwoLinks(t, 4)
@@ -95,7 +95,7 @@ func threeTargets(t *testing.T) (w *world, first, second, third *worldNode) {
 		return g != nil && g.handover.isWaiting()
 	})
 	third = come(target)
-	w.pass(time.Minute) // longer than an answer is waited for
+	w.pass(time.Minute) // longer than the wait for an answer
 	if n := len(third.takes); n > 0 {
 		t.Errorf("the third takes %d times, and the first has not stopped", n)
 	}
@@ -113,8 +113,8 @@ func (w *world) until(what string, is func() bool) {
 	w.t.Fatalf("never: %s", what)
 }
 
-// TestATargetThatStillAsks lets a closer node come while a new target waits for the old one to stop: that takes
-// nothing before the old one has stopped, either, and learns what that says the host is owed.
+// TestATargetThatStillAsks adds a closer node while a new target waits for the old one to stop: the closer node, too,
+// enqueues nothing before the old one has stopped, and gets its timing.
 func TestATargetThatStillAsks(t *testing.T) {
 	w, first, _, third := threeTargets(t)
 	w.tell(first, Released{Host: worldHost, Timing: Timing{Delay: time.Minute, Wait: 30 * time.Second}})
@@ -124,7 +124,7 @@ func TestATargetThatStillAsks(t *testing.T) {
 	}
 }
 
-// TestATargetThatHearsOfAGuest lets the old target say then that somebody else has the host: all who wait hear that.
+// TestATargetThatHearsOfAGuest has the old target answer that a guest fetches the host: all waiting nodes learn that.
 func TestATargetThatHearsOfAGuest(t *testing.T) {
 	w, first, second, third := threeTargets(t)
 	if second.m.holdings.byHost[worldHost].handover.waitingReplies == nil {
@@ -142,8 +142,8 @@ func TestATargetThatHearsOfAGuest(t *testing.T) {
 	}
 }
 
-// nextTarget has a node come that is closest to a host's target, and knows but one other yet. The target until then is
-// busy, and knows nothing of it.
+// nextTarget adds a node that is the closest to a host's target id, and knows one other node only. The present target
+// is busy, and has not met it.
 func (w *world) nextTarget(knows *worldNode) (old, now *worldNode) {
 	w.t.Helper()
 	closest, _ := everybody{nodes: w.live}.Closest(xor.Of("target", worldHost), 1)
@@ -158,7 +158,7 @@ func (w *world) nextTarget(knows *worldNode) (old, now *worldNode) {
 	return old, now
 }
 
-// stranger has a node come that is closest to an ID, and of which nobody knows yet.
+// stranger adds a node that is the closest to an id, and that no node has met yet.
 func (w *world) stranger(id xor.ID, knows ...strategy.Node) *worldNode {
 	name := w.newcomer(id)
 	n := &worldNode{name: name, history: map[string]map[Hash]Link{}}
@@ -169,7 +169,7 @@ func (w *world) stranger(id xor.ID, knows ...strategy.Node) *worldNode {
 	return n
 }
 
-// takesLater checks that the next target takes nothing before the last one has stopped.
+// takesLater checks that the next target enqueues nothing before the last one has stopped.
 func (w *world) takesLater(old, now *worldNode) {
 	w.t.Helper()
 	w.pass(time.Minute)
@@ -180,8 +180,8 @@ func (w *world) takesLater(old, now *worldNode) {
 	w.until("it takes the links", func() bool { return len(now.takes) > 0 })
 }
 
-// TestATargetThatIsBusyIsAskedToStop lets a target give no answer for a while: the next one, which does not know it, is
-// told of it.
+// TestATargetThatIsBusyIsAskedToStop has a target that gives no answer for a while: the next one, which has not met it,
+// learns of it.
 func TestATargetThatIsBusyIsAskedToStop(t *testing.T) {
 	w := newWorldOfTwoLinks(t, 4)
 	old, now := w.nextTarget(w.node(0))
@@ -190,8 +190,8 @@ func TestATargetThatIsBusyIsAskedToStop(t *testing.T) {
 	w.takesLater(old, now)
 }
 
-// TestANewFirstBackupHearsOfTheTarget lets a first backup and a target come, of which the others know nothing: with the
-// first link that it is offered the backup learns who fetches the host.
+// TestANewFirstBackupHearsOfTheTarget adds a first backup and a target that the others have not met: with its first
+// link the backup learns which node fetches the host.
 func TestANewFirstBackupHearsOfTheTarget(t *testing.T) {
 	w := newWorldOfTwoLinks(t, 4)
 	first := w.stranger(xor.Of("backup", worldHost), w.node(0).name)
@@ -202,8 +202,8 @@ func TestANewFirstBackupHearsOfTheTarget(t *testing.T) {
 	w.takesLater(old, now)
 }
 
-// TestWhoKnowsOneOtherAsksTheTarget lets a target come that knows one other node, which is not the target so far, and
-// of which nobody is told: the other one names the target.
+// TestWhoKnowsOneOtherAsksTheTarget adds a target that knows one other node only, which is not the present target: that
+// node names the target.
 func TestWhoKnowsOneOtherAsksTheTarget(t *testing.T) {
 	w := newWorldOfTwoLinks(t, 4)
 	old, now := w.nextTarget(w.node(0))
@@ -211,8 +211,8 @@ func TestWhoKnowsOneOtherAsksTheTarget(t *testing.T) {
 	w.takesLater(old, now)
 }
 
-// TestABusyTargetIsNotReplaced lets the target give no answer until all take it for gone: who is to fetch the host in
-// its place takes nothing while it does, nor, where it gives all up as it was cut off itself, until it has stopped.
+// TestABusyTargetIsNotReplaced has a target that does not answer until all nodes treat it as gone: its successor
+// enqueues nothing while it fetches, and, if it releases all hosts because it was cut off itself, until it has stopped.
 func TestABusyTargetIsNotReplaced(t *testing.T) {
 	for _, stops := range []bool{false, true} {
 		w := newWorldOfTwoLinks(t, 5)

@@ -13,10 +13,10 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A member of a mesh that has the cluster's secret may say anything. These tests are about what follows from that at
-// honest nodes: docs/explanation/mesh-security.md has what does, and what cannot be helped.
+// A member of a mesh that has the cluster's secret may send anything. These tests check the effect on honest nodes;
+// docs/cluster.md describes it, and what cannot be prevented.
 
-// hostile is a machine that knows one other node, which is hostile.
+// hostile returns a machine that knows one other node, which is hostile.
 func hostile(log *slog.Logger) (*Machine, time.Time) {
 	now := time.Unix(1e9, 0)
 	m := New(Config{Self: "self~1", Overlay: alone{}, HasPending: func(string) bool { return false }, Log: log,
@@ -25,7 +25,7 @@ func hostile(log *slog.Logger) (*Machine, time.Time) {
 	return m, now
 }
 
-// flightOf is a message with some items.
+// flightOf returns a packet with some items.
 func flightOf(id uint64, items ...item) []byte {
 	w := varint.Writer{messageItems}
 	w.Uint(id)
@@ -35,7 +35,7 @@ func flightOf(id uint64, items ...item) []byte {
 	return w
 }
 
-// recordMessage is a message with a version of the crawl's record.
+// recordMessage returns a message with a version of the crawl's record.
 func recordMessage(version uint64, by, data string) []byte {
 	w := varint.Writer{messageRecord}
 	w.Uint(0)
@@ -45,8 +45,8 @@ func recordMessage(version uint64, by, data string) []byte {
 	return w
 }
 
-// TestARecordOfAMadeUpVersion has a member say versions of the record that no changes can have made: the record can be
-// changed afterwards, and others take the change.
+// TestARecordOfAMadeUpVersion has a member send versions of the record that no changes can have produced: the record
+// can be changed afterwards, and other nodes accept the change.
 func TestARecordOfAMadeUpVersion(t *testing.T) {
 	m, now := hostile(nil)
 	other, _ := hostile(nil)
@@ -72,7 +72,7 @@ func TestARecordOfAMadeUpVersion(t *testing.T) {
 	}
 }
 
-// TestVersionsThatAreNotTakenAreNotAskedFor has a member name such a version: it is not asked for it again and again.
+// TestVersionsThatAreNotTakenAreNotAskedFor has a member name such a version: it is not requested repeatedly.
 func TestVersionsThatAreNotTakenAreNotAskedFor(t *testing.T) {
 	m, now := hostile(nil)
 	m.Step(now, []Event{Message{"other~1", recordMessage(7, "a~1", "true")}}, nil)
@@ -89,8 +89,8 @@ func TestVersionsThatAreNotTakenAreNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestGuestsThatNobodyReservedRoomFor has a member give a node all hosts of the world: it takes as many as it has
-// promised room for.
+// TestGuestsThatNobodyReservedRoomFor has a member give a node all hosts of the world: the node accepts as many as it
+// has reserved room for.
 func TestGuestsThatNobodyReservedRoomFor(t *testing.T) {
 	m, now := hostile(nil)
 	give := func(from strategy.Node, hosts int) {
@@ -113,8 +113,8 @@ func TestGuestsThatNobodyReservedRoomFor(t *testing.T) {
 	}
 }
 
-// TestAFloodOfFlights has a member send thousands of flights whose items wait for the disk: few of them are under way,
-// and another node's is done all the same.
+// TestAFloodOfFlights has a member send thousands of packets whose items wait for the disk: few of them are processed
+// at a time, and another node's packet is processed all the same.
 func TestAFloodOfFlights(t *testing.T) {
 	m, now := hostile(nil)
 	link := []Link{{State: Dispatched, Item: []byte("u")}}
@@ -139,8 +139,7 @@ func TestAFloodOfFlights(t *testing.T) {
 	}
 }
 
-// TestAFlightThatComesLongAfterIsDropped sends a flight again: soon, as its sender does that has no answer, and an hour
-// later.
+// TestAFlightThatComesLongAfterIsDropped repeats a packet: soon, as a sender without an answer does, and an hour later.
 func TestAFlightThatComesLongAfterIsDropped(t *testing.T) {
 	m, now := hostile(nil)
 	data := flightOf(5, item{kind: itemCheck, host: "h.test"})
@@ -160,7 +159,7 @@ func TestAFlightThatComesLongAfterIsDropped(t *testing.T) {
 	}
 }
 
-// TestListsWithoutEnd has a member write lists of pages at risk as long as it is let: there is an end, and it is told.
+// TestListsWithoutEnd has a member write endless lists of pages at risk: there is a limit, and the member is notified.
 func TestListsWithoutEnd(t *testing.T) {
 	m, now := hostile(nil)
 	written, over := int64(0), 0
@@ -195,14 +194,14 @@ func TestListsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestGarbageDoesNotFillTheLog has a member send what is no message, ten thousand times in two minutes.
+// TestGarbageDoesNotFillTheLog has a member send ten thousand invalid messages in two minutes.
 func TestGarbageDoesNotFillTheLog(t *testing.T) {
 	var log bytes.Buffer
 	m, now := hostile(slog.New(slog.NewTextHandler(&log, nil)))
 	for i := range 10000 {
 		m.Step(now.Add(time.Duration(i)*12*time.Millisecond), []Event{Message{"other~1", []byte{messageRecord, 255}}}, nil)
 	}
-	if n := strings.Count(log.String(), "cannot be read"); n < 1 || n > 3 {
+	if n := strings.Count(log.String(), "invalid message from"); n < 1 || n > 3 {
 		t.Errorf("%d lines of the log", n)
 	}
 }

@@ -11,44 +11,44 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An openHost is a host with open URLs: they are dispatched and not done.
+// An openHost is a host with open URLs, which are dispatched and not done.
 type openHost struct {
 	host     string
 	id       xor.ID // the host's backup id
-	open     int    // open URLs, by the history
+	open     int    // open URLs in the history
 	reviewed int    // open URLs at the last review
 	first    bool   // this node is the first backup
 	target   strategy.Node
-	// the target before, as the first backup before this one knew it: it may not have stopped
+	// the previous target, as the previous first backup knew it: it may not have stopped
 	previous  strategy.Node
 	backlog   backlog
 	agreement agreement
 
 	finding      bool // the target is being looked up
-	again        bool // and the last result is outdated
-	sending      bool // links are on their way to the target
+	again        bool // and the last result was outdated
+	sending      bool // links are in transit to the target
 	paused       bool // until a timer fires
 	rested       *bool
-	laterReplies int // consecutive replies of the target to try later
+	laterReplies int // consecutive replyLater of the target
 	idle         int // consecutive checks in which the target had no pending URLs of the host
 }
 
-// A backlog is the URLs that are to be sent to a host's target: links that have just been claimed, and all open URLs of
+// A backlog is the URLs that must be sent to a host's target: links that have just been claimed, and all open URLs of
 // the history from a position on.
 type backlog struct {
 	queue   []Link
 	reread  bool
 	from    string
-	missed  bool // the queue had no room for some links that lie before that position
+	missed  bool // the queue had no room for some links that come before that position
 	reading bool
 }
 
-// OpenHosts has the open URLs of hosts fetched. Every backup of a host knows how many are open. The first backup sends
+// OpenHosts have the open URLs of hosts fetched. Every backup of a host counts the open ones. The first backup sends
 // them to the host's target (itemDispatch), and again if the target is gone, reports that it no longer has them, or
 // names another target (itemMoved).
 //
-// Invariants: at most one batch of links of a host is on its way to a target, to which all its open URLs are sent
-// before they count as dispatched there. A host is forgotten when none of its URLs is open.
+// Invariants: at most one batch of links of a host is in transit to a target. All open URLs of the host are sent to
+// that target before they count as dispatched there. A host is forgotten when none of its URLs is open.
 type openHosts struct {
 	core       *core
 	place      *place
@@ -60,19 +60,20 @@ type openHosts struct {
 	agreements *agreements
 	marks      *marks
 	died       func(strategy.Node) bool // whether a node has died lately
-	closed     func(host string)        // is called when a host has no open URLs any more
+	closed     func(host string)        // called when a host has no open URLs left
 	byHost     map[string]*openHost
 }
 
 const (
-	maxQueue = 2000 // links of a host in the queue for its target; others are read again from the history
-	// until a target is asked again that has refused or deferred links, or is looked up again; it doubles so often
+	maxQueue = 2000 // queued links of a host for its target; others are read again from the history
+	// wait before a target that has refused or deferred links is tried again, or is looked up again; it doubles so
+	// often
 	pause           = time.Second
 	maxLaterReplies = 3
 	maxIdleChecks   = 2 // checks
 )
 
-// foundOpen notes how many URLs of a host are open, by the history. The caller dispatches the recent ones of these.
+// opened records how many URLs of a host are open in the history. The caller dispatches the recent ones.
 func (s *openHosts) opened(host string, open, recent int) {
 	h := s.byHost[host]
 	switch {
@@ -97,7 +98,7 @@ func (s *openHosts) opened(host string, open, recent int) {
 
 func (s *openHosts) names() []string { return sortedKeys(s.byHost) }
 
-// updateAll checks of which hosts this node is the first backup.
+// updateAll checks for which hosts this node is the first backup.
 func (s *openHosts) updateAll() {
 	for _, host := range s.names() {
 		s.update(s.byHost[host])
@@ -119,8 +120,8 @@ func (s *openHosts) resign(h *openHost) {
 	h.agreement.end(false)
 }
 
-// update checks whether this node is the first backup of a host. A new first backup dispatches the URLs that are open,
-// as far as no other backup knows that they are done: the target reports what it has fetched, or where the host is.
+// update checks whether this node is the first backup of a host. A new first backup dispatches the open URLs that no
+// other backup has as done. The target answers with those that it has fetched, or with the host's new target.
 func (s *openHosts) update(h *openHost) {
 	first := s.place.closest(h.id)
 	switch {
@@ -137,16 +138,17 @@ func (s *openHosts) update(h *openHost) {
 	}
 }
 
-// redispatch sends all open URLs of a host to a target, which is looked up if none is given.
+// redispatch sends all open URLs of a host to a target, which is looked up if it is "".
 func (s *openHosts) redispatch(h *openHost, target strategy.Node) {
 	s.checks.unwatch(h.target, h.host)
-	h.again = h.target != "" && target == "" // it is the target no more
+	h.again = h.target != "" && target == "" // it is no longer the target
 	h.target, h.idle = target, 0
 	h.backlog = backlog{reread: true, reading: h.backlog.reading}
 	s.push(h)
 }
 
-// replaceTarget looks up another target for one that does not answer. That one may only be busy, and not have stopped.
+// replaceTarget looks up another target for one that does not answer. The old one may only be busy, and not have
+// stopped.
 func (s *openHosts) replaceTarget(h *openHost) {
 	if h.previous == "" && !s.died(h.target) {
 		h.previous = h.target
@@ -154,7 +156,7 @@ func (s *openHosts) replaceTarget(h *openHost) {
 	s.redispatch(h, "")
 }
 
-// dispatch has links of a host fetched.
+// dispatch dispatches links of a host to its target.
 func (s *openHosts) dispatch(host string, links []Link) {
 	h := s.byHost[host]
 	if h == nil || !h.first {
@@ -173,14 +175,14 @@ func (s *openHosts) dispatch(host string, links []Link) {
 	s.push(h)
 }
 
-// dispatchConfirmed dispatches links that no backup knows to be done, unless all open URLs are being read.
+// dispatchConfirmed dispatches links that no backup has as done, unless all open URLs are being read.
 func (s *openHosts) dispatchConfirmed(host string, links []Link) {
 	if !s.byHost[host].backlog.reread {
 		s.dispatch(host, links)
 	}
 }
 
-// push sends the target the next links of the backlog.
+// push sends the next links of the backlog to the target.
 func (s *openHosts) push(h *openHost) {
 	if !h.first || h.finding || h.sending || h.paused || s.byHost[h.host] != h {
 		return
@@ -212,7 +214,7 @@ func (s *openHosts) findTarget(h *openHost) {
 	})
 }
 
-// pushLater pushes a host after a pause.
+// pushLater calls push after a pause.
 func (s *openHosts) pushLater(h *openHost) {
 	if h.paused {
 		return
@@ -226,14 +228,14 @@ func (s *openHosts) pushLater(h *openHost) {
 	})
 }
 
-// read reads the next open URLs of the history into the queue.
+// read reads the next open URLs from the history into the queue.
 func (s *openHosts) read(h *openHost) {
 	b := &h.backlog
 	b.reading = true
 	from := b.from
 	s.history.read(h.host, from, false, func(k Known) {
 		b.reading = false
-		if b.reread && b.from == from { // else it has begun again meanwhile, or ended
+		if b.reread && b.from == from { // otherwise reading has restarted, or ended
 			b.from, b.reread = k.Next, k.Next != "" || b.missed
 			b.missed = b.missed && k.Next != ""
 			b.queue = append(b.queue, k.Links...)
@@ -268,7 +270,7 @@ func (s *openHosts) send(h *openHost, links []Link) {
 			s.push(h)
 		case r.code == replyMoved && r.node != "":
 			s.redispatch(h, r.node)
-		case r.code == replyLater: // it waits for others to stop, or is about to name the next target
+		case r.code == replyLater: // the target waits for others to stop, or is about to name the next target
 			h.laterReplies++
 			s.pushLater(h)
 			s.redispatch(h, to)
@@ -297,7 +299,7 @@ func (s *openHosts) moved(_ strategy.Node, it item) reply {
 	return reply{code: replyYes}
 }
 
-// judge returns what processes a target's reply to a check of a host: see checks.
+// checkHandler returns the handler of a target's reply to a check of a host: see checks.
 func (s *openHosts) checkHandler(host string, target strategy.Node) func(r *reply) {
 	h := s.byHost[host]
 	return func(r *reply) { s.checked(h, target, r) }
@@ -315,7 +317,7 @@ func (s *openHosts) checked(h *openHost, target strategy.Node, r *reply) {
 	case r.code == replyNo:
 		s.redispatch(h, "")
 	case r.code == replyIdle && !h.sending && !h.backlog.reread && len(h.backlog.queue) == 0:
-		if h.idle++; h.idle >= maxIdleChecks { // its report of what it has fetched was lost
+		if h.idle++; h.idle >= maxIdleChecks { // its report of fetched URLs was lost
 			s.redispatch(h, target)
 		}
 	default:
@@ -375,7 +377,7 @@ func (s *openHosts) awaitShared(host string, f func(known bool)) bool {
 
 func (s *openHosts) sharedWith(host string) []strategy.Node { return s.byHost[host].agreement.backups }
 
-// share notes that nodes have all open URLs of a host: it adds them to the host's agreement.
+// share records that nodes have all open URLs of a host: it adds them to the host's agreement.
 func (s *openHosts) share(host string, nodes []strategy.Node) {
 	if h := s.byHost[host]; h != nil {
 		h.agreement.backups = append(h.agreement.backups, nodes...)
@@ -401,7 +403,7 @@ func (s *openHosts) setPrevious(host string, target strategy.Node) {
 	}
 }
 
-// fetchedBy notes that a node has fetched URLs of a host. It reports whether that is another node than the target.
+// fetchedBy records that a node has fetched URLs of a host. It reports whether that is not the target.
 func (s *openHosts) fetchedBy(host string, node strategy.Node) (other bool) {
 	h := s.byHost[host]
 	if h == nil {
@@ -411,7 +413,7 @@ func (s *openHosts) fetchedBy(host string, node strategy.Node) (other bool) {
 	return h.target != "" && h.target != node
 }
 
-// String describes what happens with a host, for debugging.
+// String describes the state of a host, for debugging.
 func (h *openHost) String() string {
 	return fmt.Sprintf("%s: open %d, first %v, target %q, queue %d, reread %v, agreed %v, agreeing %v, finding %v, "+
 		"reading %v, sending %v, resting %v, idle %d", h.host, h.open, h.first, h.target, len(h.backlog.queue),
@@ -427,5 +429,5 @@ func (s *openHosts) describeFirst() string {
 	return fmt.Sprintf("%d hosts have URLs that are not done: %v", len(s.byHost), s.byHost[s.names()[0]])
 }
 
-// sortedKeys returns the keys of a map in order, so that a run can be repeated.
+// sortedKeys returns the keys of a map in order, so that runs are reproducible.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

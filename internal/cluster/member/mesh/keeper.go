@@ -10,13 +10,13 @@ import (
 
 // A keeper is a node that has copies of a node's lists of pages at risk.
 type keeper struct {
-	has     map[string]int64 // what it has acknowledged; nil: nothing
-	number  uint64           // of the message that it has not acknowledged; 0: none
-	at      time.Time        // of the last message
-	tries   int              // how often that was sent
-	reading bool             // a piece for it is being read
+	has     map[string]int64 // sizes that it has acknowledged; nil: none
+	number  uint64           // of the unacknowledged message; 0: none
+	at      time.Time        // time of the last message
+	tries   int              // times that it was sent
+	reading bool             // a piece is being read
 	changed bool             // the set of lists has changed since
-	excused bool             // it need not have them for now, as it has answered
+	excused bool             // it has answered that it need not have them for now
 }
 
 func (k *keeper) hasAll(sizes map[string]int64) bool {
@@ -28,7 +28,7 @@ func (k *keeper) hasAll(sizes map[string]int64) bool {
 	return k.has != nil
 }
 
-// acknowledged processes a keeper's answer. It reports false if that is not to the last message.
+// acknowledged processes a keeper's answer. It reports false if the answer is not to the last message.
 func (k *keeper) acknowledged(number uint64, has map[string]int64, over bool) bool {
 	if k.number != number {
 		return false
@@ -43,13 +43,13 @@ type riskSender struct {
 	reading map[uint64]func(RiskRead)
 }
 
-// send sends a keeper what it lacks of the lists of a node: this one, or one that has been missing for a while.
+// send sends a keeper the parts it lacks of the lists of a node: this one, or one that has been missing for a while.
 func (s *riskSender) send(n strategy.Node, k *keeper, of strategy.Node, sizes map[string]int64, missed time.Duration) {
 	since := s.core.now.Sub(k.at)
 	if k.reading || k.excused && since < riskBeat || k.number > 0 && since < min(riskEvery<<min(k.tries-1, 3), riskBeat) {
 		return
 	}
-	if k.excused { // it may have to have them now
+	if k.excused { // it may need them now
 		k.excused, k.has, k.changed = false, nil, true
 	}
 	own := of == s.core.self
@@ -76,7 +76,7 @@ func (s *riskSender) sendPiece(n strategy.Node, k *keeper, msg risksMessage, lis
 	id := s.core.number()
 	s.reading[id] = func(e RiskRead) {
 		if k.reading = false; len(e.Data) == 0 {
-			return // it was dropped meanwhile
+			return // it was dropped in the meantime
 		}
 		msg.piece, msg.at, msg.data = list, from, e.Data
 		s.sendTo(n, k, msg)
@@ -84,7 +84,7 @@ func (s *riskSender) sendPiece(n strategy.Node, k *keeper, msg risksMessage, lis
 	s.core.do(ReadRisk{ID: id, Node: msg.of, Name: msg.names[list], From: from, Most: riskPiece})
 }
 
-// sendTo sends a message to a keeper. One that is repeated keeps its number, so that a slow answer is understood.
+// sendTo sends a message to a keeper. A repeated message keeps its number, so that a slow answer still counts.
 func (s *riskSender) sendTo(n strategy.Node, k *keeper, msg risksMessage) {
 	if k.number == 0 {
 		k.number, k.tries = s.core.number(), 0
@@ -102,14 +102,14 @@ func (s *riskSender) post(n strategy.Node, msg risksMessage) {
 	s.core.do(Send{To: n, Data: msg.encode()})
 }
 
-// A risksMessage lists the lists of a node, with a piece of one of them.
+// A risksMessage names the lists of a node, with a piece of one of them.
 type risksMessage struct {
 	number  uint64
 	of      strategy.Node // "": the sender
-	missed  time.Duration // how long the sender has missed that node
+	missed  time.Duration // how long that node has been missing
 	names   []string
-	piece   int  // the index of the piece's name
-	rewrite bool // the keeper's copy of it is not what the node has
+	piece   int  // index of the piece's list in names
+	rewrite bool // the keeper's copy differs from the node's list
 	at      int64
 	data    []byte
 }
@@ -134,7 +134,7 @@ func readRisks(r *varint.Reader) (msg risksMessage, err error) {
 	msg.number, msg.of = r.Uint(), strategy.Node(r.String())
 	msg.missed = time.Duration(r.Uint()%(1<<40)) * time.Millisecond
 	n := r.Uint()
-	// the copies of its lists are files with that name
+	// copies of a node's lists are files with the node's name
 	if n > maxRisks || msg.of != "" && bus.CheckNode(msg.of) != nil {
 		return msg, errMessage
 	}

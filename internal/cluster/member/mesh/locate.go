@@ -6,7 +6,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// locate finds a host's nodes. Only the target itself knows whether it has lent a host to another node, which then
+// locate finds a host's nodes. Only the target itself can tell whether it has lent a host to another node, which then
 // counts as the target.
 func (m *Machine) locate(e Locate) {
 	l := Located{Tag: e.Tag}

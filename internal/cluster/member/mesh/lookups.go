@@ -5,16 +5,16 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Lookups find the nodes closest to an id, by way of the overlay: Find, answered by Found.
+// Lookups find the nodes closest to an id, through the overlay: Find, answered by Found.
 //
-// Invariants: at most max look-ups run at once, and one for an id; each waiting function is called once.
+// Invariants: at most max lookups run at once, and one for each id; each waiting function is called once.
 type lookups struct {
 	core    *core
 	place   *place
 	max     int
 	waiting map[xor.ID][]func([]strategy.Node)
 	running map[xor.ID]bool
-	again   map[xor.ID]bool // ids whose last result has turned out to be outdated
+	again   map[xor.ID]bool // ids whose last result was outdated
 	queue   []xor.ID
 }
 
@@ -23,8 +23,8 @@ func newLookups(c *core, p *place, most int) *lookups {
 		running: map[xor.ID]bool{}, again: map[xor.ID]bool{}}
 }
 
-// find calls f with the live nodes closest to an id, at once if this node knows them; with none if no node answers. Set
-// again if the last result has turned out to be outdated.
+// find calls f with the live nodes closest to an id, at once if this node knows them; with none if no node answers.
+// again: the last result was outdated.
 func (l *lookups) find(id xor.ID, again bool, f func([]strategy.Node)) {
 	if nodes, exact := l.place.near(id, l.place.backups); exact {
 		f(nodes)
@@ -33,7 +33,7 @@ func (l *lookups) find(id xor.ID, again bool, f func([]strategy.Node)) {
 	l.lookUp(id, again, f)
 }
 
-// lookUp asks other nodes, even if this one knows all nodes there: it learns the addresses of the result.
+// lookUp contacts other nodes, even if this one knows all nodes there: it gets the addresses of the result.
 func (l *lookups) lookUp(id xor.ID, again bool, f func([]strategy.Node)) {
 	if again {
 		l.again[id] = true

@@ -11,28 +11,28 @@ import (
 
 // The kinds of items.
 const (
-	// store these URLs of a host, whose target is, or was, node. number: itemGiven, or 0. Reply: the state of each
-	// before; node: the host's target, if the sender may have become the first backup
+	// store these URLs of a host, whose target is, or was, node. number: itemGiven, or 0. Reply: the previous state of
+	// each; node: the host's target, if the sender may have become the first backup
 	itemStore    = 's'
-	itemDispatch = 'd' // fetch these URLs; number: the host's timing; node: a node that may still fetch the host
+	itemDispatch = 'd' // fetch these URLs; number: the host's timing; node: a node that may still be fetching the host
 	itemMarks    = 'm' // these URLs were fetched
 	itemMoved    = 'v' // node fetches the host from now on; number: its timing
-	itemCheck    = 'c' // asks whether the receiver has this host
+	itemCheck    = 'c' // query whether the receiver has this host
 	// stop fetching this host, which is the sender's now. Reply: number, its timing; node: with replyYes the next
-	// target, if not the sender; with replyLater a node for which the receiver waits; with replyNo one that may
-	// fetch it
+	// target, if not the sender; with replyLater a node for which the receiver waits; with replyNo a node that may be
+	// fetching it
 	itemYield   = 'y'
-	itemLevel   = 'l' // asks for the load. Reply: number, the level
-	itemReserve = 'r' // reserve room for number blocks. Reply: number, for how many
+	itemLevel   = 'l' // query of the load. Reply: number, the level
+	itemReserve = 'r' // reserve room for number blocks. Reply: number, the reserved blocks
 	itemGive    = 'g' // fetch this host for the sender
-	itemReturn  = 'b' // no URLs of this host are left, which is the receiver's again
-	itemGuest   = 'u' // asks whether the receiver fetches this host for the sender
+	itemReturn  = 'b' // no URLs of this host are left; it is the receiver's again
+	itemGuest   = 'u' // query whether the receiver fetches this host for the sender
 	itemRecall  = 'k' // release this host, as if it were another node's: some of its pending URLs are done
-	itemOpen    = 'o' // asks how many URLs of this host are open, by the receiver's history. Reply: number
+	itemOpen    = 'o' // query of the number of open URLs of this host in the receiver's history. Reply: number
 )
 
-// itemGiven is the number of an itemStore by which a node transfers all that it knows, to one that has joined its part
-// of the network.
+// itemGiven is the number of an itemStore by which a node transfers its whole history of a host to a node that has
+// joined its part of the network.
 const itemGiven = 1
 
 // An item is a request about one host.
@@ -47,8 +47,8 @@ type item struct {
 // The codes of replies.
 const (
 	replyYes   = 'y'
-	replyNo    = 'n' // the receiver is not responsible; node: one that may be
-	replyLater = 'l' // ask again
+	replyNo    = 'n' // the receiver is not responsible; node: a node that may be
+	replyLater = 'l' // try again
 	replyMoved = 'v' // node has the host, although another node is closer
 	replyIdle  = 'i' // to itemCheck: the receiver has no pending URLs of the host
 )
@@ -60,8 +60,8 @@ type reply struct {
 	number int64
 }
 
-// works reports whether an item may leave a node with something to do for the crawl. The others are upkeep, which idle
-// nodes exchange, too: in a large network some are always on their way.
+// givesWork reports whether an item may give a node something to do for the crawl. Other items are upkeep, which idle
+// nodes exchange, too: in a large network some are always in transit.
 func (it *item) givesWork() bool {
 	switch it.kind {
 	case itemStore:
@@ -72,7 +72,7 @@ func (it *item) givesWork() bool {
 	return true
 }
 
-// anyOpen reports whether one of some links is yet to be fetched.
+// anyOpen reports whether one of some links is open.
 func anyOpen(links []Link) bool {
 	return slices.ContainsFunc(links, func(k Link) bool { return k.State == Dispatched })
 }
@@ -81,26 +81,26 @@ func anyOpen(links []Link) bool {
 //
 // An item for another node waits in that node's lane. It is sent in one packet with the other items of the lane, and
 // the packet is repeated until it is acknowledged: messageItems, answered by messageReplies. The replies are sent when
-// all items of the packet are done durably. So an item is done at least once; handlers are idempotent. If the other
-// node does not answer for long, or is gone, its items fail: done is called without a reply.
+// all items of the packet are processed durably. So an item is processed at least once; handlers are idempotent. If the
+// other node does not answer for long, or is gone, its items fail: done is called without a reply.
 //
-// Invariants: done is called once for each item. At most window packets of a lane are unacknowledged. Memory is
-// bounded whatever other nodes send (maxInbound, maxInboundOf, maxArrived).
+// Invariants: done is called once for each item. At most window packets of a lane are unacknowledged. Memory is bounded
+// whatever other nodes send (maxInbound, maxInboundOf, maxArrived).
 type mail struct {
 	core     *core
 	handlers map[byte]itemHandler // by the item's kind
 
 	lanes  map[strategy.Node]*lane
 	ready  []*lane // lanes that may have something to send
-	posted int     // items on their way that may give another node something to do
+	posted int     // items in transit that may give another node something to do
 
-	inbound   map[packetKey]bool // packets of others that are being done
+	inbound   map[packetKey]bool // packets of other nodes that are being processed
 	ofNode    map[strategy.Node]int
-	arrivals  *bounded.Recent[packetKey, time.Time] // when each of the last packets arrived first
+	arrivals  *bounded.Recent[packetKey, time.Time] // time of the first arrival of each of the last packets
 	executing int                                   // inbound packets that may have given this node something to do
 }
 
-// An itemHandler does an item, and calls answer once, at once or later.
+// An itemHandler processes an item, and calls answer once, at once or later.
 type itemHandler func(from strategy.Node, it item, answer func(reply))
 
 // atOnce returns the handler of items that f answers at once.
@@ -108,15 +108,15 @@ func atOnce(f func(from strategy.Node, it item) reply) itemHandler {
 	return func(from strategy.Node, it item, answer func(reply)) { answer(f(from, it)) }
 }
 
-// A delivery is an item on its way.
+// A delivery is an item in transit.
 type delivery struct {
 	item
 	isWork bool
-	// done is called with the reply; nil: the node is gone, or silent
+	// done is called with the reply; nil: the node is gone, or does not answer
 	done func(to strategy.Node, r *reply)
 }
 
-// A lane has the items on their way to one node.
+// A lane has the items in transit to one node.
 type lane struct {
 	to      strategy.Node
 	queue   []*delivery
@@ -144,16 +144,15 @@ const (
 	maxItem    = 500      // links of an item
 	window     = 2        // unacknowledged packets of a lane
 	maxTries   = 3
-	maxInbound = 1024 // packets of others that are being done at once; others are sent again
-	// packets of one node that are being done at once: a node that keeps to window has two, and some from before a
-	// restart
+	maxInbound = 1024 // packets of other nodes that are being processed; the senders repeat the rest
+	// the same for one node: a node that respects window has two, and some from before a restart
 	maxInboundOf = 8 * window
 	maxArrived   = 1 << 15 // packets whose first arrival is remembered
-	// the sender of a packet has given it up so long after its first arrival: see silent
+	// this long after a packet's first arrival its sender has given it up: see timedOut
 	staleAfter = 4 * retry << (maxTries - 1)
 )
 
-// retry is the first time-out of a packet. It doubles with each try.
+// retry is the first timeout of a packet. It doubles with each attempt.
 const retry = time.Second
 
 func newMail(c *core) *mail {
@@ -182,7 +181,7 @@ func (m *mail) finish(d *delivery, to strategy.Node, r *reply) {
 	d.done(to, r)
 }
 
-// markReady has flush look at a lane.
+// markReady has flush process a lane.
 func (m *mail) markReady(l *lane) {
 	if !l.ready {
 		l.ready = true
@@ -190,13 +189,13 @@ func (m *mail) markReady(l *lane) {
 	}
 }
 
-// flush sends posted items as far as windows allow, and does those for this node itself.
+// flush sends posted items as far as windows allow, and processes those for this node itself.
 func (m *mail) flush() {
 	for m.flushOnce() {
 	}
 }
 
-// flushOnce does so with the items posted until now. It reports whether some were for this node itself, which may have
+// flushOnce does so for the items posted until now. It reports whether some were for this node itself, which may have
 // posted more.
 func (m *mail) flushOnce() (more bool) {
 	ready := m.ready
@@ -247,7 +246,7 @@ func (m *mail) send(to strategy.Node, p *packet) {
 	m.core.do(Send{To: to, Data: p.data})
 }
 
-// silent repeats a packet that was not acknowledged in time, or fails all items for the node.
+// timedOut repeats a packet that was not acknowledged in time, or fails all items for the node.
 func (m *mail) timedOut(to strategy.Node, p *packet) {
 	l := m.lanes[to]
 	switch {
@@ -260,7 +259,7 @@ func (m *mail) timedOut(to strategy.Node, p *packet) {
 	}
 }
 
-// fail fails all items on their way to a node.
+// fail fails all items in transit to a node.
 func (m *mail) fail(to strategy.Node) {
 	l := m.lanes[to]
 	if l == nil || to == m.core.self {
@@ -311,10 +310,11 @@ func (m *mail) acknowledged(from strategy.Node, r *varint.Reader) error {
 	return nil
 }
 
-// received does the items of another node's packet, and sends the replies when all are done.
+// received processes the items of another node's packet, and sends the replies when all are done.
 //
-// A repetition long after the first arrival is dropped. Doing a packet twice at once changes nothing. But after long
-// another node may have fetched a URL that it dispatches, and this node would fetch it again.
+// A repetition long after the first arrival is dropped. Processing a packet twice within a short time changes nothing.
+// But after a long time another node may have fetched a URL that the packet dispatches, and this node would fetch it
+// again.
 func (m *mail) received(from strategy.Node, r *varint.Reader) error {
 	id := r.Uint()
 	var items []item
@@ -348,7 +348,7 @@ func (m *mail) received(from strategy.Node, r *varint.Reader) error {
 	return nil
 }
 
-// begin counts a packet as being done.
+// begin counts a packet as being processed.
 func (m *mail) begin(key packetKey, works bool) {
 	m.ofNode[key.from]++
 	m.inbound[key] = true
@@ -374,7 +374,7 @@ func (m *mail) handle(from strategy.Node, it item, answer func(reply)) {
 	}
 }
 
-// busy reports whether items are on their way, in one direction or the other.
+// busy reports whether items are in transit, in either direction.
 func (m *mail) busy() bool {
 	for _, l := range m.lanes {
 		if len(l.queue)+len(l.packets) > 0 {
@@ -384,17 +384,17 @@ func (m *mail) busy() bool {
 	return len(m.inbound) > 0
 }
 
-// answerTime is how long an answer may wait for a slow event, such as a response of a web server: the other node would
-// take this one for gone some time after.
+// answerTime is how long an answer may wait for a slow event, such as a response of a web server. Some time later the
+// other node would treat this one as gone.
 const answerTime = retry / 2
 
-// A deferredReply is an answer that is replaced by another one, such as replyLater, if it is not given in time.
+// A deferredReply is a reply that is replaced by another one, such as replyLater, if it is not sent in time.
 type deferredReply struct {
 	answer func(reply)
 	over   bool
 }
 
-// deferReply returns an answer that is replaced by late's after answerTime.
+// deferReply returns a reply that is replaced by late's after answerTime.
 func deferReply(c *core, answer func(reply), late func() reply) *deferredReply {
 	p := &deferredReply{answer: answer}
 	c.at(c.now.Add(answerTime), &p.over, func() { p.send(late()) })
@@ -403,7 +403,7 @@ func deferReply(c *core, answer func(reply), late func() reply) *deferredReply {
 
 func later() reply { return reply{code: replyLater} }
 
-// send gives an answer, unless one was given.
+// send sends a reply, unless one was sent.
 func (p *deferredReply) send(r reply) {
 	if !p.over {
 		p.over = true

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// tail reads a message behind its first byte.
+// tail reads a message after its first byte.
 func tail(data []byte) *varint.Reader { return &varint.Reader{Rest: data[1:]} }
 
 func TestMailRepeatsAPacketUntilItIsAcknowledged(t *testing.T) {

@@ -4,18 +4,18 @@ import "kumo/internal/cluster/strategy"
 
 // Marks record at a host's backups which URLs are done.
 //
-// A target reports fetched URLs to the first backup it reaches (itemMarks), which records them and sends them to the
-// other backups (itemStore). What is lost on the way to these is repaired by reviews.
+// A target reports fetched URLs to the first backup that it reaches (itemMarks), which records them and sends them to
+// the other backups (itemStore). Reviews repair what is lost on the way.
 type marks struct {
 	place    *place
 	mail     poster
 	history  store
 	mayLearn func(strategy.Node) bool // whether a node may learn that URLs are done
 	hosts    *openHosts
-	differs  func(it item, before []State) // a node that is not the target has fetched URLs
+	differs  func(it item, before []State) // called when a node that is not the target has fetched URLs
 }
 
-// mark records done URLs, here and at the other backups. It calls over with their states before.
+// mark records done URLs, here and at the other backups. It calls over with their previous states.
 func (m *marks) mark(host string, done []Link, over func(before []State)) {
 	m.history.record(host, done, func(r Recorded, _ []Link) {
 		peers, _ := m.place.otherBackups(host)
@@ -28,7 +28,7 @@ func (m *marks) mark(host string, done []Link, over func(before []State)) {
 	})
 }
 
-// receive processes an itemMarks, of the target or an earlier one.
+// receive processes an itemMarks of the target or an earlier one.
 func (m *marks) receive(from strategy.Node, it item, answer func(reply)) {
 	if _, is := m.place.otherBackups(it.host); !is || len(it.links) == 0 {
 		answer(reply{code: replyNo})

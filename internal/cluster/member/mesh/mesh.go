@@ -9,8 +9,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Machine is a node's part in a mesh. It is a pure state machine: it takes events, and returns the actions to carry
-// out. Its methods are called by one goroutine at a time.
+// A Machine is a node's part in a mesh. It is a pure state machine: it processes events, and returns actions for the
+// caller to execute. Its methods are called by one goroutine at a time.
 //
 // It passes events and messages to its parts. Each part guards one protocol, which its comment describes. New connects
 // the parts: each gets what it needs of others as an interface or a function.
@@ -34,7 +34,7 @@ type Machine struct {
 	holdings *holdings
 	routes   *routes
 	balancer *balancer
-	// what all nodes know together
+	// data that all nodes share
 	gossip      *gossip
 	counts      *counts
 	gatherings  *gatherings
@@ -42,7 +42,7 @@ type Machine struct {
 	risks       *risks
 }
 
-// New makes a machine. Its caller passes events to the overlay, which contains this node, too.
+// New returns a machine. Its caller passes events to the overlay, which contains this node, too.
 func New(cfg Config) *Machine {
 	cfg.setDefaults()
 	c := &core{self: cfg.Self, log: cfg.Log, last: splitmix.Next(cfg.Process) >> 24}
@@ -56,11 +56,11 @@ func New(cfg Config) *Machine {
 	m.connectStatus(&cfg)
 	m.history.changing, m.history.opened = m.copies.changing, m.hosts.opened
 	m.place.publish()
-	c.out = nil // a caller that needs the view asks for it
+	c.out = nil // a caller that needs the view calls View
 	return m
 }
 
-// connectBackup makes the parts of a node that is a backup of hosts.
+// connectBackup creates the parts of a node that is a backup of hosts.
 func (m *Machine) connectBackup(cfg *Config) {
 	c, p := m.core, m.place
 	d := &disclosure{core: c, place: p, lookups: m.lookups, tooFew: true} // an earlier process may have been alone
@@ -85,7 +85,8 @@ func (m *Machine) connectBackup(cfg *Config) {
 	m.disclosure, m.hosts = d, hosts
 }
 
-// connectTarget makes the parts of a node that fetches hosts, and has the mail pass items to them and to the backup's.
+// connectTarget creates the parts of a node that fetches hosts, and has the mail pass items to them and to the backup's
+// parts.
 func (m *Machine) connectTarget(cfg *Config) {
 	c, p, lent := m.core, m.place, lent{}
 	reports := &reports{core: c, place: p, mail: m.mail, lookups: m.lookups, mayLearn: m.disclosure.mayLearn}
@@ -109,7 +110,7 @@ func (m *Machine) connectTarget(cfg *Config) {
 	}
 }
 
-// connectStatus makes the parts that know something of all nodes, and has the inbox pass messages to all parts.
+// connectStatus creates the parts that collect data of all nodes, and has the inbox pass messages to all parts.
 func (m *Machine) connectStatus(cfg *Config) {
 	c, p := m.core, m.place
 	m.counts = newCounts(c, p, cfg.Status.Pages, cfg.Earlier.Counts)
@@ -146,7 +147,7 @@ func (m *Machine) Start(now time.Time, out []Action) []Action {
 	return m.end()
 }
 
-// Step processes the events since the last call, in order, and appends the actions to carry out, in order, to out. The
+// Step processes the events since the last call, in order, and appends the resulting actions, in order, to out. The
 // machine owns the events' data from then on.
 func (m *Machine) Step(now time.Time, events []Event, out []Action) []Action {
 	m.core.begin(now, out)
@@ -224,7 +225,7 @@ func (m *Machine) handle(e Event) {
 	}
 }
 
-// gone processes that a node does not answer any more. One that has left has passed its hosts on itself.
+// gone processes that a node no longer answers. A node that has left has passed its hosts on itself.
 func (m *Machine) gone(e NodeGone) {
 	m.risks.wards.gone(e)
 	if m.place.alone.left = e.Left; e.Left {
@@ -234,14 +235,14 @@ func (m *Machine) gone(e NodeGone) {
 	m.disclosure.gone(e.Node)
 	m.copies.died = m.core.now
 	m.absences.died.add(e.Node, m.core.now)
-	if e.Near { // news of others is late: they may have been away for long
+	if e.Near { // reports about other nodes come late: these may have been away for long
 		m.absences.missed()
 	}
 	m.mail.fail(e.Node)
 	m.hosts.gone(e.Node)
 }
 
-// updateNeighbors updates whose all hosts are that this node has something to do with.
+// updateNeighbors updates the roles of this node for all its hosts.
 func (m *Machine) updateNeighbors() {
 	m.disclosure.update()
 	m.place.publish()
@@ -283,19 +284,19 @@ func (m *Machine) refresh(until time.Time) {
 	m.termination.schedule()
 }
 
-// resumeAlone continues as the only node: see solitude.
+// resumeAlone continues as the only node: see isolation.
 func (m *Machine) resumeAlone() {
 	if m.place.leaving {
 		return
 	}
-	m.core.log.Warn("none of the other nodes answers: this one goes on alone until one does")
+	m.core.log.Warn("no other node answers: continuing alone until one does")
 	m.updateNeighbors()
 	if m.place.alone.fresh.After(m.place.freshUntil) {
 		m.refresh(m.place.alone.fresh)
 	}
 }
 
-// leave passes everything on to other nodes: the hosts that are fetched here, and all of the history.
+// leave passes everything on to other nodes: the hosts that are fetched here, and the whole history.
 func (m *Machine) leave() {
 	if m.place.leaving {
 		return
@@ -307,7 +308,7 @@ func (m *Machine) leave() {
 	m.core.after(sweepAfter, m.checkLeft)
 }
 
-// checkLeft checks again and again whether everything was passed on.
+// checkLeft checks regularly whether everything was passed on.
 func (m *Machine) checkLeft() {
 	if m.isPassedOn() {
 		if m.copies.isEmpty() && !m.counts.send() {
@@ -327,54 +328,55 @@ func (m *Machine) isPassedOn() bool {
 // Balance returns the node's load, as of the last Load.
 func (m *Machine) Balance() Balance { return m.balancer.load }
 
-// View returns the view that was published last.
+// View returns the last published view.
 func (m *Machine) View() *View { return m.place.view }
 
 // Closest reports whether this node is the closest to an id, as of the last Step.
 func (m *Machine) Closest(id xor.ID) bool { return m.place.closest(id) }
 
-// Placed reports whether this node knows its place, as of the last Step. Before that, and while its knowledge is stale,
-// no host is its own.
+// KnowsPlace reports whether this node knows its place, as of the last Step. Before that, and while its knowledge is
+// stale, it has no hosts.
 func (m *Machine) KnowsPlace() bool { return m.place.closest(m.place.id) }
 
-// DetectsEnd reports whether it is this node that detects the crawl's end.
+// DetectsEnd reports whether this node is the one that detects the crawl's end.
 func (m *Machine) DetectsEnd() bool { return m.termination.isHere() }
 
-// FirstBackup returns the node to which links to a host are offered, false if it is not known: Wanted has it looked up.
+// FirstBackup returns the node to which links to a host are offered; false if it is not known: Unrouted has it looked
+// up.
 func (m *Machine) FirstBackup(host string) (strategy.Node, bool) { return m.routes.nodeFor(host) }
 
-// Counts returns how many pages nodes have fetched, this one among them, as far as it is known here.
+// Counts returns the numbers of pages that nodes have fetched, including this one, as far as known here.
 func (m *Machine) Counts() map[strategy.Node]int64 { return m.counts.all() }
 
-// AwaitedUntil returns until when nodes that have died are waited for, as they may come back; a zero time if none has.
+// AwaitedUntil returns the end of the wait for nodes that have died and may come back; a zero time if none has died.
 func (m *Machine) AwaitedUntil() time.Time { return m.absences.untilSeen }
 
-// AloneSince returns since when this node has been alone, because all others have died; a zero time if it is not.
+// AloneSince returns since when this node has been alone because all others have died; a zero time if it is not.
 func (m *Machine) AloneSince() time.Time { return m.place.alone.since }
 
-// Idle reports whether this node has nothing to do for the crawl, and nothing on its way that could give another node
-// something to do. Messages about URLs that are done may be on their way.
+// Idle reports whether this node has nothing to do for the crawl, and nothing in transit that could give another node
+// something to do. Messages about done URLs may be in transit.
 func (m *Machine) Idle() bool { return m.BusyReason() == "" }
 
 // BusyReason returns why the node is not idle; "" if it is.
 func (m *Machine) BusyReason() string {
 	switch {
 	case m.history.recordingOpen > 0:
-		return fmt.Sprintf("URLs are being recorded for %d others", m.history.recordingOpen)
+		return fmt.Sprintf("recording URLs for %d requests", m.history.recordingOpen)
 	case len(m.holdings.enqueuing) > 0:
-		return fmt.Sprintf("the engine is to take %d batches", len(m.holdings.enqueuing))
+		return fmt.Sprintf("the engine is enqueuing %d batches", len(m.holdings.enqueuing))
 	case m.mail.executing > 0:
-		return fmt.Sprintf("%d messages of others are being done", m.mail.executing)
+		return fmt.Sprintf("processing %d packets of other nodes", m.mail.executing)
 	case len(m.claims.offers) > 0:
-		return fmt.Sprintf("%d batches of links are being claimed", len(m.claims.offers))
+		return fmt.Sprintf("claiming %d batches of links", len(m.claims.offers))
 	case !m.place.leaving && !m.place.isFresh():
 		return "the node does not know its place"
 	case !m.place.leaving && len(m.hosts.byHost) > 0:
 		return m.hosts.describeFirst()
 	case m.mail.posted > 0:
-		return fmt.Sprintf("%d items are on their way to others", m.mail.posted)
+		return fmt.Sprintf("%d items are in transit to other nodes", m.mail.posted)
 	case !m.place.leaving && m.risks.wards.missing() != "":
-		return fmt.Sprintf("%s is missed: what it has fetched may have to be fetched again", m.risks.wards.missing())
+		return fmt.Sprintf("%s is missing: its pages may have to be fetched again", m.risks.wards.missing())
 	}
 	return ""
 }

@@ -13,33 +13,33 @@ import (
 const (
 	messageItems   = 'i' // a packet: its number, its items
 	messageReplies = 'r' // its acknowledgement: the packet's number, a reply for each item
-	messageGather  = 'g' // a question: its number, the number of buckets, milliseconds left, whether for reports
+	messageGather  = 'g' // a query: its number, the number of buckets, milliseconds left, whether for reports
 	messageTally   = 't' // its answer: the number, whether it is final, and if so, a Tally
 	messageRecord  = 'c' // the crawl's record: the number of buckets, its version, the version's author, its data
-	// the summary of what the sender knows: whether the receiver is to answer with its own, the version of the record,
-	// the version's author, the number of chunks, the sum of their ids
+	// a summary of the sender's data: whether the receiver should answer with its own, the version of the record, the
+	// version's author, the number of chunks, the sum of their ids
 	messageVersion = 'v'
 	messageChunk   = 'k' // a chunk: the number of buckets, its data
-	messageHave    = 'h' // whether the receiver is to answer with its own, ids of chunks that the sender has
-	messageWant    = 'w' // ids of chunks that the sender asks for
-	messageCounts  = 'n' // nodes, each with how many pages it has fetched
-	// the record files for which there are lists of pages at risk: a number, whose files, if not the sender's, for how
-	// many milliseconds that node has been missing, their names, the index of one, the offset in its list of the piece
+	messageHave    = 'h' // whether the receiver should answer with its own, ids of chunks that the sender has
+	messageWant    = 'w' // ids of chunks that the sender requests
+	messageCounts  = 'n' // nodes, each with its number of fetched pages
+	// the record files with lists of pages at risk: a number, the node of the files, if not the sender, for how many
+	// milliseconds that node has been missing, the files' names, the index of one, the offset in its list of the piece
 	// that follows, and the piece
 	messageRisks = 'l'
-	// the answer: the number, whose files, whether the sender needs no more of them, names, each with how many bytes of
-	// its list the sender has
+	// the answer: the number, the node of the files, whether the sender needs no more of them, names, each with how
+	// many bytes of its list the sender has
 	messageHaveRisks = 'm'
 )
 
-// Bounds for what another node sends.
+// Limits of messages from other nodes.
 const (
-	maxItems = 1 << 14 // of a message
+	maxItems = 1 << 14 // per message
 	maxName  = 1 << 10 // bytes of a host or a node
 	maxBytes = 1 << 16 // of a link
 )
 
-var errMessage = errors.New("not a message of a mesh")
+var errMessage = errors.New("invalid message of a mesh")
 
 func (it *item) append(w *varint.Writer) {
 	w.Byte(it.kind)
@@ -99,8 +99,8 @@ func encodeReplies(id uint64, replies []reply) []byte {
 	return w
 }
 
-// complainEvery is how often unreadable messages of one node are logged, since it can send thousands a second.
-// maxComplained bounds the nodes for which the last time is known.
+// complainEvery is the minimum interval between log messages about invalid messages of one node, which can send
+// thousands per second. maxComplained bounds the nodes for which the last time is stored.
 const (
 	complainEvery = time.Minute
 	maxComplained = 1 << 8
@@ -120,10 +120,10 @@ func newInbox(c *core) *inbox {
 	return &inbox{core: c, complaints: bounded.NewThrottle[strategy.Node](complainEvery, maxComplained)}
 }
 
-// receive handles a message, and logs if it cannot be read.
+// receive handles a message, and logs if it is invalid.
 func (b *inbox) receive(from strategy.Node, data []byte) {
 	if err := b.handle(from, data); err != nil && b.complaints.Allow(from, b.core.now) {
-		b.core.log.Warn("a message that cannot be read", "from", from, "err", err)
+		b.core.log.Warn("invalid message from another node", "from", from, "err", err)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A bench has what a part is made of when it is tested alone: a core, a place among nodes that know each other, and
-// fakes of mail, look-ups and history.
+// A bench is the environment of a part under test: a core, a place among nodes that know each other, and fakes of mail,
+// lookups and history.
 type bench struct {
 	t       *testing.T
 	core    *core
@@ -44,7 +44,7 @@ func newBench(t *testing.T, others ...strategy.Node) *bench {
 	return b
 }
 
-// know has the place know other nodes.
+// know adds other nodes to the place.
 func (b *bench) know(others ...strategy.Node) {
 	b.place.overlay = everybody{benchSelf, append([]strategy.Node{benchSelf}, others...)}
 	b.place.publish()
@@ -62,7 +62,7 @@ func (b *bench) host(is func(host string) bool) string {
 	return ""
 }
 
-// pass lets time pass.
+// pass advances the time.
 func (b *bench) pass(d time.Duration) {
 	for end := b.core.now.Add(d); ; {
 		at, ok := b.core.timers.next()
@@ -75,7 +75,7 @@ func (b *bench) pass(d time.Duration) {
 	}
 }
 
-// stopped returns the actions since the last call that are of a type.
+// out returns the actions of a type since the last call.
 func out[A Action](b *bench) (some []A) {
 	for _, a := range b.core.out {
 		if a, is := a.(A); is {
@@ -90,7 +90,7 @@ func (b *bench) post(to strategy.Node, it item, done func(strategy.Node, *reply)
 	b.posts = append(b.posts, posted{to, it, done})
 }
 
-// replyAll answers the posted items of a kind, and returns to which nodes they went.
+// answer answers the posted items of a kind, and returns their receivers.
 func (b *bench) answer(kind byte, r *reply) (to []strategy.Node) {
 	posts := b.posts
 	b.posts = nil
@@ -248,7 +248,7 @@ func TestRoutesComeFromContactsAndLookups(t *testing.T) {
 	b.want("expired", ok, false)
 }
 
-// farOverlay knows no place exactly.
+// farOverlay never gives exact results.
 type farOverlay struct{ Overlay }
 
 func (o farOverlay) Closest(id xor.ID, n int) ([]strategy.Node, bool) {

@@ -17,13 +17,13 @@ type place struct {
 	core       *core
 	overlay    Overlay
 	id         xor.ID
-	width      int       // bits of an id that count
+	width      int       // significant bits of an id
 	backups    int       // of a host
 	freshUntil time.Time // until when the overlay's knowledge holds
 	occupied   xor.ID    // bits whose buckets contain a node
 	leaving    bool
 	alone      isolation
-	view       *View // published last
+	view       *View // the last published view
 }
 
 func newPlace(c *core, overlay Overlay, width, backups int) *place {
@@ -58,8 +58,8 @@ func (p *place) isFirst(host string) bool { return p.closest(p.backupID(host)) }
 // isTarget reports whether this node is the closest to a host's target id.
 func (p *place) isTarget(host string) bool { return p.closest(p.targetID(host)) }
 
-// near returns the n known live nodes closest to an id, and whether it knows all nodes there. A node that leaves does
-// not count itself.
+// near returns the n known live nodes closest to an id, and whether this node knows all nodes there. A node that leaves
+// does not count itself.
 func (p *place) near(id xor.ID, n int) (nodes []strategy.Node, exact bool) {
 	if !p.leaving {
 		return p.overlay.Closest(id, n)
@@ -74,8 +74,8 @@ func (p *place) nearBackups(host string) (nodes []strategy.Node, exact bool) {
 	return p.near(p.backupID(host), p.backups)
 }
 
-// otherBackups returns a host's backups without this node, the first one first, and whether this node is a backup. The result
-// is exact if this node is one: it knows all nodes around it.
+// otherBackups returns a host's backups without this node, the first one first, and whether this node is a backup. The
+// result is exact if this node is a backup: then its neighbors are around the host.
 func (p *place) otherBackups(host string) (others []strategy.Node, is bool) {
 	nodes, _ := p.nearBackups(host)
 	i := slices.Index(nodes, p.core.self)
@@ -85,7 +85,7 @@ func (p *place) otherBackups(host string) (others []strategy.Node, is bool) {
 	return slices.Delete(slices.Clone(nodes), i, i+1), true
 }
 
-// keepers returns the other nodes that keep a node's data when it is gone: those closest to it. One that lives decides
+// keepers returns the other nodes that keep a node's data when it is gone: those closest to it. A live node decides
 // itself which they are.
 func (p *place) keepers(node strategy.Node, id xor.ID) []strategy.Node {
 	near, _ := p.near(id, keepers+1)
@@ -108,10 +108,10 @@ func (p *place) closerThanSelf(n strategy.Node, id xor.ID) bool {
 	return p.compare(n, p.core.self, id) < 0
 }
 
-// lowest returns the index of the last bit that counts.
+// lowest returns the index of the last significant bit.
 func (p *place) lowest() int { return len(p.id)*8 - p.width }
 
-// eachLowBucket calls f for each bucket that has nodes, of the n buckets from the lowest on, with its number from there.
+// eachLowBucket calls f for each occupied bucket among the n lowest ones, with its number from the lowest.
 func (p *place) eachLowBucket(n int, f func(i int, nodes []strategy.Node)) {
 	for i := range n {
 		if nodes := p.overlay.Bucket(p.lowest() + i); len(nodes) > 0 {
@@ -120,7 +120,7 @@ func (p *place) eachLowBucket(n int, f func(i int, nodes []strategy.Node)) {
 	}
 }
 
-// publish publishes a view of what the overlay knows now.
+// publish publishes a view of the overlay's present knowledge.
 func (p *place) publish() {
 	p.occupied = p.alone.occupiedBits(p.overlay.Occupied(), p.occupied, p.leaving)
 	v := &View{until: p.freshUntil, id: p.id, width: p.width, occupied: p.occupied}
@@ -130,7 +130,7 @@ func (p *place) publish() {
 	p.setView(v)
 }
 
-// extend publishes that the view holds until another time.
+// extend publishes a view with another end.
 func (p *place) extend(until time.Time) {
 	p.freshUntil = until
 	v := *p.view
@@ -138,11 +138,11 @@ func (p *place) extend(until time.Time) {
 	p.setView(&v)
 }
 
-// leave has the node count as the closest to nothing any more, and publishes that.
+// leave publishes that the node is no longer the closest to anything.
 func (p *place) leave() {
 	p.leaving = true
 	v := *p.view
-	v.until, v.guests = time.Time{}, nil // the nodes that lent it hosts find that it no longer has them
+	v.until, v.guests = time.Time{}, nil // the nodes that lent it hosts will notice that it no longer has them
 	p.setView(&v)
 }
 
@@ -184,15 +184,15 @@ type View struct {
 	until    time.Time // the end of the view's validity
 	id       xor.ID
 	width    int
-	occupied xor.ID          // bits in which some live nodes differ first from this one
+	occupied xor.ID          // bits whose buckets are occupied
 	guests   map[string]bool // hosts of other nodes that this node fetches for them
 	stopped  map[string]bool // hosts of this node's that it has stopped fetching, or is about to
 }
 
-// Until returns when the view expires. Then no host is this node's.
+// Until returns when the view expires. After that, no host is this node's.
 func (v *View) Until() time.Time { return v.until }
 
-// Ours reports whether this node is the one to fetch a host, as long as the view is valid.
+// Ours reports whether this node is the one that fetches a host, as long as the view is valid.
 func (v *View) Ours(host string) bool {
 	if v.stopped[host] {
 		return false

@@ -47,7 +47,7 @@ func (e everybody) Neighbors() []strategy.Node {
 	return slices.DeleteFunc(slices.Clone(e.nodes), func(n strategy.Node) bool { return n == e.self })
 }
 
-// TestEachHostIsOneNodes asks all nodes that know each other whose hosts are: each is exactly one's, the closest one's.
+// TestEachHostIsOneNodes checks that exactly one of all nodes has each host, the closest one.
 func TestEachHostIsOneNodes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -8,10 +8,10 @@ import (
 
 // Recalls have a host's target drop its queue, at the first backup of the host.
 //
-// When a partition of the network heals, the target has URLs in its queue that were fetched in the other part. One that
-// has just joined may have some that the one before has fetched and had not reported yet. The backups merge what they
-// know, and the first of them notices the difference: then it recalls the queue (itemRecall). The target releases the
-// host, as if it were another node's, and receives the URLs that are still open.
+// When a partition of the network heals, the target has URLs in its queue that were fetched in the other part. A target
+// that has just joined may have some that the previous target has fetched and had not reported yet. The backups merge
+// their histories, and the first of them notices the difference: then it recalls the queue (itemRecall). The target
+// releases the host, as if it were another node's, and receives the URLs that are still open.
 type recalls struct {
 	core    *core
 	place   *place
@@ -20,10 +20,10 @@ type recalls struct {
 	pending map[string]bool
 }
 
-// recallAfter is how long other backups have to transfer what they know, too.
+// recallAfter leaves other backups time to transfer their histories, too.
 const recallAfter = time.Second
 
-// differs recalls the queue of a host if another node knows other URLs to be done than this one did before.
+// differs recalls the queue of a host if another node has other URLs as done than this one had before.
 func (c *recalls) differs(it item, before []State) {
 	if c.pending[it.host] || !c.place.isFirst(it.host) {
 		return

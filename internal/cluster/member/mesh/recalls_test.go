@@ -8,8 +8,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestAQueueIsRecalled lets another backup tell the first one of links that it has had fetched while the network was
-// cut: the target gives up what it has, and gets what is left. What agrees, and marks of the target, change nothing.
+// TestAQueueIsRecalled has another backup send the first one links that it has had fetched during a partition: the
+// target releases the host, and gets the open links. Equal states, and marks of the target, change nothing.
 func TestAQueueIsRecalled(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -60,7 +60,7 @@ func TestAQueueIsRecalled(t *testing.T) {
 	}
 }
 
-// say lets a node tell another one what it knows of links of worldHost, by an item of a kind and with a number.
+// say sends another node the state of some links of worldHost, by an item of a kind and with a number.
 func (w *world) say(kind byte, number int64, from, to *worldNode, s State, links ...byte) {
 	it := item{kind: kind, host: worldHost, number: number}
 	for _, l := range links {

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A recent is a list of the nodes to which something has happened lately, the latest last.
+// A recent is a list of the latest nodes of some kind of event, the latest last.
 type recent struct {
 	lasts time.Duration
 	most  int

@@ -9,12 +9,12 @@ import (
 // A contact is the first backup of a host, as the host's target knows it.
 type contact struct {
 	host  string
-	node  strategy.Node // the backup that has dispatched links last, or asked; "": unknown
-	heard time.Time     // when it did
-	again bool          // the last look-up is outdated: the node has refused an item, or not answered
+	node  strategy.Node // the backup that has last dispatched links, or sent a query; "": unknown
+	heard time.Time     // time of that
+	again bool          // the last lookup is outdated: the node has refused an item, or not answered
 }
 
-// Reports deliver a target's items to the first backup of a host, whichever node that is by then.
+// Reports deliver a target's items to the current first backup of a host.
 //
 // Invariant: an item is repeated until a backup has accepted it. accepted is called once.
 type reports struct {
@@ -28,8 +28,8 @@ type reports struct {
 // send delivers an item.
 func (s *reports) send(c *contact, it item, accepted func()) { s.sendTo(c, it, 0, accepted) }
 
-// sendTo delivers an item to a backup with an index, if the contact is unknown. Any backup accepts fetched URLs: if the
-// first does not answer, the next one receives them.
+// sendTo delivers an item to the backup with an index, if the contact is unknown. Any backup accepts fetched URLs: if
+// the first does not answer, the next one receives them.
 func (s *reports) sendTo(c *contact, it item, index int, accepted func()) {
 	if c.node != "" {
 		s.post(c, c.node, it, index, accepted)

@@ -8,10 +8,10 @@ import (
 
 // Reviews repair differences between the histories of a host's backups.
 //
-// A backup that is not the first may miss that a URL is done. An open URL may be known to some of the backups alone, if
-// nodes joined and died at the same time. So each backup reviews, now and then, the hosts that have as many open URLs
-// as at the last review: it compares their number with the other backups' (itemOpen), the first backup with all, the
-// others with the first. If it differs, the two exchange the open URLs (itemStore).
+// A backup that is not the first may miss that a URL is done. Only some of the backups may have an open URL, if nodes
+// joined and died at the same time. So each backup regularly reviews the hosts that have as many open URLs as at the
+// last review: it compares their number with the other backups' (itemOpen), the first backup with all, the others with
+// the first. If it differs, the two exchange the open URLs (itemStore).
 type reviews struct {
 	core    *core
 	place   *place
@@ -24,27 +24,27 @@ type reviews struct {
 	last     time.Time
 }
 
-// reviewedHosts is what reviews need of the hosts with open URLs.
+// reviewedHosts is the reviews' view of the hosts with open URLs.
 type reviewedHosts interface {
-	// names returns all of them, sorted.
+	// names returns the names of all hosts, sorted.
 	names() []string
 	// openURLs returns how many URLs of a host are open.
 	openURLs(host string) int
-	// unchanged reports whether so many URLs are open as at the last call.
+	// unchanged reports whether as many URLs are open as at the last call.
 	unchanged(host string) bool
-	// review has the open URLs of a host dispatched, if this node is the first backup and nothing happens with them.
-	// openURLs keeps its last result when the host has no open URLs any more.
+	// review dispatches the open URLs of a host again, if this node is the first backup and nothing is in progress for
+	// them. openURLs keeps its last result when the host has no open URLs left.
 	review(host string) (openURLs func() int, first bool)
 }
 
 const (
 	reviewEvery = 30 * time.Second
-	reviewQuiet = 10 * time.Second // while there is no other activity
-	maxReviewed = 256              // hosts
+	reviewQuiet = 10 * time.Second // interval while there is no other activity
+	maxReviewed = 256              // hosts per run
 )
 
-// run reviews hosts now and then, and sooner while the engine is idle and there was no activity since the last call:
-// the crawl's end may wait for that alone.
+// run reviews hosts regularly, and sooner while the engine is idle and there was no activity since the last call: the
+// crawl's end may depend on it.
 func (v *reviews) run() {
 	v.core.after(reviewQuiet, v.run)
 	idle, activity := v.engine()
@@ -87,8 +87,8 @@ func (v *reviews) count(_ strategy.Node, it item) reply {
 	return reply{code: replyYes, number: int64(v.hosts.openURLs(it.host))}
 }
 
-// compare has another backup of a host record which URLs are open here, from a position on, and records here which of
-// them are done.
+// compare has another backup of a host record the URLs that are open here, from a position on, and records here which
+// of them are done there.
 func (v *reviews) compare(host string, other strategy.Node, from string) {
 	v.history.read(host, from, false, func(k Known) {
 		if len(k.Links) == 0 {

@@ -7,9 +7,9 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// MaxRoutes know to which nodes links are offered: the first backups of their hosts.
+// Routes find the nodes to which links are offered: the first backups of their hosts.
 //
-// A route is exact near this node. Elsewhere it comes from a look-up, and expires; or from the host's first backup
+// A route is exact near this node. Elsewhere it comes from a lookup, and expires; or from the host's first backup
 // itself, if this node fetches the host.
 type routes struct {
 	core    *core
@@ -17,18 +17,18 @@ type routes struct {
 	lookups finder
 	contact func(host string) *contact // the first backup of a host that this node fetches; nil if it does not
 	first   *bounded.Recent[string, route]
-	pending map[string]bool // hosts that are being looked up
+	pending map[string]bool // hosts being looked up
 }
 
 type route struct {
 	to    strategy.Node
-	until time.Time // it expires then
+	until time.Time // end of validity
 }
 
 const (
 	routeFor = 30 * time.Second
-	// A node that has dispatched links of a host, or asked about it, is its first backup for so long without a look-up.
-	// It asks again sooner, and is the first to know when it is the first backup no more.
+	// A node that has dispatched links of a host, or checked it, counts as its first backup for this long without a
+	// lookup. It checks more often than that, and is the first to notice when it is no longer the first backup.
 	contactFor = 90 * time.Second
 )
 
@@ -37,7 +37,7 @@ func newRoutes(c *core, p *place, f finder, contact func(host string) *contact, 
 		pending: map[string]bool{}}
 }
 
-// to returns the node to which links to a host are offered, false if it is not known: see lookUp.
+// nodeFor returns the node to which links to a host are offered; false if it is not known: see lookUp.
 func (r *routes) nodeFor(host string) (strategy.Node, bool) {
 	id := r.place.backupID(host)
 	if r.place.closest(id) {
@@ -54,12 +54,12 @@ func (r *routes) nodeFor(host string) (strategy.Node, bool) {
 	return got.to, ok && r.core.now.Before(got.until)
 }
 
-// lookUp looks up the first backups of hosts, and reports new ones by Routed. If it is the node that has just refused
-// links or has not answered, they wait until the outbox retries.
+// lookUp looks up the first backups of hosts, and reports new ones by Routed. If the result is the node that has just
+// refused links or has not answered, the links wait until the outbox retries.
 func (r *routes) lookUp(hosts []string) {
 	for _, host := range hosts {
 		was, routed := r.first.Get(host)
-		again := routed && r.core.now.Before(was.until) // that node has refused
+		again := routed && r.core.now.Before(was.until) // that node has refused links
 		if c := r.contact(host); c != nil {
 			again = again || !c.heard.IsZero()
 			c.heard = time.Time{}

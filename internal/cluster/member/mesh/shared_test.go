@@ -79,7 +79,7 @@ func TestTerminationNeedsTwoEqualTallies(t *testing.T) {
 	}
 }
 
-// TestGossipSpreads lets two nodes exchange all that they send, of which one has a record and a chunk.
+// TestGossipSpreads lets two nodes exchange messages; one of them has a record and a chunk.
 func TestGossipSpreads(t *testing.T) {
 	one, two := newBench(t, "other~1"), newBench(t, "other~1")
 	chunk := []byte("seeds")
@@ -127,7 +127,7 @@ func TestCountsNeverFall(t *testing.T) {
 	b.want("pages of nodes that have gone, and that this process has not fetched", sum.DepartedPages, 2+gone)
 }
 
-// newLists makes lists whose pieces are as long as asked for.
+// risks returns risks whose pieces have the requested lengths.
 func (b *bench) risks(lists map[strategy.Node]map[string]int64) *risks {
 	return newRisks(b.core, b.place, b, time.Minute, lists)
 }

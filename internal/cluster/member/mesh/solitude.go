@@ -6,24 +6,24 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// DefaultAlone is a Config's Alone.
+// DefaultAlone is the default of Config.AloneWait.
 const DefaultAlone = 15 * time.Second
 
-// A solitude decides what belongs to a node that has lost all others without a farewell.
+// An isolation decides which hosts belong to a node that has lost all others, none of which has announced its leave.
 //
-// Such a node cannot tell why. The others may have died, it may be cut off for a while, or it has slept and they have
-// ended the crawl. So for a while it takes nothing that was theirs, as if they still lived, and continues with its own
-// hosts. If what it knew has become stale, it does not even continue with these, since others may have fetched them
-// meanwhile. After that it continues as the only node.
+// Such a node cannot find out why. The others may have died, it may be cut off for a while, or it has slept and they
+// have ended the crawl. So for a while it takes none of their hosts, as if they still lived, and continues with its
+// own. If its knowledge has become stale, it does not even continue with these, since others may have fetched them.
+// After that it continues as the only node.
 type isolation struct {
 	core   *core
 	wait   time.Duration
 	resume func() // continues as the only node
 
-	since time.Time // when the last other node died; zero: there is one, there never was, or the last has left
+	since time.Time // when the last other node died; zero: there is another node, there never was, or the last has left
 	until time.Time // the others count as alive until then
-	fresh time.Time // of the last Fresh in the meantime, which has not taken effect
-	left  bool      // the node that was gone last has said farewell
+	fresh time.Time // of the last Fresh during the wait, which has not taken effect
+	left  bool      // the last node that was gone had announced its leave
 }
 
 func (a *isolation) waits() bool { return a.core.now.Before(a.until) }
@@ -36,7 +36,7 @@ func (a *isolation) occupiedBits(now, before xor.ID, leaving bool) xor.ID {
 	case before == xor.ID{} || leaving || a.left:
 	case a.since.IsZero():
 		a.since, a.until = a.core.now, a.core.now.Add(a.wait)
-		a.core.log.Warn("no other node answers any more: what was theirs is left to them for now", "wait", a.wait)
+		a.core.log.Warn("no other node answers: not taking over their hosts for now", "wait", a.wait)
 		a.core.after(a.wait, a.resume)
 		return before
 	case a.waits():

@@ -7,17 +7,17 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// A status is what a node reports about itself.
+// A status provides a node's tally.
 type status struct {
 	core    *core
 	cfg     StatusConfig
 	process uint64
 	idle    func() bool
 	partial func() bool    // whether missing nodes are waited for
-	addGone func(t *Tally) // adds the pages of nodes that have gone
+	addGone func(t *Tally) // adds the pages of departed nodes
 }
 
-// untilSeen returns this node's tally.
+// own returns this node's tally.
 func (s *status) own() Tally {
 	t := Tally{Nodes: 1}
 	if s.cfg.Figures != nil {
@@ -56,16 +56,16 @@ type termination struct {
 
 	id        xor.ID
 	scheduled bool // a timer is set
-	running   bool // gatherings are under way
+	running   bool // gatherings are running
 }
 
-// endEvery is how often the node looks for the end.
+// endEvery is the interval between two attempts to detect the end.
 const endEvery = 2 * time.Second
 
-// isHere reports whether it is this node that detects the end.
+// isHere reports whether this node is the one that detects the end.
 func (e *termination) isHere() bool { return e.place.closest(e.id) }
 
-// schedule begins to look for the end if that is this node's task.
+// schedule schedules gatherings if this node is the one that detects the end.
 func (e *termination) schedule() {
 	if !e.scheduled && e.isHere() {
 		e.scheduled = true
@@ -73,13 +73,13 @@ func (e *termination) schedule() {
 	}
 }
 
-// gatherTwice begins the gatherings, as long as it is this node's task.
+// gatherTwice starts the gatherings, as long as this node is the one that detects the end.
 func (e *termination) gatherTwice() {
 	if e.scheduled = e.isHere(); !e.scheduled {
 		return // until the neighbors change, or the knowledge of them is fresh
 	}
 	e.core.after(endEvery, e.gatherTwice)
-	// if this node knows no crawl, others may know one
+	// if this node has no record, other nodes may have one
 	if e.running || e.place.alone.waits() || e.version() == 0 || e.own().Idle == 0 {
 		return
 	}
@@ -104,8 +104,9 @@ func (e *termination) gatherTwice() {
 func (t *Tally) allIdle() bool { return t.Missing == 0 && t.Idle == t.Nodes && !t.isPartial() }
 
 // isPartial reports whether the nodes of a tally may be only a part of the network, because so many of them wait for
-// others that do not answer: newcomers that know only each other, or one side of a partition. Only nodes near a missing
-// one, or with it in their tables, know that it does not answer. Other nodes know what a single missing one has to do.
+// others that do not answer: newcomers that have only met each other, or one side of a partition. Only nodes near a
+// missing one, or with it in their tables, notice that it does not answer. The tasks of a single missing node are known
+// to other nodes.
 func (t *Tally) isPartial() bool { return partOf*t.AwaitingPeers > t.Nodes }
 
 const partOf = 8

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// TestTheEndWaitsForWhoIsAway lets a node go without a word, or with one, where nobody has anything to do. In the first
-// case those who are left may be but a part of the network, and do not take the crawl for ended before they take the
-// node for lost; nor does anybody ever who has not heard of a crawl.
+// TestTheEndWaitsForWhoIsAway removes a node with or without notice, while no node has anything to do. Without notice
+// the remaining nodes may be only a part of the network: they do not end the crawl before the node counts as lost. A
+// node that knows no crawl never ends it.
 func TestTheEndWaitsForWhoIsAway(t *testing.T) {
 	for _, c := range []struct {
 		what        string
 		left, crawl bool
-		after       time.Duration // the end is found so late, and not much later; 0: never
+		after       time.Duration // the end is detected after this time, and not much later; 0: never
 	}{
 		{"it says farewell", true, true, time.Second},
 		{"it dies", false, true, 2 * time.Minute},
@@ -38,8 +38,8 @@ func TestTheEndWaitsForWhoIsAway(t *testing.T) {
 	}
 }
 
-// TestUpkeepIsNoWork lets a node die whose place another takes: while that one is given what is known of URLs that are
-// done, all are idle, and nothing has come to anybody, so that the end can be found.
+// TestUpkeepIsNoWork has a node die whose place another one takes. While that node receives the history of done URLs,
+// all nodes are idle and receive no work, so the end can be detected.
 func TestUpkeepIsNoWork(t *testing.T) {
 	for _, state := range []State{Done, Dispatched} {
 		w := newWorld(t, 4)
@@ -69,8 +69,8 @@ func TestUpkeepIsNoWork(t *testing.T) {
 	}
 }
 
-// TestAGatheringGivesUpTheDead gathers where a node is dead, and others do not know it yet: they doubt that it lives,
-// and do not wait for it once it is known to be dead.
+// TestAGatheringGivesUpTheDead gathers while a node is dead, and others have not noticed it yet: they suspect it, and
+// do not wait for it once it is known to be dead.
 func TestAGatheringGivesUpTheDead(t *testing.T) {
 	w := newWorld(t, 2)
 	asks, dead := w.node(0), w.node(1)
@@ -85,8 +85,8 @@ func TestAGatheringGivesUpTheDead(t *testing.T) {
 	}
 }
 
-// TestAGatheringHasTimeFarDown asks a node that asks another: that one has nearly as much time as who asks it, so that
-// those who are asked last in a large network have some, too.
+// TestAGatheringHasTimeFarDown has a queried node query another one: that one has nearly as much time as the first, so
+// that the last nodes in a large network have some, too.
 func TestAGatheringHasTimeFarDown(t *testing.T) {
 	w := newWorld(t, 2)
 	w.tell(w.node(0), Gather{Tag: 1})

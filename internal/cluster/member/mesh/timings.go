@@ -6,9 +6,9 @@ import (
 	"kumo/internal/base/bounded"
 )
 
-// A Timing is a host's politeness state, whichever node fetches it: the delay that it asks for, and for how long no
-// request may be sent. It goes with a host from one target to the next, by way of the first backup, or directly to the
-// node that asks for the host. It is lost if a target dies, which is noticed only after some seconds.
+// A Timing is a host's politeness state, whichever node fetches it: the delay that it requests, and for how long no
+// request may be sent. It moves with a host from one target to the next, through the first backup, or directly to the
+// node that requests the host. It is lost if a target dies, which is noticed only after some seconds.
 type Timing struct{ Delay, Wait time.Duration }
 
 // timed is a Timing at a moment.
@@ -17,7 +17,7 @@ type timed struct {
 	at time.Time
 }
 
-// now returns what is left of it.
+// now returns the rest of the timing at a later time.
 func (t timed) now(now time.Time) Timing {
 	if !t.at.IsZero() {
 		t.Wait = max(t.Wait-now.Sub(t.at), 0)
@@ -61,7 +61,7 @@ func newTimings(c *core) *timings {
 
 func (t *timings) put(host string, timing timed) { t.of.Put(host, timing) }
 
-// get returns what is left of a host's timing. It forgets one that has expired.
+// get returns the rest of a host's timing, and drops an expired one.
 func (t *timings) get(host string) Timing {
 	got, _ := t.of.Get(host)
 	left := got.now(t.core.now)

@@ -2,8 +2,8 @@ package mesh
 
 import "kumo/internal/cluster/strategy"
 
-// Transfers send what this node knows of a host to other nodes: a piece of the history at a time, as an itemStore for
-// each node. A node that does not store a piece receives no more.
+// Transfers send this node's history of a host to other nodes: a piece at a time, as an itemStore for each node. A node
+// that does not store a piece receives no more.
 type transfers struct {
 	mail     poster
 	history  store
@@ -11,8 +11,7 @@ type transfers struct {
 	target   func(host string) strategy.Node // the node that fetches a host, as far as it is known
 }
 
-// sendAll sends some nodes all that is known of a host. It calls over with those that have stored
-// all of it.
+// sendAll sends a host's whole history to some nodes. It calls over with those that have stored all of it.
 func (s *transfers) sendAll(host string, to []strategy.Node, over func(stored []strategy.Node)) {
 	s.send(host, "", true, to, over)
 }

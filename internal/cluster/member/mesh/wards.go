@@ -12,16 +12,16 @@ import (
 
 const (
 	missedAfter = 12 * time.Second // a node that has sent nothing for so long is looked up
-	findMissed  = 10 * time.Second // between two look-ups of it, at least
-	freedAfter  = 10 * time.Minute // a node that lives, and has sent nothing for so long, has other keepers
+	findMissed  = 10 * time.Second // minimum interval between two lookups of a node
+	freedAfter  = 10 * time.Minute // a live node that has sent nothing for so long has other keepers
 )
 
-// A ward is a node of which this one has copies of lists of pages at risk.
+// A ward is a node whose lists of pages at risk this node has copies of.
 type ward struct {
 	sizes  map[string]int64
 	heard  time.Time
-	found  time.Time     // when the last look-up began
-	missed time.Duration // how long it has been missing while this node could have heard from it; 0: it is not missing
+	found  time.Time     // start of the last lookup
+	missed time.Duration // how long it has been missing while this node could have heard from it; 0: not missing
 	busy   bool          // a piece is being written
 	lost   bool          // its files are being checked: see Lost
 	others map[strategy.Node]*keeper
@@ -31,26 +31,26 @@ type ward struct {
 // node is lost.
 //
 // A node that sends nothing to its keepers, and is not found among the live nodes, is missing: the crawl does not end
-// meanwhile. When it has been missing for Config.LostAfter, it counts as lost with its disk. Each keeper then checks
-// which of its files are uploaded, and has the pages of the others fetched again (Lost, Refetched): as URLs with
-// another hash, so that no node need take back that they are done, and offers by several keepers have the effect of
-// one.
+// while a node is missing. When it has been missing for Config.LostAfter, it counts as lost with its disk. Each keeper
+// then checks which of its files are uploaded, and has the pages of the others fetched again (Lost, Refetched). The
+// pages are offered as URLs with another hash. So no node need take back that they are done, and offers by several
+// keepers have the effect of a single one.
 //
 // A keeper of a missing node has the nodes that are closest to it now keep its lists, too. So they are not lost with
 // keepers that leave, or die one after the other.
 //
-// Invariants: a copy has what the node has written, in order. All copies of a node are bounded by maxWard bytes.
+// Invariants: a copy has the same data as the node's list, in order. All copies of a node are bounded by maxWard bytes.
 type wards struct {
 	core      *core
 	place     *place
 	lookups   finder
 	sender    *riskSender
 	lostAfter time.Duration
-	watch     func() // is called when this node has become a keeper
+	watch     func() // called when this node has become a keeper
 
 	byNode  map[strategy.Node]*ward
 	offered map[strategy.Node]time.Time // lost nodes whose pages were offered, for a while
-	checked time.Time                   // when missing nodes were checked last
+	checked time.Time                   // time of the last check for missing nodes
 	writing map[uint64]func(RiskWritten)
 }
 
@@ -100,7 +100,7 @@ func (s *wards) receive(from strategy.Node, r *varint.Reader) error {
 	return nil
 }
 
-// add makes a ward for a node, unless it need not or cannot be kept here.
+// add adds a ward for a node, unless its lists are not needed here or there is no room.
 func (s *wards) add(from, of strategy.Node, msg risksMessage) *ward {
 	_, over := s.offered[of]
 	full := len(s.byNode) >= maxWards
@@ -168,7 +168,7 @@ func (s *wards) write(from, of strategy.Node, w *ward, msg risksMessage) {
 	s.core.do(WriteRisk{ID: id, Node: of, Name: name, At: w.sizes[name], Data: msg.data})
 }
 
-// replyAll acknowledges a message with the sizes of the copies. over: this node need not keep them for now, because their
+// answer acknowledges a message with the sizes of the copies. over: this node need not keep them for now, because their
 // pages were offered or are being offered, or their node sends them itself, or there is no room.
 func (s *wards) answer(to, of strategy.Node, msg risksMessage, w *ward, over bool) {
 	have := varint.Writer{messageHaveRisks}
@@ -213,7 +213,7 @@ func (s *wards) share(of strategy.Node, w *ward) {
 	}
 }
 
-// sharers returns the other nodes that are to keep the lists of a missing one.
+// sharers returns the other nodes that should keep the lists of a missing one.
 func (s *wards) sharers(of strategy.Node) []strategy.Node {
 	near, exact := s.place.near(s.place.nodeID(of), keepers)
 	if !exact {
@@ -253,7 +253,7 @@ func (s *wards) check() {
 		if s.place.leaving {
 			continue
 		}
-		if w.heard.IsZero() { // an earlier process has kept it
+		if w.heard.IsZero() { // an earlier process has kept its lists
 			w.heard = s.core.now
 		}
 		if s.isResolved(w) {
@@ -269,12 +269,13 @@ func (s *wards) check() {
 	}
 }
 
-// isResolved reports whether a ward need not be looked up now: it is known to live or to be lost, or is being written.
+// isResolved reports whether a ward need not be looked up now: it is known to be alive or lost, or its lists are being
+// written.
 func (s *wards) isResolved(w *ward) bool {
 	return w.lost || w.busy || w.missed == 0 && s.core.now.Sub(w.heard) < missedAfter
 }
 
-// lookedUp processes the nodes closest to a ward: if it lives it is one of them.
+// lookedUp processes the nodes closest to a ward: if it is alive, it is among them.
 func (s *wards) lookedUp(n strategy.Node, w *ward, near []strategy.Node) {
 	switch {
 	case s.byNode[n] != w || s.isResolved(w):
@@ -287,8 +288,8 @@ func (s *wards) lookedUp(n strategy.Node, w *ward, near []strategy.Node) {
 		w.missed = 1
 	case w.missed >= s.lostAfter:
 		w.lost = true
-		s.core.log.Info("a node counts as lost with its disk: what it has fetched is fetched again where its records "+
-			"have not reached its place", "node", n, "files", len(w.sizes), "missed_for", w.missed.Round(time.Second))
+		s.core.log.Info("node counts as lost with its disk: fetching its pages again unless their records "+
+			"were uploaded", "node", n, "files", len(w.sizes), "missed_for", w.missed.Round(time.Second))
 		s.core.do(Lost{Node: n})
 	}
 }
@@ -310,7 +311,7 @@ func (s *wards) missing() strategy.Node {
 	return ""
 }
 
-// gone notes that a node has died or left. One that leaves uploads its files itself.
+// gone processes that a node has died or left. A node that leaves uploads its files itself.
 func (s *wards) gone(e NodeGone) {
 	w := s.byNode[e.Node]
 	switch {
@@ -322,7 +323,7 @@ func (s *wards) gone(e NodeGone) {
 	}
 }
 
-// refetched notes that the pages of a lost node are offered.
+// refetched processes that the pages of a lost node are offered.
 func (s *wards) refetched(n strategy.Node) {
 	s.drop(n)
 	s.offered[n] = s.core.now

@@ -10,7 +10,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A world is machines with histories, wires and a clock that its tests turn. Everybody knows who lives.
+// A world is machines with histories, messages in transit and a clock that the test controls. All nodes know which
+// nodes live.
 type world struct {
 	t     *testing.T
 	now   time.Time
@@ -23,37 +24,37 @@ type world struct {
 	sent  int                             // messages
 }
 
-// A wire is a message on its way.
+// A wire is a message in transit.
 type wire struct {
 	at       time.Time
 	from, to strategy.Node
 	data     []byte
 }
 
-// A worldNode is a node: its history, and what it does in one life.
+// A worldNode is a node: its history, and the state of its present process.
 type worldNode struct {
 	name    strategy.Node
 	history map[string]map[Hash]Link
-	m       *Machine // nil while none runs
+	m       *Machine // nil if no process runs
 	knows   []strategy.Node
 	wake    time.Time
 	answers []Answer
-	takes   []Enqueue // by its engine
-	fetched []Hash    // and what that has fetched
-	gave    int       // how often that has given a host up
-	busy    bool      // that has something of the host under way: it says later that it has given it up
+	takes   []Enqueue // passed to its engine
+	fetched []Hash    // by its engine
+	gave    int       // times that its engine has released a host
+	busy    bool      // its engine is fetching the host: it releases it later
 	routed  int
 	pages   int64
-	kept    map[strategy.Node]int64 // Counts of its last life
+	kept    map[strategy.Node]int64 // Counts of its last process
 	tallies []Tally
 	left    bool
 
 	risks map[strategy.Node]map[string]int64 // lengths of lists of pages at risk
-	safe  []uint64                           // what it was told that its keepers have
-	lost  []strategy.Node                    // whose lists it was told to offer
-	reads bool                               // a lost node's place is being read for as long as the test likes
+	safe  []uint64                           // ids of Safe actions
+	lost  []strategy.Node                    // nodes of Lost actions
+	reads bool                               // a lost node's storage location is being read until the test ends that
 
-	ended   int // times that it has found the crawl's end
+	ended   int // times that it has detected the crawl's end
 	doubted []strategy.Node
 }
 
@@ -70,7 +71,7 @@ const (
 	worldPiece = 2 // links that are read at once
 )
 
-// newWorld has so many nodes, the first of which is worldHost's first backup, the second the next, and so on.
+// newWorld returns a world of n nodes: the first is worldHost's first backup, the second the next, and so on.
 func newWorld(t *testing.T, nodes int) *world {
 	w := &world{t: t, now: time.Unix(1e9, 0), nodes: map[strategy.Node]*worldNode{}}
 	for i := range nodes {
@@ -85,10 +86,10 @@ func newWorld(t *testing.T, nodes int) *world {
 	return w
 }
 
-// node is the one that is so many nodes farther from worldHost than its first backup.
+// node returns the node at a position by closeness to worldHost; the first backup is 0.
 func (w *world) node(i int) *worldNode { return w.nodes[w.live[i]] }
 
-// start begins a process.
+// start starts a process.
 func (w *world) start(name strategy.Node) {
 	n := w.nodes[name]
 	w.lives++
@@ -112,14 +113,14 @@ func (w *world) start(name strategy.Node) {
 	w.tell(n, NeighborsChanged{}, Fresh{w.now.Add(1000 * time.Hour)})
 }
 
-// gone lets others know that a node is none any more.
+// gone notifies the other nodes that a node is gone.
 func (w *world) gone(name strategy.Node, left bool) {
 	w.nodes[name].m = nil
 	w.live = slices.DeleteFunc(slices.Clone(w.live), func(n strategy.Node) bool { return n == name })
 	w.meet(NodeGone{Node: name, Left: left, Near: true})
 }
 
-// come lets a node begin, and the others know.
+// come starts a node, and notifies the others.
 func (w *world) come(name strategy.Node) {
 	if w.nodes[name] == nil {
 		w.nodes[name] = &worldNode{name: name, history: map[string]map[Hash]Link{}}
@@ -129,7 +130,7 @@ func (w *world) come(name strategy.Node) {
 	w.meet()
 }
 
-// meet has all nodes know who lives.
+// meet updates all nodes' knowledge of the live ones.
 func (w *world) meet(e ...Event) {
 	for _, name := range w.live {
 		n := w.nodes[name]
@@ -144,7 +145,7 @@ func (w *world) tell(n *worldNode, e ...Event) {
 	}
 }
 
-// pass lets time go on.
+// pass advances the time.
 func (w *world) pass(d time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(wireTime / 2) {
 		due := 0
@@ -233,7 +234,7 @@ func (w *world) carry(n *worldNode, actions []Action) {
 	}
 }
 
-// grow has a list of pages at risk grow.
+// grow makes a list of pages at risk grow.
 func (n *worldNode) grow(of strategy.Node, file string, by int) {
 	if n.risks == nil {
 		n.risks = map[strategy.Node]map[string]int64{}
@@ -244,7 +245,7 @@ func (n *worldNode) grow(of strategy.Node, file string, by int) {
 	n.risks[of][file] += int64(by)
 }
 
-// atRisk has a node tell its keepers of more pages of a file.
+// atRisk has a node send its keepers more pages of a file.
 func (w *world) atRisk(n *worldNode, id uint64, file string, by int) {
 	n.grow(n.name, file, by)
 	w.tell(n, AtRisk{ID: id, Lists: []RiskList{{Name: file, Size: n.risks[n.name][file]}}})
@@ -296,12 +297,12 @@ func (w *world) offer(to *worldNode, number uint64, links ...byte) {
 	w.tell(to, o)
 }
 
-// knows reports whether a node knows links of worldHost.
+// has reports whether a node has links of worldHost.
 func (n *worldNode) has(links ...byte) bool {
 	return !slices.ContainsFunc(links, func(l byte) bool { return n.history[worldHost][Hash{l}].State == Unknown })
 }
 
-// taken are the numbers of batches that a node has answered with no link refused.
+// taken returns the numbers of batches that a node has answered with no link refused.
 func (n *worldNode) taken() (all []uint64) {
 	for _, a := range n.answers {
 		if len(a.Refused) == 0 {
@@ -311,7 +312,7 @@ func (n *worldNode) taken() (all []uint64) {
 	return all
 }
 
-// to are messages to a node.
+// to matches messages to a node.
 func to(n *worldNode) func(from, to strategy.Node) bool {
 	return func(_, to strategy.Node) bool { return to == n.name }
 }

@@ -16,42 +16,43 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// The first byte of a message says whose the rest is.
+// The first byte of a message identifies the part that the rest is for.
 const (
 	kindOverlay = 'o'
 	kindMesh    = 'm'
 )
 
-// maxKnown is how many nodes' addresses are kept that are not in the overlay's table.
+// maxKnown bounds the addresses of nodes that are not in the overlay's table.
 const maxKnown = 4096
 
-// Config is what a Peer is made of.
+// Config configures a Peer.
 type Config struct {
 	Overlay overlay.Config
 	Mesh    mesh.Config // Self and Overlay are set by New
 }
 
-// An Event is something that a Peer is told: one of the types below, or one of mesh's, but for those that the overlay
-// tells (Message, Neighbours, Fresh, Gone, Found, Tick). mesh.Leave has the overlay say farewell, too.
+// An Event is an input of a Peer: one of the types below, or an event of mesh that the overlay does not produce (not
+// Message, NeighborsChanged, Fresh, NodeGone, Found or Tick). mesh.Leave also has the overlay announce that this node
+// leaves.
 type Event any
 
-// Join asks to become part of the network by way of some nodes: [overlay.Join].
+// Join requests to join the network through some nodes: [overlay.Join].
 type Join = overlay.Join
 
-// Lost says that no connection to a node can be had: [overlay.Lost].
+// Lost reports that a node cannot be connected: [overlay.Lost].
 type Lost = overlay.Lost
 
-// Message is what another node's Peer has sent. It may be lost, come twice, or late. That From.Node has sent it is
-// proved. Data is the Peer's from then on.
+// Message is a message of another node's Peer. It may be lost, duplicated or late. The sender From.Node is
+// authenticated. The Peer owns Data from then on.
 type Message struct {
 	From overlay.Contact
 	Data []byte
 }
 
-// Tick says that time has passed: after Wake.
+// Tick reports that the time of the last Wake has come.
 type Tick struct{}
 
-// An Action is something that a Peer wants done: one of the types below, or one of mesh's but for Send, Find, Doubt and
+// An Action is an output of a Peer: one of the types below, or an action of mesh other than Send, Find, Suspect and
 // Wake.
 type Action any
 
@@ -61,7 +62,7 @@ type Send struct {
 	Data []byte
 }
 
-// Wake asks for a Tick at a time, which may be later or sooner than was asked for before: that is replaced.
+// Wake requests a Tick at a time. It replaces the previous Wake, whether that is earlier or later.
 type Wake struct{ At time.Time }
 
 // A Peer is a pure state machine. Its methods are called by one goroutine at a time.
@@ -69,14 +70,14 @@ type Peer struct {
 	overlay *overlay.Overlay
 	machine *mesh.Machine
 	width   int
-	known   *bounded.Recent[strategy.Node, overlay.Contact] // where nodes are that were found
+	known   *bounded.Recent[strategy.Node, overlay.Contact] // contacts of nodes that were found or have sent messages
 	finds   map[uint64]xor.ID
 	tag     uint64
 
-	neighbors, scratch []overlay.Contact // neighbours when the machine was told of some, and scratch
+	neighbors, scratch []overlay.Contact // neighbors last reported to the machine, and scratch space
 	occupied           xor.ID
-	timer              time.Time // the overlay's
-	wake               time.Time // the machine's
+	timer              time.Time // next timer of the overlay
+	wake               time.Time // last Wake of the machine
 	armed              time.Time
 
 	toOverlay      []overlay.Event // scratch
@@ -85,7 +86,7 @@ type Peer struct {
 	meshActions    []mesh.Action
 }
 
-// New makes a peer that knows nobody yet.
+// New returns a peer without contacts.
 func New(cfg Config) *Peer {
 	p := &Peer{overlay: overlay.New(cfg.Overlay), finds: map[uint64]xor.ID{}, width: cfg.Overlay.Width,
 		known: bounded.NewRecent[strategy.Node, overlay.Contact](maxKnown)}
@@ -99,19 +100,19 @@ func New(cfg Config) *Peer {
 	return p
 }
 
-// Machine is the part of the crawl. It is to be asked only, and told nothing.
+// Machine returns the node's part in the crawl, for queries only.
 func (p *Peer) Machine() *mesh.Machine { return p.machine }
 
-// Overlay is the place in the network. It is to be asked only, and told nothing.
+// Overlay returns the node's part in the overlay, for queries only.
 func (p *Peer) Overlay() *overlay.Overlay { return p.overlay }
 
-// Start appends what is to be done first.
+// Start appends the first actions.
 func (p *Peer) Start(now time.Time, out []Action) []Action {
 	p.meshActions = p.machine.Start(now, p.meshActions[:0])
 	return p.run(now, out)
 }
 
-// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out.
+// Step processes the events since the last call, in order, and appends the resulting actions, in order, to out.
 func (p *Peer) Step(now time.Time, events []Event, out []Action) []Action {
 	for _, e := range events {
 		switch e := e.(type) {
@@ -154,7 +155,7 @@ func (p *Peer) message(e Message) {
 	}
 }
 
-// run lets both go on until neither has anything to say to the other.
+// run steps the overlay and the machine until neither has events for the other.
 func (p *Peer) run(now time.Time, out []Action) []Action {
 	for first := true; first || len(p.toOverlay)+len(p.toMesh)+len(p.meshActions) > 0; first = false {
 		if first || len(p.toOverlay) > 0 {
@@ -218,7 +219,7 @@ func (p *Peer) fromOverlay(out []Action) []Action {
 	return out
 }
 
-// neighborsChanged reports whether this node has other neighbours than it had, or others may be closer to what it was closest to.
+// neighborsChanged reports whether the neighbors or the occupied buckets have changed since they were last reported.
 func (p *Peer) neighborsChanged() bool {
 	p.scratch = p.overlay.Neighbors(p.scratch[:0])
 	occupied := p.overlay.Occupied()
@@ -255,7 +256,7 @@ func (p *Peer) fromMesh(out []Action) []Action {
 	return out
 }
 
-// contact is a node with its addresses, as far as they are known.
+// contact returns a node's contact, with the addresses that are known.
 func (p *Peer) contact(n strategy.Node) overlay.Contact {
 	if c, ok := p.known.Get(n); ok {
 		return c
@@ -270,7 +271,7 @@ func frame(whose byte, data []byte) []byte {
 	return append(append(make([]byte, 0, 1+len(data)), whose), data...)
 }
 
-// overlayView is the overlay as the machine asks it.
+// overlayView adapts the overlay to mesh.Overlay.
 type overlayView struct {
 	*overlay.Overlay
 	contacts []overlay.Contact // scratch

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/overlay"
 )
 
-// TestTwoPeersMeet lets two peers exchange what they want sent, at once: each comes to know that hosts are shared.
+// TestTwoPeersMeet lets two peers exchange messages at once: each learns that it shares the hosts.
 func TestTwoPeersMeet(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	var sent []func()

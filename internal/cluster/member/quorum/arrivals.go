@@ -15,18 +15,18 @@ const maxEarly = 16 << 20
 // are complete.
 //
 // Its messages are chunkMsg, and ackMsg in return. Invariants: a chunk is acknowledged only when the holder has
-// journalled it. A transfer that ends incomplete is undone; no other from its sender begins before. A complete transfer
-// is remembered until its epoch is settled; each further chunk of it is answered as complete.
+// journaled it. A transfer that ends incomplete is undone; no other transfer from its sender begins before. A complete
+// transfer is remembered until its epoch is finalized; each further chunk of it is answered as complete.
 type arrivals struct {
 	env            *env
-	process        uint64      // in acknowledgements: greater with each process of this node
+	process        uint64      // in acknowledgments: greater with each process of this node
 	forgetsPending func() bool // this node still has to forget hosts that these transfers may bring back
 
 	expected map[strategy.Node]bool     // nodes whose transfers under the epoch are not complete
 	incoming map[strategy.Node]*arrival // of the epoch
 	early    int                        // bytes buffered, of all arrivals
-	undone   []*arrival                 // that are being undone, or may still become complete
-	received []member.Transfer          // complete, since the last settled epoch
+	undone   []*arrival                 // being undone, or may still become complete
+	received []member.Transfer          // complete, since the last finalized epoch
 }
 
 // An arrival is an incomplete transfer to this node.
@@ -34,13 +34,13 @@ type arrival struct {
 	t        member.Transfer
 	sender   strategy.Node
 	issued   uint64              // chunks passed to the holder
-	taken    uint64              // of these, journalled
+	taken    uint64              // of these, journaled
 	ending   bool                // the last chunk was passed to it
-	dropping bool                // the holder was told to undo it
+	dropping bool                // Drop was sent to the holder
 	early    map[uint64]chunkMsg // buffered, by number
 }
 
-// start undoes transfers that an earlier process has received in part.
+// start undoes transfers of which an earlier process has received a part.
 func (a *arrivals) start(process uint64, partial []member.Transfer) {
 	a.process = process
 	for _, t := range partial {
@@ -48,14 +48,14 @@ func (a *arrivals) start(process uint64, partial []member.Transfer) {
 	}
 }
 
-// chunk applies a chunk of a transfer to this node. It does not answer chunks of another epoch: either end will learn
-// of the new one.
+// chunk applies a chunk of a transfer to this node. It does not answer chunks of another epoch: both ends will learn of
+// the new one.
 func (a *arrivals) chunk(from strategy.Node, c chunkMsg) {
 	t := c.t
 	if t.To != a.env.self || t.Epoch != a.env.table.Epoch || !a.env.table.has(a.env.self) {
 		return
 	}
-	if !a.expected[t.From] { // it is complete, perhaps for long: the epoch may be settled, and this chunk late
+	if !a.expected[t.From] { // it is complete, perhaps for long: the epoch may be finalized, and this chunk late
 		a.env.do(member.Send{To: from, Data: ackMsg{t: t, complete: true}.encode()})
 		return
 	}
@@ -69,7 +69,7 @@ func (a *arrivals) chunk(from strategy.Node, c chunkMsg) {
 			if a.discard(in); in.issued > 0 {
 				a.retire(in)
 				delete(a.incoming, t.From)
-				return // the new attempt begins when the old one is undone
+				return // the new attempt starts when the old one is undone
 			}
 		}
 		in = &arrival{t: t}
@@ -122,7 +122,7 @@ func (a *arrivals) ack(to strategy.Node, in *arrival) {
 	a.env.do(member.Send{To: to, Data: ackMsg{t: in.t, next: in.taken, process: a.process}.encode()})
 }
 
-// taken applies that the holder has journalled a chunk.
+// taken applies that the holder has journaled a chunk.
 func (a *arrivals) taken(t member.Transfer) {
 	in, i := a.incoming[t.From], -1
 	if in == nil || in.t != t {
@@ -133,7 +133,7 @@ func (a *arrivals) taken(t member.Transfer) {
 	}
 	in.taken++
 	switch whole := in.ending && in.taken == in.issued; {
-	case whole && i >= 0: // just before it was to be undone
+	case whole && i >= 0: // it became complete just before it was to be undone
 		a.finish(t)
 		a.undone = slices.Delete(a.undone, i, i+1)
 	case whole:
@@ -154,7 +154,7 @@ func (a *arrivals) finish(t member.Transfer) {
 	}
 }
 
-// expect lists the nodes from which a transfer may come under the new epoch.
+// expect lists the nodes that may send a transfer under the new epoch.
 func (a *arrivals) expect(s shift) {
 	t := a.env.table
 	a.expected = map[strategy.Node]bool{}
@@ -182,7 +182,7 @@ func (a *arrivals) abort() {
 	a.incoming = map[strategy.Node]*arrival{}
 }
 
-// retire undoes a transfer as soon as the holder has journalled all chunks that were passed to it.
+// retire undoes a transfer as soon as the holder has journaled all chunks that were passed to it.
 func (a *arrivals) retire(in *arrival) {
 	a.undone = append(a.undone, in)
 	a.undo(in)
@@ -207,13 +207,13 @@ func (a *arrivals) dropped(t member.Transfer) {
 
 func (a *arrivals) undoing() bool { return len(a.undone) > 0 }
 
-// receivedFrom returns the complete transfers to this node since the last settled epoch; not known while one from the
+// receivedFrom returns the complete transfers to this node since the last finalized epoch; not known while one from the
 // given node is being undone or may become complete.
 func (a *arrivals) receivedFrom(from strategy.Node) (all []member.Transfer, known bool) {
 	return a.received, !slices.ContainsFunc(a.undone, func(in *arrival) bool { return in.t.From == from })
 }
 
-// settled forgets the transfers of epochs that are settled.
+// epochFinalized drops the transfers of finalized epochs.
 func (a *arrivals) epochFinalized() {
 	a.received = slices.DeleteFunc(a.received, func(t member.Transfer) bool { return t.Epoch <= a.env.table.Finalized })
 }

@@ -30,7 +30,7 @@ func actions[T member.Action](env *env) (all []T) {
 }
 
 // TestEarlyChunksAreBuffered receives the chunks of a transfer out of order: the holder receives them in order, and
-// none has to be sent again.
+// none needs to be sent again.
 func TestEarlyChunksAreBuffered(t *testing.T) {
 	env, a := newReceiver()
 	tr := member.Transfer{From: "a~1", To: "b~1", Epoch: 2, Attempt: 1}

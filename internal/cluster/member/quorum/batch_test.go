@@ -11,8 +11,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestManyMoveUnderOneEpoch has each of some nodes want hosts moved to each other one, all at once: it takes one epoch
-// or two, not one a node.
+// TestManyMoveUnderOneEpoch has several nodes request to move hosts to each of the others at once: it takes one epoch
+// or two, not one for each node.
 func TestManyMoveUnderOneEpoch(t *testing.T) {
 	const nodes = 12
 	w := newWorld(t, 1)
@@ -56,7 +56,7 @@ func TestManyMoveUnderOneEpoch(t *testing.T) {
 	if after := table(); !after.isFinalized() || after.Epoch > before.Epoch+2 {
 		t.Errorf("it has taken %d epochs, and all is settled: %v", after.Epoch-before.Epoch, after.isFinalized())
 	}
-	back := "h0-1.example" // comes back; then another node makes an epoch that moves nothing
+	back := "h0-1.example" // moves back; then another node starts an epoch that moves nothing
 	delete(w.shared[node(1)], back)
 	w.shared[node(0)][back] = true
 	w.add(node(nodes), false)
@@ -71,11 +71,11 @@ func TestManyMoveUnderOneEpoch(t *testing.T) {
 	}
 }
 
-// TestABatchOutlivesItsProcess ends a process just when its lease names a batch, or when an epoch has taken it; it
-// comes back, with more to be moved, or does not. Whatever comes of it, what the batch says is done.
+// TestABatchOutlivesItsProcess ends a process just when its lease names a batch, or when an epoch has taken it. The
+// node comes back, with more requests, or does not. In any case the batch is executed.
 func TestABatchOutlivesItsProcess(t *testing.T) {
 	for name, c := range map[string]struct {
-		now   func(w *world, table *Table, lease Lease) bool // it ends
+		now   func(w *world, table *Table, lease Lease) bool // the process ends
 		again bool
 	}{
 		"named":                    {func(_ *world, t *Table, l Lease) bool { return l.waits() && t.isFinalized() }, true},
@@ -91,7 +91,7 @@ func TestABatchOutlivesItsProcess(t *testing.T) {
 			}
 			w.run(20 * time.Second)
 			const from, to = 3, 4
-			first := fmt.Sprintf("h%d.example", seed) // its heir would be another, mostly
+			first := fmt.Sprintf("h%d.example", seed) // otherwise its takeover node would usually be another one
 			w.shared[node(from)][first], w.shared[node(from)]["second"] = true, true
 			n := w.nodes[node(from)]
 			n.inbox = append(n.inbox, member.HandOver{Hosts: []string{first}, To: node(to)})

@@ -14,8 +14,8 @@ const maxPairs = 1 << 14
 // batches guards, at a guard, the batches of moves that members' leases offer, until an epoch takes them. Other nodes
 // have none.
 //
-// Invariants: an epoch takes the oldest batches first. It takes none of a member that may not have finished the current
-// epoch, as that epoch may have taken the batch already.
+// Invariants: an epoch takes the oldest batches first. It takes no batch of a member that may not have finished the
+// current epoch, as that epoch may have taken the batch already.
 type batches struct {
 	env       *env
 	rank      func() time.Duration

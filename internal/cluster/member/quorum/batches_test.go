@@ -9,8 +9,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestAnEpochTakesTheOldestFirst has more batches than an epoch takes, one of a member that may not have finished the
-// epoch before, and one of a node that is no member.
+// TestAnEpochTakesTheOldestFirst has more batches than an epoch takes, a batch of a member that may not have finished
+// the last epoch, and a batch of a node that is not a member.
 func TestAnEpochTakesTheOldestFirst(t *testing.T) {
 	env := &env{self: "a~1", timing: member.LAN(), table: &Table{Epoch: 7, Finalized: 7}}
 	done := map[strategy.Node]uint64{}

@@ -38,7 +38,7 @@
 //
 // # End of an epoch
 //
-// When all members have heard from all others, the epoch is complete. The logs of failed nodes are then no longer
+// When all members have heard from all others, the epoch is finalized. The logs of failed nodes are then no longer
 // needed, and earlier epochs are dropped. Nodes join and leave only at this point, one at a time. Nodes may die at any
 // time.
 //

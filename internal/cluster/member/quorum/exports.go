@@ -17,7 +17,7 @@ const (
 	clearing         // the holder forgets the hosts of those transfers
 	reading          // chunks are read and sent
 	forgetting       // all transfers are complete; the holder forgets their hosts
-	releasing        // the rest of a dead node's state is to be taken over, or the outbox to be flushed
+	releasing        // the rest of a dead node's state is to be adopted, or the outbox to be flushed
 	awaiting         // the holder does so
 	finished
 )
@@ -29,15 +29,15 @@ type export struct {
 	stage     stage
 	queries   map[strategy.Node]bool // nodes that have not answered which transfers to them are complete
 	queryAt   time.Time              // when they are queried again
-	completed []member.Transfer      // under earlier epochs; their hosts are to be forgotten
+	completed []member.Transfer      // under earlier epochs; their hosts must be forgotten
 }
 
 // exports guards the hosts that this node holds and others own, and those of dead nodes that it has taken over: it
 // transfers each host under one epoch at a time, and forgets it once its owner has it.
 //
-// Its messages are queryMsg and answerMsg; a sender sends the chunks. Invariants: an export reads hosts only after their
-// requests have ended and after it knows which transfers of earlier epochs are complete; so no host is sent to two
-// owners. The holder forgets a host only when a complete transfer contains it.
+// Its messages are queryMsg and answerMsg; a sender sends the chunks. Invariants: an export reads hosts only after
+// their requests have ended and after it has found out which transfers of earlier epochs are complete; so no host is
+// sent to two owners. The holder forgets a host only when a complete transfer contains it.
 type exports struct {
 	env       *env
 	shift     shift
@@ -47,7 +47,7 @@ type exports struct {
 	movesKnown func(from strategy.Node) bool // which single hosts move from a node
 	placements interface {
 		destination(epoch uint64, from strategy.Node) destination
-		placed(epoch uint64) bool // the epoch is no earlier than the last settled one
+		placed(epoch uint64) bool // the epoch is no earlier than the last finalized one
 	}
 	arrivals interface {
 		undoing() bool // hosts of incomplete transfers are still to be dropped
@@ -55,13 +55,13 @@ type exports struct {
 	}
 
 	nodes     map[strategy.Node]*export // by the node that held the hosts
-	unsure    bool                      // an earlier process may have transferred hosts since the last settled epoch
+	unsure    bool                      // an earlier process may have transferred hosts since the last finalized epoch
 	drained   bool                      // no request to a host that belongs to others under the epoch is under way
-	forgotten []member.Transfer         // of this node, since the last settled epoch, whose hosts it has forgotten
+	forgotten []member.Transfer         // of this node, since the last finalized epoch, whose hosts it has forgotten
 }
 
-// newEpoch starts the exports of a new epoch, with all that those of the last one have left undecided. It recovers dead
-// nodes whose takeover node this one has become. Attempts grow with each process of this node.
+// newEpoch starts the exports of a new epoch, with everything that the exports of the last one have left undecided. It
+// recovers dead nodes whose takeover node this one has become. Attempts grow with each process of this node.
 func (x *exports) newEpoch(attempt uint64) {
 	before := x.nodes
 	x.nodes = map[strategy.Node]*export{}
@@ -74,8 +74,8 @@ func (x *exports) newEpoch(attempt uint64) {
 	}
 }
 
-// start starts an export. An earlier process of an unsure node may have transferred hosts under an epoch that is not
-// settled.
+// start starts an export. unsure: an earlier process of the node may have transferred hosts under an epoch that is not
+// finalized.
 func (x *exports) start(from strategy.Node, attempt uint64, last *export, unsure bool) {
 	t := x.env.table
 	e := &export{queries: map[strategy.Node]bool{}, sender: &sender{env: x.env, from: from, epoch: t.Epoch,
@@ -96,7 +96,7 @@ func (x *exports) start(from strategy.Node, attempt uint64, last *export, unsure
 	x.nodes[from] = e
 }
 
-// inherit takes over the open questions of an export of an earlier epoch: to which nodes it was complete.
+// inherit takes over the undecided transfers of an export of an earlier epoch.
 func (e *export) inherit(last *export) {
 	for n := range last.queries {
 		e.queries[n] = true
@@ -148,7 +148,7 @@ func (x *exports) drive(e *export) {
 	}
 }
 
-// prepared reports whether the hosts to transfer are known and do not change any more.
+// prepared reports whether the hosts to transfer are known and no longer change.
 func (x *exports) prepared(e *export) bool {
 	if x.sendQueries(e); len(e.queries) > 0 || !x.movesKnown(e.from) {
 		return false
@@ -159,7 +159,7 @@ func (x *exports) prepared(e *export) bool {
 	return x.drained && !x.arrivals.undoing()
 }
 
-// ask queries, again and again, which earlier transfers are complete. The takeover node answers for a dead one.
+// sendQueries queries, repeatedly, which earlier transfers are complete. The takeover node answers for a dead one.
 func (x *exports) sendQueries(e *export) {
 	again := !e.queryAt.After(x.env.now)
 	if again {
@@ -181,8 +181,8 @@ func (x *exports) sendQueries(e *export) {
 	}
 }
 
-// completeUnder returns the epochs of complete transfers from one node to this one, or to one that it has taken over;
-// not known while that may change.
+// completeUnder returns the epochs of complete transfers from one node to this one, or to a node that it has taken
+// over; not known while that may change.
 func (x *exports) completeUnder(q queryMsg) (epochs []uint64, known bool) {
 	var received []member.Transfer
 	if q.to == x.env.self {
@@ -224,7 +224,7 @@ func (x *exports) applyAnswer(a answerMsg) {
 	}
 }
 
-// read requests chunks as far as the window allows, and sends those again that were not acknowledged.
+// read requests chunks as far as the window allows, and resends chunks that were not acknowledged.
 func (x *exports) read(e *export) {
 	if t := x.takeovers.nodes[e.from]; !e.ended && (len(e.flows) == 0 || t != nil && t.released) {
 		e.end()
@@ -334,8 +334,8 @@ func (x *exports) flushed(epoch uint64) {
 	}
 }
 
-// drain waits for the requests to hosts that this node is to transfer. Of a member that keeps most hosts, it waits only
-// for those that move: a slow server for another host does not hold the epoch up.
+// drain waits for the requests to hosts that this node will transfer. For a member that keeps most hosts, it waits only
+// for those that move: a slow server for another host does not delay the epoch.
 func (x *exports) drain() {
 	if x.nodes[x.env.self] == nil {
 		return
@@ -352,7 +352,7 @@ func (x *exports) applyDrained(epoch uint64) {
 	x.drained = x.drained || x.env.table != nil && epoch == x.env.table.Epoch
 }
 
-// settled drops all exports: nobody queries transfers of settled epochs.
+// epochFinalized drops all exports: no node queries transfers of finalized epochs.
 func (x *exports) epochFinalized() {
 	clear(x.nodes)
 	x.takeovers.epochFinalized()
@@ -365,14 +365,14 @@ func (x *exports) unfinished() bool {
 	return e != nil && e.stage != finished
 }
 
-// forgetsPending reports whether this node still has to forget hosts of transfers under earlier epochs: they may come back with
-// transfers under this one.
+// forgetsPending reports whether this node still has to forget hosts of transfers under earlier epochs: they may come
+// back with transfers under this one.
 func (x *exports) forgetsPending() bool {
 	e := x.nodes[x.env.self]
 	return e != nil && e.stage < reading
 }
 
-// finished reports whether nothing of others is left here or with the dead nodes that this one has taken over.
+// finished reports whether no hosts of other owners are left here or with the dead nodes that this one has taken over.
 func (x *exports) finished() bool {
 	for _, e := range x.nodes {
 		if e.stage != finished {
@@ -382,7 +382,7 @@ func (x *exports) finished() bool {
 	return true
 }
 
-// due returns when an export needs attention; zero: when something happens.
+// due returns the time of the next timeout of an export; zero if there is none.
 func (x *exports) due() (at time.Time) {
 	for _, e := range x.nodes {
 		if len(e.queries) > 0 {

@@ -13,7 +13,7 @@ type noArrivals struct{}
 func (noArrivals) undoing() bool                                        { return false }
 func (noArrivals) receivedFrom(strategy.Node) ([]member.Transfer, bool) { return nil, true }
 
-// movingPlaces are placements of some epochs under which single hosts of b~1 move to c~1.
+// movingPlaces are placements of some epochs that move single hosts of b~1 to c~1.
 type movingPlaces map[uint64]map[string]bool
 
 func (p movingPlaces) placed(epoch uint64) bool { return p[epoch] != nil }
@@ -27,7 +27,7 @@ func (p movingPlaces) destination(epoch uint64, from strategy.Node) destination 
 	}
 }
 
-// newTestExports returns the exports of b~1, of which a host moves to c~1 under epochs 3 to 5.
+// newTestExports returns the exports of b~1. A host moves to c~1 under epochs 3 to 5.
 func newTestExports() *exports {
 	goes := map[string]bool{"goes": true}
 	env := &env{self: "b~1", timing: member.LAN(), table: &Table{Epoch: 5, Finalized: 2,

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestNoSlotIsLeft: who comes when all places are taken is told so, and nothing changes for the others.
+// TestNoSlotIsLeft: a node that joins when no slot is free fails, and nothing changes for the others.
 func TestNoSlotIsLeft(t *testing.T) {
 	w := newWorld(t, 1)
 	w.slot = func(members []strategy.Member, _ strategy.Node) int {
@@ -24,7 +24,7 @@ func TestNoSlotIsLeft(t *testing.T) {
 	}
 	late := w.nodes[node(2)]
 	failed, ok := late.ends[0].(member.Failed)
-	if !ok || !strings.Contains(failed.Err.Error(), "planned for, 2") {
+	if !ok || !strings.Contains(failed.Err.Error(), "full, with 2 nodes") {
 		t.Errorf("the third of two ends with %+v", late.ends)
 	}
 	if err := w.check(nil); err != nil {

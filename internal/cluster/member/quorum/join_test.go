@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestManyJoinAtOnce has nodes begin at the same time, as those of a new cluster do. They join one after the other; who
-// was too late waits a little, and not as for something that another node sees to.
+// TestManyJoinAtOnce starts nodes at the same time, as in a new cluster. They join one after the other; a node that was
+// too late waits briefly, and not as long as for a change that another node makes.
 func TestManyJoinAtOnce(t *testing.T) {
 	const nodes = 6
 	for seed := range uint64(20) {

@@ -18,19 +18,19 @@ const (
 	starting      phase = iota // the registry has not been read
 	acquiring                  // the lease has been requested
 	recordingJoin              // the holder records durably that the node will be a member
-	joining                    // the table is to contain the node
+	joining                    // the node waits to be in the table
 	active
 	stopped
 )
 
 var _ member.Member = (*Member)(nil)
 
-// An env is all that the parts of a Member share: who the node is, the inputs of the current step, and its output.
+// An env is shared by all parts of a Member: the node's identity, the inputs of the current step, and its output.
 type env struct {
 	self    strategy.Node
 	timing  member.Timing
 	now     time.Time
-	table   *Table // last one read from the registry; nil: there is none yet
+	table   *Table // last table read from the registry; nil: none yet
 	actions []member.Action
 }
 
@@ -95,10 +95,10 @@ func (m *Member) Start(out []member.Action) []member.Action {
 	return append(out, member.Watch{Keys: []string{TableKey, leaseKey(m.cfg.Self), movesKey(m.cfg.Self)}})
 }
 
-// View returns the owners of hosts, as this node knows them now.
+// View returns the present view of the owners of hosts.
 func (m *Member) View() *View { return m.ownership.view }
 
-// Members returns the members of the table, as this node knows it.
+// Members returns the members of the table that this node has read.
 func (m *Member) Members() strategy.Members {
 	t := m.env.table
 	if t == nil {
@@ -123,7 +123,8 @@ func (m *Member) NewMembers() (strategy.Members, bool) {
 	return e, true
 }
 
-// Exporting reports whether it is undecided what this node holds: it is about to transfer hosts, and to forget them.
+// Exporting reports whether the set of hosts that this node holds is undecided: it is going to transfer hosts and to
+// forget them.
 func (m *Member) Exporting() bool { return m.phase != active || m.exports.unfinished() }
 
 // Step applies the events since the last call, in order, and appends its actions, in order, to out. It keeps neither
@@ -236,7 +237,7 @@ func (m *Member) message(e member.Message) {
 	}
 }
 
-// advance does everything that is due.
+// advance executes everything that is due.
 func (m *Member) advance() {
 	if m.phase != starting {
 		m.lease.renew(m.moves.offer)
@@ -275,7 +276,7 @@ func (m *Member) plan() {
 	}
 	at = earlier(at, m.exports.due())
 	if !at.IsZero() && !at.After(m.env.now) {
-		at = m.env.now.Add(m.cfg.Timing.Beat / 8) // what is due and was not done needs another event first
+		at = m.env.now.Add(m.cfg.Timing.Beat / 8) // what is due but not done needs another event first
 	}
 	if !at.Equal(m.wake) {
 		m.wake = at
@@ -301,13 +302,13 @@ func (m *Member) participates() bool {
 	return m.env.table != nil && m.env.table.participates(m.cfg.Self)
 }
 
-// synced starts the work: the table and the own lease are read.
+// synced starts to acquire the lease: the table and the lease were read from the registry.
 func (m *Member) synced() {
 	if m.phase != starting {
 		return
 	}
 	if m.cfg.Joined && !m.participates() {
-		m.end(member.Lost{Why: "the cluster has given this node up, or is another one"})
+		m.end(member.Lost{Why: "the cluster has removed this node, or is a different one"})
 		return
 	}
 	m.phase = acquiring
@@ -354,7 +355,7 @@ func (m *Member) peerEntry(n strategy.Node, e member.Entry) {
 	if p == nil {
 		return
 	}
-	// A renewal that a process requested may be seen after its end; a second one may not.
+	// A renewal that a process requested may be seen after its end, but not two.
 	if n.Name() == m.cfg.Self.Name() && m.phase <= joining && p.renewals > 1 && !p.lease.Revoked {
 		m.fail("a node named %s runs in this cluster already: give this one another name", n.Name())
 		return
@@ -374,7 +375,7 @@ func (m *Member) movesEntry(n strategy.Node, e member.Entry) {
 		m.moves.entry(e)
 	}
 	if err := m.records.entry(n, e); err != nil {
-		m.fail("the moves of %s in the registry are none that this version of kumo reads", n.Name())
+		m.fail("the record of moves of %s is in a format that this version of kumo cannot read", n.Name())
 	}
 }
 
@@ -384,7 +385,7 @@ func (m *Member) tableEntry(e member.Entry) {
 		return
 	}
 	if e.Value == nil {
-		m.fail("the table of members is gone from the registry")
+		m.fail("the member table is missing in the registry")
 		return
 	}
 	t, err := m.cfg.Parse(e.Value)
@@ -421,7 +422,7 @@ func (m *Member) setTable(t *Table) {
 		m.end(member.Left{})
 		return
 	case was && !m.participates():
-		m.end(member.Lost{Why: "the others have given it up for dead"})
+		m.end(member.Lost{Why: "the other nodes have declared it dead"})
 		return
 	}
 	if t.Finalized != old.Finalized {
@@ -443,7 +444,7 @@ func (m *Member) enter() {
 	m.ownership.publish()
 }
 
-// settled drops the state that the parts needed only until the end of the epoch.
+// epochFinalized drops the state that the parts needed only until the end of the epoch.
 func (m *Member) epochFinalized() {
 	m.arrivals.epochFinalized()
 	m.exports.epochFinalized()
@@ -467,7 +468,7 @@ func (m *Member) newEpoch() {
 	m.exports.drain()
 }
 
-// received completes the epoch's arrivals once every expected transfer is here.
+// received completes the epoch's arrivals once every expected transfer is complete.
 func (m *Member) received() {
 	if m.arrivals.complete() {
 		m.ownership.complete()
@@ -510,12 +511,12 @@ func (m *Member) finish() {
 	}
 }
 
-// allDone reports whether all participants have finished the epoch, as far as a guard knows.
+// allDone reports whether all participants have finished the epoch, according to a guard.
 func (m *Member) allDone() bool {
 	return m.phase == active && m.lease.done >= m.env.table.Epoch && m.peers.noneBehind()
 }
 
-// doneBy returns the last epoch that a member has finished, as a guard knows.
+// doneBy returns the last epoch that a member has finished, according to a guard.
 func (m *Member) doneBy(n strategy.Node) uint64 {
 	if n == m.cfg.Self {
 		return m.lease.written.Done
@@ -523,7 +524,7 @@ func (m *Member) doneBy(n strategy.Node) uint64 {
 	return m.peers.doneBy(n)
 }
 
-// earlier returns the earlier of two times, of which zero means never.
+// earlier returns the earlier of two times. Zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

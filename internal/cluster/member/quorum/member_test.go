@@ -21,8 +21,8 @@ func hosts(n int) (all []string) {
 	return all
 }
 
-// TestMembers lets nodes join, die, come back and leave, by a seed, and looks at rest whether each host is held by just
-// one.
+// TestMembers lets nodes join, die, come back and leave, by a seed, and checks at rest whether each host is held by
+// exactly one node.
 func TestMembers(t *testing.T) {
 	for seed := range seeds() {
 
@@ -52,8 +52,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// upset has a node join, or does something to one: it dies, comes back or leaves. It reports whether op names something
-// that can be done.
+// upset has a node join, or has one die, come back or leave. It reports whether op is possible.
 func (w *world) upset(n *testNode, next *int, op int) bool {
 	switch {
 	case op < 4 && *next < 7:
@@ -71,7 +70,7 @@ func (w *world) upset(n *testNode, next *int, op int) bool {
 	return true
 }
 
-// seeds is how many are tried: KUMO_TEST_SEEDS, or a few.
+// seeds returns the number of seeds: KUMO_TEST_SEEDS, or a few.
 func seeds() uint64 {
 	n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_SEEDS"), 10, 64)
 	if err != nil {
@@ -80,7 +79,7 @@ func seeds() uint64 {
 	return n
 }
 
-// revive sees to it that somebody is alive: who has a place in the table, or else a new node.
+// revive ensures that a node is alive: one of the table, or else a new one.
 func (w *world) revive(fresh strategy.Node) {
 	for _, id := range sortedNodes(w.nodes) {
 		if n := w.nodes[id]; alive(w) == 0 && n.joined && w.holds(id) {

@@ -8,16 +8,16 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Messages between members, each a byte that says which, then its fields: numbers as varints, strings and lists with
-// their length before them.
+// Messages between members start with a byte for their kind. Their fields follow: numbers as varints, strings and lists
+// preceded by their length.
 const (
 	msgChunk  = 'c' // a chunk of a transfer
-	msgAck    = 'a' // chunks of it that are journalled
+	msgAck    = 'a' // acknowledged chunks of it
 	msgQuery  = 'q' // query of the complete transfers from a node
 	msgAnswer = 'r'
 )
 
-var errMessage = errors.New("a message that is not as members write them")
+var errMessage = errors.New("invalid message between members")
 
 type chunkMsg struct {
 	t    member.Transfer
@@ -26,15 +26,15 @@ type chunkMsg struct {
 	data []byte
 }
 
-// An ackMsg acknowledges the chunks before next; whole, all chunks of the transfer.
+// An ackMsg acknowledges the chunks before next, or, if complete is set, the whole transfer.
 type ackMsg struct {
 	t        member.Transfer
 	next     uint64
 	complete bool
-	process  uint64 // the receiver's, greater with each: a new one needs the first chunk again
+	process  uint64 // of the receiver, greater with each process: a new one needs the first chunk again
 }
 
-// An queryMsg queries, under an epoch, the complete transfers from a node to another since the last settled epoch. Its
+// A queryMsg queries, under an epoch, the complete transfers from a node to another since the last finalized epoch. Its
 // receiver is the other node or its takeover node.
 type queryMsg struct {
 	from, to strategy.Node
@@ -46,7 +46,7 @@ type answerMsg struct {
 	epochs []uint64 // of complete transfers
 }
 
-// A writer writes the fields that only members have.
+// A writer adds the fields of members' messages to varint.Writer.
 type writer struct{ varint.Writer }
 
 func (w *writer) node(n strategy.Node) { w.String(string(n)) }
@@ -108,7 +108,7 @@ func (m answerMsg) encode() []byte {
 	return w.Writer
 }
 
-// decode reads a message: one of the four types.
+// decode decodes a message: one of the four types.
 func decode(data []byte) (any, error) {
 	if len(data) == 0 {
 		return nil, errMessage

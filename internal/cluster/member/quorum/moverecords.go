@@ -23,7 +23,7 @@ type moveRecords struct {
 // A record is a batch as read from the registry or written there.
 type record struct {
 	revision uint64
-	moves    map[string]strategy.Node // is not changed
+	moves    map[string]strategy.Node // immutable
 }
 
 // entry applies a record as the watch has read it.
@@ -42,7 +42,7 @@ func (r *moveRecords) setOwn(own record) { r.read[r.env.self] = own }
 
 func (r *moveRecords) own() map[string]strategy.Node { return r.read[r.env.self].moves }
 
-// under returns the hosts that move from a node under an epoch, as far as this node knows.
+// under returns the hosts that move from a node under an epoch, as far as known.
 func (r *moveRecords) under(epoch uint64, from strategy.Node) map[string]strategy.Node {
 	t := r.env.table
 	b, read := t.moves(from), r.read[from]
@@ -52,13 +52,13 @@ func (r *moveRecords) under(epoch uint64, from strategy.Node) map[string]strateg
 	return read.moves
 }
 
-// known reports whether this node knows which hosts of a node move.
+// known reports whether the hosts of a node that move are known.
 func (r *moveRecords) known(from strategy.Node) bool {
 	b := r.env.table.moves(from)
 	return b == nil || b.Batch == r.read[from].revision
 }
 
-// settled drops the records of other nodes.
+// epochFinalized drops the records of other nodes.
 func (r *moveRecords) epochFinalized() {
 	maps.DeleteFunc(r.read, func(n strategy.Node, _ record) bool { return n != r.env.self })
 }
@@ -66,7 +66,7 @@ func (r *moveRecords) epochFinalized() {
 // A record's value is a version byte, then for each target node its name, the number of its hosts, and their names.
 const movesVersion = 1
 
-var errMoves = errors.New("a record of moves that cannot be read")
+var errMoves = errors.New("invalid record of moves")
 
 func encodeMoves(moves map[string]strategy.Node) []byte {
 	by := map[strategy.Node][]string{}

@@ -25,7 +25,7 @@ func TestRecordsOfMoves(t *testing.T) {
 	}
 }
 
-// FuzzMoves reads records that nobody has written.
+// FuzzMoves reads arbitrary records.
 func FuzzMoves(f *testing.F) {
 	f.Add(encodeMoves(map[string]strategy.Node{"a.example": "a~1", "b.example": "b~1"}))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -12,9 +12,8 @@ import (
 	"kumo/internal/cluster/member"
 )
 
-// TestMoves is TestMembers for strategies that are no Placers: who stays keeps what it holds, single hosts move where
-// they are told to, and what the dead and those who leave have held goes to somebody. At rest each host is held by just
-// one.
+// TestMoves is TestMembers for strategies that are no Placers: remaining members keep their hosts, single hosts move as
+// requested, and the hosts of dead and leaving nodes move to others. At rest each host is held by exactly one node.
 func TestMoves(t *testing.T) {
 	moved := 0
 	for seed := range seeds() {
@@ -53,7 +52,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// move wants some of what a node holds to go to one that may be a member, or none any more.
+// move requests to move some hosts of a node to another node, which may or may not be a member.
 func (w *world) move(n *testNode, nodes int) {
 	var some []string
 	for _, h := range slices.Sorted(maps.Keys(w.shared[n.id])) {
@@ -67,7 +66,7 @@ func (w *world) move(n *testNode, nodes int) {
 	w.moved += len(some)
 }
 
-// checkKept says what is wrong at rest: a host that nobody holds, or more than one.
+// checkKept returns an error at rest if a host is held by no node, or by several.
 func (w *world) checkKept(hosts []string) error {
 	var all []error
 	table, err := ParseTable(w.keys[TableKey].Value)

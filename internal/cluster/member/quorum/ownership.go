@@ -8,12 +8,12 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An ownership guards the answer to the question which hosts this node may use: it places hosts under each epoch since
-// the last settled one, and publishes the View that workers query.
+// An ownership guards the decision which hosts this node may use: it places hosts under each epoch since the last
+// finalized one, and publishes the View that workers query.
 //
-// Its message is the action Publish. Invariant: this node uses no host that another node may still hold. So until all
-// expected transfers of the epoch are here, it uses only hosts that it owned under all epochs since the last complete
-// one.
+// Its output is the action Publish. Invariant: this node uses no host that another node may still hold. So until all
+// expected transfers of the epoch are complete, it uses only hosts that it owned under all epochs since the last
+// complete one.
 type ownership struct {
 	env    *env
 	placer strategy.Placer
@@ -22,13 +22,13 @@ type ownership struct {
 	started      bool // the node is a member
 	until        time.Time
 	route        strategy.View        // owners, if the strategy is no Placer
-	places       map[uint64]placement // by epoch, from the last settled one
-	received     uint64               // last epoch of which all expected transfers are here
-	acknowledged uint64               // last such epoch that the strategy has applied; a Placer does not need to
+	places       map[uint64]placement // by epoch, from the last finalized one
+	received     uint64               // last epoch of which all expected transfers are complete
+	acknowledged uint64               // last such epoch that the strategy has acknowledged; a Placer does not need to
 	view         *View
 }
 
-// start begins with the hosts of the last settled epoch.
+// start begins with the hosts of the last finalized epoch.
 func (o *ownership) start() {
 	o.started = true
 	o.received, o.acknowledged = o.env.table.Finalized, o.env.table.Finalized
@@ -63,10 +63,10 @@ func (o *ownership) destination(epoch uint64, from strategy.Node) destination {
 	return o.places[epoch].of(from)
 }
 
-// placerPlacement reports whether an epoch's placement is still known: it is no earlier than the last settled epoch.
+// placed reports whether an epoch's placement is still known: it is no earlier than the last finalized epoch.
 func (o *ownership) placed(epoch uint64) bool { return o.places[epoch] != nil }
 
-// complete applies that all expected transfers of the epoch are here.
+// complete applies that all expected transfers of the epoch are complete.
 func (o *ownership) complete() {
 	if epoch := o.env.table.Epoch; o.received < epoch && o.env.table.has(o.env.self) {
 		o.received = epoch
@@ -79,7 +79,7 @@ func (o *ownership) complete() {
 
 func (o *ownership) acknowledge(epoch uint64) { o.acknowledged = max(o.acknowledged, epoch) }
 
-// known reports whether this node, if it is a member, has all its hosts, and the strategy knows them.
+// known reports whether this node, if it is a member, has all its hosts, and the strategy has acknowledged them.
 func (o *ownership) known() bool {
 	epoch := o.env.table.Epoch
 	return o.received >= epoch && (o.placer != nil || o.acknowledged >= epoch) || !o.env.table.has(o.env.self)
@@ -126,7 +126,7 @@ type placement interface {
 // A destination returns the node to which one node transfers a host; "" if the host stays. Any goroutine may call it.
 type destination func(host string) strategy.Node
 
-// placerPlacement is the placement of a Placer: hosts go to their owners.
+// A placerPlacement is the placement of a Placer: hosts move to their owners.
 type placerPlacement struct{ view strategy.View }
 
 func (p placerPlacement) of(from strategy.Node) destination {
@@ -138,8 +138,8 @@ func (p placerPlacement) of(from strategy.Node) destination {
 	}
 }
 
-// stickyPlacement is the placement under strategies that are no Placers: members keep their hosts, except single hosts that move
-// to other members. Hosts of departed nodes go to fallback owners, unless they were about to move.
+// A stickyPlacement is the placement under strategies that are no Placers: members keep their hosts, except single
+// hosts that move to other members. Hosts of departed nodes go to fallback owners, unless they were about to move.
 type stickyPlacement struct {
 	members []strategy.Member
 	moves   func(from strategy.Node) map[string]strategy.Node

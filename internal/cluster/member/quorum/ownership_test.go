@@ -22,7 +22,7 @@ func (v lastMember) Owner(string) (strategy.Node, strategy.State) {
 }
 
 // TestANodeUsesHostsOnceItHasThem: hosts become b~1's under an epoch. It uses them only when all expected transfers are
-// here, and only while its lease is valid.
+// complete, and only while its lease is valid.
 func TestANodeUsesHostsOnceItHasThem(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	env := &env{self: "b~1", now: now, table: (&Table{Epoch: 1, Finalized: 1, Members: []strategy.Member{{Node: "a~1"}}}).
@@ -56,7 +56,7 @@ func TestANodeUsesHostsOnceItHasThem(t *testing.T) {
 	}
 }
 
-// TestAStrategyAcknowledgesTransfers: where the strategy is no Placer, the epoch is not finished before that.
+// TestAStrategyAcknowledgesTransfers: if the strategy is no Placer, the epoch is not finished before that.
 func TestAStrategyAcknowledgesTransfers(t *testing.T) {
 	env := &env{self: "a~1", table: &Table{Epoch: 2, Finalized: 1, Members: []strategy.Member{{Node: "a~1"}}}}
 	o := &ownership{env: env, places: map[uint64]placement{}, view: &View{}}
@@ -71,7 +71,7 @@ func TestAStrategyAcknowledgesTransfers(t *testing.T) {
 	}
 }
 
-// TestTakeoversFollowTheTable recovers a dead node, and abandons it when another node becomes its takeover node.
+// TestTakeoversFollowTheTable recovers a dead node, and cancels when another node becomes its takeover node.
 func TestTakeoversFollowTheTable(t *testing.T) {
 	table := &Table{Epoch: 2, Finalized: 1, Members: []strategy.Member{{Node: "a~1"}}, Failed: []strategy.Node{"dead~1"}}
 	env := &env{self: "a~1", table: table}

@@ -27,14 +27,14 @@ type ownLease struct {
 	process     uint64 // revision with which this process acquired it: each later process has a greater one
 	done        uint64 // last epoch that this node has finished
 	report      []byte
-	requested   Lease // content of the last renewal that was requested
-	written     Lease // content of the last one that was acknowledged
+	requested   Lease // content of the last requested renewal
+	written     Lease // content of the last acknowledged renewal
 }
 
 // valid reports whether this node may act as a member now.
 func (l *ownLease) valid() bool { return l.until.After(l.env.now) }
 
-// renew requests a renewal if it is time, or if other nodes wait for the news in it.
+// renew requests a renewal if it is due, or at once if other nodes wait for its content.
 func (l *ownLease) renew(offer Proposal) {
 	now := l.env.now
 	if l.busy || l.next.After(now) && l.requested.Done >= l.done && l.requested.Batch == offer.Batch {
@@ -53,7 +53,8 @@ func (l *ownLease) wrote(w member.Wrote) (renewed, gap bool) {
 	if w.Err != nil {
 		l.next = now.Add(t.Beat / 4)
 		if errors.Is(w.Err, member.ErrStale) {
-			l.next = now.Add(t.Beat) // the watch reports the writer: this process with an earlier try, or another node
+			// the watch reports the writer: an earlier attempt of this process, or another node
+			l.next = now.Add(t.Beat)
 		}
 		return false, false
 	}
@@ -75,20 +76,20 @@ func (l *ownLease) entry(e member.Entry) (offer *Proposal, end member.Action) {
 	lease, err := ParseLease(e.Value)
 	switch {
 	case e.Value == nil && (l.acquired || l.joined):
-		return nil, member.Lost{Why: "its lease is gone"}
+		return nil, member.Lost{Why: "its lease was deleted"}
 	case e.Value == nil:
 		l.revision = 0
 		return nil, nil
 	case err != nil:
-		return nil, failed("the lease of %s is not one that this version of kumo reads", l.env.self.Name())
+		return nil, failed("the lease of %s is in a format that this version of kumo cannot read", l.env.self.Name())
 	case lease.Revoked:
-		return nil, member.Lost{Why: "its lease had ended, and others have taken over"}
+		return nil, member.Lost{Why: "its lease has ended, and other nodes have taken over"}
 	case lease.Instance != l.instance && l.acquired:
-		return nil, failed("another process runs as %s, with a copy of its folder", l.env.self.Name())
+		return nil, failed("another process runs as %s, from a copy of this node's folder", l.env.self.Name())
 	}
 	l.revision = e.Revision
 	if lease.Instance == l.instance && !l.busy && lease.Beat == l.beat {
-		l.next = l.env.now // the registry has stored an earlier try after all
+		l.next = l.env.now // the registry has stored an earlier attempt after all
 	}
 	if l.acquired {
 		return nil, nil

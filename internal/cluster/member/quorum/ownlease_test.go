@@ -13,7 +13,7 @@ func newOwnLease() *ownLease {
 }
 
 // TestALeaseCountsFromItsRequest renews a lease: it is valid for its TTL from before the request, however late the
-// answer, and not at all after an answer that does not say that it is stored.
+// answer, and not at all without a successful answer.
 func TestALeaseCountsFromItsRequest(t *testing.T) {
 	l := newOwnLease()
 	asked := l.env.now

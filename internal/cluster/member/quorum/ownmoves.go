@@ -16,9 +16,9 @@ import (
 //	guard    once the epoch has ended, starts another that names all batches which leases name
 //	members  transfer; in the lease that reports the epoch finished, a batch's owner reports it taken
 //	guard    ends the epoch
-//	member   names the batch no more, and writes the next one
+//	member   no longer names the batch, and writes the next one
 //
-// Nobody withdraws a batch that its lease has named, also not the next process of the same identity, which finds it
+// A batch that a lease has named is never withdrawn, not even by the next process of the same identity, which finds it
 // named there. So a record stays unchanged from before a lease names it until the end of the epoch that takes it: a
 // takeover node that reads it late reads what the dead node has transferred.
 
@@ -29,7 +29,7 @@ func movesKey(n strategy.Node) string { return MovesPrefix + string(n) }
 
 // A Proposal is the part of a node's lease about its batch of moves.
 type Proposal struct {
-	Batch uint64          // revision of the record; 0: there is none
+	Batch uint64          // revision of the record; 0: none
 	Taken uint64          // the epoch that moves its hosts; 0: the node does not know of any
 	To    []strategy.Node // targets of the moves, sorted; only until the batch is taken
 }
@@ -47,7 +47,7 @@ const (
 // moved them. It writes the registry entry moves/SELF.
 //
 // Invariants: at most one batch is offered at a time. Its record is not changed before the end of the epoch that takes
-// it. A requested move is in wants, in the batch that is being written, or in the one that is offered.
+// it. A requested move is in requested, in the batch being written, or in the offered one.
 type ownMoves struct {
 	env     *env
 	records interface { // this node's record, as written or read last
@@ -56,18 +56,18 @@ type ownMoves struct {
 	}
 
 	requested        map[string]strategy.Node // requested hosts that are in no batch yet
-	order            []string                 // the same in the order of the requests, and some that are not wanted any more
-	since            time.Time                // the oldest request since wants was empty
+	order            []string                 // the same in the order of the requests, and some that were withdrawn
+	since            time.Time                // time of the oldest request since requested was empty
 	offer            Proposal                 // the batch of the record, as the lease names it
-	writing          map[string]strategy.Node // the batch that is being written; nil: none is
+	writing          map[string]strategy.Node // the batch being written; nil: none
 	busy             bool                     // the record is being written or deleted
-	revision         uint64                   // of the record; 0: there is none
+	revision         uint64                   // of the record; 0: none
 	reportedRevision uint64                   // last revision of the record, or of its deletion, that was reported
 	tryAt            time.Time
 }
 
-// request queues moves of hosts to another node. A host that already moves there may have come back since it was read:
-// it moves once more.
+// request queues moves of hosts to another node. A host in a taken batch may have come back since it was read: it moves
+// again.
 func (o *ownMoves) request(hosts []string, to strategy.Node) {
 	if len(o.requested) == 0 {
 		o.requested, o.order, o.since = map[string]strategy.Node{}, nil, o.env.now
@@ -83,7 +83,7 @@ func (o *ownMoves) request(hosts []string, to strategy.Node) {
 	}
 }
 
-// newEpoch drops moves to nodes that are no members any more, and applies that the epoch takes this node's batch.
+// newEpoch drops moves to nodes that are no longer members, and applies that the epoch takes this node's batch.
 func (o *ownMoves) newEpoch() {
 	t := o.env.table
 	maps.DeleteFunc(o.requested, func(_ string, to strategy.Node) bool { return !t.has(to) })
@@ -92,8 +92,8 @@ func (o *ownMoves) newEpoch() {
 	}
 }
 
-// write writes the next batch once no other hosts move: then it contains the most. It deletes the record if no more
-// moves are requested for a while.
+// write writes the next batch once no other hosts move: then it contains the most. It deletes the record if no moves
+// were requested for a while.
 func (o *ownMoves) write() {
 	t, now := o.env.table, o.env.now
 	if o.busy || o.tryAt.After(now) || !o.changeable() || !t.has(o.env.self) {
@@ -142,7 +142,7 @@ func (o *ownMoves) wrote(w member.Wrote) {
 	writes := o.writing
 	o.busy, o.writing = false, nil
 	switch {
-	case w.Err != nil: // the watch reports the record that there is
+	case w.Err != nil: // the watch reports the current record
 		o.tryAt = o.env.now.Add(o.env.timing.Beat / 4)
 		for h, to := range writes {
 			if _, wanted := o.requested[h]; !wanted {
@@ -185,5 +185,5 @@ func (o *ownMoves) changeable() bool {
 	return o.offer.Batch == 0 || o.offer.Taken != 0 && o.offer.Taken <= o.env.table.Finalized
 }
 
-// idle reports whether no host of this node moves or is to move.
+// idle reports whether no host of this node moves or will move.
 func (o *ownMoves) idle() bool { return len(o.requested) == 0 && !o.busy && o.changeable() }

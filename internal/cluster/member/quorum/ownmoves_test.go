@@ -43,8 +43,8 @@ func TestABatchIsBounded(t *testing.T) {
 	}
 }
 
-// TestAHostMayMoveTwice requests a move again: while it waits in a batch, that adds nothing; once an epoch has taken
-// the batch, the host may have come back, so it moves once more.
+// TestAHostMayMoveTwice requests a move again: while it waits in a batch, that changes nothing; once an epoch has taken
+// the batch, the host may have come back, so it moves again.
 func TestAHostMayMoveTwice(t *testing.T) {
 	env := &env{self: "b~1", timing: member.LAN(), table: &Table{Epoch: 2, Finalized: 2}}
 	o := newOwnMoves(env)

@@ -18,11 +18,11 @@ import (
 // participants of the current table only; behind is known to guards only.
 type peerLeases struct {
 	env            *env
-	jitter         float64 // this node's share of delays that are spread by chance
+	jitter         float64 // random, from the seed: spreads writes of several nodes over time
 	leases         map[strategy.Node]*peer
 	guard          bool                   // this node watches all leases
 	scanAt         time.Time              // earliest time when a lease may have expired
-	reachableSince time.Time              // since then, the registry has answered in time
+	reachableSince time.Time              // time since when the registry has answered in time
 	dead           map[strategy.Node]bool // participants with revoked leases
 	behind         map[strategy.Node]bool // participants that have not finished the epoch
 }
@@ -32,7 +32,7 @@ type peer struct {
 	lease    Lease
 	revision uint64
 	since    time.Time // when the last change was seen
-	renewals int       // seen
+	renewals int       // number of renewals seen
 	revoking bool
 }
 
@@ -81,7 +81,7 @@ func (l *peerLeases) assign(joining bool) (keys []string) {
 	return []string{LeasePrefix}
 }
 
-// entry applies a lease as the watch has read it. It returns nil if that is no news of a live entry.
+// entry applies a lease as the watch has read it. It returns nil if the entry is old, invalid or deleted.
 func (l *peerLeases) entry(n strategy.Node, e member.Entry) *peer {
 	p := l.leases[n]
 	if e.Value == nil {
@@ -144,7 +144,8 @@ func (l *peerLeases) revokeExpired() {
 	}
 }
 
-// restartTimeouts counts all leases anew: while the registry was out of reach, other nodes could not renew theirs.
+// restartTimeouts restarts the timeouts of all leases: while the registry was out of reach, other nodes could not renew
+// theirs.
 func (l *peerLeases) restartTimeouts() { l.reachableSince, l.scanAt = l.env.now, time.Time{} }
 
 // expiry returns when this node would revoke a lease.
@@ -156,8 +157,8 @@ func (l *peerLeases) expiry(p *peer) time.Time {
 	return since.Add(t.TTL + t.Margin + l.rank())
 }
 
-// rank is a delay that spreads over time the writes that several nodes would make at once: guards act in their order,
-// other nodes later, by chance.
+// rank returns a delay that spreads over time the writes that several nodes would make at once: guards act in their
+// order, other nodes later, after a random time.
 func (l *peerLeases) rank() time.Duration {
 	t := l.env.timing
 	if l.env.table != nil {
@@ -179,7 +180,7 @@ func (l *peerLeases) markDead(n strategy.Node) {
 // deadNodes returns the participants with revoked leases, sorted.
 func (l *peerLeases) deadNodes() []strategy.Node { return sortedNodes(l.dead) }
 
-// noneBehind reports whether this node is a guard and knows that all others have finished the epoch.
+// noneBehind reports whether this node is a guard, and all others have finished the epoch.
 func (l *peerLeases) noneBehind() bool { return l.guard && len(l.behind) == 0 }
 
 // doneBy returns the last epoch that another node has finished; 0 if it is unknown or dead.
@@ -212,7 +213,7 @@ func (l *peerLeases) sweep() {
 	}
 }
 
-// sortedNodes returns the keys of a map in order: the order of actions must not depend on chance.
+// sortedNodes returns the keys of a map in order, so that the order of actions is deterministic.
 func sortedNodes[V any](all map[strategy.Node]V) []strategy.Node {
 	return slices.Sorted(maps.Keys(all))
 }

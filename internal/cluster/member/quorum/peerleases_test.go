@@ -79,7 +79,7 @@ func TestAnExpiredLeaseIsRevoked(t *testing.T) {
 	}
 }
 
-// TestAGuardKnowsWhoIsBehind hears of each member that it has finished the epoch.
+// TestAGuardKnowsWhoIsBehind reads of each member that it has finished the epoch.
 func TestAGuardKnowsWhoIsBehind(t *testing.T) {
 	l := newPeerLeases(node(0))
 	l.assign(false)

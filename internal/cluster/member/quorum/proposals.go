@@ -25,14 +25,14 @@ type proposals struct {
 	rank      func() time.Duration
 	dead      func() []strategy.Node // participants with revoked leases, sorted
 	allDone   func() bool            // all participants have finished the epoch
-	movesIdle func() bool            // no host of this node moves or is to move
-	batches   func() []Moves         // that this node is to propose now, as a guard
+	movesIdle func() bool            // no host of this node moves or will move
+	batches   func() []Moves         // batches that this node is to propose now, as a guard
 
-	revision  uint64 // of the table
+	revision  uint64 // revision of the table
 	busy      bool
-	notBefore time.Time // so that many nodes do not write the same at once
-	conflicts int       // proposals that lost to other nodes' ones
-	leaving   bool      // the node was told to leave
+	notBefore time.Time // delay, so that several nodes do not write the same at once
+	conflicts int       // proposals that lost to those of other nodes
+	leaving   bool      // Leave was received
 }
 
 // propose writes the next table, if the table should change and it is this node's turn. An error ends the Member.
@@ -86,11 +86,11 @@ func (p *proposals) next(ph phase) (*Table, error) {
 			return nil, nil
 		}
 		if p.slot != nil && p.slot(t.Members, self) < 0 {
-			return nil, fmt.Errorf("the cluster has as many nodes as it was planned for, %d: a node has to leave first",
+			return nil, fmt.Errorf("the cluster is full, with %d nodes: a node must leave first",
 				len(t.Members))
 		}
 		return t.with(p.member(t.Members)), nil
-	case ph == active && len(t.Members) == 0: // all nodes that were to receive this node's hosts have died
+	case ph == active && len(t.Members) == 0: // all receivers of this node's hosts have died
 		return t.with(p.member(t.Members)), nil
 	case !t.isFinalized():
 		if p.allDone() {
@@ -106,7 +106,7 @@ func (p *proposals) next(ph phase) (*Table, error) {
 	return nil, nil
 }
 
-// member is this node as a member beside others.
+// member returns this node as a member, given the others.
 func (p *proposals) member(others []strategy.Member) strategy.Member {
 	slot := -1
 	if p.slot != nil {

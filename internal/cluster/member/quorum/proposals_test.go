@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestTheNextTable has a node propose what goes first.
+// TestTheNextTable checks which change a node proposes first.
 func TestTheNextTable(t *testing.T) {
 	members := func(nodes ...strategy.Node) (all []strategy.Member) {
 		for _, n := range nodes {

@@ -21,14 +21,14 @@ type sender struct {
 	flows   map[strategy.Node]*flow // by receiver
 	reads   int                     // chunks requested and not yet read
 	ended   bool                    // all chunks are read
-	sent    bool                    // there was at least one with hosts
+	sent    bool                    // there was at least one chunk with hosts
 }
 
 // A flow is the chunks to one receiver.
 type flow struct {
 	queue    []chunkMsg // not acknowledged
 	next     uint64     // number of the next chunk
-	taken    uint64     // the receiver's process has journalled the chunks before this one
+	taken    uint64     // chunks before this one are journaled by the receiver's process
 	process  uint64
 	complete bool      // the receiver has acknowledged the last chunk
 	at       time.Time // when the queue is sent again
@@ -125,7 +125,7 @@ func (s *sender) ack(from strategy.Node, a ackMsg) {
 	}
 }
 
-// again starts another attempt: a receiver's process has restarted, and has undone the chunks that it had journalled.
+// again starts another attempt: a receiver's process has restarted, and has undone the chunks that it had journaled.
 func (s *sender) again() {
 	s.attempt++
 	s.reads, s.ended = 0, false
@@ -134,7 +134,7 @@ func (s *sender) again() {
 	}
 }
 
-// whole reports whether all receivers have acknowledged their last chunks.
+// isComplete reports whether all receivers have acknowledged their last chunks.
 func (s *sender) isComplete() bool {
 	for _, f := range s.flows {
 		if !f.complete {
@@ -144,7 +144,7 @@ func (s *sender) isComplete() bool {
 	return s.ended
 }
 
-// due returns when chunks are sent again; zero: when something happens.
+// due returns when chunks are sent again; zero if none are waiting.
 func (s *sender) due() (at time.Time) {
 	for _, f := range s.flows {
 		if len(f.queue) > 0 {

@@ -19,7 +19,7 @@ const LeasePrefix = "lease/"
 
 func leaseKey(n strategy.Node) string { return LeasePrefix + string(n) }
 
-// A Table lists the nodes of a crawl. It is not changed once it has been read or written.
+// A Table lists the nodes of a crawl. It is immutable once it has been read or written.
 type Table struct {
 	Epoch     uint64            `json:"epoch"`
 	Finalized uint64            `json:"settled"` // last epoch that all nodes have finished
@@ -27,11 +27,11 @@ type Table struct {
 	Members   []strategy.Member `json:"members"`           // sorted by node
 	Leaving   []strategy.Node   `json:"leaving,omitempty"` // alive, and transferring all their hosts
 	Failed    []strategy.Node   `json:"estates,omitempty"` // dead: takeover nodes transfer their hosts
-	Changes   []Change          `json:"changes,omitempty"` // since Settled, in order
-	Moves     []Moves           `json:"moves,omitempty"`   // of single hosts, under the epoch after Settled
+	Changes   []Change          `json:"changes,omitempty"` // since Finalized, in order
+	Moves     []Moves           `json:"moves,omitempty"`   // of single hosts, under the epoch after Finalized
 }
 
-// Moves are single hosts that move from one member to others. The table does not name the hosts: they are in a record
+// Moves are the moves of one member's single hosts to others. The table does not name the hosts: they are in a record
 // of their own, which only their owner and its takeover node read (ownmoves.go).
 type Moves struct {
 	From  strategy.Node   `json:"from"`
@@ -59,7 +59,7 @@ func ParseTable(value []byte) (*Table, error) {
 func (t *Table) Encode() []byte {
 	b, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // of plain fields
+		panic(err) // does not fail for plain fields
 	}
 	return b
 }
@@ -106,7 +106,7 @@ func (t *Table) with(m strategy.Member) *Table {
 	return t
 }
 
-// without returns the table with a member leaving.
+// without returns the table with a member that is leaving.
 func (t *Table) without(n strategy.Node) *Table {
 	t = t.clone()
 	t.remove(n)
@@ -131,17 +131,17 @@ func (t *Table) move(batches []Moves) *Table {
 	return t
 }
 
-// end returns the table at the end of its epoch: without earlier epochs, and without nodes that have transferred all.
+// end returns the table at the end of its epoch: without earlier epochs, and without departed nodes.
 func (t *Table) end() *Table {
 	c := *t
 	c.Finalized, c.Leaving, c.Failed, c.Changes, c.Moves = t.Epoch, nil, nil, nil, nil
 	return &c
 }
 
-// membersAt returns the members of an epoch from Settled on. The caller must not change them.
+// membersAt returns the members of an epoch from Finalized on. The caller must not change them.
 func (t *Table) membersAt(epoch uint64) []strategy.Member {
 	if epoch >= t.Epoch {
-		return t.Members // nothing is copied: there may be 10,000
+		return t.Members // without a copy: there may be 10,000 members
 	}
 	members := slices.Clone(t.Members)
 	for _, c := range slices.Backward(t.Changes) {
@@ -158,7 +158,7 @@ func (t *Table) membersAt(epoch uint64) []strategy.Member {
 	return members
 }
 
-// isNew reports whether a member has joined since the last settled epoch.
+// isNew reports whether a member has joined since the last finalized epoch.
 func (t *Table) isNew(n strategy.Node) bool {
 	return slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Came && c.Member.Node == n })
 }
@@ -183,8 +183,8 @@ func (t *Table) namesake(self strategy.Node) strategy.Node {
 	return ""
 }
 
-// expects reports whether from may hold hosts that to owns under the table's epoch. Where a change of members moves
-// their own hosts only, just the members that are new can lack hosts that another member holds.
+// expects reports whether from may hold hosts that to owns under the table's epoch. If a change of members moves only
+// their own hosts, only new members can lack hosts that another member holds.
 func (t *Table) expects(to, from strategy.Node, s shift) bool {
 	if to == from || t.isFinalized() || !t.has(to) {
 		return false
@@ -195,8 +195,8 @@ func (t *Table) expects(to, from strategy.Node, s shift) bool {
 	return t.has(from) && (s == shiftsAny || s == shiftsLeast && t.isNew(to))
 }
 
-// receivers returns the nodes that expect hosts from a node. Most nodes have few: their number decides the cost, not
-// that of the members.
+// receivers returns the nodes that expect hosts from a node. Its cost depends on their number, which is small for most
+// nodes, and not on the number of members.
 func (t *Table) receivers(from strategy.Node, s shift) (to []strategy.Node) {
 	add := func(n strategy.Node) {
 		if t.expects(n, from, s) {
@@ -281,7 +281,7 @@ func (t *Table) takeoverNode(dead strategy.Node) strategy.Node {
 	return best
 }
 
-// hashOf is FNV-1a, mixed: without that, names that end alike have hashes that are alike.
+// hashOf returns the FNV-1a hash, mixed: otherwise names with the same end have similar hashes.
 func hashOf(name string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))

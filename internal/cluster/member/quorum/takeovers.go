@@ -5,10 +5,10 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// takeovers guards the recovered state of dead nodes, as far as this node is their takeover node: from Fold until the
-// end of the epoch, or until Unfold, when another node becomes the takeover node.
+// takeovers guards the recovered state of dead nodes whose takeover node this one is: from Recover until the end of the
+// epoch, or until CancelRecovery, when another node becomes the takeover node.
 //
-// Invariant: only after Folded does this node know a dead node's transfers, and read its hosts.
+// Invariant: only after Recovered does this node know a dead node's transfers, and read its hosts.
 type takeovers struct {
 	env   *env
 	nodes map[strategy.Node]*takeover
@@ -16,13 +16,14 @@ type takeovers struct {
 
 // A takeover is the state of one dead node.
 type takeover struct {
-	ready     bool              // Fold has recovered the state
-	released  bool              // nothing is left of it
+	ready     bool              // the state is recovered
+	released  bool              // everything is transferred
 	received  []member.Transfer // complete transfers to the dead node
 	forgotten []member.Transfer // complete transfers from it whose hosts it has forgotten
 }
 
-// newEpoch recovers the dead nodes whose takeover node this one becomes, and abandons the others.
+// newEpoch recovers the dead nodes whose takeover node this one becomes, and cancels recoveries for which it no longer
+// is.
 func (t *takeovers) newEpoch() {
 	mine := map[strategy.Node]bool{}
 	for _, dead := range t.env.table.Failed {

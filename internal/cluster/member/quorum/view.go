@@ -7,23 +7,23 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A View contains the owners of hosts as one node knows them at one moment. It does not change; many goroutines may use
-// it at once.
+// A View contains the owners of hosts as one node knows them at one moment. It is immutable and safe for concurrent
+// use.
 type View struct {
 	self  strategy.Node
 	epoch uint64
 	until time.Time
 	owner strategy.View // under the epoch
-	// past are the owners under earlier epochs, from the last one of which this node has received all its hosts; nil if
-	// that is this epoch.
+	// past are the owners under earlier epochs, starting with the last epoch whose hosts this node has received
+	// completely; nil if that is the current epoch.
 	past []strategy.View
 	in   bool // the node is a member
 }
 
-// Epoch returns the last epoch that the node knows of; 0 before it knows one.
+// Epoch returns the last epoch that the node has seen; 0 before it has seen one.
 func (v *View) Epoch() uint64 { return v.epoch }
 
-// IsMember reports whether the node is a member, as far as it knows.
+// IsMember reports whether the node was a member when the view was made.
 func (v *View) IsMember() bool { return v.in }
 
 // Until returns the end of the node's lease, unless it is renewed.

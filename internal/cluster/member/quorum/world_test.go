@@ -14,8 +14,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A world is a registry, a net and holders, all of which answer in an order that a seed decides. It is smaller than the
-// simulator: hosts have no URLs.
+// A world is a registry, a network and holders, all of which answer in an order decided by a seed. It is smaller than
+// the simulator: hosts have no URLs.
 type world struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -23,16 +23,16 @@ type world struct {
 	keys   map[string]member.Entry
 	rev    uint64
 	nodes  map[strategy.Node]*testNode
-	shared map[strategy.Node]map[string]bool   // what each node's log says that it holds
-	came   map[strategy.Node][]member.Transfer // and what came whole to it
+	shared map[strategy.Node]map[string]bool   // hosts in each node's log
+	came   map[strategy.Node][]member.Transfer // complete transfers to it
 	forgot map[strategy.Node][]member.Transfer
 	todo   []func()
-	late   []echo // messages that will come a second time
-	keeps  bool   // the strategy is no Placer: hosts stay, but for those that are moved
-	moved  int    // hosts that were to
+	late   []echo // messages that will arrive a second time
+	keeps  bool   // the strategy is no Placer: hosts stay, except those that are moved
+	moved  int    // hosts that were moved
 	lossy  bool
 	slot   func([]strategy.Member, strategy.Node) int
-	wrote  func() // is called after each write to the registry; nil: nobody is
+	wrote  func() // called after each write to the registry; may be nil
 	story  []string
 }
 
@@ -44,7 +44,7 @@ type testNode struct {
 	wake   time.Time
 	inbox  []member.Event
 	held   []func()
-	part   map[member.Transfer]map[string]bool // of transfers that have not come whole
+	part   map[member.Transfer]map[string]bool // hosts of incomplete transfers
 	reads  map[strategy.Node][]member.Chunk
 	ends   []member.Action
 	view   *View
@@ -53,7 +53,7 @@ type testNode struct {
 	joined bool
 }
 
-// An echo is a message that comes again.
+// An echo is a message that arrives again.
 type echo struct {
 	at time.Time
 	do func()
@@ -117,7 +117,7 @@ func (w *world) tell(format string, args ...any) {
 
 func (w *world) soon(f func()) { w.todo = append(w.todo, f) }
 
-// hold does what the holder is asked for, in order.
+// hold executes the holder's actions, in order.
 func (n *testNode) hold(f func()) {
 	n.held = append(n.held, f)
 	n.w.soon(func() {
@@ -142,7 +142,7 @@ func (n *testNode) carryOut(a member.Action) {
 		for _, k := range slices.Sorted(maps.Keys(w.keys)) {
 			switch e := w.keys[k]; {
 			case !n.wants(k):
-			case strings.HasPrefix(k, MovesPrefix) && k != movesKey(n.id): // long after the estate is folded
+			case strings.HasPrefix(k, MovesPrefix) && k != movesKey(n.id): // long after the node is recovered
 				w.late = append(w.late, echo{w.now.Add(time.Duration(w.rng.IntN(5000)) * time.Millisecond),
 					func() { n.inbox = append(n.inbox, e) }})
 			default:
@@ -189,7 +189,8 @@ func (n *testNode) carryOut(a member.Action) {
 	case member.Forget:
 		n.hold(func() {
 			maps.DeleteFunc(w.shared[a.From], func(h string, _ bool) bool {
-				gone := a.Moved != nil && a.Moved(h, 0) // a host is held by one node: none comes to who gives it away
+				// a host is held by one node: none arrives at a node that moves it away
+				gone := a.Moved != nil && a.Moved(h, 0)
 				if gone {
 					w.tell("%s forgets %s of %s, epoch %d, %v", n.id, h, a.From, a.Epoch, a.Completed)
 				}
@@ -249,7 +250,7 @@ func (w *world) write(n *testNode, a member.Write) {
 	}
 }
 
-// read gives one host a chunk.
+// read returns one host per chunk.
 func (n *testNode) read(a member.Read) {
 	key := strategy.Node(fmt.Sprint(a.From, a.Epoch, a.Attempt))
 	if _, begun := n.reads[key]; !begun {
@@ -285,8 +286,7 @@ func (n *testNode) take(a member.Import) {
 	n.inbox = append(n.inbox, member.Imported{Transfer: a.Transfer, Seq: a.Seq})
 }
 
-// kill ends a node; what its log says of transfers that did not come whole is dropped when it is folded, or when it
-// comes back.
+// kill ends a node. Hosts of incomplete transfers are dropped from its log when it is recovered, or when it comes back.
 func (n *testNode) kill() {
 	n.dead = true
 	n.w.tell("%s is killed", n.id)
@@ -299,7 +299,7 @@ func (n *testNode) kill() {
 	clear(n.part)
 }
 
-// run lets d pass.
+// run advances the time by d.
 func (w *world) run(d time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end); {
 		for len(w.todo) > 0 || w.pendingEvents() {
@@ -349,7 +349,7 @@ func (w *world) step(ticks bool) {
 	}
 }
 
-// check says what is wrong at rest: each host is held by its owner, and by nobody else.
+// check returns an error at rest unless each host is held by its owner, and by no other node.
 func (w *world) check(hosts []string) error {
 	var all []error
 	var table *Table
@@ -373,7 +373,7 @@ func (w *world) check(hosts []string) error {
 		for _, id := range sortedNodes(w.nodes) {
 			n := w.nodes[id]
 			if n.dead && !table.has(id) {
-				continue // what it had was folded
+				continue // it was recovered
 			}
 			if holds := w.shared[id][h]; holds != (id == owner) {
 				all = append(all, fmt.Errorf("%s is %s's; %s has it: %v", h, owner, id, holds))
