@@ -57,8 +57,8 @@ var _ strategy.Strategy = (*Strategy)(nil)
 // creates the Policy when the node becomes a candidate. facts, if not nil, adds the data last received from the
 // leader's Policy to the node's Status.
 func New(cfg Config, policy func(*Leader) Policy, facts func(data []byte, f *strategy.Status)) *Strategy {
-	cluster := &clusterState{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{}, departed: map[strategy.Node]uint64{},
-		joined: map[strategy.Node]time.Time{}}
+	cluster := &clusterState{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{},
+		departed: map[strategy.Node]uint64{}, joined: map[strategy.Node]time.Time{}}
 	out := &output{packetAt: map[packetKey]int{}}
 	s := &Strategy{clusterState: cluster, output: out, owners: newOwners(cluster), pending: newPendingHosts(cluster, out),
 		facts: facts}

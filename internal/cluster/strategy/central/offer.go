@@ -30,9 +30,9 @@ func (l *Leader) handleOffer(from strategy.Node, it *item) {
 }
 
 // MovedRecently reports whether a host must not move to a node because it has moved for load within stay. This prevents
-// hosts from moving back and forth. The clock of an earlier leader may be wrong, so its moves count as made at the start
-// of this term. Nodes that joined after the move are exempt: when nodes join one after the other, earlier ones may own
-// only moved hosts.
+// hosts from moving back and forth. The clock of an earlier leader may be wrong, so its moves count as made at the
+// start of this term. Nodes that joined after the move are exempt: when nodes join one after the other, earlier ones
+// may own only moved hosts.
 func (l *Leader) MovedRecently(r hosttable.Row, to strategy.Node, stay time.Duration) bool {
 	if r.Round&Moved == 0 {
 		return false
