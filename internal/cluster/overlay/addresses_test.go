@@ -9,8 +9,8 @@ import (
 	"kumo/internal/cluster/overlay/overlaytest"
 )
 
-// TestAddressesThatComeLateAreTold has two nodes that reach each other by a relay alone, of which a third one, that
-// both reach, hears some seconds after it has told them of each other.
+// TestAddressesThatComeLateAreTold has two nodes that reach each other only through a relay. A third node, which both
+// reach, learns this some seconds after it has reported them to each other.
 func TestAddressesThatComeLateAreTold(t *testing.T) {
 	w := overlaytest.New(9)
 	w.Reaches = func(from string, to overlay.Contact) bool {
@@ -18,7 +18,7 @@ func TestAddressesThatComeLateAreTold(t *testing.T) {
 	}
 	w.Start("public")
 	a, b := w.Start("a", "public"), w.Start("b", "public")
-	b.Addrs = []string{"home b"} // of a none is known
+	b.Addrs = []string{"home b"} // those of a are unknown
 	w.Run(15 * time.Second)
 	if a.Table["b"] || b.Table["a"] {
 		t.Fatal("they know each other without a relay")

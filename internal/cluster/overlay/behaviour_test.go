@@ -15,7 +15,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// quiet is a network of so many nodes that know each other.
+// quiet returns a network of n nodes that know each other.
 func quiet(t *testing.T, n int) *overlaytest.World {
 	t.Helper()
 	seed := rand.Uint64()
@@ -26,7 +26,7 @@ func quiet(t *testing.T, n int) *overlaytest.World {
 	return w
 }
 
-// knowing are the nodes that have another in their tables.
+// knowing returns the nodes whose tables contain a node.
 func knowing(w *overlaytest.World, name string) (all []*overlaytest.Node) {
 	for _, n := range w.Live() {
 		if n.Table[name] {
@@ -36,7 +36,7 @@ func knowing(w *overlaytest.World, name string) (all []*overlaytest.Node) {
 	return all
 }
 
-// neighbours are the nodes that have another among their neighbours.
+// neighbours returns the nodes that have a node as a neighbor.
 func neighbours(w *overlaytest.World, name string) (all []*overlaytest.Node) {
 	for _, n := range w.Live() {
 		if slices.Contains(names(n.Neighbors(nil)), name) {
@@ -63,7 +63,7 @@ func TestTheDeadAreNoticedInTime(t *testing.T) {
 			for range 10 {
 				dead := w.RandomNode()
 				watching := neighbours(w, dead.Name)
-				if len(watching) < 3 { // how many there are follows from where ids happen to lie
+				if len(watching) < 3 { // the number depends on the ids
 					t.Errorf("%d nodes watch it", len(watching))
 				}
 				w.Crash(dead)
@@ -92,7 +92,7 @@ func TestNewcomersAreKnownSoon(t *testing.T) {
 		n := w.Start(name, w.RandomNode().Name)
 		started := w.Now()
 		right := func() bool {
-			for _, near := range w.Closest(n.ID, 8)[1:] { // those nearest to it, and they have it nearest
+			for _, near := range w.Closest(n.ID, 8)[1:] { // the nodes nearest to it, for which it is among the nearest
 				other := w.ByID(w.IDOf(near))
 				if !slices.Contains(names(n.Neighbors(nil)), near) || !slices.Contains(names(other.Neighbors(nil)), name) &&
 					slices.Contains(w.Closest(other.ID, 17), name) {
@@ -124,7 +124,7 @@ func TestWhoLeavesIsGoneAtOnce(t *testing.T) {
 			t.Errorf("%s still has a contact that has left", other.Name)
 		}
 	}
-	w.Run(20 * time.Second) // nobody brings it back by what he tells
+	w.Run(20 * time.Second) // no report of others brings it back
 	if left := len(neighbours(w, n.Name)); left > 0 {
 		t.Errorf("it is a neighbour of %d", left)
 	}
@@ -134,13 +134,13 @@ func TestALostConnectionIsLookedInto(t *testing.T) {
 	w := quiet(t, 40)
 	n := w.RandomNode()
 	dead := w.ByID(overlay.IDOf(names(n.Neighbors(nil))[0]))
-	n.Handle(overlay.Lost{Node: dead.Name}) // it lives
+	n.Handle(overlay.Lost{Node: dead.Name}) // it is alive
 	w.Run(5 * time.Second)
 	if !n.Table[dead.Name] {
 		t.Error("a contact that lives is gone because one connection was")
 	}
 	w.Crash(dead)
-	for range 10 { // as a transport says it each time
+	for range 10 { // the transport repeats it
 		n.Handle(overlay.Lost{Node: dead.Name})
 		w.Run(10 * time.Millisecond)
 	}
@@ -153,7 +153,7 @@ func TestALostConnectionIsLookedInto(t *testing.T) {
 func TestNoMessageIsNeededWhereTheAnswerIsKnown(t *testing.T) {
 	w := quiet(t, 100)
 	n := w.RandomNode()
-	n.Handle() // what is due just now is done
+	n.Handle() // finish work that is due now
 	w.Reset()
 	n.Handle(overlay.Find{ID: n.ID, Tag: 3, Want: 3})
 	f, done := n.Found[3]
@@ -175,8 +175,9 @@ func TestLookUpsHaveABound(t *testing.T) {
 	if len(n.Found) != 1000 || n.LookUps() != 0 {
 		t.Errorf("%d of 1000 were answered", len(n.Found))
 	}
-	id := n.ID // who leaves is not closest to its own id any more
-	n.Handle(overlay.Leave{}, overlay.Find{ID: id, Tag: 2000, Want: 3}, overlay.Find{ID: xor.Of("late"), Tag: 2001, Want: 3})
+	id := n.ID // a leaving node is not the closest to its own id any more
+	n.Handle(overlay.Leave{}, overlay.Find{ID: id, Tag: 2000, Want: 3},
+		overlay.Find{ID: xor.Of("late"), Tag: 2001, Want: 3})
 	w.Run(10 * time.Second)
 	for tag := uint64(2000); tag < 2002; tag++ {
 		f, done := n.Found[tag]
@@ -259,8 +260,8 @@ func TestTheSameSeedGivesTheSameRun(t *testing.T) {
 	}
 }
 
-// TestAnswersMayComeLate puts one node so far from all others that its answers, and theirs, come when the question has
-// failed.
+// TestAnswersMayComeLate has one node so far from all others that answers in both directions arrive after their queries
+// have failed.
 func TestAnswersMayComeLate(t *testing.T) {
 	w := quiet(t, 40)
 	w.Delay = func(from, to string) time.Duration {
@@ -286,7 +287,7 @@ func TestAnswersMayComeLate(t *testing.T) {
 	}
 }
 
-// TestWhoOnlyAsksDoesNotLive lets a node fall deaf: what is sent to it is lost.
+// TestWhoOnlyAsksDoesNotLive: a node that receives nothing, but still sends queries, counts as dead.
 func TestWhoOnlyAsksDoesNotLive(t *testing.T) {
 	w := quiet(t, 30)
 	deaf := w.RandomNode()
@@ -301,7 +302,7 @@ func TestWhoOnlyAsksDoesNotLive(t *testing.T) {
 	}
 }
 
-// lie is an answer to a question, with contacts that do not exist; exact says that there are no others.
+// lie returns an answer to a query, with contacts that do not exist; exact states that there are no others.
 func lie(question []byte, made func() string, count int) []byte {
 	kind := question[0]
 	if kind < 'a' {
@@ -328,14 +329,14 @@ func lie(question []byte, made func() string, count int) []byte {
 }
 
 // TestMadeUpContactsPushNobodyOut lets nodes of a network answer with contacts that do not exist, 64 or 10,000 at a
-// time, with ids that are near to those who ask.
+// time, with ids near to the node that queries them.
 func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 	lookUps := testmain.Rounds(100, 300)
 	for _, count := range []int{64, 10_000} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			w := quiet(t, 100)
 			victim := w.RandomNode()
-			var made []string // near to the victim: six first bits alike, which most neighbours' ids have not
+			var made []string // near to the victim: six leading bits in common, which most neighbors do not have
 			for i := 0; len(made) < 3000; i++ {
 				if name := fmt.Sprintf("made-up-%d", i); victim.ID.FirstDiff(w.IDOf(name)) < xor.Bits-6 {
 					made = append(made, name)
@@ -350,7 +351,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 					}
 				}
 			}
-			if count > 64 { // they are refused; a node of which all is refused is dead
+			if count > 64 { // these are refused; a node whose messages are all refused counts as dead
 				defer func() {
 					if w.Refused == 0 {
 						t.Error("no message was refused")
@@ -389,7 +390,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 					t.Errorf("%s is in the table, and does not exist", name)
 				}
 			}
-			// The bound is twice to three times the rate without liars.
+			// The bound is two to three times the rate without malicious nodes.
 			if m := rate(w, w.Messages, time.Duration(lookUps+30)*time.Second); m > 15 {
 				t.Errorf("%.1f messages/s a node", m)
 			}
@@ -403,7 +404,7 @@ func TestMadeUpContactsPushNobodyOut(t *testing.T) {
 	}
 }
 
-// sizeOf is how much memory becomes free when something is forgotten.
+// sizeOf returns how much memory is freed by forget.
 func sizeOf(forget func()) int {
 	var before, after runtime.MemStats
 	for range 3 {
@@ -416,8 +417,8 @@ func sizeOf(forget func()) int {
 	return int(before.HeapAlloc) - int(after.HeapAlloc)
 }
 
-// TestMemory lets one node of 1,000 be as it would be among others that run elsewhere: it has copies of its own of
-// names and of three addresses each.
+// TestMemory measures one node of 1,000. It has its own copies of names and of three addresses each, as if the other
+// nodes ran elsewhere.
 func TestMemory(t *testing.T) {
 	o := overlay.New(overlay.Config{Self: overlay.Contact{Node: "self"}})
 	now := time.Unix(1e9, 0)
@@ -429,7 +430,7 @@ func TestMemory(t *testing.T) {
 		}
 		now = now.Add(2 * time.Second)
 		events := []overlay.Event{overlay.Message{From: c, Data: []byte{'p', 1}}}
-		for len(events) > 0 { // it answers what it is asked
+		for len(events) > 0 { // it answers queries
 			out = o.Step(now, events, out[:0])
 			events = events[:0]
 			for _, a := range out {
@@ -449,7 +450,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestAddressesAreCarried follows addresses: as the transport has them, and as another node tells them.
+// TestAddressesAreCarried follows addresses from the transport, and from reports of other nodes.
 func TestAddressesAreCarried(t *testing.T) {
 	o := overlay.New(overlay.Config{Self: overlay.Contact{Node: "self", Addrs: []string{"here"}}})
 	now := time.Unix(1e9, 0)
@@ -484,8 +485,8 @@ func TestAddressesAreCarried(t *testing.T) {
 	}
 }
 
-// TestWhoWasAloneFindsAll lets a node begin while it is cut off for a while, so that it asks others in vain, and then
-// join by one of them. It stays, or is about to leave: then nobody asks it, so that it has to find the others itself.
+// TestWhoWasAloneFindsAll starts a node while it is offline, so that its queries fail, and then lets it join through
+// one node. It stays or is about to leave; in the latter case no node queries it, so it must find the others itself.
 func TestWhoWasAloneFindsAll(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		for seconds := range 40 {
@@ -510,7 +511,7 @@ func TestWhoWasAloneFindsAll(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesMeetsWhoAsks asks a node to leave that knows nobody yet: it comes to know who asks it.
+// TestWhoLeavesMeetsWhoAsks lets a node leave that has no contacts: it learns of the nodes that query it.
 func TestWhoLeavesMeetsWhoAsks(t *testing.T) {
 	w := overlaytest.New(3)
 	leaves := w.Start("leaves", "nobody")

@@ -19,7 +19,7 @@ var many = sync.OnceValue(func() *overlaytest.World {
 	return w
 })
 
-// amongMany is a node of a network of 500, and another that it knows.
+// amongMany returns a node of a network of 500, and another node that it knows.
 func amongMany(b *testing.B) (w *overlaytest.World, n *overlaytest.Node, other string) {
 	b.Helper()
 	w = many()

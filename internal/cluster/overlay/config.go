@@ -7,32 +7,33 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// Config is what an Overlay is made of. All nodes of a network have the same Width; the rest may differ.
+// Config configures an Overlay. All nodes of a network must have the same Width; other settings may differ. Zero values
+// mean the defaults given.
 type Config struct {
 	Self Contact // this node; its ID is computed
-	Seed uint64  // of what is random: intervals, ids that are looked up to refresh a bucket
+	Seed uint64  // for random intervals, and random ids in lookups
 
-	Width     int // how many bits of an id count; all. Tests use spaces so small that they can go through all of one
-	K         int // contacts a bucket; 10, at most 48
-	Spares    int // contacts a bucket that wait for a place in it; 5
-	Alpha     int // questions that a look-up has under way; 3
-	Neighbors int // how many of the nearest nodes are watched; 16, at most 48
+	Width     int // number of significant bits of an id; all. Tests use spaces small enough to enumerate
+	K         int // maximum contacts in a bucket; 10, at most 48
+	Spares    int // maximum contacts in a bucket's replacement cache; 5
+	Alpha     int // concurrent queries of a lookup; 3
+	Neighbors int // number of nearest nodes that are watched; 16, at most 48
 
-	Timeout time.Duration // until a question counts as failed; 1s
-	// a contact that has failed to answer so many questions, one after the other, is dead; 3. With 2, one lost message
-	// in twenty takes a live neighbour out of the table every few minutes
+	Timeout time.Duration // until a query counts as failed; 1s
+	// consecutive failed queries after which a contact is dead; 3. With 2 and a message loss of one in twenty, a live
+	// neighbor would leave the table every few minutes
 	Tries  int
-	Notice time.Duration // for so long at most a dead neighbour passes for alive; 10s
+	Notice time.Duration // maximum time until a neighbor's death is noticed; 10s
 
-	Check   time.Duration // after so long without a message of it a contact that is no neighbour is asked; 5min
-	Refresh time.Duration // after about so long without a look-up in its range a bucket is looked up; 15min
+	Check   time.Duration // silence after which another contact is pinged; 5min
+	Refresh time.Duration // about the time between lookups in the range of a bucket; 15min
 
-	LookUps   int // under way for Find; 32
-	Questions int // under way; 256
-	Contacts  int // in the table, beside neighbours; 1000
+	LookUps   int // concurrent lookups for Find; 32
+	Questions int // concurrent queries; 256
+	Contacts  int // contacts in the table besides neighbors; 1000
 }
 
-// maxContacts is how many contacts a message may have.
+// maxContacts is the maximum number of contacts in a message.
 const maxContacts = 64
 
 func (c Config) withDefaults() Config {
@@ -53,11 +54,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// breadth is how many contacts an answer has at most.
+// breadth returns the maximum number of contacts in an answer.
 func (c *Config) breadth() int { return max(c.K, c.Neighbors) + 1 }
 
-// every is the longest time between two exchanges with a neighbour: what Notice leaves after the questions that show
-// that it is dead, and one more Timeout for what a late timer takes.
+// every returns the maximum time between two exchanges with a neighbor. It is Notice, less the time of the queries that
+// show a neighbor's death, and less one Timeout for late timers.
 func (c *Config) every() time.Duration {
 	return max(c.Notice-time.Duration(c.Tries+1)*c.Timeout, c.Timeout)
 }

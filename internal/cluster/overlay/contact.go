@@ -6,25 +6,25 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// Bounds of a Contact. What is beyond them is refused in a message, and cut off where the transport tells it.
+// Bounds of a Contact. Messages that exceed them are refused; addresses from the transport beyond them are dropped.
 const (
 	MaxName  = 255 // bytes of a node's name
 	MaxAddrs = 8   // addresses
 	MaxAddr  = 255 // bytes of an address
 )
 
-// A Contact is a node and where it may be reached. Its addresses mean something to the transport alone: that a node can
-// be reached only by a relay, say. They are not changed once they were handed over.
+// A Contact is a node and its addresses. Only the transport interprets addresses; one may mean a relay, for example.
+// The slice must not be modified after it was passed to this package.
 type Contact struct {
 	Node  string
-	ID    xor.ID // IDOf(Node): where a Contact is given to this package it is computed anew
+	ID    xor.ID // IDOf(Node); recomputed for each Contact passed to this package
 	Addrs []string
 }
 
-// IDOf is the id of a node.
+// IDOf returns the id of a node.
 func IDOf(node string) xor.ID { return xor.Of("node", node) }
 
-// places is a digest of addresses, whatever their order; 0 of none.
+// digestAddrs returns a hash of addresses that does not depend on their order; 0 for none.
 func digestAddrs(addrs []string) (sum uint64) {
 	for _, a := range addrs {
 		h := fnv.New64a()
@@ -34,7 +34,7 @@ func digestAddrs(addrs []string) (sum uint64) {
 	return sum
 }
 
-// clean cuts off addresses that are beyond the bounds.
+// clean removes addresses that exceed the bounds.
 func clean(addrs []string) []string {
 	good := 0
 	for good < len(addrs) && good < MaxAddrs && len(addrs[good]) <= MaxAddr {

@@ -21,7 +21,7 @@
 //   - A node enters the table, and the result of a lookup, when it has answered a query of this node. A mention by
 //     another node is not enough. So fabricated contacts cost a few queries and displace nothing. A caller that queries
 //     the nodes itself can do with mentions.
-//   - A node watches its Config.Neighbours nearest nodes, in whichever buckets they are. Each pair exchanges a few
+//   - A node watches its Config.Neighbors nearest nodes, in whichever buckets they are. Each pair exchanges a few
 //     bytes every few seconds: that both live, and the versions of their neighbor lists. A list is sent to a neighbor
 //     that does not have it. A dead neighbor is detected within Config.Notice. A new node queries its neighbors at
 //     once; other nodes that should know it learn of it by the next exchange.
@@ -39,8 +39,8 @@
 //
 // # Parts
 //
-// An [Overlay] routes events and messages to its parts. The exchange has the questions to other nodes, absences the
-// nodes that did not answer lately. The table has all contacts, and liveness decides who is in it. The watch has the
+// An [Overlay] routes events and messages to its parts. The exchange has the queries to other nodes, absences the nodes
+// that did not answer lately. The table has all contacts, and liveness decides which nodes are in it. The watch has the
 // neighbors, lookUps the searches for ids, upkeep the periodic work.
 //
 // # Limits

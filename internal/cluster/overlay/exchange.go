@@ -7,51 +7,51 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// questions are what other parts ask by way of an exchange.
+// questions is the interface through which other parts send queries.
 type questions interface {
 	ask(question) bool
 	ping(*peer)
-	try(c Contact, kind byte, teller uint64) bool
+	try(c Contact, kind byte, reporter uint64) bool
 	awaitsNeighbor() bool
 }
 
-// An exchange guards the questions to other nodes: it sends them, matches answers to them, and lets those fail that are
-// not answered in time.
+// An exchange manages the queries to other nodes: it sends them, matches answers, and fails those that are not answered
+// in time.
 //
-// Its messages are ping, find and near questions, and answers. Invariants: at most Config.Questions are under way. An
-// answer counts once, and only from the node that was asked. Questions about nodes that others have reported have
-// bounds of their own, also by the node that reported them.
+// Its messages are ping, find and near queries, and their answers. Invariants: at most Config.Questions are in
+// progress. An answer counts once, and only from the node that was queried. Queries to nodes that others have reported
+// have separate limits, in total and for each reporting node.
 type exchange struct {
 	env    *env
 	table  *table
-	open   []question     // under way
-	late   ring[question] // the last ones that have failed
-	number uint32         // of the last question
+	open   []question     // in progress
+	late   ring[question] // queries that failed last
+	number uint32         // of the last query
 }
 
-// maxLate bounds the failed questions of which an answer still counts.
+// maxLate is the maximum number of failed queries whose answers still count.
 const maxLate = 16
 
-// A question is under way to a node.
+// A question is a query to a node.
 type question struct {
 	to       Contact
-	peer     *peer // the same, if it was in the table
+	peer     *peer // the same node, if it was in the table
 	asked    time.Duration
-	until    time.Duration // time of failure
-	lookUp   *lookUp       // nil: it asks for a sign of life
-	reporter uint64        // short id of the node that reported this one, if it is not in the table; 0: itself
+	until    time.Duration // deadline
+	lookUp   *lookUp       // nil: not part of a lookup
+	reporter uint64        // short id of the node that reported the queried one; 0: itself, or in the table
 	number   uint32
 	kind     byte
-	tries    uint8 // failed questions before, if the node is not in the table
+	tries    uint8 // failed queries before, if the node is not in the table
 	late     bool  // it has failed
-	departed bool  // the node has said farewell
-	healing  bool  // it goes to a node that may be of another part of a partitioned network
+	departed bool  // the node has sent a farewell
+	healing  bool  // the node may be in another part of a partitioned network
 }
 
-// short is enough of an id to tell it from a few others.
+// short returns enough of an id to distinguish it from a few others.
 func short(id xor.ID) uint64 { return binary.BigEndian.Uint64(id[:]) | 1 }
 
-// ask sends a question. It returns false if too many are under way.
+// ask sends a query. It returns false if too many are in progress.
 func (x *exchange) ask(q question) bool {
 	if len(x.open) >= x.env.cfg.Questions {
 		return false
@@ -87,7 +87,7 @@ func (x *exchange) ask(q question) bool {
 	return true
 }
 
-// ping asks a contact of the table for a sign of life.
+// ping pings a contact of the table, unless a ping is in progress.
 func (x *exchange) ping(p *peer) {
 	kind := byte(pingQuestion)
 	if p.near {
@@ -98,9 +98,9 @@ func (x *exchange) ping(p *peer) {
 	}
 }
 
-// try sends a ping to a node that is not in the table, or asks a node that may be a neighbor for its neighbors. It
-// returns false if too many such requests are in flight, or too many for nodes that the same teller has reported.
-func (x *exchange) try(c Contact, kind byte, teller uint64) bool {
+// try sends a query of a kind to a node that is not in the table. It returns false if too many such queries are in
+// progress, in total or for nodes that the same reporter has reported.
+func (x *exchange) try(c Contact, kind byte, reporter uint64) bool {
 	all, same := 0, 0
 	for i := range x.open {
 		q := &x.open[i]
@@ -110,19 +110,19 @@ func (x *exchange) try(c Contact, kind byte, teller uint64) bool {
 			return true
 		default:
 			all++
-			if q.reporter == teller {
+			if q.reporter == reporter {
 				same++
 			}
 		}
 	}
-	if all >= 3*x.env.cfg.Neighbors || teller != 0 && same >= max(x.env.cfg.Neighbors/2, 1) {
+	if all >= 3*x.env.cfg.Neighbors || reporter != 0 && same >= max(x.env.cfg.Neighbors/2, 1) {
 		return false
 	}
-	return x.ask(question{kind: kind, to: c, reporter: teller})
+	return x.ask(question{kind: kind, to: c, reporter: reporter})
 }
 
-// take removes and returns the question that a node's message answers: one that is under way, or that has failed
-// lately, as distant nodes answer late.
+// take removes and returns the query that a node's message answers. It also accepts a query that failed recently, since
+// distant nodes answer late.
 func (x *exchange) take(node string, m *parsedMessage) (q question, asked bool) {
 	for i := range x.open {
 		if x.open[i].isAnswered(node, m) {
@@ -147,7 +147,7 @@ func (x *exchange) drop(i int) {
 	x.open = x.open[:last]
 }
 
-// expire passes the questions that were not answered in time to failed, which may ask others.
+// expire calls failed for the queries that were not answered in time; failed may send others.
 func (x *exchange) expire(failed func(question)) {
 	for i := 0; i < len(x.open); {
 		if x.open[i].until > x.env.now {
@@ -164,12 +164,12 @@ func (x *exchange) expire(failed func(question)) {
 	}
 }
 
-// failQuestions lets all questions to a node fail. If there is none, it pings the node if that is in the table.
+// failQuestions fails all queries to a node. If there are none, it pings the node if that is in the table.
 func (x *exchange) failQuestions(c Contact) {
 	p, any := x.table.known(c.Node), false
 	for i := range x.open {
 		if q := &x.open[i]; q.to.ID == c.ID {
-			q.until, any = x.env.now, true // it fails at the end of this step
+			q.until, any = x.env.now, true // fails at the end of this step
 		}
 	}
 	if p != nil && !any {
@@ -177,7 +177,7 @@ func (x *exchange) failQuestions(c Contact) {
 	}
 }
 
-// dropQuestions lets all questions to a node fail that has said farewell, and drops late answers.
+// dropQuestions fails all queries to a node that has sent a farewell, and ignores its late answers.
 func (x *exchange) dropQuestions(c Contact) {
 	for i := range x.open {
 		if q := &x.open[i]; q.to.ID == c.ID {
@@ -195,7 +195,7 @@ func (q *question) isAnswered(node string, m *parsedMessage) bool {
 	return q.number == m.number && m.kind == q.kind-'a'+'A' && q.to.Node == node
 }
 
-// awaitsNeighbor reports whether an unknown node that would be a neighbour has yet to answer.
+// awaitsNeighbor reports whether there is an unanswered query to an unknown node that would be a neighbor.
 func (x *exchange) awaitsNeighbor() bool {
 	for i := range x.open {
 		q := &x.open[i]
@@ -206,7 +206,7 @@ func (x *exchange) awaitsNeighbor() bool {
 	return false
 }
 
-// due returns when the next question fails, or a time if that is sooner.
+// due returns the next deadline of a query, or at if that is earlier.
 func (x *exchange) due(at time.Duration) time.Duration {
 	for i := range x.open {
 		at = min(at, x.open[i].until)

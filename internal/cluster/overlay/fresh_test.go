@@ -10,8 +10,8 @@ import (
 	"kumo/internal/cluster/overlay/overlaytest"
 )
 
-// TestWhatIsFreshIsTrue looks at nodes all the time while others come and go: one that says that what it knows is
-// fresh, and that it is the closest to an id, is right but for those who have just come.
+// TestWhatIsFreshIsTrue checks nodes continuously while others join and leave: a node that is fresh and considers
+// itself the closest to an id is right, except for nodes that have just joined.
 func TestWhatIsFreshIsTrue(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -47,8 +47,8 @@ func TestWhatIsFreshIsTrue(t *testing.T) {
 	}
 }
 
-// TestWhoSleptIsNotFresh cuts a node off: it is fresh no longer than its neighbours take it for alive, or until it
-// knows nobody.
+// TestWhoSleptIsNotFresh isolates a node: it stays fresh only while its neighbors consider it alive, or until it has no
+// contacts.
 func TestWhoSleptIsNotFresh(t *testing.T) {
 	w := overlaytest.New(7)
 	joinAll(w, 20, time.Second)
@@ -76,8 +76,8 @@ func TestWhoSleptIsNotFresh(t *testing.T) {
 	}
 }
 
-// TestWhoIsAloneIsFresh begins a network of one, which is fresh all the time, and one that waits for another, which
-// never is.
+// TestWhoIsAloneIsFresh starts a network of one node, which is always fresh, and a node that waits for another one,
+// which never is.
 func TestWhoIsAloneIsFresh(t *testing.T) {
 	w := overlaytest.New(8)
 	first, waits := w.Start("first"), w.Start("waits", "nobody")

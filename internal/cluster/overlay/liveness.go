@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// A liveness guards which nodes are in the table: those that have answered, until they fail to answer or leave.
+// A liveness decides which nodes are in the table: those that have answered, until they fail to answer or leave.
 //
-// It has no messages of its own. Invariants: only an answer brings a node into the table. Config.Tries questions that
-// fail, one after the other, remove it; questions that were under way together fail as one.
+// It has no messages of its own. Invariants: only an answer brings a node into the table. Config.Tries consecutive
+// failed queries remove it; concurrent queries that fail count as one.
 type liveness struct {
 	env       *env
 	table     *table
 	absences  *absences
-	removed   func(c Contact, near bool) // is called for each contact that died or left
+	removed   func(c Contact, near bool) // called for each contact that died or left
 	questions questions
 	watch     *watch
 }
 
-// maxSilence is the number of intervals between exchanges in which a contact must have answered once.
+// maxSilence is the number of exchange intervals within which a contact must have answered once.
 const maxSilence = 4
 
-// heard applies a message that is no answer: a sign of life. A node that is not in the table is asked for an answer, if
-// its bucket wants more contacts.
+// heard handles a message that is not an answer, which shows that its sender is alive. A sender that is not in the
+// table is queried if its bucket needs contacts.
 func (v *liveness) heard(from Contact) {
 	if p := v.table.known(from.Node); p != nil {
 		p.heard = v.env.now
@@ -34,7 +34,7 @@ func (v *liveness) heard(from Contact) {
 		if p.near && depth(v.table.id, p.ID) == v.table.successorDepth() {
 			next = min(next, max(p.confirmed+v.env.cfg.every()/2, v.env.now))
 		}
-		if p.near && p.version == 0 { // a question does not bring its list of neighbours
+		if p.near && p.version == 0 { // a query does not contain its list of neighbors
 			next = min(next, p.next)
 		}
 		v.watch.askAt(p, next)
@@ -50,13 +50,14 @@ func (v *liveness) heard(from Contact) {
 	}
 }
 
-// answersLately reports whether a contact has answered lately. One that asks and never answers counts as dead.
+// answersLately reports whether a contact has answered recently. A contact that sends queries but never answers counts
+// as dead.
 func (v *liveness) answersLately(p *peer) bool {
 	return v.env.now-p.answered < maxSilence*v.env.cfg.every()
 }
 
-// updateAddrs applies a contact's addresses from the transport. If they have changed, neighbours are sent the list again:
-// nodes that could not reach the contact may do so now, for instance by a relay.
+// updateAddrs sets a contact's addresses from the transport. If a neighbor's addresses have changed, the other
+// neighbors are sent the list again: nodes that could not reach it may be able to now, for instance by a relay.
 func (v *liveness) updateAddrs(p *peer, c Contact) {
 	if len(c.Addrs) == 0 || slices.Equal(p.Addrs, c.Addrs) || digestAddrs(p.Addrs) == digestAddrs(c.Addrs) {
 		return
@@ -67,7 +68,7 @@ func (v *liveness) updateAddrs(p *peer, c Contact) {
 	}
 }
 
-// addSpare puts a node into its bucket's replacement cache, and pings the contact there that was not heard of for longest.
+// addSpare puts a node into its bucket's replacement cache, and pings the bucket's contact that was silent for longest.
 func (v *liveness) addSpare(c Contact) {
 	if p := v.table.knownSpare(c.ID); p != nil {
 		p.heard = v.env.now
@@ -80,7 +81,7 @@ func (v *liveness) addSpare(c Contact) {
 	}
 }
 
-// answered applies an answer. It returns the node if it is in the table.
+// answered handles an answer. It returns the peer if it is in the table.
 func (v *liveness) answered(q question, from Contact) *peer {
 	p := v.admit(from, q.peer)
 	if p != nil {
@@ -100,7 +101,7 @@ func (v *liveness) failed(q question) {
 			p.pinged = false
 		}
 		lives := p.heard > q.asked && v.answersLately(p)
-		if q.asked >= p.failed && !lives { // questions that were under way together fail as one
+		if q.asked >= p.failed && !lives { // concurrent queries that fail count as one
 			p.fails++
 			p.failed = v.env.now
 		}
@@ -120,7 +121,7 @@ func (v *liveness) failed(q question) {
 	}
 }
 
-// admit applies that a node has answered. It returns the node if it is in the table.
+// admit adds a node that has answered to the table if there is room. It returns the peer if it is in the table.
 func (v *liveness) admit(c Contact, p *peer) *peer {
 	if p == nil || !p.live {
 		p = v.table.known(c.Node)
@@ -146,7 +147,7 @@ func (v *liveness) admit(c Contact, p *peer) *peer {
 	if p.near && depth(v.table.id, p.ID) == v.table.successorDepth() {
 		next /= 2
 	}
-	if p.near && p.version == 0 && !v.watch.positioned { // its list of neighbours is not here
+	if p.near && p.version == 0 && !v.watch.positioned { // its list of neighbors is not known yet
 		next = 0
 	}
 	v.watch.askAt(p, v.env.now+next)
@@ -154,7 +155,7 @@ func (v *liveness) admit(c Contact, p *peer) *peer {
 	return p
 }
 
-// remove removes a contact from the table that is dead, or has left. A node that waits for its place is asked.
+// remove removes a contact that is dead or has left from the table, and queries a node from the replacement cache.
 func (v *liveness) remove(p *peer, left bool) {
 	near := p.near
 	if v.table.remove(p); near && v.table.watchedPrefix() < v.table.prefix {

@@ -13,16 +13,16 @@ type lookUp struct {
 	want           int
 	purpose        purpose
 	tag            uint64
-	list           []candidate // sorted by distance; the node itself is none, because it has nothing new to tell
-	under          int         // questions under way
-	asked          int         // questions in all
-	missed         int         // of these, such that were not answered
+	list           []candidate // sorted by distance; without the node itself, which would report nothing new
+	under          int         // queries in progress
+	asked          int         // queries in total
+	missed         int         // queries without an answer
 	reported       []Contact   // the result, if another node has reported it
-	acceptReported bool        // a node that knows them all may report the result
+	acceptReported bool        // a node that knows all of them may report the result
 	over           bool
 }
 
-// A purpose is the user of a look-up.
+// A purpose is the user of a lookup.
 type purpose uint8
 
 const (
@@ -35,13 +35,13 @@ const (
 type candidate struct {
 	Contact
 	state       state
-	tries       uint8  // questions that failed
-	badReports  uint8  // nodes that it has reported that did not answer
-	goodReports uint8  // and that did
-	reporter    uint64 // short id of the node that reported it first; 0: it was in the table
-	exactWithin xor.ID // all nodes as close to the id as this were in its answer
-	hasExact    bool   // sure means something
-	hops        uint8  // 1 if it was in the table, one more than its teller else
+	tries       uint8  // failed queries
+	badReports  uint8  // nodes that it reported and that did not answer
+	goodReports uint8  // nodes that it reported and that answered
+	reporter    uint64 // short id of the first node that reported it; 0: it was in the table
+	exactWithin xor.ID // its answer contained all nodes within this distance of the id
+	hasExact    bool   // exactWithin is set
+	hops        uint8  // 1 if it was in the table, else one more than its reporter
 }
 
 type state uint8
@@ -49,25 +49,25 @@ type state uint8
 const (
 	waiting state = iota
 	underWay
-	answered // has answered
+	answered
 	failing
 )
 
 // farthest is the greatest distance.
 var farthest = xor.ID(bytes.Repeat([]byte{0xff}, xor.Size))
 
-// breadth returns how many contacts each node is asked for.
+// breadth returns how many contacts each queried node should return.
 func (l *lookUp) breadth(cfg *Config) int {
 	if l.purpose != forCaller {
 		return cfg.breadth()
 	}
 	if l.acceptReported {
-		return cfg.Neighbors // all that the last node that is asked knows for certain, for the ids beside this one
+		return cfg.Neighbors // all that the last queried node knows for certain, to serve lookups of nearby ids
 	}
 	return min(max(l.want+4, 8), cfg.K)
 }
 
-// setExact applies how many of the contacts in a candidate's answer are all there are so close to the id.
+// setExact records how many of the contacts in a candidate's answer are exact: no other nodes are as close to the id.
 func (c *candidate) setExact(id xor.ID, exact, count int, named func(int) xor.ID) {
 	switch {
 	case exact > count:
@@ -78,17 +78,17 @@ func (c *candidate) setExact(id xor.ID, exact, count int, named func(int) xor.ID
 	}
 }
 
-// add puts a node into the list, unless it is there or too far away.
-func (l *lookUp) add(c Contact, teller uint64, cfg *Config) {
+// add adds a node to the list, unless it is already there or too far away.
+func (l *lookUp) add(c Contact, reporter uint64, cfg *Config) {
 	at, there := l.at(c.ID)
 	if there {
 		return
 	}
 	hops := uint8(1)
-	if t := l.reporter(teller); t != nil {
+	if t := l.reporter(reporter); t != nil {
 		hops += t.hops
 	}
-	l.list = slices.Insert(l.list, at, candidate{Contact: c, reporter: teller, hops: hops})
+	l.list = slices.Insert(l.list, at, candidate{Contact: c, reporter: reporter, hops: hops})
 	if l.crowded(cfg) {
 		l.list = slices.Delete(l.list, len(l.list)-1, len(l.list))
 	}
@@ -108,7 +108,7 @@ func (l *lookUp) of(id xor.ID) *candidate {
 	return nil
 }
 
-// crowded reports whether the list has more nodes than will be asked.
+// crowded reports whether the list has more nodes than the lookup will query.
 func (l *lookUp) crowded(cfg *Config) bool {
 	if len(l.list) <= 4*cfg.breadth() {
 		return false
@@ -122,8 +122,8 @@ func (l *lookUp) crowded(cfg *Config) bool {
 	return n > 4*cfg.breadth()
 }
 
-// goal returns how many of the closest nodes have to answer: the wanted ones if one of them is sure that no other is as
-// close, or if any contacts will do; else K. sure reports whether one is.
+// goal returns how many of the closest nodes have to answer. It is the number of wanted nodes if an answer shows that
+// no other node is as close (sure), or if any contacts will do; else at least K.
 func (l *lookUp) goal(cfg *Config) (n int, sure bool) {
 	var best xor.ID
 	var last *candidate
@@ -149,8 +149,8 @@ func (l *lookUp) goal(cfg *Config) (n int, sure bool) {
 	return max(cfg.K, l.want), false
 }
 
-// next returns the node to ask next: the closest that was not asked, then one that has failed once, out of the first
-// goal nodes that have not failed for good. done reports that all those have answered.
+// next returns the node to query next: of the first goal nodes that have not failed for good, the closest one without a
+// query, or else one with fewest failures. done reports that all of these have answered.
 func (l *lookUp) next(goal int) (c *candidate, done bool) {
 	done = true
 	for i := range l.list {
@@ -172,7 +172,7 @@ func (l *lookUp) next(goal int) (c *candidate, done bool) {
 	return c, done
 }
 
-// atOnce returns how many questions may be under way.
+// atOnce returns the maximum number of concurrent queries.
 func (l *lookUp) atOnce(cfg *Config) int {
 	if l.acceptReported {
 		return min(1+l.missed, cfg.Alpha)
@@ -180,7 +180,7 @@ func (l *lookUp) atOnce(cfg *Config) int {
 	return cfg.Alpha
 }
 
-// reporter returns the candidate with a short id; nil: none.
+// reporter returns the candidate with a short id; nil if there is none.
 func (l *lookUp) reporter(id uint64) *candidate {
 	i := slices.IndexFunc(l.list, func(t candidate) bool { return short(t.ID) == id })
 	if i < 0 {
@@ -189,7 +189,7 @@ func (l *lookUp) reporter(id uint64) *candidate {
 	return &l.list[i]
 }
 
-// dropReported abandons the nodes that one has reported and that were not asked yet.
-func (l *lookUp) dropReported(teller uint64) {
-	l.list = slices.DeleteFunc(l.list, func(c candidate) bool { return c.reporter == teller && c.state == waiting })
+// dropReported drops the nodes that a node has reported and that were not queried yet.
+func (l *lookUp) dropReported(reporter uint64) {
+	l.list = slices.DeleteFunc(l.list, func(c candidate) bool { return c.reporter == reporter && c.state == waiting })
 }

@@ -7,11 +7,11 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// lookUps guards the searches for the nodes closest to an id, for Find and for the table's upkeep.
+// lookUps manages the searches for the nodes closest to an id, for Find and for the table's upkeep.
 //
-// Its messages are findQuestion and findAnswer; its answer to the caller is Found. Invariants: Found answers each Find
-// once. A node is in a result when it has answered this look-up, or when Find allows it and a node that knows all nodes
-// so close to the id has reported it.
+// Its messages are findQuestion and findAnswer; its answer to the caller is Found. Invariants: each Find is answered
+// once. A node is in a result if it has answered this lookup, or if Find accepts reports and a node that knows all
+// nodes so close to the id has reported it.
 type lookUps struct {
 	env      *env
 	table    *table
@@ -25,17 +25,17 @@ type lookUps struct {
 
 	scratch    []*peer // scratch
 	ids        []xor.ID
-	metScratch []*peer // those of ids that are in the table
+	metScratch []*peer // peers in the table with these ids, or nil
 }
 
-// maxAsked times K bounds the questions of a look-up.
+// maxAsked times K bounds the queries of a lookup.
 const maxAsked = 8
 
-// Stats counts look-ups for Find that needed messages.
+// Stats counts the lookups for Find that needed messages.
 type Stats struct {
 	LookUps uint64
-	Asked   uint64 // questions
-	Hops    uint64 // from this node to the closest that was found, in all
+	Asked   uint64 // queries
+	Hops    uint64 // total number of hops from this node to the closest one found
 }
 
 func (s *lookUps) looking(p purpose) (n int) {
@@ -47,7 +47,7 @@ func (s *lookUps) looking(p purpose) (n int) {
 	return n
 }
 
-// find starts a look-up, or answers at once.
+// find starts a lookup, or answers at once.
 func (s *lookUps) find(e Find) {
 	want := min(max(e.Want, 1), s.env.cfg.K)
 	closest, exact := s.table.appendClosest(e.ID, want, nil)
@@ -69,7 +69,7 @@ func (s *lookUps) find(e Find) {
 	s.advance(l)
 }
 
-// newLookUp makes a look-up that starts with the closest contacts of the table.
+// newLookUp returns a lookup that starts with the closest contacts of the table.
 func (s *lookUps) newLookUp(id xor.ID, want int, p purpose) *lookUp {
 	l := &lookUp{id: id, want: want, purpose: p}
 	s.scratch = s.table.closest(id, s.env.cfg.breadth(), s.scratch[:0])
@@ -83,7 +83,7 @@ func (s *lookUps) newLookUp(id xor.ID, want int, p purpose) *lookUp {
 	return l
 }
 
-// advance asks nodes as far as the limits allow, or ends the look-up.
+// advance sends queries as far as the limits allow, or ends the lookup.
 func (s *lookUps) advance(l *lookUp) {
 	for !l.over {
 		goal, _ := l.goal(&s.env.cfg)
@@ -105,7 +105,7 @@ func (s *lookUps) advance(l *lookUp) {
 	}
 }
 
-// resume continues look-ups that could not ask because too many questions were under way.
+// resume continues lookups that could not send a query because too many were in progress.
 func (s *lookUps) resume() {
 	for i := len(s.all) - 1; i >= 0 && i < len(s.all); i-- {
 		if l := s.all[i]; l.under == 0 {
@@ -114,7 +114,7 @@ func (s *lookUps) resume() {
 	}
 }
 
-// advanceWith applies a node's answer.
+// advanceWith handles a node's answer.
 func (s *lookUps) advanceWith(l *lookUp, from Contact, m parsedMessage) {
 	l.under--
 	c := l.of(from.ID)
@@ -157,7 +157,7 @@ func (s *lookUps) advanceWith(l *lookUp, from Contact, m parsedMessage) {
 	s.advance(l)
 }
 
-// applyReport takes an answer for the result: the node knows all nodes so close to the id.
+// applyReport uses an answer as the result, since the node knows all nodes so close to the id.
 func (s *lookUps) applyReport(l *lookUp, from Contact, m parsedMessage) {
 	ids := s.ids
 	l.reported = make([]Contact, 0, m.exact)
@@ -182,8 +182,9 @@ func (s *lookUps) applyReport(l *lookUp, from Contact, m parsedMessage) {
 	}
 }
 
-// addReported puts a node that another has reported into the list; p if it is in the table. It copies only what it needs.
-func (s *lookUps) addReported(l *lookUp, t *reportedContact, id xor.ID, p *peer, teller uint64) {
+// addReported adds a node that another has reported to the list. p is the peer if it is in the table. Data of t is
+// copied only if needed.
+func (s *lookUps) addReported(l *lookUp, t *reportedContact, id xor.ID, p *peer, reporter uint64) {
 	at, there := l.at(id)
 	if there || at >= 4*s.env.cfg.breadth()+l.asked {
 		return
@@ -191,12 +192,12 @@ func (s *lookUps) addReported(l *lookUp, t *reportedContact, id xor.ID, p *peer,
 	if p != nil {
 		l.add(p.Contact, 0, &s.env.cfg)
 	} else if c := t.contact(id); !s.absences.has(c) {
-		l.add(c, teller, &s.env.cfg)
+		l.add(c, reporter, &s.env.cfg)
 	}
 }
 
-// missed applies that a node did not answer. After Config.Tries times the look-up abandons it. It also abandons the
-// other nodes that its teller has reported, if most of those that were asked did not answer.
+// missed handles a query without an answer. After Config.Tries failures the lookup drops the node. If most of the
+// reporter's nodes did not answer, it also drops the reporter's other nodes.
 func (s *lookUps) missed(l *lookUp, to Contact) {
 	l.under--
 	l.missed++

@@ -7,27 +7,28 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// MaxMessage is how many bytes a message has at most: room for 48 of the longest contacts. One that exceeds it is
-// refused. Most have some 15, lists about 1,000.
+// MaxMessage is the maximum size of a message in bytes: room for 48 of the longest contacts. Longer messages are
+// refused. Most have about 15 bytes, lists about 1,000.
 const MaxMessage = 128 << 10
 
-// ErrMessage is why a message was refused.
-var ErrMessage = errors.New("not a message of the overlay, or beyond its bounds")
+// ErrMessage is the error of refused messages.
+var ErrMessage = errors.New("overlay message: invalid or too large")
 
-// Kinds of messages. All but the farewell have the number of the question behind the kind.
+// Kinds of messages. In all but the farewell, the number of the query follows the kind.
 const (
-	pingQuestion = 'p' // are you there?
+	pingQuestion = 'p' // checks that the receiver is alive
 	pingAnswer   = 'P'
-	findQuestion = 'f' // which nodes do you know that are closest to an id? id, how many
-	// exact, contacts with the sender among them: the first exact of them are all nodes there are so close to the id;
-	// one more than there are contacts: there is no other node
-	findAnswer   = 'F'
-	nearQuestion = 'n' // who are your neighbours? version of that list that the sender has (0: none), of its own one
-	nearAnswer   = 'N' // version, and unless the other has that, contacts
+	findQuestion = 'f' // requests the known nodes closest to an id; id, count
+	// number of exact contacts, contacts with the sender among them. The exact ones, at the front, are all nodes so
+	// close to the id; one more than there are contacts: there are no other nodes
+	findAnswer = 'F'
+	// requests the neighbors; version of the receiver's list that the sender has (0: none), version of its own
+	nearQuestion = 'n'
+	nearAnswer   = 'N' // version; the contacts, unless the other node has that version
 	farewell     = 'b'
 )
 
-// A note is a message taken apart.
+// A parsedMessage is a decoded message.
 type parsedMessage struct {
 	kind    byte
 	number  uint32
@@ -36,15 +37,15 @@ type parsedMessage struct {
 	have    uint32
 	version uint32
 	exact   int
-	listed  bool // nearAnswer: contacts are there
+	listed  bool // nearAnswer: contains contacts
 	count   int
-	list    []byte // contacts, as they are written
+	list    []byte // encoded contacts
 }
 
-// sender stands for who sends a message, in its list of contacts.
+// sender is the sender's name in its own list of contacts.
 const sender = ""
 
-// parse takes a message apart. Its list is a part of data.
+// parse decodes a message. Its list shares memory with data.
 func parse(data []byte) (m parsedMessage, err error) {
 	if len(data) > MaxMessage {
 		return m, ErrMessage
@@ -90,7 +91,7 @@ func read32(r *varint.Reader) uint32 {
 	return uint32(n)
 }
 
-// readList finds where a list of contacts ends, and that all in it is within the bounds.
+// readList finds the end of a list of contacts, and checks the bounds of each.
 func readList(r *varint.Reader, m *parsedMessage) {
 	count := r.Uint()
 	if count > maxContacts {
@@ -116,14 +117,14 @@ func readList(r *varint.Reader, m *parsedMessage) {
 	m.list = m.list[:len(m.list)-len(r.Rest)]
 }
 
-// A told is a contact as it stands in a message; nothing of it is kept.
+// A reportedContact is a contact in a message. It shares the message's memory.
 type reportedContact struct {
 	name  []byte
 	count int
 	addrs []byte
 }
 
-// nextReported reads one contact of a list that parse has found to be good.
+// nextReported decodes a contact of a list that parse has checked.
 func nextReported(r *varint.Reader) (c reportedContact) {
 	c.name = r.Bytes()
 	c.count = int(r.Uint())
@@ -135,7 +136,7 @@ func nextReported(r *varint.Reader) (c reportedContact) {
 	return c
 }
 
-// contact copies what was told, into one string and one slice.
+// contact copies the contact, into one string and one slice.
 func (c *reportedContact) contact(id xor.ID) Contact {
 	all := make([]byte, 0, MaxName+128)
 	all = append(all, c.name...)
@@ -158,7 +159,7 @@ func (c *reportedContact) contact(id xor.ID) Contact {
 	return contact
 }
 
-// head begins a message, with room for so many bytes behind.
+// head starts a message, with capacity for room more bytes.
 func head(kind byte, number uint32, room int) varint.Writer {
 	w := make(varint.Writer, 0, 6+room)
 	w.Byte(kind)
@@ -166,7 +167,7 @@ func head(kind byte, number uint32, room int) varint.Writer {
 	return w
 }
 
-// listRoom is a guess of how many bytes contacts take.
+// listRoom estimates the size of encoded contacts.
 func listRoom(list []*peer) int {
 	if len(list) == 0 {
 		return 1
@@ -179,7 +180,7 @@ func listRoom(list []*peer) int {
 	return 2 + room*len(list)
 }
 
-// writeList writes contacts. self is the sender.
+// writeList encodes contacts. self is the sender.
 func writeList(w *varint.Writer, list []*peer, self *peer) {
 	w.Uint(uint64(len(list)))
 	for _, p := range list {

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/varint"
 )
 
-// listed are the contacts of a note, as they were written.
+// listed returns the contacts in a message.
 func listed(m parsedMessage) (all []Contact) {
 	r := varint.Reader{Rest: m.list}
 	for range m.count {
@@ -65,7 +65,7 @@ func TestListsComeAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// beyond are messages each of which exceeds one bound.
+// beyond returns messages that each exceed one bound.
 func beyond() map[string][]byte {
 	with := func(kind byte, f func(*varint.Writer)) []byte {
 		w := head(kind, 1, 0)
@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// goodReports are messages of all kinds.
+// good returns messages of all kinds.
 func good() (all [][]byte) {
 	w := head(findAnswer, 1, 0)
 	w.Uint(1)
@@ -177,7 +177,7 @@ func good() (all [][]byte) {
 	return append(all, w, head(pingQuestion, 5, 0), head(pingAnswer, 6, 0), []byte{farewell})
 }
 
-// FuzzStep lets a node with questions under way get any bytes, split into messages of three others.
+// FuzzStep sends arbitrary bytes, split into messages of three other nodes, to a node with queries in progress.
 func FuzzStep(f *testing.F) {
 	for _, data := range good() {
 		f.Add(data, data, uint8(1))
@@ -190,7 +190,7 @@ func FuzzStep(f *testing.F) {
 		for i, data := range [][]byte{a, b, a, b} {
 			from := Contact{Node: string('x' + (n+byte(i))%3)}
 			if len(data) > 1 {
-				data = append([]byte{data[0], byte(i)}, data[2:]...) // the number of a question that may be under way
+				data = append([]byte{data[0], byte(i)}, data[2:]...) // the number of a query that may be in progress
 			}
 			now = now.Add(time.Duration(n) * 10 * time.Millisecond)
 			o.Step(now, []Event{Message{From: from, Data: data}, Fired{}}, nil)

@@ -24,7 +24,7 @@ func names(contacts []overlay.Contact) []string {
 	return all
 }
 
-// lookUps lets nodes find what is closest to ids, all at the same time, and waits for all.
+// lookUps lets nodes find the closest nodes to ids, all at the same time, and waits for the results.
 func lookUps(t *testing.T, w *overlaytest.World, nodes []*overlaytest.Node, ids []xor.ID, want int) {
 	t.Helper()
 	for i, n := range nodes {
@@ -38,7 +38,7 @@ func lookUps(t *testing.T, w *overlaytest.World, nodes []*overlaytest.Node, ids 
 	}
 	for i, n := range nodes {
 		if t.Failed() {
-			break // one error is enough to read
+			break // one error is enough
 		}
 		f, done := n.Found[uint64(i)]
 		if !done {
@@ -60,7 +60,7 @@ func lookUps(t *testing.T, w *overlaytest.World, nodes []*overlaytest.Node, ids 
 	}
 }
 
-// joinAll starts nodes, each by one that is there already, with pauses between.
+// joinAll starts nodes with pauses in between, each of which joins through an existing one.
 func joinAll(w *overlaytest.World, n int, pause time.Duration) {
 	for _, name := range w.Names(n) {
 		if len(w.Live()) == 0 {
@@ -74,8 +74,8 @@ func joinAll(w *overlaytest.World, n int, pause time.Duration) {
 	}
 }
 
-// TestEveryNetworkOfEightIDs goes through all networks in a space of three bits, and in each through all look-ups of
-// all nodes, for one and for two nodes, first as they have come and then when one in two has crashed.
+// TestEveryNetworkOfEightIDs enumerates all networks in a space of three bits, and in each all lookups of all nodes,
+// for one and for two nodes, first after the nodes have joined and then after half of them have crashed.
 func TestEveryNetworkOfEightIDs(t *testing.T) {
 	name := map[int]string{}
 	w := overlaytest.New(0)
@@ -122,8 +122,8 @@ func TestEveryNetworkOfEightIDs(t *testing.T) {
 	}
 }
 
-// TestEveryNodeFindsTheClosest takes random networks: nodes come, some crash or leave, others come. When things have
-// been quiet for a while every node finds what is closest to any id.
+// TestEveryNodeFindsTheClosest uses random networks: nodes join, some crash or leave, others join. After a quiet time
+// every node finds the closest nodes to any id.
 func TestEveryNodeFindsTheClosest(t *testing.T) {
 	rounds := testmain.Rounds(10, 30)
 	for _, space := range []struct{ width, nodes, networks int }{
@@ -140,7 +140,7 @@ func TestEveryNodeFindsTheClosest(t *testing.T) {
 			for seed := first; seed < first+uint64(networks); seed++ {
 				w := overlaytest.New(seed)
 				w.Config = overlay.Config{Width: space.width}
-				if seed%2 == 0 { // so few contacts that most nodes know a part of the others only
+				if seed%2 == 0 { // so few contacts that most nodes know only a part of the others
 					w.Config.K, w.Config.Neighbors = 3, 4
 				}
 				w.Config.Refresh, w.Config.Check = 2*time.Minute, 30*time.Second
@@ -173,7 +173,7 @@ func TestEveryNodeFindsTheClosest(t *testing.T) {
 	}
 }
 
-// TestEveryIDOfASmallSpace lets all nodes of a network look up all ids there are.
+// TestEveryIDOfASmallSpace lets all nodes of a network look up all ids of the space.
 func TestEveryIDOfASmallSpace(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -191,11 +191,11 @@ func TestEveryIDOfASmallSpace(t *testing.T) {
 	}
 }
 
-// percent of a part.
+// percent returns a part in percent.
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
-// TestChurn lets nodes stay for 20 minutes in the mean, and as many come as go, half of those without a word, while one
-// message in twenty is lost. All the time nodes look ids up and say what they know of ids near their own.
+// TestChurn has nodes stay for 20 minutes on average. As many join as leave, half of those without a farewell, and one
+// message in twenty is lost. Nodes look up ids continuously, and answer for ids near their own.
 func TestChurn(t *testing.T) {
 	testmain.Slow(t)
 	seed := rand.Uint64()
@@ -266,7 +266,7 @@ func TestChurn(t *testing.T) {
 	t.Logf("tables of the closest nodes: %v", &near)
 	t.Logf("look-ups of any node: %v; %v in the mean, %v at most", &found, took/time.Duration(max(found.all, 1)), longest)
 	for what, c := range map[string]*tally{"tables": &near, "look-ups": &found} {
-		// of 120 look-ups that are right in 98 of 100, one seed in a thousand has fewer than 93 % right
+		// if 98 of 100 lookups are right, one seed in a thousand has fewer than 93 % right among 120
 		if percent(c.right, c.all) < 93 || percent(c.sure, c.all) < 80 || percent(c.sureRight, c.sure) < 93 {
 			t.Errorf("%s: %v", what, c)
 		}
@@ -298,12 +298,12 @@ func (c *tally) String() string {
 		percent(c.right, c.all), percent(c.sure, c.all), percent(c.sureRight, c.sure))
 }
 
-// rate is how often something is done by a node in a second.
+// rate returns how often a node does something per second.
 func rate(w *overlaytest.World, n int, in time.Duration) float64 {
 	return float64(n) / in.Seconds() / float64(len(w.Live()))
 }
 
-// contacts is how many a node has in the mean.
+// contacts returns the mean number of contacts per node.
 func contacts(w *overlaytest.World) float64 {
 	n := 0
 	for _, node := range w.Live() {
@@ -312,7 +312,7 @@ func contacts(w *overlaytest.World) float64 {
 	return float64(n) / float64(len(w.Live()))
 }
 
-// scale is how many nodes a test has whose figures depend on it: KUMO_TEST_OVERLAY_NODES, or as many as it says.
+// scale returns the number of nodes in tests whose figures depend on it: KUMO_TEST_OVERLAY_NODES, or the given number.
 func scale(otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_OVERLAY_NODES")); err == nil {
 		return n
@@ -320,7 +320,7 @@ func scale(otherwise int) int {
 	return otherwise
 }
 
-// Nodes know how many there are: exactly where they are few, and about where they are many.
+// TestSize: nodes know the size of a small network exactly, and that of a large one approximately.
 func TestSize(t *testing.T) {
 	for _, n := range []int{1, 5, 12, 200} {
 		w := overlaytest.New(uint64(n))

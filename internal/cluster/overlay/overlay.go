@@ -9,11 +9,11 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// An env is all that the parts of an Overlay share: settings, chance, and the time and actions of the current step.
+// An env is shared by all parts of an Overlay: settings, randomness, and the time and actions of the current step.
 type env struct {
 	cfg   Config
 	rng   *rand.Rand
-	began time.Time // the first step; times are counted from there
+	began time.Time // time of the first step, from which times are counted
 	now   time.Duration
 	out   []Action
 }
@@ -23,9 +23,9 @@ func (e *env) do(a Action) { e.out = append(e.out, a) }
 func (e *env) send(to Contact, data []byte) { e.do(Send{To: to, Data: data}) }
 
 // An Overlay is one node's part in the network. It is deterministic: no clock, no I/O, randomness only from the seed in
-// its Config. Its methods are called by one goroutine at a time.
+// its Config. It is not safe for concurrent use.
 //
-// It routes events and messages to its parts, and answers other nodes' questions. All parts read the table.
+// It routes events and messages to its parts, and answers other nodes' queries. All parts read the table.
 type Overlay struct {
 	env       env
 	table     table
@@ -35,11 +35,11 @@ type Overlay struct {
 	liveness  liveness
 	lookUps   lookUps
 	upkeep    upkeep
-	timer     time.Duration // for when it is set; 0: it is not
+	timer     time.Duration // time for which it is set; 0: not set
 	scratch   []*peer       // scratch
 }
 
-// New returns the Overlay of a node that knows no other.
+// New returns the Overlay of a node without contacts.
 func New(cfg Config) *Overlay {
 	o := &Overlay{env: env{cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 0x6b61646d))}}
 	env, table, absences := &o.env, &o.table, &o.absences
@@ -59,15 +59,15 @@ func New(cfg Config) *Overlay {
 // Self returns the node's own contact.
 func (o *Overlay) Self() Contact { return o.table.self.Contact }
 
-// Step applies the events since the last call, in order, and appends its actions, in order, to out. It keeps neither
+// Step applies the events since the last call, in order, and appends the resulting actions to out. It retains neither
 // slice.
 func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 	if o.env.began.IsZero() {
-		o.env.began = now.Add(-time.Nanosecond) // so that 0 is never
+		o.env.began = now.Add(-time.Nanosecond) // so that now is never 0
 	}
 	before := o.env.now
 	o.env.now, o.env.out = max(o.env.now, now.Sub(o.env.began)), out
-	if o.env.now-before > o.env.cfg.Notice && before > 0 { // the process was asleep: the neighbours may be others
+	if o.env.now-before > o.env.cfg.Notice && before > 0 { // suspended: the neighbors may have changed
 		o.watch.positioned = false
 		o.watch.requestLists()
 	}
@@ -87,14 +87,14 @@ func (o *Overlay) Step(now time.Time, in []Event, out []Action) []Action {
 	return out
 }
 
-// Closest appends to out the live nodes closest to an id that the node knows, n of them at most, the closest first; the
-// node itself may be one of them. exact says that they are the closest there are, as far as it can be known: the node
-// knows all nodes in a part of the space that contains the id and these nodes, and they live. No message is sent.
+// Closest appends to out the live nodes closest to an id that the node knows, at most n, the closest first; the node
+// itself may be one of them. exact reports that no other nodes are closer, as far as this can be known: the node knows
+// all nodes in a part of the space that contains the id and these nodes, and they live. No message is sent.
 func (o *Overlay) Closest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
 	return o.table.appendClosest(id, n, out)
 }
 
-// Neighbors appends the nearest nodes that are known to live, the nearest first.
+// Neighbors appends the nearest live nodes, the nearest first.
 func (o *Overlay) Neighbors(out []Contact) []Contact {
 	for _, p := range o.table.near {
 		out = append(out, p.Contact)
@@ -110,8 +110,9 @@ func (o *Overlay) Contact(node string) (Contact, bool) {
 	return Contact{}, false
 }
 
-// Bucket appends the contacts whose ids differ from the node's own first in the bit of an index, as xor.FirstDiff has
-// it: those that have answered, in no order; or, where there are none, those that were heard of and not asked yet.
+// Bucket appends the contacts whose ids first differ from the node's own in the bit with this index, as in
+// xor.FirstDiff. These are the contacts that have answered, in no particular order, or if there are none, those that
+// were not queried yet.
 func (o *Overlay) Bucket(index int, out []Contact) []Contact {
 	b := o.table.indexed(index)
 	if b == nil {
@@ -127,9 +128,9 @@ func (o *Overlay) Bucket(index int, out []Contact) []Contact {
 	return out
 }
 
-// Occupied has the bit of each bucket set in which Bucket has somebody. This node is the closest to an id, as far as it
-// knows, if the two differ in none of these bits: who lies in the bucket of a bit is closer to all ids that differ from
-// this node in it, whatever else they differ in, and farther from all others.
+// Occupied returns the bits for which Bucket returns contacts. This node is the closest to an id, as far as it knows,
+// if the two ids differ in none of these bits. For a contact in the bucket of a bit is closer to all ids that differ
+// from this node in that bit, and farther from all others.
 func (o *Overlay) Occupied() (bits xor.ID) {
 	for d := range o.table.buckets {
 		if b := &o.table.buckets[d]; len(b.live)+len(b.spare) > 0 {
@@ -142,8 +143,8 @@ func (o *Overlay) Occupied() (bits xor.ID) {
 // Len returns the number of contacts in the table.
 func (o *Overlay) Len() int { return o.table.live }
 
-// Size estimates the number of nodes, this one included: exactly if they are few, else by the distances of its
-// neighbours.
+// Size estimates the number of nodes, including this one. It is exact for few nodes, else based on the distances of the
+// neighbors.
 func (o *Overlay) Size() int {
 	if o.table.live <= o.env.cfg.Neighbors || len(o.table.near) == 0 {
 		return o.table.live + 1
@@ -196,7 +197,7 @@ func (o *Overlay) message(e Message) {
 	}
 	if o.table.leaving && (m.kind == pingQuestion || m.kind == findQuestion || m.kind == nearQuestion) {
 		o.env.send(from, varint.Writer{farewell})
-		if o.table.live == 0 { // its caller needs a node that takes over its data
+		if o.table.live == 0 { // its caller needs a node to take over its data
 			o.liveness.heard(from)
 		}
 		return
@@ -208,7 +209,8 @@ func (o *Overlay) message(e Message) {
 		if p := o.table.known(from.Node); p != nil {
 			o.liveness.remove(p, true)
 		}
-		o.questions.dropQuestions(from) // an answer that it sent before may still arrive, and is no sign of life
+		// an answer sent before may still arrive, but does not show that the node is alive
+		o.questions.dropQuestions(from)
 	case pingQuestion:
 		o.env.send(from, head(pingAnswer, m.number, 0))
 		o.liveness.heard(from)
@@ -218,7 +220,7 @@ func (o *Overlay) message(e Message) {
 	case nearQuestion:
 		o.answerNear(from, m)
 		o.liveness.heard(from)
-	default: // an answer to no question that is under way is a sign of life, no more
+	default: // an answer that matches no query only shows that the node is alive
 		o.liveness.heard(from)
 	}
 }
@@ -275,7 +277,7 @@ func (o *Overlay) answerNear(to Contact, m parsedMessage) {
 	o.env.send(to, w)
 }
 
-// leave says farewell to all contacts.
+// leave sends a farewell to all contacts.
 func (o *Overlay) leave() {
 	bye := varint.Writer{farewell}
 	for i := range o.table.buckets {
@@ -286,7 +288,7 @@ func (o *Overlay) leave() {
 	o.table.leaving, o.watch.positioned = true, false
 }
 
-// plan sets the timer for what is due first.
+// plan sets the timer for the next pending work.
 func (o *Overlay) plan() {
 	due := o.upkeep.choresAt
 	due = min(o.questions.due(due), o.table.due)
@@ -300,8 +302,8 @@ func (o *Overlay) plan() {
 	}
 }
 
-// Stats returns the counters of this node's look-ups.
+// Stats returns the counters of this node's lookups.
 func (o *Overlay) Stats() Stats { return o.lookUps.stats }
 
-// LookUps returns how many are under way for Find.
+// LookUps returns the number of lookups in progress for Find.
 func (o *Overlay) LookUps() int { return o.lookUps.looking(forCaller) }

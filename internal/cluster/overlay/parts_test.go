@@ -10,7 +10,7 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// newParts returns what the parts of an overlay share, for a node that knows no other.
+// newParts returns the shared parts of an overlay without contacts.
 func newParts(cfg Config) (*env, *table) {
 	cfg.Self.Node = "self"
 	env := &env{cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(1, 1)), now: time.Hour}
@@ -23,8 +23,8 @@ func contact(i int) Contact {
 	return Contact{Node: name, ID: IDOf(name), Addrs: []string{name}}
 }
 
-// TestAnAnswerCountsOnce asks nodes: an answer counts from the node that was asked, once, also if it is late, and not
-// after a farewell.
+// TestAnAnswerCountsOnce: an answer counts once, only from the node that was queried, also if it is late, and not after
+// a farewell.
 func TestAnAnswerCountsOnce(t *testing.T) {
 	env, table := newParts(Config{Questions: 3, Neighbors: 2})
 	x := &exchange{env: env, table: table}
@@ -59,7 +59,7 @@ func TestAnAnswerCountsOnce(t *testing.T) {
 	}
 }
 
-// TestANodeThatMovedIsNotAbsent marks nodes as absent: the mark holds for their addresses, and for a while.
+// TestANodeThatMovedIsNotAbsent: a node is absent only at the addresses where it did not answer, and only for a while.
 func TestANodeThatMovedIsNotAbsent(t *testing.T) {
 	env, _ := newParts(Config{})
 	a := &absences{env: env}
@@ -96,7 +96,7 @@ func found(t *testing.T, env *env) Found {
 	return f
 }
 
-// TestALookUpFindsLiveNodes looks up an id: the result are the closest nodes that answer, whatever the others do.
+// TestALookUpFindsLiveNodes: the result of a lookup is the closest nodes that answer, whatever others do.
 func TestALookUpFindsLiveNodes(t *testing.T) {
 	env, table := newParts(Config{K: 4, Tries: 1, Neighbors: 4, Alpha: 2})
 	env.cfg.LookUps = 1
@@ -136,14 +136,14 @@ func TestALookUpFindsLiveNodes(t *testing.T) {
 	if ends != 1 || len(s.all) > 0 || s.stats.LookUps != 1 {
 		t.Errorf("%d look-ups have ended, %d have not; %+v", ends, len(s.all), s.stats)
 	}
-	s.find(Find{ID: id, Want: 2}) // under way
+	s.find(Find{ID: id, Want: 2}) // in progress
 	s.find(Find{ID: id, Tag: 6, Want: 2})
 	if f := found(t, env); f.Tag != 6 || f.Exact || len(f.Closest) != 2 {
 		t.Errorf("beyond the limit %+v is found", f)
 	}
 }
 
-// asks records questions instead of sending them.
+// asks records queries instead of sending them.
 type asks struct{ pings, tries []string }
 
 func (a *asks) ask(q question) bool { a.tries = append(a.tries, q.to.Node); return true }
@@ -154,7 +154,7 @@ func (a *asks) try(c Contact, _ byte, _ uint64) bool {
 }
 func (a *asks) awaitsNeighbor() bool { return false }
 
-// TestOnlyAnswersAdmit hears of a node, gets its answer, and then none for some questions.
+// TestOnlyAnswersAdmit receives a message of a node, then its answer, and then no answers to several queries.
 func TestOnlyAnswersAdmit(t *testing.T) {
 	env, table := newParts(Config{Tries: 2})
 	asks, lost := &asks{}, []string(nil)
@@ -183,7 +183,7 @@ func TestOnlyAnswersAdmit(t *testing.T) {
 	}
 }
 
-// TestAPlaceIsKnownWhenAllListsAreHere lets neighbours send their lists, one after the other.
+// TestAPlaceIsKnownWhenAllListsAreHere lets neighbors send their lists, one after the other.
 func TestAPlaceIsKnownWhenAllListsAreHere(t *testing.T) {
 	env, table := newParts(Config{Neighbors: 4})
 	w := &watch{env: env, table: table, absences: &absences{env: env}, questions: &asks{}}

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/cluster/overlay/overlaytest"
 )
 
-// TestNewcomersFindTheirPlaceSoon lets nodes join where messages are lost and neighbours exchange words seldom: what a
-// newcomer was not told the first time it asks for again, though its neighbours ask it meanwhile.
+// TestNewcomersFindTheirPlaceSoon lets nodes join where messages are lost and neighbors rarely exchange messages: a new
+// node requests missing lists again, even if its neighbors query it in between.
 func TestNewcomersFindTheirPlaceSoon(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -39,8 +39,8 @@ func TestNewcomersFindTheirPlaceSoon(t *testing.T) {
 	}
 }
 
-// TestDoubtFindsTheDead lets contacts that are no neighbours die, and a node be told that they do not answer: it finds
-// out at once, and of a contact that lives that it does.
+// TestDoubtFindsTheDead lets contacts that are not neighbors die, and reports them and a live one as suspects to a
+// node: it notices the deaths at once, and keeps the live contact.
 func TestDoubtFindsTheDead(t *testing.T) {
 	w := overlaytest.New(3)
 	w.Config = overlay.Config{Neighbors: 4, Check: time.Hour}

@@ -8,22 +8,22 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// A region is a part of the space, all ids with the same first bits, and all nodes in it. Who knows all nodes close to
-// one id has told of them, and with that of those closest to every other id there: one look-up serves all.
+// A region is a part of the space, all ids with a common prefix, and all nodes in it. A report of all nodes close to
+// one id contains the closest nodes of every other id in the region, so it serves lookups of all these ids.
 type region struct {
 	nodes []Contact
 	until time.Duration
 }
 
 type regionKey struct {
-	prefix xor.ID // the bits, and zeros
+	prefix xor.ID // the prefix, followed by zeros
 	bits   int
 }
 
-// regions are those that others have told of lately.
+// regions are the regions that other nodes have reported recently.
 type regions struct {
 	all *bounded.Recent[regionKey, region]
-	// how many bits they have, the least and the most
+	// shortest and longest prefix, in bits
 	minBits, maxBits int
 }
 
@@ -36,11 +36,11 @@ func newRegions() regions {
 	return regions{all: bounded.NewRecent[regionKey, region](maxRegions), minBits: xor.Bits, maxBits: -1}
 }
 
-// note takes in contacts, sorted by distance from an id, which are all nodes so close to it. whole says that there are
-// no others at all.
+// add adds a report of contacts, sorted by distance from an id, that contains all nodes so close to it. whole reports
+// that there are no other nodes at all.
 func (r *regions) add(id xor.ID, closest []Contact, whole bool, now time.Duration) {
 	bits, n := 0, len(closest)
-	if !whole { // the last may have others beside it that are farther
+	if !whole { // there may be other nodes at least as far as the last one
 		bits = depth(id, closest[n-1].ID) + 1
 		for n > 0 && depth(id, closest[n-1].ID) < bits {
 			n--
@@ -53,7 +53,7 @@ func (r *regions) add(id xor.ID, closest []Contact, whole bool, now time.Duratio
 	r.minBits, r.maxBits = min(r.minBits, bits), max(r.maxBits, bits)
 }
 
-// closest are the nodes closest to an id, the closest first, if so many are known.
+// closest returns the n nodes closest to an id, the closest first; nil if they are not known.
 func (r *regions) closest(id xor.ID, n int, now time.Duration) []Contact {
 	for bits := r.maxBits; bits >= r.minBits; bits-- {
 		part, ok := r.all.Get(regionKey{id.Truncate(bits), bits})

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/overlay/overlaytest"
 )
 
-// tell lets a node find what is closest to an id by what others tell.
+// tell lets a node find the closest nodes to an id by reports of others.
 func tell(w *overlaytest.World, n *overlaytest.Node, find overlay.Find) (found overlay.Found) {
 	done := false
 	n.OnFound = func(f overlay.Found) { found, done = f, true }
@@ -25,8 +25,8 @@ func tell(w *overlaytest.World, n *overlaytest.Node, find overlay.Find) (found o
 	return found
 }
 
-// TestLookUpsOfARegionAreShared lets one node look up hundreds of ids: when it has heard of all parts of the space it
-// needs no message.
+// TestLookUpsOfARegionAreShared lets one node look up hundreds of ids. Once it has reports of all parts of the space,
+// it needs no messages.
 func TestLookUpsOfARegionAreShared(t *testing.T) {
 	w := quiet(t, 200)
 	n := w.RandomNode()
@@ -51,19 +51,19 @@ func TestLookUpsOfARegionAreShared(t *testing.T) {
 	}
 }
 
-// TestARegionIsNotBelievedForLong lets a node die that another one was told of.
+// TestARegionIsNotBelievedForLong lets a node die that was reported to another one.
 func TestARegionIsNotBelievedForLong(t *testing.T) {
 	w := quiet(t, 200)
 	n, believed := w.RandomNode(), 0
 	for range 10 {
 		id := w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
-		for n.ID.FirstDiff(id) < 255 { // far from what it knows itself
+		for n.ID.FirstDiff(id) < 255 { // outside of the part that it knows itself
 			id = w.IDOf(strconv.FormatUint(w.Rand().Uint64(), 36))
 		}
 		closest := tell(w, n, overlay.Find{ID: id, Want: 3, AcceptReported: true}).Closest
 		dead := w.ByID(closest[0].ID)
 		w.Crash(dead)
-		w.Run(12 * time.Second) // its neighbours have noticed
+		w.Run(12 * time.Second) // its neighbors have noticed
 		find := overlay.Find{ID: id, Want: 3, AcceptReported: true}
 		if f := tell(w, n, find); slices.Contains(names(f.Closest), dead.Name) {
 			believed++

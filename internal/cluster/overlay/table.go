@@ -8,60 +8,59 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// A peer is what is known of a node that has answered, or waits in a replacement cache. Times are since the Overlay's
-// first step.
+// A peer is a node that has answered, or is in a replacement cache. Times are counted from the Overlay's first step.
 type peer struct {
 	Contact
-	heard     time.Duration // when a message of it came, the last time
-	answered  time.Duration // the same of an answer
-	confirmed time.Duration // when the last question was asked that it has answered; 0: none was
-	failed    time.Duration // when a question to it failed, the last time
-	next      time.Duration // a neighbour's: when it is asked again
-	version   uint32        // of its list of neighbours, as far as that is known; 0: it is not
-	fails     uint8         // questions that failed since it was heard of
-	live      bool          // it is in the table
-	near      bool          // it is a neighbour
-	pinged    bool          // a question whether it lives is under way
+	heard     time.Duration // last message
+	answered  time.Duration // last answer
+	confirmed time.Duration // when the last query that it has answered was sent; 0: none
+	failed    time.Duration // last failed query
+	next      time.Duration // next query to a neighbor
+	version   uint32        // of its list of neighbors, if known; 0: unknown
+	fails     uint8         // consecutive failed queries
+	live      bool          // in the table
+	near      bool          // a neighbor
+	pinged    bool          // a ping is in progress
 }
 
-// A table guards the contacts of a node: who is in which bucket, who the neighbours are, and which nodes are closest to
-// an id. It sends nothing.
+// A table stores a node's contacts in buckets, its neighbors, and finds the nodes closest to an id. It sends nothing.
 //
-// Invariants: near holds the nearest contacts of all buckets. While a contact is live, it is in named and in one bucket.
+// Invariants: near contains the nearest contacts of all buckets. While a contact is live, it is in named and in one
+// bucket.
 type table struct {
 	cfg     *Config
 	id      xor.ID // the node's own
 	self    *peer
 	named   map[string]*peer // contacts in all buckets
-	buckets []bucket         // by depth: how many bits at the front of an id are the node's own
-	near    []*peer          // the nearest nodes, the nearest first
-	version uint32           // of near: another one after each change, never 0
+	buckets []bucket         // by depth: the number of leading bits shared with the node's own id
+	near    []*peer          // neighbors, the nearest first
+	version uint32           // of near: changes with it, never 0
 	live    int              // contacts in all buckets
 	spares  int
 	joined  bool          // the node has looked itself up, or is the first
 	leaving bool          // the node is about to leave
-	changed bool          // contacts have come, gone, or vouched for this node since the last Fresh was considered
-	due     time.Duration // earliest time of the next question to a neighbour
-	prefix  int           // all nodes that share so many first bits with the node are neighbours, as far as those know
+	changed bool          // contacts were added, removed or confirmed since the last check for Fresh
+	due     time.Duration // earliest next query to a neighbor
+	prefix  int           // all nodes that share so many leading bits with the node are neighbors, as far as they know
 	scratch []*peer       // scratch
 }
 
-// A bucket is the contacts whose ids have their first difference from the node's own at one bit.
+// A bucket has the contacts whose ids first differ from the node's own in the same bit.
 type bucket struct {
 	live      []*peer
-	spare     []*peer       // have sent something, and wait for a place
-	refreshed time.Duration // when an id in it was looked up; 0: never
-	searched  bool          // that has come to an end
+	spare     []*peer       // replacement cache: nodes that have sent a message and wait for a place
+	refreshed time.Duration // last lookup of an id in the bucket; 0: never
+	searched  bool          // that lookup has ended
 }
 
-// newTable is the table of a node that knows nobody.
+// newTable returns a table without contacts.
 func newTable(cfg *Config, self *peer) table {
 	return table{cfg: cfg, id: self.ID, self: self, named: map[string]*peer{}}
 }
 
 func depth(a, b xor.ID) int { return xor.Bits - 1 - a.FirstDiff(b) }
 
-// bucket is the one in which an id lies. It is none for the node's own.
+// bucket returns the bucket of an id, which must not be the node's own.
 func (t *table) bucket(id xor.ID) *bucket {
 	d := depth(t.id, id)
 	for len(t.buckets) <= d {
@@ -79,7 +78,7 @@ func find(peers []*peer, id xor.ID) *peer {
 	return nil
 }
 
-// hasExact finds a contact that has answered.
+// known returns a contact that has answered.
 func (t *table) known(node string) *peer { return t.named[node] }
 
 func (t *table) knownSpare(id xor.ID) *peer {
@@ -89,21 +88,21 @@ func (t *table) knownSpare(id xor.ID) *peer {
 	return nil
 }
 
-// isNear reports whether a node would be a neighbour.
+// isNear reports whether a node would be a neighbor.
 func (t *table) isNear(id xor.ID) bool {
 	n := len(t.near)
 	return n < t.cfg.Neighbors || xor.Compare(id, t.near[n-1].ID, t.id) < 0
 }
 
-// hasRoom reports whether a bucket takes one more contact that is no neighbour.
+// hasRoom reports whether a bucket has room for another contact that is not a neighbor.
 func (t *table) hasRoom(b *bucket) bool {
 	return t.countFar(b) < t.cfg.K && t.live < t.cfg.Contacts+len(t.near)
 }
 
-// needsContacts reports whether a bucket has less than half of the contacts for which it has room: others are looked for.
+// needsContacts reports whether a bucket has less than half of its contacts and room for more.
 func (t *table) needsContacts(b *bucket) bool { return t.countFar(b) < (t.cfg.K+1)/2 && t.hasRoom(b) }
 
-// countFar counts a bucket's contacts that are no neighbours.
+// countFar counts a bucket's contacts that are not neighbors.
 func (t *table) countFar(b *bucket) (n int) {
 	for _, p := range b.live {
 		if !p.near {
@@ -113,8 +112,8 @@ func (t *table) countFar(b *bucket) (n int) {
 	return n
 }
 
-// insert puts a contact into the table that has answered, and for which there is room. It returns the one that had to
-// go for it.
+// insert adds a contact that has answered, and for which there is room. It returns the contact that was displaced, if
+// any.
 func (t *table) insert(p *peer) (displaced *peer) {
 	b := t.bucket(p.ID)
 	b.live = append(b.live, p)
@@ -127,8 +126,8 @@ func (t *table) insert(p *peer) (displaced *peer) {
 	return displaced
 }
 
-// addNeighbor makes a contact a neighbour. The farthest one may not be a neighbour any more; it is returned if there is no
-// room for it elsewhere.
+// addNeighbor makes a contact a neighbor. The farthest one may no longer be a neighbor; it is returned if its bucket
+// has no room for it either.
 func (t *table) addNeighbor(p *peer) *peer {
 	at, _ := slices.BinarySearchFunc(t.near, p, func(a, b *peer) int { return xor.Compare(a.ID, b.ID, t.id) })
 	t.near = slices.Insert(t.near, at, p)
@@ -153,8 +152,9 @@ func (t *table) addNeighbor(p *peer) *peer {
 	return nil
 }
 
-// watchedPrefix is for how many first bits of its own id the node has room to know all nodes that have them, too: those are
-// each other's neighbours, so that each hears of all. Others may lie beyond the farthest neighbour.
+// watchedPrefix returns how many leading bits of its id the node can watch: all nodes that share them must be
+// neighbors. Such nodes are each other's neighbors, so each learns of all others. Further nodes may lie beyond the
+// farthest neighbor.
 func (t *table) watchedPrefix() int {
 	if n := len(t.near); n == t.cfg.Neighbors {
 		return depth(t.id, t.near[n-1].ID) + 1
@@ -162,7 +162,7 @@ func (t *table) watchedPrefix() int {
 	return 0
 }
 
-// remove takes a contact out of the table, and lets the nearest that is no neighbour take its place among those.
+// remove removes a contact from the table. If it was a neighbor, the nearest other contact replaces it.
 func (t *table) remove(p *peer) {
 	b := t.bucket(p.ID)
 	b.live = removePeer(b.live, p)
@@ -181,7 +181,7 @@ func (t *table) remove(p *peer) {
 	}
 }
 
-// nearestFar is the contact closest to the node that is no neighbour, if there is one.
+// nearestFar returns the closest contact that is not a neighbor; nil if there is none.
 func (t *table) nearestFar() (best *peer) {
 	for i := len(t.buckets) - 1; i >= 0 && best == nil; i-- {
 		for _, p := range t.buckets[i].live {
@@ -193,7 +193,7 @@ func (t *table) nearestFar() (best *peer) {
 	return best
 }
 
-// removePeer takes one out of a slice whose order means nothing unless it is the neighbours'.
+// removePeer removes a peer from a slice, and keeps the order.
 func removePeer(peers []*peer, p *peer) []*peer {
 	i := slices.Index(peers, p)
 	if i < 0 {
@@ -202,8 +202,7 @@ func removePeer(peers []*peer, p *peer) []*peer {
 	return slices.Delete(peers, i, i+1)
 }
 
-// addSpare lets a node wait for a place in its bucket. Where all places of the cache are taken too, it needs one of a node
-// that was not heard of for long.
+// addSpare adds a node to its bucket's replacement cache. If that is full, it replaces a node that was silent for long.
 func (t *table) addSpare(c Contact, now time.Duration) {
 	b := t.bucket(c.ID)
 	if len(b.spare) < t.cfg.Spares && t.live+t.spares < t.cfg.Contacts {
@@ -224,7 +223,7 @@ func (t *table) dropSpare(id xor.ID) {
 	}
 }
 
-// stalest is the one that was not heard of for longest.
+// stalest returns the peer that was silent for longest.
 func stalest(peers []*peer) *peer {
 	if len(peers) == 0 {
 		return nil
@@ -232,8 +231,8 @@ func stalest(peers []*peer) *peer {
 	return slices.MinFunc(peers, func(p, q *peer) int { return cmp.Compare(p.heard, q.heard) })
 }
 
-// successorDepth is the depth of the nearest bucket that has contacts, -1 if none has. Of the ids to which no node is closer
-// than this one, the second closest node is always one of that bucket: they take its place if they find it gone.
+// successorDepth returns the depth of the nearest bucket that has contacts; -1 if there is none. For ids to which this
+// node is the closest, the second closest node is in that bucket. These nodes take its place when it dies.
 func (t *table) successorDepth() int {
 	for d := len(t.buckets) - 1; d >= 0; d-- {
 		if len(t.buckets[d].live) > 0 {
@@ -243,14 +242,14 @@ func (t *table) successorDepth() int {
 	return -1
 }
 
-// closest appends the contacts closest to an id, n of them at most, the node itself among them unless it is about to
-// go, the closest first.
+// closest appends the contacts closest to an id, at most n, the closest first. The node itself is included unless it is
+// about to leave.
 //
-// Contacts in the id's own bucket are closer to it than all others; then come those in nearer buckets with the node
-// itself, then the farther buckets one by one.
+// Contacts in the id's own bucket are the closest; then come those in nearer buckets with the node itself, then the
+// farther buckets one by one.
 func (t *table) closest(id xor.ID, n int, out []*peer) []*peer {
 	begin := len(out)
-	mine := depth(t.id, id) // xor.Bits if the id is the node's own
+	mine := depth(t.id, id) // xor.Bits for the node's own id
 	if mine < len(t.buckets) {
 		out = addSorted(out, t.buckets[mine].live, id, begin, begin+n)
 	}
@@ -276,8 +275,8 @@ func addSorted(out, peers []*peer, id xor.ID, from, end int) []*peer {
 	return out
 }
 
-// insertSorted puts a contact where it belongs in out[from:], which is sorted by distance from an id, unless it would
-// lie at end or behind.
+// insertSorted inserts a contact into out[from:], which is sorted by distance from an id, unless its index would be end
+// or more.
 func insertSorted(out []*peer, p *peer, id xor.ID, from, end int) []*peer {
 	i := len(out)
 	for i > from && xor.Compare(p.ID, out[i-1].ID, id) < 0 {
@@ -294,8 +293,8 @@ func insertSorted(out []*peer, p *peer, id xor.ID, from, end int) []*peer {
 	return out
 }
 
-// exact is how many at the front of a list that closest has made are all nodes there are so close to the id; one more
-// than the list has if there is no other node at all.
+// exact returns how many contacts at the front of a list from closest are all nodes so close to the id; one more than
+// the list's length if there are no other nodes at all.
 func (t *table) exact(id xor.ID, list []*peer) (n int) {
 	if depth(t.id, id) < t.prefix {
 		return 0
@@ -313,7 +312,7 @@ func (t *table) exact(id xor.ID, list []*peer) (n int) {
 	return n
 }
 
-// appendClosest is Overlay.Closest.
+// appendClosest implements Overlay.Closest.
 func (t *table) appendClosest(id xor.ID, n int, out []Contact) (closest []Contact, exact bool) {
 	t.scratch = t.closest(id, n, t.scratch[:0])
 	exact = t.joined && len(t.scratch) > 0 && t.exact(id, t.scratch) >= min(n, len(t.scratch)+1)
@@ -324,7 +323,7 @@ func (t *table) appendClosest(id xor.ID, n int, out []Contact) (closest []Contac
 	return out, exact
 }
 
-// idOf is the id of a node, which need not be computed for a contact.
+// idOf returns the id of a node, without computing it for contacts.
 func (t *table) idOf(node string) xor.ID {
 	if p := t.known(node); p != nil {
 		return p.ID
@@ -332,7 +331,7 @@ func (t *table) idOf(node string) xor.ID {
 	return IDOf(node).Truncate(t.cfg.Width)
 }
 
-// indexed is a bucket; nil if it never had anybody.
+// indexed returns the bucket with an index; nil if it never had a contact.
 func (t *table) indexed(index int) *bucket {
 	if d := xor.Bits - 1 - index; d >= 0 && d < len(t.buckets) {
 		return &t.buckets[d]

@@ -9,13 +9,13 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// withFirst is the id whose first byte is given.
+// withFirst returns an id with a first byte.
 func withFirst(b byte) (id xor.ID) {
 	id[0] = b
 	return id
 }
 
-// someTable is a table with as many contacts as it takes of n random ones.
+// someTable returns a table with as many of n random contacts as it has room for.
 func someTable(rng *rand.Rand, width, k, near, n int) (t *table, cfg *Config) {
 	c := Config{Self: Contact{Node: fmt.Sprint("self", rng.Uint64())}, Width: width, K: k, Neighbors: near}.withDefaults()
 	cfg = &c
@@ -65,7 +65,7 @@ func TestTableKeepsItsBounds(t *testing.T) {
 	for range 300 {
 		k, near := 1+rng.IntN(6), 1+rng.IntN(6)
 		table, cfg := someTable(rng, 16, k, near, 400)
-		for range 200 { // contacts go, others come
+		for range 200 { // remove contacts, add others
 			var all []*peer
 			for i := range table.buckets {
 				all = append(all, table.buckets[i].live...)
@@ -102,8 +102,8 @@ func TestTableKeepsItsBounds(t *testing.T) {
 	}
 }
 
-// TestWhatIsExactIs takes tables whose neighbours are the nearest nodes of a network, and nothing else: what they say
-// to be exact is so of the network.
+// TestWhatIsExactIs uses tables that contain only the nearest nodes of a network as neighbors: results that they report
+// as exact are exact for the network.
 func TestWhatIsExactIs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -6,11 +6,11 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// An upkeep guards the table against decay: it joins the network, looks up this node's own id and old buckets, pings
-// contacts that were silent for long, and asks departed nodes, so that the parts of a partitioned network meet again.
+// An upkeep maintains the table: it joins the network, looks up this node's own id and old buckets, pings contacts that
+// were silent for long, and queries departed nodes, so that the parts of a partitioned network find each other.
 //
-// It has no messages of its own. Invariant: the node has joined when it has looked up itself and found a contact, or
-// when no node is known that it could ask.
+// It has no messages of its own. Invariant: the node has joined when it has looked itself up and found a contact, or
+// when it knows no node to query.
 type upkeep struct {
 	env       *env
 	table     *table
@@ -19,25 +19,25 @@ type upkeep struct {
 	lookUps   *lookUps
 
 	choresAt       time.Duration // next periodic work
-	selfAt         time.Duration // next look-up of this node's own id
-	healAt         time.Duration // next question to a departed node
-	selfInterval   time.Duration // between two look-ups of the own id; it grows fourfold
-	neighborDeaths int           // neighbours that died since the last of those
-	bootstrap      []Contact     // the last ones that Join named
-	departed       ring[Contact] // that were in the table and died
+	selfAt         time.Duration // next lookup of this node's own id
+	healAt         time.Duration // next query to a departed node
+	selfInterval   time.Duration // between lookups of the own id; grows fourfold
+	neighborDeaths int           // since the last lookup of the own id
+	bootstrap      []Contact     // contacts of the last Join
+	departed       ring[Contact] // contacts that were in the table and died
 }
 
 const (
-	maxDeparted   = 16 // departed contacts that are remembered, and contacts of Join
-	firstPause    = 2  // Timeouts between the first two look-ups of the own id
-	maxAlonePause = 30 // Timeouts between two of them while there are no contacts, at most
-	selfSample    = 4  // closest nodes that a node asks that looks up itself again
-	maxRefreshed  = 2  // buckets that are looked up at a time
-	bucketSample  = 5  // contacts that have to answer then
-	maxChecked    = 8  // contacts that are pinged at a time
+	maxDeparted   = 16 // departed contacts that are kept, and contacts of Join
+	firstPause    = 2  // Timeouts between the first two lookups of the own id
+	maxAlonePause = 30 // maximum of that while there are no contacts
+	selfSample    = 4  // closest nodes to query in a repeated lookup of the own id
+	maxRefreshed  = 2  // concurrent bucket lookups
+	bucketSample  = 5  // contacts that must answer a bucket lookup
+	maxChecked    = 8  // concurrent checks
 )
 
-// join starts to join the network by way of contacts.
+// join starts joining the network through contacts.
 func (u *upkeep) join(contacts []Contact) {
 	u.bootstrap = u.bootstrap[:0]
 	for _, c := range contacts[:min(len(contacts), maxDeparted)] {
@@ -52,7 +52,7 @@ func (u *upkeep) join(contacts []Contact) {
 	u.selfAt, u.choresAt, u.selfInterval = u.env.now, u.env.now, 0
 }
 
-// doChores does all periodic work that is due.
+// doChores runs the periodic work that is due.
 func (u *upkeep) doChores() {
 	u.choresAt = u.env.now + u.env.cfg.Check/32
 	u.lookUpSelf()
@@ -64,8 +64,8 @@ func (u *upkeep) doChores() {
 	u.heal()
 }
 
-// lookUpSelf finds the neighbours, or others in place of those that died. It does so again soon after the node has
-// joined, then ever less often: the nodes that answered may have been about to join themselves.
+// lookUpSelf finds the neighbors, also after some have died. It repeats soon after the node has joined, then less and
+// less often: the nodes that answered at first may have been joining themselves.
 func (u *upkeep) lookUpSelf() {
 	known := len(u.bootstrap)+len(u.departed.all)+u.table.live > 0
 	if u.neighborDeaths > u.env.cfg.Neighbors/4 {
@@ -83,7 +83,7 @@ func (u *upkeep) lookUpSelf() {
 	u.selfAt = u.env.now + u.jitter(u.selfInterval)
 	want := u.env.cfg.breadth()
 	if u.table.joined && u.table.live >= u.env.cfg.Neighbors {
-		// the neighbours report others themselves; a distant node may know one that all of them miss
+		// neighbors report each other; a distant node may know one that all of them miss
 		want = min(selfSample, want)
 		u.askFar()
 	}
@@ -98,7 +98,7 @@ func (u *upkeep) lookUpSelf() {
 	u.lookUps.advance(l)
 }
 
-// askFar asks a contact in the farthest bucket for the nodes closest to this one.
+// askFar queries a contact in the farthest bucket for the nodes closest to this one.
 func (u *upkeep) askFar() {
 	for i := range u.table.buckets {
 		if live := u.table.buckets[i].live; len(live) > 0 {
@@ -109,7 +109,7 @@ func (u *upkeep) askFar() {
 	}
 }
 
-// lookedUp applies the end of a look-up.
+// lookedUp handles the end of a lookup.
 func (u *upkeep) lookedUp(p purpose) {
 	switch {
 	case p == forBucket:
@@ -119,13 +119,13 @@ func (u *upkeep) lookedUp(p purpose) {
 	}
 }
 
-// jitter returns a random time close to another: up to a quarter less or more.
+// jitter returns a random duration within a quarter of d.
 func (u *upkeep) jitter(d time.Duration) time.Duration {
 	return d*3/4 + time.Duration(u.env.rng.Int64N(int64(d)/2))
 }
 
-// refresh looks up an id in each bucket as far as the neighbours, if the last look-up there is old. It skips buckets of
-// which half of the contacts were heard of lately.
+// refresh looks up an id in each bucket up to that of the farthest neighbor, if the last lookup there is old. It skips
+// buckets in which half of the contacts were heard from recently.
 func (u *upkeep) refresh() {
 	if !u.table.joined || len(u.table.near) == 0 || u.table.prefix == 0 {
 		return
@@ -144,7 +144,7 @@ func (u *upkeep) refresh() {
 	}
 }
 
-// countRecent counts a bucket's contacts that were heard of lately.
+// countRecent counts a bucket's contacts that were heard from recently.
 func (u *upkeep) countRecent(b *bucket) (n int) {
 	for _, p := range b.live {
 		if u.env.now-p.heard <= u.env.cfg.Check {
@@ -169,7 +169,7 @@ func (u *upkeep) randomIn(d int) xor.ID {
 	return id.Truncate(u.env.cfg.Width)
 }
 
-// check pings contacts that are no neighbours and were not heard of for long, or have only asked for longer.
+// check pings contacts other than neighbors that were silent for long, or have not answered for longer.
 func (u *upkeep) check() {
 	asked := 0
 	for i := range u.table.buckets {
@@ -183,11 +183,11 @@ func (u *upkeep) check() {
 	}
 }
 
-// heal asks one of the nodes that died, or by which this one joined, for nodes that would be neighbours: those of
-// another part of the network, if it was partitioned.
+// heal queries a node that died or was used to join, for nodes that would be neighbors. If the network was partitioned,
+// these are in another part of it.
 func (u *upkeep) heal() {
 	n := len(u.bootstrap) + len(u.departed.all)
-	if n == 0 || u.healAt > u.env.now && u.table.live > n { // in a large network other nodes do so, too
+	if n == 0 || u.healAt > u.env.now && u.table.live > n { // in a large network other nodes do this, too
 		return
 	}
 	u.healAt = u.env.now + u.env.cfg.Check/12
@@ -202,7 +202,7 @@ func (u *upkeep) heal() {
 	}
 }
 
-// failQuestions applies that a contact died or left.
+// lost handles the death or departure of a contact.
 func (u *upkeep) lost(c Contact, near bool) {
 	if near {
 		u.neighborDeaths++

@@ -7,45 +7,45 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// A watch guards the neighbours, the nearest nodes: it pings each of them every few seconds, learns of others by their
-// lists, and knows how much of the space around this node it knows completely.
+// A watch manages the neighbors, the nearest nodes: it pings each of them every few seconds, finds others in their
+// lists, and determines the part of the space around this node that it knows completely.
 //
-// Its messages are nearQuestion and nearAnswer. Invariants: table.prefix grows only when all neighbours have sent their
-// lists since one died, and all nodes in those have answered. Fresh never promises more than the neighbours that would
-// take this node's place have vouched for.
+// Its messages are nearQuestion and nearAnswer. Invariants: table.prefix grows only when all neighbors have sent their
+// lists since one died, and all nodes in those lists have answered. Fresh never exceeds the time for which the
+// neighbors that would take this node's place still consider it alive.
 type watch struct {
 	env       *env
 	table     *table
 	absences  *absences
 	questions questions
 
-	complete   bool          // all neighbours have sent their lists since one died
-	positioned bool          // they did so once, and each empty bucket was looked up
-	fresh      time.Duration // until when Fresh has promised
+	complete   bool          // all neighbors have sent their lists since one died
+	positioned bool          // complete was true once, and each empty bucket was looked up
+	fresh      time.Duration // end of the time given by the last Fresh
 }
 
 const (
-	slack = 16 // a neighbour is asked early by up to a slack of the time between two exchanges, with others
-	// forever is later than anything is due.
+	slack = 16 // queries may be early by this fraction of the exchange interval, to share a step
+	// forever is later than any scheduled time.
 	forever = time.Duration(1) << 62
 )
 
-// interval returns the time until a neighbour that was just heard of is asked again.
+// interval returns the time until the next query to a neighbor that was just heard from.
 func (w *watch) interval() time.Duration {
 	every := w.env.cfg.every()
 	return every - time.Duration(w.env.rng.Int64N(int64(every)/8))
 }
 
-// askAt schedules the next question to a neighbour.
+// askAt schedules the next query to a neighbor.
 func (w *watch) askAt(p *peer, at time.Duration) {
 	p.next = at
 	w.table.due = min(w.table.due, at)
 }
 
-// leadTime returns by how much work is done before its time, together with other work.
+// leadTime returns how early work may run together with other work.
 func (w *watch) leadTime() time.Duration { return w.env.cfg.every() / slack }
 
-// askNeighbors pings the neighbours that are due.
+// askNeighbors pings the neighbors that are due.
 func (w *watch) askNeighbors() {
 	early := w.leadTime()
 	if w.table.due > w.env.now+early {
@@ -62,20 +62,20 @@ func (w *watch) askNeighbors() {
 	}
 }
 
-// applyList applies a neighbour's list of neighbours: it asks unknown nodes that would be neighbours of this one.
+// applyList handles a neighbor's list of neighbors: it queries unknown nodes that would be neighbors of this one.
 func (w *watch) applyList(p *peer, m parsedMessage) {
 	switch {
 	case !m.listed:
 	case w.tryListed(p.ID, m):
 		p.version = m.version
 	default:
-		p.version = 0 // it sends its list again when there is room
+		p.version = 0 // request the list again when there is room for more queries
 		w.askAt(p, min(p.next, w.env.now+w.env.cfg.Timeout))
 	}
 }
 
-// tryListed asks those of the nodes that another has listed. It reports whether there was room for all.
-func (w *watch) tryListed(teller xor.ID, m parsedMessage) bool {
+// tryListed queries unknown nodes in a list that would be neighbors. It reports whether there was room for all queries.
+func (w *watch) tryListed(reporter xor.ID, m parsedMessage) bool {
 	all := true
 	r := varint.Reader{Rest: m.list}
 	for range m.count {
@@ -91,14 +91,14 @@ func (w *watch) tryListed(teller xor.ID, m parsedMessage) bool {
 			continue
 		}
 		if known := c.contact(id); !w.absences.has(known) {
-			all = w.questions.try(known, nearQuestion, short(teller)) && all
+			all = w.questions.try(known, nearQuestion, short(reporter)) && all
 		}
 	}
 	return all
 }
 
-// requestLists requests all neighbours' lists again: one neighbour died, and there is room for a larger part of the space.
-// The lists contain its other nodes. Until all lists are here, prefix stays unchanged.
+// requestLists requests the lists of all neighbors again. A neighbor has died, so the neighbors cover a larger part of
+// the space, whose other nodes are in the lists. Until all lists are here, prefix stays unchanged.
 func (w *watch) requestLists() {
 	w.complete = false
 	for _, p := range w.table.near {
@@ -106,7 +106,7 @@ func (w *watch) requestLists() {
 	}
 }
 
-// extendPrefix widens prefix when all neighbours' lists are here and the nodes in them have answered.
+// extendPrefix extends prefix when all neighbors' lists are here and the nodes in them have answered.
 func (w *watch) extendPrefix() {
 	if w.complete || !w.table.joined {
 		return
@@ -121,8 +121,8 @@ func (w *watch) extendPrefix() {
 	}
 }
 
-// isPositioned reports whether the node knows its place: its neighbours, and a contact in each farther bucket, unless a
-// look-up there found none.
+// isPositioned reports whether the node knows its neighbors, and a contact in each farther bucket unless a lookup there
+// found none.
 func (w *watch) isPositioned() bool {
 	if !w.table.joined || !w.complete || w.table.leaving {
 		return false
@@ -135,13 +135,13 @@ func (w *watch) isPositioned() bool {
 	return true
 }
 
-// trustTime returns for how long at least a neighbour that has heard of this node does not take it for dead: until it asks
-// again, and for all its questions.
+// trustTime returns how long a neighbor that has just heard from this node considers it alive: until its next query,
+// and for all its retries.
 func (w *watch) trustTime() time.Duration {
 	return w.env.cfg.every()*3/4 + time.Duration(w.env.cfg.Tries)*w.env.cfg.Timeout
 }
 
-// updateFresh reports until when the node's knowledge holds: until a node that would take its place may have taken it for
+// updateFresh reports until when the node's knowledge holds: until a node that would take its place may consider it
 // dead.
 func (w *watch) updateFresh() {
 	if !w.positioned {

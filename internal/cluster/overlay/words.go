@@ -6,49 +6,49 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// An Event is something that an Overlay is told: one of the types below.
+// An Event is an input of an Overlay: one of the types below.
 type Event interface{ event() }
 
-// An Action is something that an Overlay wants done: one of the types below.
+// An Action is an output of an Overlay: one of the types below.
 type Action interface{ action() }
 
-// Join asks to become part of the network by way of these nodes; without any, to be its first node. It may be told
-// again, with others.
+// Join joins the network through these nodes; without any, the node is the first of a network. It may be repeated with
+// other nodes.
 type Join struct{ Contacts []Contact }
 
-// Message is what another node has sent. It may be lost, come twice, or late. That From.Node has sent it is proved; its
-// addresses are where the transport would reach it.
+// Message is a message from another node. It may be lost, duplicated or delayed. The transport has authenticated
+// From.Node; the addresses in From are those at which it would reach the node.
 type Message struct {
 	From Contact
-	Data []byte // not kept
+	Data []byte // not retained
 }
 
-// Fired says that the timer's time has come.
+// Fired reports that the timer has expired.
 type Fired struct{}
 
-// Find asks for the live nodes closest to an id, Want of them (Config.K at most). Found answers, once. If
-// Config.LookUps are under way it does so at once, by what the table has.
+// Find finds the live nodes closest to an id, Want of them (at most Config.K). Found answers once. If Config.LookUps
+// are in progress, it answers at once from the table.
 type Find struct {
 	ID   xor.ID
-	Tag  uint64 // the caller's, to know the answer by
+	Tag  uint64 // identifies the answer, for the caller
 	Want int
-	// The word of a node that it knows them all is enough: they are not asked whether they live. It is for a caller that
-	// is to ask them something itself, and looks again if they do not answer. Nodes are asked one after the other, more
-	// at a time only where some do not answer. What was told for another id not long ago may do.
+	// accept nodes reported by a node that knows all of them, without checking that they live. This is for callers that
+	// query the nodes themselves, and repeat the Find if they do not answer. The lookup queries one node at a time, and
+	// more only if some do not answer. Recent reports for other ids may be used.
 	AcceptReported bool
-	SkipCache      bool // what was told for another id does not do: it has turned out to be no more so
+	SkipCache      bool // do not use recent reports for other ids, which have proved outdated
 }
 
-// Lost says that the connection to a node has failed, or that none could be made: questions that it has not answered
-// count as failed.
+// Lost reports that the connection to a node has failed, or that none could be made. Unanswered queries to the node
+// fail.
 type Lost struct{ Node string }
 
-// Suspect says that a node has not answered what the caller has asked it itself. If it is in the table it is asked
-// whether it lives: of a contact that is no neighbour that would show only after Config.Check.
+// Suspect reports that a node did not answer the caller. If it is in the table it is pinged; otherwise a dead contact
+// that is not a neighbor would be noticed only after Config.Check.
 type Suspect struct{ Node string }
 
-// Leave says that the node is about to go. It says farewell, and answers nothing else from then on. It is none of those
-// that are found or known to be the closest, and goes on to know and to find others for who still needs them.
+// Leave reports that the node is about to leave. It sends farewells and then answers all queries with a farewell.
+// Results no longer contain it, but it continues to find other nodes for its caller.
 type Leave struct{}
 
 func (Join) event()    {}
@@ -59,42 +59,42 @@ func (Lost) event()    {}
 func (Suspect) event() {}
 func (Leave) event()   {}
 
-// Send sends a message to a node, once; nobody says whether it came.
+// Send sends a message to a node, once and without confirmation.
 type Send struct {
 	To   Contact
 	Data []byte
 }
 
-// Timer asks for Fired at a time. There is one timer; set again, it is moved.
+// Timer requests Fired at a time. There is one timer; setting it again moves it.
 type Timer struct{ At time.Time }
 
-// Found answers Find. The contacts have answered, or were told, the closest first; this node may be one of them.
+// Found answers Find. The contacts have answered or were reported, the closest first; this node may be one of them.
 type Found struct {
 	Tag     uint64
 	Closest []Contact
-	// a node has said that it knows all nodes as close to the id as these. What it cannot know is who came or died in
-	// the last seconds
+	// a node has reported that it knows all nodes as close to the id as these. Joins and deaths of the last seconds may
+	// be missing
 	Exact bool
 }
 
-// Joined says that a contact has come into the table: it has answered.
+// Joined reports that a contact has entered the table, because it has answered.
 type Joined struct{ Contact Contact }
 
-// Removed says that a contact has left the table.
+// Removed reports that a contact has left the table.
 type Removed struct {
 	Node string
 	ID   xor.ID
-	Dead bool // it did not answer any more, or said farewell; false: others have its place
-	Left bool // it said farewell
-	Near bool // it was a neighbour
+	Dead bool // it did not answer or has left; false: displaced by others
+	Left bool // it has sent a farewell
+	Near bool // it was a neighbor
 }
 
-// Fresh says until when what the node knows of the nodes around it holds: so long, no node that would take its place
-// can have taken it for dead. It is said again and again; before the first time the node has not found its place. When
-// the time is over, after a machine has slept, say, others may have taken it.
+// Fresh reports until when the node's knowledge of its neighborhood holds: until then, no node that would take its
+// place can consider it dead. It is repeated; before the first time the node has not found its position. Afterwards,
+// for instance when a machine wakes from sleep, other nodes may have taken its place.
 type Fresh struct{ Until time.Time }
 
-// Refused says that a message was none of this package's, or exceeds its bounds. It had no effect.
+// Refused reports a message that was invalid or exceeded the bounds. It had no effect.
 type Refused struct {
 	Node string
 	Err  error

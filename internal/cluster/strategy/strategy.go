@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A Node is the identity of one member of a crawl for as long as it has its state: the name that a person gave it, "~",
-// and what tells apart the lives it has had under that name. A node that lost its state, or was given up for dead,
-// comes back as another.
+// A Node is the identity of a member of a crawl for as long as it has its state: the name given by the user, "~", and
+// an id that distinguishes its lives under that name. A node that lost its state or was declared dead returns as
+// another Node.
 type Node string
 
-// Name is the name that a person gave the node.
+// Name returns the name given by the user.
 func (n Node) Name() string {
 	if i := strings.LastIndexByte(string(n), '~'); i >= 0 {
 		return string(n[:i])
@@ -26,119 +26,119 @@ func (n Node) Name() string {
 // A Member is a node that takes part in a crawl.
 type Member struct {
 	Node Node `json:"node"`
-	Slot int  `json:"slot"` // its place in the table of logical nodes, no two alike; -1: none
+	Slot int  `json:"slot"` // number in the table of logical nodes, unique; -1: none
 }
 
-// A State says how far an ownership is settled, as far as the one who is asked knows.
+// A State is the state of a host's ownership, as far as this node knows.
 type State uint8
 
-// The states.
+// Ownership states.
 const (
-	Unknown State = iota // nobody owns the host yet, or it is not known who does: what belongs to it waits
-	Owned                // the node named owns it
-	Parked               // the node named owns it, and asks nothing of it for now: it is not known to reach it
+	Unknown State = iota // no owner yet, or the owner is unknown; links to the host wait
+	Owned                // the named node owns the host
+	Parked               // the named node owns the host but may not reach it, and sends it no requests for now
 )
 
-// A View is what a strategy has decided, at one moment. It does not change, and may be used by many goroutines at once.
+// A View is a snapshot of a strategy's decisions. It is immutable and safe for concurrent use.
 type View interface {
-	// Owner says who owns a host. It is asked for every link and before every request: it allocates nothing and does no
-	// I/O.
+	// Owner returns the owner of a host. It is called for every link and before every request, so it must not allocate
+	// memory or do I/O.
 	Owner(host string) (Node, State)
 }
 
-// A Strategy decides who crawls what. It is deterministic: no clock, no I/O, randomness only from the seed in its
-// Config. Its methods are called by one goroutine at a time.
+// A Strategy decides which node crawls which host. It is deterministic: no clock, no I/O, randomness only from the seed
+// in its Config. It is not safe for concurrent use.
 type Strategy interface {
-	// Step takes the events since the last call, in order, and appends the actions it wants done, in order, to out. It
-	// keeps neither slice.
+	// Step applies the events since the last call, in order, and appends the resulting actions, in order, to out. It
+	// retains neither slice.
 	Step(now time.Time, in []Event, out []Action) []Action
-	// View is what is decided now.
+	// View returns the current decisions.
 	View() View
 }
 
-// Status are what a strategy tells people of itself and its node.
+// Status is the status of a strategy and its node, for users.
 type Status struct {
-	Controller Node          // who decides, as far as this node knows
-	Leads      bool          // this node does
-	Timeout    time.Duration // for a connection to a host that is tried for the first time
+	Controller Node          // node that decides, if known
+	Leads      bool          // this node is the controller
+	Timeout    time.Duration // of a connection to a host that is tried for the first time
 	Owned      int           // hosts
-	Parked     int           // of these, those that the node is not known to reach
-	Unsettled  int           // hosts of which it is not settled whose they are
+	Parked     int           // hosts that it owns but may not reach
+	Unsettled  int           // hosts whose owner is not settled
 
-	Quota *Quota // nil: the strategy gives none, or none is known
+	Quota *Quota // nil: none, or unknown
 }
 
-// A Quota is what a node was given to fetch, and how long that is to take.
+// A Quota is the work assigned to a node, with a prediction of its duration.
 type Quota struct {
-	Given     int64         // URLs, in this crawl, by the leader of now
-	Done      int64         // pages that it has fetched since
-	Left      int64         // URLs that it has to fetch
-	Predicted time.Duration // until it is done with them
-	Error     float64       // of its last predictions: mean of |true - predicted| / true; negative: none is known
-	Basis     string        // what they rest on: nothing, mean, pace, learnt
+	Given     int64         // URLs assigned in this crawl by the current leader
+	Done      int64         // pages fetched since
+	Left      int64         // URLs left to fetch
+	Predicted time.Duration // time until these are done
+	Error     float64       // mean of |true - predicted| / true of its last predictions; negative: unknown
+	Basis     string        // of the predictions: nothing, mean, pace, learnt
 }
 
-// A Teller is a strategy that has facts to tell. The method is called as the others are.
+// A StatusReporter is a strategy with a status. The method is called by the same goroutine as the others.
 type StatusReporter interface{ Status() Status }
 
-// A Placer is a strategy whose decision follows from the list of members alone, so that every node computes it and
-// nobody has to be asked.
+// A Placer is a strategy whose decisions depend only on the list of members. So every node computes them by itself.
 type Placer interface {
 	Strategy
-	// Place returns the view for a list of members, which is sorted by Node and is not kept.
+	// Place returns the view for a list of members, which is sorted by Node and not retained.
 	Place(members []Member) View
-	// Minimal reports whether a change of members moves hosts only to those that came and from those that went.
+	// Minimal reports whether a change of members moves hosts only to joining nodes and from departed ones.
 	Minimal() bool
 }
 
-// A Move is one host that goes from one node to another, though both stay.
+// A Move is the move of one host between two nodes that both stay members.
 type Move struct {
 	Host string
 	From Node
 	To   Node
 }
 
-// An Event is something that a strategy is told: one of the types below.
+// An Event is an input of a strategy: one of the types below.
 type Event interface{ event() }
 
-// An Action is something that a strategy wants done: one of the types below.
+// An Action is an output of a strategy: one of the types below.
 type Action interface{ action() }
 
-// Members says who takes part, from now on. Epochs grow; a list that was skipped does not come later. It is told again
-// when the epoch is settled: all have what is theirs under it, and of those who went nothing is left.
+// Members is the current list of members. Epochs increase; skipped lists are not sent later. The list is repeated when
+// the epoch is settled: all nodes have received the hosts it gives them, and nothing is left of departed nodes.
 type Members struct {
 	Epoch   uint64
-	Settled uint64   // the last epoch that was
+	Settled uint64   // last settled epoch
 	Members []Member // sorted by Node
-	Moves   []Move   // since Settled, as far as this node knows: its own, and a few of others'
+	Moves   []Move   // since Settled, as far as known: this node's own, and a few of other nodes
 }
 
-// OwnersNeeded says that links to these hosts wait: View does not know their owners, or those whom it names refuse the links.
+// OwnersNeeded reports hosts to which links wait, because View has no owner for them, or the owner in View refuses the
+// links.
 type OwnersNeeded struct {
 	Hosts []string
-	Links []int // how many wait for each that are to be fetched; nil: they were not counted
+	Links []int // links to fetch for each host; nil: not counted
 }
 
-// Held says that this node holds these hosts, URLs that wait or are known, though View did not name it as their owner
-// when that was looked at: they have come from another node, or a Survey has found them.
+// Held reports hosts of which this node holds pending or known URLs, though View did not contain it as their owner at
+// that time. They have arrived from another node, or a Survey has found them.
 type Held struct{ Hosts []string }
 
-// Surveyed says that all has been told that a Survey has found.
+// Surveyed reports that all results of a Survey were sent.
 type Surveyed struct{}
 
-// TransfersComplete says that all has come to this node that comes to it under an epoch, and that Held has told of it. Acknowledged
-// answers.
+// TransfersComplete reports that this node has received everything that an epoch gives it, and that Held has reported
+// it. Acknowledged answers.
 type TransfersComplete struct{ Epoch uint64 }
 
-// ProbeResult says how a host answered to this node, as Probe has asked.
+// ProbeResult is the result of a Probe.
 type ProbeResult struct {
 	Host    string
-	OK      bool          // a connection was made
-	Connect time.Duration // how long that took, or was waited for
-	Network string        // its address's, in some words, as far as it was found: hosts of one network are near each other
+	OK      bool          // connected
+	Connect time.Duration // time to connect, or until the failure
+	Network string        // name of the address's network, if known; hosts of a network are near each other
 }
 
-// Message is what another node's strategy has sent. It may be lost, come twice, or late.
+// Message is a message from another node's strategy. It may be lost, duplicated or delayed.
 type Message struct {
 	From Node
 	Data []byte
@@ -147,74 +147,74 @@ type Message struct {
 // Persisted answers Persist.
 type Persisted struct {
 	ID     uint64
-	Number uint64 // the entry's
+	Number uint64 // of the entry
 	State  Persistence
 }
 
-// A Persistence says what became of a Persist.
+// A Persistence is the outcome of a Persist.
 type Persistence uint8
 
-// What may become of it.
+// Outcomes of a Persist.
 const (
-	Durable Persistence = iota // it is in the log, on a quorum of servers
-	Stale                      // it is not: the log's last entry is another
-	InDoubt                    // nobody knows: it may be there, or may yet come
+	Durable Persistence = iota // the entry is in the log, on a quorum of servers
+	Stale                      // it is not: After was not the last entry
+	InDoubt                    // unknown: the entry may be in the log, or may yet arrive
 )
 
-// LogEntry is an entry of the log, as Read has asked.
+// LogEntry is an entry of the log that Read requested.
 type LogEntry struct {
 	Number uint64
 	Data   []byte
 }
 
-// LogEnd says that all has been told that the log had when Read was asked for.
-type LogEnd struct{ Last uint64 } // number of its last entry; 0: it is empty
+// LogEnd reports the end of the entries that the log had at the time of Read.
+type LogEnd struct{ Last uint64 } // number of the last entry; 0: empty
 
-// Fired says that a timer's time has come.
+// Fired reports that a timer has expired.
 type Fired struct{ Timer uint64 }
 
-// Load says how much a node has to do, and what it has come to since the last one.
+// Load is a node's current work, and its progress.
 type Load struct {
 	Node     Node
-	Hosts    int     // where something waits or is under way
+	Hosts    int     // with pending URLs or a fetch in progress
 	Pending  int64   // URLs
-	Fetching int     // URLs under way, where Waiting does not count them, and pages that are not durable yet
-	Rate     float64 // pages a second
-	Busy     float64 // share of its places that are at work, 0 to 1
-	Paused   bool    // it fetches nothing, as nobody is to
+	Fetching int     // URLs in progress that Pending does not include, and pages not yet durable
+	Rate     float64 // pages per second
+	Busy     float64 // share of its workers that are busy, 0 to 1
+	Paused   bool    // the crawl is paused
 
 	Pages    int64         // fetched by this process, and durable
-	Enqueued int64         // URLs that this process has taken from outboxes, its own among them, and that were news
-	Bytes    int64         // that it has read from servers
-	CPU      time.Duration // that it has used
+	Enqueued int64         // new URLs that this process has received from outboxes, including its own
+	Bytes    int64         // received from servers
+	CPU      time.Duration // CPU time used
 	Machine  Machine
 }
 
-// A Machine is what a node has to crawl with. Zero means unknown.
+// A Machine is a node's hardware. Zero means unknown.
 type Machine struct {
-	Cores       float64 // CPUs that it may use; a fraction if it is limited to less than one
+	Cores       float64 // CPUs available to the node; may be below 1 with a CPU limit
 	GHz         float64
 	MemoryGB    float64
-	NetworkMbps float64 // megabits a second
-	DiskMbps    float64 // megabits a second
+	NetworkMbps float64 // megabits per second
+	DiskMbps    float64 // megabits per second
 }
 
-// UserData is what a person has given the strategy, with the crawl: the same on all nodes. It is told again when it has
-// changed, and to each new process.
+// UserData is data that the user supplied with the crawl for the strategy, the same on all nodes. It is sent to each
+// new process, and after changes.
 type UserData struct{ Data []byte }
 
-// QueueList answers Spare: hosts of this node where URLs wait, those with the longest queues first.
+// QueueList answers ListQueues: hosts of this node with pending URLs, the longest queues first.
 type QueueList struct{ Queues []Queue }
 
-// Joining says which nodes are about to be members, all of them: they have waited for the crawl's start, and have not
-// said that they do not come. It may name some that are members already, and some that have died.
+// Joining is the list of all nodes that wait to become members: they have waited for the crawl's start and have not
+// withdrawn. Some may already be members or dead.
 type Joining struct{ Nodes []Node }
 
-// A Queue is a host where URLs wait.
+// A Queue is a host with pending URLs.
 type Queue struct {
 	Host    string
 	Pending int  // URLs
-	Busy    bool // a request to it is under way: it moves when that has ended
+	Busy    bool // a fetch is in progress; the host can move when it has ended
 }
 
 func (Members) event()           {}
@@ -233,55 +233,56 @@ func (QueueList) event()         {}
 func (Joining) event()           {}
 func (UserData) event()          {}
 
-// Send sends a message to a node's strategy, once; nobody says whether it came.
+// Send sends a message to a node's strategy, once and without confirmation.
 type Send struct {
 	To   Node
 	Data []byte
 }
 
-// Persist adds an entry to the strategy's log, which all nodes share, if the last one there has the number After (0: it
-// is empty). What became of that is told by Persisted, and what follows in the same answer may be done before. So who
-// has not read all that others have written can write nothing.
+// Persist appends an entry to the strategy's log, which all nodes share, if its last entry has the number After (0: the
+// log is empty). Persisted reports the outcome; later actions may run before. So a node that has not read all entries
+// cannot write.
 type Persist struct {
 	ID    uint64
 	After uint64
 	Data  []byte
 }
 
-// Read asks for the log's entries whose numbers are greater than After: each is told by Logged, the end by LogEnd.
+// Read requests the entries of the log with numbers above After. Each arrives as a LogEntry, then follows LogEnd.
 type Read struct{ After uint64 }
 
-// Trim drops the log's entries before a number; they are not needed any more.
+// Trim removes the log's entries before a number, which are no longer needed.
 type Trim struct{ Before uint64 }
 
-// ViewChanged says that View is another one now.
+// ViewChanged reports that View returns a new view.
 type ViewChanged struct{}
 
-// Survey asks to be told, by Held and then Surveyed, of hosts that this node holds and that View does not name as its
-// own.
+// Survey requests the hosts that this node holds and that View does not contain as its own. Held reports them, then
+// Surveyed.
 type Survey struct{}
 
-// Acknowledged answers Whole: the strategy knows of all that has come. Before, the epoch is not settled.
+// Acknowledged answers TransfersComplete: the strategy has processed everything that arrived. The epoch is not settled
+// before.
 type Acknowledged struct{ Epoch uint64 }
 
-// HandOver moves single hosts of this node to another one, with all that is known of them: by an epoch to come, as
-// Members will say. Where that cannot be done, because the node is none any more, nothing is.
+// HandOver moves single hosts of this node with all their state to another one, in a later epoch, whose Members
+// contains them. If the receiver is no longer a member, nothing happens.
 type HandOver struct {
 	Hosts []string
 	To    Node
 }
 
-// Probe asks whether a host can be reached: a connection is made and closed, and nothing asked. Reached answers.
+// Probe tests whether a host can be reached, by opening and closing a connection. ProbeResult answers.
 type Probe struct {
 	Host    string
 	Timeout time.Duration
 }
 
-// ListQueues asks to be told, by Spared, of so many hosts of this node, those with the longest queues, so that some may go
-// to another node. It is not asked for again before it is answered.
+// ListQueues requests a QueueList of up to Limit hosts of this node, those with the longest queues, so that some can
+// move to another node. It is not repeated before the answer.
 type ListQueues struct{ Limit int }
 
-// Timer asks for Fired at a time. A timer that is set again is moved.
+// Timer requests Fired at a time. Setting a timer again moves it.
 type Timer struct {
 	Timer uint64
 	At    time.Time

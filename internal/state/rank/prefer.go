@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Preferences are what a user says of URLs: rules as --prefer has them. nil are none.
+// Preferences are a user's rules for the importance of URLs, as in --prefer. nil means none.
 type Preferences []preference
 
 type preference struct {
@@ -17,12 +17,12 @@ type preference struct {
 	lift Lift
 }
 
-// ParsePreference reads REGEX=WEIGHT: what makes URLs that match it, in any part, WEIGHT times as important, or less so
-// with a weight below 1. Behind the last = is the weight.
+// ParsePreference parses REGEX=WEIGHT: URLs that contain a match are WEIGHT times as important. WEIGHT follows the last
+// =.
 func ParsePreference(rule string) (Preferences, error) {
 	at := strings.LastIndexByte(rule, '=')
 	if at < 1 {
-		return nil, fmt.Errorf("%q is no REGEX=WEIGHT, such as /news/=4", rule)
+		return nil, fmt.Errorf("%q is not REGEX=WEIGHT, such as /news/=4", rule)
 	}
 	weight, err := strconv.ParseFloat(rule[at+1:], 64)
 	if err != nil || !(weight > 0) || math.IsInf(weight, 1) {
@@ -35,7 +35,7 @@ func ParsePreference(rule string) (Preferences, error) {
 	return Preferences{{rule, urls, LiftOf(weight)}}, nil
 }
 
-// Texts are the rules, as they were written.
+// Texts returns the rules as they were written.
 func (p Preferences) Texts() (rules []string) {
 	for i := range p {
 		rules = append(rules, p[i].rule)
@@ -43,7 +43,7 @@ func (p Preferences) Texts() (rules []string) {
 	return rules
 }
 
-// Lift is that of a canonical URL: of all rules that match it, together.
+// Lift returns the total lift of all rules that match a canonical URL.
 func (p Preferences) Lift(url string) (sum Lift) {
 	for i := range p {
 		if p[i].urls.MatchString(url) {
@@ -53,7 +53,7 @@ func (p Preferences) Lift(url string) (sum Lift) {
 	return sum
 }
 
-// Rules are those that match a canonical URL, as they were written.
+// Rules returns the rules that match a canonical URL, as they were written.
 func (p Preferences) Rules(url string) (all []string) {
 	for i := range p {
 		if p[i].urls.MatchString(url) {

@@ -10,7 +10,7 @@
 //
 // Orders use numbers instead of URLs ([kumo/internal/state/rank/ids] assigns them). They store at most a vector, and
 // use no clock and no disk. [kumo/internal/state/rank/ranker] combines an order with the numbers and with the links,
-// which outlive the process.
+// which are persistent.
 //
 // docs/decisions/rank.md compares the orders and their costs.
 package rank
@@ -20,67 +20,67 @@ import (
 	"math"
 )
 
-// An ID is the number of a URL: from 0, in the order in which URLs became known. There are no gaps.
+// An ID is the number of a URL. Numbers start at 0 and have no gaps; they follow the order in which URLs became known.
 type ID uint32
 
-// A Page is one that was fetched, as orders see it.
+// A Page is a fetched page, as orders see it.
 type Page struct {
 	ID    ID
-	Links []ID // the URLs that it links to, each once, ascending
-	Out   int  // how many it links to in all, with those that other nodes have: len(Links) or more
+	Links []ID // URLs that it links to, without duplicates, ascending
+	Out   int  // total number of different links, including those that other nodes have; at least len(Links)
 }
 
-// An Order says how important URLs are. All numbers are known to it before they are used: [Order.Grow] is called first.
-// Its methods are called by one goroutine at a time, but for what [Iterative] says.
+// An Order computes the importance of URLs. [Order.Grow] must be called before a number is used. An Order is not safe
+// for concurrent use, except as [Iterative] describes.
 type Order interface {
-	// Grow tells that all numbers below n are of URLs.
+	// Grow announces that all numbers below n belong to URLs.
 	Grow(n int)
-	// Fetched takes a page in that was fetched: each once.
+	// Fetched adds a fetched page and its links. Each page is added once.
 	Fetched(p *Page)
-	// Share is what a link on a page, which has out of them in all, is worth to the URL that it names. It is asked
-	// before Fetched is told of the page, for links that another node takes in by Give.
+	// Share returns the worth of a link on a page with out links. It is called before Fetched, for links that another
+	// node adds with AddExternal.
 	Share(page ID, out int) float32
-	// AddExternal takes in links from elsewhere to a URL: the sum of what they are worth. It may be below 0: what
-	// was told before is worth less by now, or a URL comes from a node that has used up more than links gave it.
+	// AddExternal adds the worth of links from elsewhere to a URL. It may be negative: if links lost worth since the
+	// last report, or if a URL comes from a node where it has used up more than its links gave it.
 	AddExternal(to ID, worth float32)
-	// Worth is what all links to a URL are worth, as far as pages have not used it up: what its next node is to be
-	// given when its host moves there.
+	// Worth returns the worth of all links to a URL that pages have not used up. It is sent along when the URL's host
+	// moves to another node.
 	Worth(u ID) float32
-	// Unit is how much more links to a URL are worth if its importance is 1 more.
+	// Unit returns the worth of links that raises a URL's importance by 1.
 	Unit() float32
-	// Importance is that of a URL at a depth in links from a seed: above 0 and finite.
+	// Importance returns the importance of a URL at a depth in links from a seed. It is above 0 and finite.
 	Importance(u ID, depth int32) float64
 }
 
-// A Scan calls functions for all pages that were fetched, and all that came from elsewhere, in the order in which they
-// came. Pages hold until the functions return. It ends early with an error of its own, or of its context.
+// A Scan calls functions for all fetched pages, and for all worth added from elsewhere, in the order of addition. A
+// page is valid until the function returns. A Scan stops at its own errors and at those of ctx.
 type Scan func(ctx context.Context, page func(*Page), gift func(to ID, worth float32)) error
 
-// An Iterative order computes importance from all links together, again as they grow, and estimates it in between. A
-// pass is Begin, one or more of Pass, which may run beside other methods in a goroutine of its own, and End.
+// An Iterative order recomputes importance from all links as they grow, and estimates it in between. A pass consists of
+// Begin, one or more calls of Pass, and End. Pass may run in a separate goroutine, concurrently with other methods.
 type Iterative interface {
 	Order
-	// Begin begins a pass over the links of all URLs there are.
+	// Begin starts a pass over the links of all current URLs.
 	Begin()
-	// Pass takes in links. What was not known at Begin may be among them.
+	// Pass adds links to the pass. URLs added after Begin may be among them.
 	Pass(ctx context.Context, links Scan) error
-	// End ends the pass: importance is what it has found.
+	// End ends the pass, and replaces the importance by its result.
 	End()
-	// PreviousImportance is the importance that a URL had before End. It may be asked until the next Begin.
+	// PreviousImportance returns a URL's importance before End. It may be called until the next Begin.
 	PreviousImportance(u ID) float64
 }
 
-// A Place is where a URL belongs among those that wait: the least goes first. None is below 0.
+// A Place is the position of a URL in its queue; the least goes first. Places are not negative.
 type Place int32
 
-// Steps is by how many places what is twice as important goes before.
+// Steps is the number of places by which twice the importance is ahead.
 const Steps = 8
 
 const middle Place = 40 * Steps
 
-// PlaceOf is the place of an importance above 0: the same on all machines.
+// PlaceOf returns the place of an importance above 0. It is the same on all machines.
 func PlaceOf(importance float64) Place {
-	mantissa, exponent := math.Frexp(importance) // from a half to 1
+	mantissa, exponent := math.Frexp(importance) // 0.5 <= mantissa < 1
 	eighth := 0
 	for eighth < Steps-1 && mantissa >= eighths[eighth] {
 		eighth++
@@ -92,25 +92,25 @@ func PlaceOf(importance float64) Place {
 var eighths = [Steps - 1]float64{0.5452538663326288, 0.5946035575013605, 0.6484197773255048, 0.7071067811865476,
 	0.7711054127039704, 0.8408964152537145, 0.9170040432046712}
 
-// A Lift is by how many places something beside its order makes a URL go before others; below 0, behind them.
+// A Lift is a number of places by which a URL goes ahead of others, in addition to its order; negative: behind them.
 type Lift int16
 
 const mostLift = 20 * Steps
 
-// LiftOf is the lift of a factor above 0 by which importance is multiplied.
+// LiftOf returns the lift that multiplies importance by a factor above 0.
 func LiftOf(factor float64) Lift {
 	l := math.Round(Steps * math.Log2(factor))
 	return Lift(max(-mostLift, min(mostLift, l)))
 }
 
-// With is a place with a lift.
+// With returns the place after a lift.
 func (p Place) With(l Lift) Place { return max(0, p-Place(l)) }
 
-// Factor is by what a lift multiplies importance.
+// Factor returns the factor by which a lift multiplies importance.
 func (l Lift) Factor() float64 { return math.Exp2(float64(l) / Steps) }
 
-// OfSitemap is the lift of the priority that a sitemap gives a URL, from 0 to 1; 0.5 is what sites mean by saying
-// nothing. It is a factor of 2 at the most: a site speaks of its own pages only, and it may say 1 of all of them.
+// OfSitemap returns the lift for the priority of a URL in a sitemap, from 0 to 1; 0.5 is the default of sitemaps. The
+// factor is at most 2: a site only compares its own pages, and may give all of them priority 1.
 func OfSitemap(priority float64) Lift {
 	if !(priority >= 0 && priority <= 1) {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// TestPlaceOf: a place is the logarithm to a base of the eighth root of 2.
+// TestPlaceOf: places are logarithms to the base of the eighth root of 2.
 func TestPlaceOf(t *testing.T) {
 	for x := 1e-9; x < 1e9; x *= 1.0137 {
 		want := rank.Place(320 - math.Floor(8*math.Log2(x)))
@@ -15,7 +15,7 @@ func TestPlaceOf(t *testing.T) {
 			t.Fatalf("%v: place %d, want %d", x, got, want)
 		}
 	}
-	for i := range 16 { // on the edges, and right below them
+	for i := range 16 { // at the limits, and just below them
 		x := math.Exp2(float64(i) / 8)
 		if at, below := rank.PlaceOf(x*(1+1e-12)), rank.PlaceOf(x*(1-1e-12)); at != 320-rank.Place(i) || below != at+1 {
 			t.Errorf("2^(%d/8): %d, and below it %d", i, at, below)
@@ -63,7 +63,7 @@ func TestPreferences(t *testing.T) {
 		"https://b.example/news/1":       16,
 		"https://a.example/":             -8,
 		"https://b.example/x":            0,
-		"https://b.example/news/?page=7": -144, // as far down as rules go, and 4 times
+		"https://b.example/news/?page=7": -144, // the limit of rules downward, and 4 times
 	} {
 		if got := all.Lift(url); got != want {
 			t.Errorf("%s: %d, want %d", url, got, want)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTold: what links are worth is told at first, and again when it makes the difference of a place.
+// TestTold: the worth of links is reported at first, and again when it changes the place.
 func TestTold(t *testing.T) {
 	told := NewReports(1)
 	told.Grow(1)
@@ -26,7 +26,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestToldAddsUp: however worth changes, the sum of what was told is within a place of it, and what Told has of it.
+// TestToldAddsUp: however worth changes, the sum of the reports is within a place of it, and equals the worth in
+// Reports.
 func TestToldAddsUp(t *testing.T) {
 	const seed = 3
 	t.Log("seed", seed)
@@ -48,7 +49,8 @@ func TestToldAddsUp(t *testing.T) {
 	}
 }
 
-// TestWhatChangedMostIsToldAgain: as many URLs as there were links found for, and those first that changed most.
+// TestWhatChangedMostIsToldAgain: as many URLs are reported again as the budget allows, those with the greatest changes
+// first.
 func TestWhatChangedMostIsToldAgain(t *testing.T) {
 	const n = 1000
 	told := NewReports(1)

@@ -1,6 +1,6 @@
 package rank
 
-// Unlinked is what an order has in common with others that do not care for links: all methods but Importance.
+// Unlinked implements orders that ignore links, except Importance.
 type Unlinked struct{}
 
 // Grow does nothing.
@@ -9,14 +9,14 @@ func (Unlinked) Grow(int) {}
 // Fetched does nothing.
 func (Unlinked) Fetched(*Page) {}
 
-// Share is 0.
+// Share returns 0.
 func (Unlinked) Share(ID, int) float32 { return 0 }
 
 // AddExternal does nothing.
 func (Unlinked) AddExternal(ID, float32) {}
 
-// Unit is 1.
+// Unit returns 1.
 func (Unlinked) Unit() float32 { return 1 }
 
-// Worth is 0.
+// Worth returns 0.
 func (Unlinked) Worth(ID) float32 { return 0 }

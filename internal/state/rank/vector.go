@@ -1,6 +1,6 @@
 package rank
 
-// A Vector has a number for each URL, and grows without copying: in pieces of 65,536.
+// A Vector has a number for each URL. It grows without copying, in pieces of 65,536.
 type Vector[T any] struct {
 	pieces []*[pieceLen]T
 	n      int
@@ -11,7 +11,7 @@ const (
 	pieceLen  = 1 << pieceBits
 )
 
-// Grow makes it n numbers long, if it is shorter. What comes to it is 0.
+// Grow extends the vector to n numbers, if it is shorter. New numbers are 0.
 func (v *Vector[T]) Grow(n int) {
 	for len(v.pieces)<<pieceBits < n {
 		v.pieces = append(v.pieces, new([pieceLen]T))
@@ -19,18 +19,18 @@ func (v *Vector[T]) Grow(n int) {
 	v.n = max(v.n, n)
 }
 
-// Len is its length.
+// Len returns the length.
 func (v *Vector[T]) Len() int { return v.n }
 
-// At is where a URL's number is.
+// At returns a pointer to a URL's number.
 func (v *Vector[T]) At(u ID) *T { return &v.pieces[u>>pieceBits][u%pieceLen] }
 
-// Clear makes all numbers 0.
+// Clear sets all numbers to 0.
 func (v *Vector[T]) Clear() {
 	for _, p := range v.pieces {
 		clear(p[:])
 	}
 }
 
-// Room is how many numbers there is room for.
+// Room returns the number of numbers for which memory is allocated.
 func (v *Vector[T]) Room() int { return len(v.pieces) << pieceBits }

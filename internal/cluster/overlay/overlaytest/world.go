@@ -14,20 +14,20 @@ import (
 	"kumo/internal/cluster/overlay"
 )
 
-// A World is nodes and a network between them. The same seed gives the same run.
+// A World is a set of nodes and a network between them. The same seed gives the same run.
 type World struct {
-	Config   overlay.Config                      // of the nodes that Start makes: all but Self and Seed
-	MinDelay time.Duration                       // that a message takes; 10ms
+	Config   overlay.Config                      // of nodes created by Start, except Self and Seed
+	MinDelay time.Duration                       // delay of a message; 10ms
 	MaxDelay time.Duration                       // 300ms
-	Delay    func(from, to string) time.Duration // instead of both; may be nil
-	Loss     float64                             // share of messages that are lost
-	// whether a node can be reached at the addresses that the sender knows of it; nil: always
+	Delay    func(from, to string) time.Duration // replaces MinDelay and MaxDelay; may be nil
+	Loss     float64                             // share of lost messages
+	// reports whether a node can be reached at the addresses that the sender has; nil: always
 	Reaches     func(from string, to overlay.Contact) bool
-	Messages    int // sent since Reset
-	Bytes       int // of these
+	Messages    int // messages since Reset
+	Bytes       int // total of their bytes
 	Largest     int // bytes of the largest of them
-	Refused     int // messages that an overlay refused
-	FalseDeaths int // times that a node was taken for dead and lived
+	Refused     int // messages refused by an overlay
+	FalseDeaths int // live nodes that were taken for dead
 	Steps       int
 
 	rng    *rand.Rand
@@ -40,19 +40,19 @@ type World struct {
 	cut    func(a, b string) bool
 }
 
-// A Node is one overlay and what it has said.
+// A Node is one overlay and its results.
 type Node struct {
 	*overlay.Overlay
 	Name  string
 	ID    xor.ID
 	Alive bool
 	Found map[uint64]overlay.Found // by tag
-	Table map[string]bool          // as Joined and Gone have told it
-	Fresh time.Duration            // until when it has said that what it knows holds
-	Addrs []string                 // that a node sees to which it sends something
-	// OnFound, if it is set, is told what was found in place of Found.
+	Table map[string]bool          // contacts, according to Joined and Removed
+	Fresh time.Duration            // end of the time given by the last Fresh
+	Addrs []string                 // addresses that receivers of its messages see
+	// OnFound, if set, is called with results instead of storing them in Found.
 	OnFound func(overlay.Found)
-	// Reply, if it is set, is asked in place of the overlay: a node that lies.
+	// Reply, if set, answers instead of the overlay, to simulate a malicious node.
 	Reply func(from string, data []byte) []byte
 
 	world *World
@@ -62,19 +62,19 @@ type Node struct {
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// New makes a world without nodes.
+// New returns a world without nodes.
 func New(seed uint64) *World {
 	return &World{MinDelay: 10 * time.Millisecond, MaxDelay: 300 * time.Millisecond,
 		rng: rand.New(rand.NewPCG(seed, 0x776f726c64)), nodes: map[string]*Node{}, named: map[xor.ID]bool{}}
 }
 
-// Now is the time since the world began.
+// Now returns the time since the world began.
 func (w *World) Now() time.Duration { return w.now }
 
-// Rand is the world's source of randomness.
+// Rand returns the world's source of randomness.
 func (w *World) Rand() *rand.Rand { return w.rng }
 
-// IDOf is the id of a node of this world.
+// IDOf returns the id of a node of this world.
 func (w *World) IDOf(node string) xor.ID {
 	id := overlay.IDOf(node)
 	if w.Config.Width > 0 {
@@ -83,8 +83,7 @@ func (w *World) IDOf(node string) xor.ID {
 	return id
 }
 
-// Names makes names of nodes whose ids are all different, and other than those of earlier names: as many as are asked
-// for, or there are ids.
+// Names returns n new node names whose ids are all different and unused; fewer if the space has fewer ids.
 func (w *World) Names(n int) (names []string) {
 	if w.Config.Width > 0 && w.Config.Width < 20 {
 		n = min(n, 1<<w.Config.Width-len(w.named))
@@ -99,7 +98,7 @@ func (w *World) Names(n int) (names []string) {
 	return names
 }
 
-// Start makes a node, and lets it join by some others.
+// Start creates a node and lets it join through the nodes by.
 func (w *World) Start(name string, by ...string) *Node {
 	cfg := w.Config
 	cfg.Self = overlay.Contact{Node: name}
@@ -129,7 +128,7 @@ func (w *World) place(id xor.ID) (int, bool) {
 	})
 }
 
-// Crash ends a node without a word.
+// Crash stops a node without a farewell.
 func (w *World) Crash(n *Node) {
 	n.Alive = false
 	if at, there := w.place(n.ID); there {
@@ -138,22 +137,22 @@ func (w *World) Crash(n *Node) {
 	delete(w.nodes, n.Name)
 }
 
-// Leave lets a node say farewell and go.
+// Leave lets a node send a farewell and stop.
 func (w *World) Leave(n *Node) {
 	n.Handle(overlay.Leave{})
 	w.Crash(n)
 }
 
-// Live are the nodes that live, sorted by id.
+// Live returns the live nodes, sorted by id.
 func (w *World) Live() []*Node { return w.live }
 
-// RandomNode is one of them.
+// RandomNode returns a random live node.
 func (w *World) RandomNode() *Node { return w.live[w.rng.IntN(len(w.live))] }
 
-// Partition lets messages be lost between nodes for which f is true; nil: between none.
+// Partition drops messages between nodes for which f returns true; nil ends it.
 func (w *World) Partition(f func(a, b string) bool) { w.cut = f }
 
-// ByID is the live node with an id, if there is one.
+// ByID returns the live node with an id; nil if there is none.
 func (w *World) ByID(id xor.ID) *Node {
 	if at, there := w.place(id); there {
 		return w.live[at]
@@ -161,11 +160,11 @@ func (w *World) ByID(id xor.ID) *Node {
 	return nil
 }
 
-// Closest are the n live nodes that are closest to an id, the closest first.
+// Closest returns the n live nodes closest to an id, the closest first.
 func (w *World) Closest(id xor.ID, n int) []string {
 	var best []*Node
-	// those that have most first bits as the id has are next to its place in the order of ids; a part of the space
-	// around it that holds enough holds the closest
+	// nodes that share the longest prefix with id are next to it in the order of ids; a part of the space around it
+	// with at least n nodes contains the closest
 	lo, hi := 0, len(w.live)
 	for bit := 0; bit < xor.Bits && hi-lo > 0; bit++ {
 		l, h := w.part(id, bit+1)
@@ -191,7 +190,7 @@ func (w *World) Closest(id xor.ID, n int) []string {
 	return names
 }
 
-// part is where in the order of ids those lie whose first bits are those of an id.
+// part returns the range of live nodes whose ids share a prefix with id.
 func (w *World) part(id xor.ID, bits int) (lo, hi int) {
 	first := id.Truncate(bits)
 	lo, _ = w.place(first)
@@ -211,7 +210,7 @@ func (w *World) part(id xor.ID, bits int) (lo, hi int) {
 	return lo, hi
 }
 
-// Handle gives events to a node's overlay, and does what it wants done.
+// Handle passes events to a node's overlay, and executes its actions.
 func (n *Node) Handle(in ...overlay.Event) {
 	w := n.world
 	w.Steps++
@@ -247,7 +246,7 @@ func (n *Node) Handle(in ...overlay.Event) {
 	clear(n.out)
 }
 
-// Send lets a node send any message.
+// Send sends an arbitrary message from a node.
 func (n *Node) Send(to string, data []byte) { n.world.send(n.Name, to, data) }
 
 func (w *World) send(from, to string, data []byte) {
@@ -266,13 +265,13 @@ func (w *World) send(from, to string, data []byte) {
 	w.push(event{at: w.now + d, from: from, to: to, data: data})
 }
 
-// Reset begins to count messages anew.
+// Reset resets the message counters.
 func (w *World) Reset() { w.Messages, w.Bytes, w.Largest, w.Steps, w.FalseDeaths = 0, 0, 0, 0, 0 }
 
-// After calls f when a time has passed.
+// After calls f after a time.
 func (w *World) After(d time.Duration, f func()) { w.push(event{at: w.now + d, f: f}) }
 
-// Run lets time pass.
+// Run advances the time.
 func (w *World) Run(d time.Duration) {
 	for until := w.now + d; ; {
 		if len(w.events) == 0 || w.events[0].at > until {

@@ -14,11 +14,11 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// slices of the site: 500 URLs are about two for each.
+// slices of the site; with 500 URLs, about two URLs each
 const cut = 256
 
-// TestFiveNodes has the paper's five nodes fetch 500 URLs of one site: against the even split, and what no split can
-// beat.
+// TestFiveNodes has the paper's five nodes fetch 500 URLs of one site, and compares the time with the even split and
+// with the theoretical limit.
 func TestFiveNodes(t *testing.T) {
 	testmain.Slow(t)
 	learnt := samplesOf(t, 5)
@@ -33,11 +33,11 @@ func TestFiveNodes(t *testing.T) {
 		name    string
 		given   []byte
 		workers int
-		tail    float64 // the most, in the mean
+		tail    float64 // maximum of the mean
 	}{
 		{"cold", nil, 8, 0.05},
 		{"learnt", learnt, 8, 0.05},
-		{"cold, with many workers", nil, 64, 0.06}, // which take much at once that cannot be taken back
+		{"cold, with many workers", nil, 64, 0.06}, // workers that start many pages, which cannot be moved any more
 	} {
 		var share, tail float64
 		for seed := range uint64(seeds) {
@@ -58,8 +58,8 @@ func TestFiveNodes(t *testing.T) {
 	}
 }
 
-// TestSlowMachines has fast pages on machines that do all else slowly: what some nodes tell is old when it comes, links
-// take long, and moves longer. So it is on lines and disks that pages fill.
+// TestSlowMachines has fast pages on otherwise slow machines: reports are old when they arrive, links take long, and
+// moves take longer. This is the case with saturated lines and disks.
 func TestSlowMachines(t *testing.T) {
 	testmain.Slow(t)
 	const seeds = 10
@@ -86,8 +86,8 @@ func TestSlowMachines(t *testing.T) {
 	}
 }
 
-// TestLinksThatAreLeftOut has few URLs on slow machines, where each page has links that a rule leaves out: nobody waits
-// for what is nothing to do.
+// TestLinksThatAreLeftOut has few URLs on slow machines, and pages with links that a rule excludes: no node waits for
+// URLs that will not be fetched.
 func TestLinksThatAreLeftOut(t *testing.T) {
 	const seeds = 10
 	times := map[int]float64{}
@@ -109,7 +109,7 @@ func TestLinksThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestNothingToFetch: a host where there is nothing to fetch is its finder's at once, and not waited for.
+// TestNothingToFetch: a host with nothing to fetch is assigned to its finder at once.
 func TestNothingToFetch(t *testing.T) {
 	w := newWorld(t, 1, Exact, fiveNodes, nil)
 	w.nodes["n3~1"].links["far.example"] = []string{leftOut}
@@ -124,7 +124,7 @@ func TestNothingToFetch(t *testing.T) {
 	}
 }
 
-// TestSwarm has a particle swarm split: worse than the shortest makespan, and far better than the even split.
+// TestSwarm splits by particle swarm: worse than the shortest makespan, but far better than the even split.
 func TestSwarm(t *testing.T) {
 	w := newWorld(t, 1, Swarm, fiveNodes, nil)
 	w.find("n1~1", 500, cut)
@@ -135,7 +135,7 @@ func TestSwarm(t *testing.T) {
 	}
 }
 
-// TestANodeBecomesSlow has the fastest node become four times slower in the middle: what it has is taken back.
+// TestANodeBecomesSlow makes the fastest node four times slower midway: its work is moved to other nodes.
 func TestANodeBecomesSlow(t *testing.T) {
 	for seed := range uint64(5) {
 		w := newWorld(t, seed, Exact, fiveNodes, nil)
@@ -156,7 +156,7 @@ func TestANodeBecomesSlow(t *testing.T) {
 	}
 }
 
-// TestANodeDies ends a node, and the master: nothing is lost, and the others share what they had.
+// TestANodeDies kills a node, or the master: nothing is lost, and the others share its work.
 func TestANodeDies(t *testing.T) {
 	for _, dead := range []strategy.Node{"n3~1", "n1~1"} {
 		for seed := range uint64(testmain.Rounds(2, 5)) {
@@ -182,7 +182,7 @@ func TestANodeDies(t *testing.T) {
 	}
 }
 
-// TestANewMasterHasLearnt ends the master: the next one has its samples, and tells nodes what they rest on.
+// TestANewMasterHasLearnt kills the master: the next one has its samples and reports the basis of its predictions.
 func TestANewMasterHasLearnt(t *testing.T) {
 	w := newWorld(t, 1, Exact, fiveNodes, samplesOf(t, 3))
 	before := w.samples()
@@ -217,7 +217,7 @@ func (w *world) samples() []model.Sample {
 	return all
 }
 
-// TestQuota: what a node tells people of its quota holds.
+// TestQuota: the quota in a node's status is correct.
 func TestQuota(t *testing.T) {
 	w := newWorld(t, 1, Exact, fiveNodes, nil)
 	w.find("n1~1", 500, cut)
@@ -235,7 +235,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestSplittersAtOnce: even and hash give hosts away as soon as they are wanted.
+// TestSplittersAtOnce: even and hash assign hosts at the first request.
 func TestSplittersAtOnce(t *testing.T) {
 	for _, splitter := range []Splitter{Even, Hash} {
 		w := newWorld(t, 1, splitter, fiveNodes, nil)
@@ -265,7 +265,7 @@ func TestSplittersAtOnce(t *testing.T) {
 	}
 }
 
-// TestThePoolIsBounded: hosts that are more than it takes are given away at once, and the rest wait.
+// TestThePoolIsBounded: hosts that exceed the pool are assigned at once, and the others wait.
 func TestThePoolIsBounded(t *testing.T) {
 	w := newWorld(t, 1, Exact, fiveNodes, nil)
 	var hosts []string
@@ -273,7 +273,7 @@ func TestThePoolIsBounded(t *testing.T) {
 		hosts = append(hosts, fmt.Sprintf("h%d.example", i))
 	}
 	w.RequestOwners("n1~1", hosts...)
-	w.Run(80 * time.Millisecond) // before it is split
+	w.Run(80 * time.Millisecond) // before the first split
 	owned := 0
 	for _, n := range w.living() {
 		owned += w.Nodes[n].Status().Owned
@@ -283,8 +283,7 @@ func TestThePoolIsBounded(t *testing.T) {
 	}
 }
 
-// TestLargeHosts: a host larger than any share goes to the node that is done with it first, and the others have the
-// rest.
+// TestLargeHosts: a host larger than any share goes to the node that finishes it first; the other nodes get the rest.
 func TestLargeHosts(t *testing.T) {
 	w := newWorld(t, 1, Exact, fiveNodes, nil)
 	w.find("n2~1", 200, 1)

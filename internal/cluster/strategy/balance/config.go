@@ -10,24 +10,24 @@ import (
 	"kumo/internal/cluster/strategy/central"
 )
 
-// Config is what a strategy that balances is made of.
+// Config configures the strategy. Zero values mean the defaults given.
 type Config struct {
 	central.Config
 	Splitter Splitter
 
-	MinWork  time.Duration // a node gets more when it has less than that to do; 2s
-	MaxPool  int           // hosts that are pooled at most; 20,000
-	MaxLinks int           // that wait for them at most; 50,000
-	MoveTime time.Duration // what a move of hosts takes, until one was measured; 2s
-	MinStay  time.Duration // for so long a host that has moved does not move again; 15s
-	Seed     uint64        // of the model and the swarm
-	Hidden   int           // units of the model's hidden layer; 13
+	MinWork  time.Duration // a node with less work than this gets more; 2s
+	MaxPool  int           // maximum number of pooled hosts; 20,000
+	MaxLinks int           // maximum number of links to pooled hosts; 50,000
+	MoveTime time.Duration // duration of a move of hosts until one was measured; 2s
+	MinStay  time.Duration // minimum time between two moves of a host; 15s
+	Seed     uint64        // seed of the model and the swarm
+	Hidden   int           // units in the model's hidden layer; 13
 }
 
-// LAN is for nodes that are in one place.
+// LAN returns the configuration for nodes in one place.
 func LAN() Config { return Config{}.withDefaults() }
 
-// WAN is for nodes that are far from each other.
+// WAN returns the configuration for nodes that are far from each other.
 func WAN() Config {
 	return Config{Config: central.Config{
 		Retry:        2 * time.Second,
@@ -36,53 +36,44 @@ func WAN() Config {
 		DecisionWait: 5 * time.Second,
 		GatherTime:   4 * time.Second,
 		JoinTimeout:  time.Minute,
-	}, MinWork: 5 * time.Second, MoveTime: 5 * time.Second,
-		MinStay: time.Minute}.withDefaults()
+	}, MinWork: 5 * time.Second, MoveTime: 5 * time.Second, MinStay: time.Minute}.withDefaults()
 }
 
 func (c Config) withDefaults() Config {
-	c.MinWork, c.MoveTime, c.MinStay = cmp.Or(
-		c.MinWork,
-		2*time.Second,
-	), cmp.Or(
-		c.MoveTime,
-		2*time.Second,
-	), cmp.Or(
-		c.MinStay,
-		15*time.Second,
-	)
+	c.MinWork, c.MoveTime = cmp.Or(c.MinWork, 2*time.Second), cmp.Or(c.MoveTime, 2*time.Second)
+	c.MinStay = cmp.Or(c.MinStay, 15*time.Second)
 	c.OfferCooldown = cmp.Or(c.OfferCooldown, c.MinStay)
 	c.Config = c.Config.WithDefaults()
 	c.MaxPool, c.MaxLinks = cmp.Or(c.MaxPool, 20_000), cmp.Or(c.MaxLinks, 50_000)
 	return c
 }
 
-// A Splitter says how what waits is split.
+// A Splitter is a method to split pending URLs among nodes.
 type Splitter uint8
 
-// The splitters.
+// Splitters.
 const (
-	Exact Splitter = iota // the shortest makespan
-	Swarm                 // by particle swarm
-	Even                  // the same number of links for all
-	Hash                  // by a hash of the host's name
+	Exact Splitter = iota // shortest makespan
+	Swarm                 // particle swarm
+	Even                  // equal numbers of links
+	Hash                  // hash of the host name
 )
 
 var splitters = []string{"exact", "swarm", "even", "hash"}
 
-// String is the splitter's name.
+// String returns the splitter's name.
 func (s Splitter) String() string { return splitters[min(int(s), len(splitters)-1)] }
 
-// Splitters are the names of all.
+// Splitters returns the names of all splitters.
 func Splitters() []string { return append([]string(nil), splitters...) }
 
-// ParseSplitter reads a splitter's name; "" is exact.
+// ParseSplitter returns the splitter with a name; "" means exact.
 func ParseSplitter(name string) (Splitter, error) {
 	if i := slices.Index(splitters, cmp.Or(name, splitters[0])); i >= 0 {
 		return Splitter(i), nil
 	}
-	return 0, fmt.Errorf("splitter %q: there are %s", name, strings.Join(splitters, ", "))
+	return 0, fmt.Errorf("unknown splitter %q; use one of %s", name, strings.Join(splitters, ", "))
 }
 
-// predicts reports whether the splitter goes by predictions.
+// predicts reports whether the splitter uses predictions.
 func (s Splitter) predicts() bool { return s == Exact || s == Swarm }

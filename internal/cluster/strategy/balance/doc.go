@@ -10,11 +10,11 @@
 // A new host is not assigned at once. It is pooled, while its links stay with their finders, which report how many of
 // them are to be fetched. If there are none, because a rule excludes all, the host goes to its finder.
 //
-// A node that is about to finish gets its next piece. "About to" means within Lead, or within the time that links take
-// to reach it. A piece consists of hosts with half as many URLs as the node's share of the whole pool (factoring:
-// Hummel, Schonberg and Flynn, 1992). So later pieces can correct errors of a prediction. At the end, which comes
-// sooner for whole hosts than for slices, the rest of the pool is split at once. While no node's rate is known, a piece
-// is an eighth.
+// A node that is about to finish gets its next piece. "About to" means within Config.MinWork, or within the time that
+// links take to reach it. A piece consists of hosts with half as many URLs as the node's share of the whole pool
+// (factoring: Hummel, Schonberg and Flynn, 1992). So later pieces can correct errors of a prediction. At the end, which
+// comes sooner for whole hosts than for slices, the rest of the pool is split at once. While no node's rate is known, a
+// piece is an eighth.
 //
 // The pool is bounded. Hosts beyond the bound go at once to the node that would finish them first, which is the best
 // split unit by unit.
@@ -39,8 +39,8 @@
 // splits them.
 //
 // Reports of nodes are old when they arrive. So the leader adds what they do not include yet. Assigned URLs count for
-// the receiver until it reports that it has queued as many (Load.Taken), for some seconds at most. URLs of a move count
-// for the receiver, and not for the sender, from the request to the sender until they have arrived.
+// the receiver until it reports that it has queued as many (Load.Enqueued), for some seconds at most. URLs of a move
+// count for the receiver, and not for the sender, from the request to the sender until they have arrived.
 //
 // # Splitters
 //

@@ -8,8 +8,8 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// ReadLog reads a leader's log, as it is now: it calls f with the hosts of its table, in no order, until f returns false,
-// and returns the samples that the log has, the oldest first. read calls its argument with all entries of the log.
+// ReadLog reads a leader's log. It calls f with each host of its table, in no particular order, until f returns false,
+// and returns the samples in the log, the oldest first. read must call its argument with all entries of the log.
 func ReadLog(key hosttable.Key, read func(func(number uint64, data []byte) error) error,
 	f func(central.Host) bool) ([]model.Sample, error) {
 	var s samples
@@ -19,17 +19,18 @@ func ReadLog(key hosttable.Key, read func(func(number uint64, data []byte) error
 	return s.all(), nil
 }
 
-// TrainModel makes the model that a new leader has of such samples, whose Config this is, trained.
+// TrainModel returns the trained model that a new leader with this Config derives from samples.
 func TrainModel(c Config, all []model.Sample) *model.Model {
 	m := model.New(model.Config{Hidden: c.Hidden, Seed: c.Seed, MaxSamples: maxSamples})
 	for _, s := range all {
-		_ = m.Add(s) // who has written or read it has checked it
+		_ = m.Add(s) // checked when it was written or read
 	}
 	m.Train(firstEpochs)
 	return m
 }
 
-// EncodeSamples is what [strategy.Given] has for a leader that is to begin with samples, the last of which count most.
+// EncodeSamples encodes samples as [strategy.UserData], from which a leader starts. If there are too many, the last
+// ones are used.
 func EncodeSamples(all []model.Sample) ([]byte, error) {
 	var b bytes.Buffer
 	err := model.WriteJSON(&b, all[max(0, len(all)-maxSamples):])

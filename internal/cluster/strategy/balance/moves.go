@@ -11,21 +11,21 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// moves are hosts that go from nodes that have too much to others.
+// moves tracks hosts that move from nodes with too much work to others.
 type moves struct {
-	checkAt     time.Time       // when it is looked again whether some should
-	requestedAt time.Time       // when nodes were asked to give the last time; zero: that is over
-	requested   map[pair]int    // URLs that nodes were asked to give, and have not offered
-	inTransit   map[string]move // hosts that were promised and have not come
-	lastMove    time.Time       // when the last of them was promised, or came
-	fruitless   int             // times in a row that nobody has given anything
-	moveTime    time.Duration   // the last times, the mean; 0: none has been measured
+	checkAt     time.Time       // time of the next check for moves
+	requestedAt time.Time       // time of the current request; zero: none
+	requested   map[pair]int    // URLs that nodes should offer and have not offered yet
+	inTransit   map[string]move // promised hosts that have not arrived
+	lastMove    time.Time       // last promise or arrival of a host
+	fruitless   int             // consecutive requests without an offer
+	moveTime    time.Duration   // moving average; 0: none measured
 }
 
-// A pair is who gives and who takes.
+// A pair is the sender and the receiver of a move.
 type pair struct{ from, to strategy.Node }
 
-// A move is a host's, with so many URLs.
+// A move is the move of a host, with its number of URLs.
 type move struct {
 	pair
 	urls int
@@ -33,25 +33,25 @@ type move struct {
 
 func newMoves() moves { return moves{requested: map[pair]int{}, inTransit: map[string]move{}} }
 
-// MoveCompleted is told that a host has come.
+// MoveCompleted records that a host has arrived.
 func (p *policy) MoveCompleted(host string, _ hosttable.Row) {
 	m := &p.moves
 	if h, going := m.inTransit[host]; going {
 		delete(m.inTransit, host)
 		p.addRequested(h.pair, -h.urls)
 		m.lastMove = p.Now()
-		if !m.requestedAt.IsZero() { // those to which a request is under way come later
+		if !m.requestedAt.IsZero() { // later arrivals have a fetch in progress at the sender
 			m.endMove(p.Now().Sub(m.requestedAt))
 		}
 	}
 }
 
-// settled reports whether all that has moved stands in what nodes tell.
+// settled reports whether all moves are included in the nodes' load reports.
 func (m *moves) settled(now time.Time) bool {
 	return len(m.inTransit) == 0 && now.Sub(m.lastMove) > settling
 }
 
-// endMove ends a move that has taken so long.
+// endMove records the duration of a completed move.
 func (m *moves) endMove(took time.Duration) {
 	if m.moveTime == 0 {
 		m.moveTime = took
@@ -65,13 +65,13 @@ func (m *moves) endMove(took time.Duration) {
 const (
 	leastMove = 500 * time.Millisecond
 	leastGain = 1.0         // seconds
-	settling  = time.Second // until what has moved stands in what nodes tell
-	// for so long hosts are waited for that are to be offered, and that are to come
+	settling  = time.Second // until load reports include a move
+	// limit of the wait for offers
 	offerPatience = 5 * time.Second
-	maxFruitless  = 6 // doublings of the time until nodes are asked again that had nothing to give
+	maxFruitless  = 6 // doublings of the wait after requests without offers
 )
 
-// Offered grants a host that a node offers, if it may move.
+// Offered grants a host that a node offers, unless it must not move.
 func (p *policy) Offered(o central.Offer) {
 	if !p.cfg.Splitter.predicts() || !p.Alive(o.To) || o.To == o.From || p.MovedRecently(o.Row, o.To, p.cfg.MinStay) {
 		p.ReplyOwned(o.From, o.Host)
@@ -86,13 +86,13 @@ func (p *policy) Offered(o central.Offer) {
 	p.moves.inTransit[o.Host] = move{by, o.Pending}
 }
 
-// addRequested notes that so many URLs are to go from one node to another; fewer, if that is negative.
+// addRequested adds URLs to the expected moves between two nodes; a negative number removes them.
 func (p *policy) addRequested(by pair, urls int) {
 	from, to := p.worker(by.from), p.worker(by.to)
 	from.outgoing, to.incoming = max(0, from.outgoing+urls), max(0, to.incoming+urls)
 }
 
-// endOffers notes that no more is offered of what was asked for.
+// endOffers stops waiting for offers.
 func (p *policy) endOffers() {
 	for by, urls := range p.moves.requested {
 		p.addRequested(by, -urls)
@@ -100,10 +100,10 @@ func (p *policy) endOffers() {
 	clear(p.moves.requested)
 }
 
-// Withdrawn has nothing to forget: an offer is decided at once.
+// Withdrawn does nothing, since offers are decided at once.
 func (p *policy) Withdrawn(string) {}
 
-// moving reports whether hosts are on their way, or may be soon.
+// moving reports whether hosts are in transit, or may be offered soon.
 func (p *policy) moving() bool {
 	m := &p.moves
 	if m.requestedAt.IsZero() || p.Now().Sub(m.requestedAt) >= offerPatience {
@@ -114,12 +114,12 @@ func (p *policy) moving() bool {
 		if p.Now().Sub(m.lastMove) < central.MoveTimeout {
 			return true
 		}
-		clear(m.inTransit) // they came to nobody, or this was not told
+		clear(m.inTransit) // lost, or the arrival was not reported
 		m.endMove(central.MoveTimeout)
 	case m.requestedAt.IsZero():
 	case p.Now().Sub(m.requestedAt) < offerPatience:
 		return true
-	default: // nobody has offered anything
+	default: // no offers
 		m.requestedAt = time.Time{}
 		p.endOffers()
 		m.fruitless = min(m.fruitless+1, maxFruitless)
@@ -128,8 +128,8 @@ func (p *policy) moving() bool {
 	return false
 }
 
-// rebalance has nodes that will be done late give hosts to others, if all are done sooner by more than twice what that
-// takes.
+// rebalance requests moves from nodes that will finish late, if all nodes then finish sooner by more than half of the
+// time that a move takes.
 func (p *policy) rebalance() {
 	m := &p.moves
 	if m.checkAt.After(p.Now()) {
@@ -145,7 +145,7 @@ func (p *policy) rebalance() {
 	}
 	move := cmp.Or(m.moveTime, p.cfg.MoveTime)
 	late, last, sum := 0.0, 0.0, 0
-	keeps := make([]int, len(all)) // what is fetched while hosts move, or under way
+	keeps := make([]int, len(all)) // URLs that will be fetched during the move, or are in progress
 	for i, n := range all {
 		left := n.left()
 		keeps[i] = left
@@ -168,7 +168,7 @@ func (p *policy) rebalance() {
 	}
 	least := max(move.Seconds()/2, leastGain)
 	if p.pool.links > 0 && last > p.cfg.MinWork.Seconds()+2*move.Seconds()+longestInFlight(all, last) {
-		least = 2*move.Seconds() + last // there is time: what is pooled may make it good
+		least = 2*move.Seconds() + last // later pieces may correct it
 	}
 	if late-last <= least {
 		return
@@ -178,8 +178,8 @@ func (p *policy) rebalance() {
 	}
 }
 
-// longestInFlight is how long nodes that end after a time, in seconds, take for what is under way there: what is to be taken
-// back must be before it is under way, too.
+// longestInFlight returns the longest time, in seconds, that nodes which end after end need for the fetches in
+// progress. URLs can only move before their fetch starts.
 func longestInFlight(all []*need, end float64) (under float64) {
 	for _, n := range all {
 		if n.endsIn > end {
@@ -189,7 +189,7 @@ func longestInFlight(all []*need, end float64) (under float64) {
 	return under
 }
 
-// reportingWorkers are nodes that say what they do; none while one of them has not since hosts have moved.
+// reportingWorkers returns the nodes with recent load reports; none while a report is older than the last move.
 func (p *policy) reportingWorkers() (all []*need) {
 	for _, n := range p.needs() {
 		switch silent := p.Now().Sub(n.reportedAt); {
@@ -203,14 +203,15 @@ func (p *policy) reportingWorkers() (all []*need) {
 	return all
 }
 
-// requestMoves has nodes that have more than they should give it to those that have less; it reports whether any has.
+// requestMoves requests nodes with too many URLs to offer some to nodes with too few, and reports whether there are
+// any.
 func (p *policy) requestMoves(all []*need, keeps, counts []int) (asked bool) {
 	type lack struct {
 		node strategy.Node
 		urls int
 	}
 	var lacks []lack
-	order := make([]int, len(all)) // those that have the least to do first
+	order := make([]int, len(all)) // first the nodes with the least work
 	for i := range order {
 		order[i] = i
 	}

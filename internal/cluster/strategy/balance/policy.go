@@ -13,26 +13,27 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// New returns the strategy of a node that knows nothing yet.
+// New returns the strategy of a new node.
 func New(cfg Config) *central.Strategy {
 	cfg = cfg.withDefaults()
 	return central.New(cfg.Config, func(l *central.Leader) central.Policy { return newPolicy(cfg, l) }, decodeQuota)
 }
 
-// A policy is what the master decides by, beside the table. The log has its samples; the rest nodes tell anew.
+// A policy is the master's state besides the table. The log contains the samples; nodes report the rest to a new
+// master.
 type policy struct {
 	*central.Leader
 	cfg           Config
 	samples       samples
 	model         *model.Model // nil while another node leads
-	hasNewSamples bool         // there was something new since it was trained
+	hasNewSamples bool         // samples since the last training
 	trainAt       time.Time
-	initialized   bool // samples that were given are taken, or need not be
+	initialized   bool // the user's samples were used, or are not needed
 
 	workers map[strategy.Node]*worker
 	pool    pool
-	splitAt time.Time // when it is looked again who needs more
-	sweepAt time.Time // when the pool is swept
+	splitAt time.Time // time of the next check for nodes that need work
+	sweepAt time.Time // time at which old hosts are next removed from the pool
 
 	moves moves
 }
@@ -44,8 +45,8 @@ const (
 	moreEpochs  = 20
 	trainEvery  = 5 * time.Second
 	splitEvery  = 200 * time.Millisecond
-	gatherPool  = 100 * time.Millisecond // hosts come one after the other: they are split together
-	poolWait    = 30 * time.Second       // until a node asks again about a host that is pooled, if it is not told
+	gatherPool  = 100 * time.Millisecond // new hosts arrive one by one, and are collected for a split
+	poolWait    = 30 * time.Second       // until a node repeats its request for a pooled host
 	quotaEvery  = 2 * time.Second
 )
 
@@ -55,10 +56,10 @@ func newPolicy(cfg Config, l *central.Leader) *policy {
 	return p
 }
 
-// Records are the samples.
+// Records returns the samples.
 func (p *policy) Records() leader.State { return &p.samples }
 
-// Elected begins a term.
+// Elected starts a term.
 func (p *policy) Elected() {
 	p.forget()
 	p.model = TrainModel(p.cfg, p.samples.all())
@@ -69,7 +70,7 @@ func (p *policy) Elected() {
 	}
 }
 
-// Deposed forgets what the log does not keep.
+// Deposed drops state that is not in the log.
 func (p *policy) Deposed() { p.forget() }
 
 func (p *policy) forget() {
@@ -79,9 +80,9 @@ func (p *policy) forget() {
 	p.moves = newMoves()
 }
 
-// OwnerRequested pools a host, or gives it away at once.
+// OwnerRequested pools a host, or assigns it at once.
 func (p *policy) OwnerRequested(from strategy.Node, host string, links int) {
-	if links == 0 && p.pool.hosts[host] == nil && p.cfg.Splitter.predicts() { // nothing to fetch, as far as is known
+	if links == 0 && p.pool.hosts[host] == nil && p.cfg.Splitter.predicts() { // nothing to fetch, as far as known
 		p.Grant(host, from)
 		return
 	}
@@ -98,7 +99,7 @@ func (p *policy) OwnerRequested(from strategy.Node, host string, links int) {
 	}
 }
 
-// assign gives a pooled host to a node.
+// assign assigns a pooled host to a node.
 func (p *policy) assign(h *pooled, w *worker) {
 	p.pool.take(h.host)
 	p.Grant(h.host, w.node)
@@ -115,7 +116,7 @@ func (p *policy) tellFinders(h *pooled, owner strategy.Node) {
 	}
 }
 
-// HolderFound gives a host to who holds it.
+// HolderFound assigns a host to its holder.
 func (p *policy) HolderFound(from strategy.Node, host string) {
 	p.Grant(host, from)
 	if h := p.pool.take(host); h != nil {
@@ -123,7 +124,7 @@ func (p *policy) HolderFound(from strategy.Node, host string) {
 	}
 }
 
-// Probed tells who has probed a host, which this master asks nobody for, whose it is.
+// Probed answers a node's probe report. This strategy requests no probes.
 func (p *policy) Probed(b central.ProbeReport) {
 	r := p.Row(b.Host)
 	switch owner, free := p.Owner(r); {
@@ -136,7 +137,7 @@ func (p *policy) Probed(b central.ProbeReport) {
 	}
 }
 
-// LoadReported takes in what a node tells.
+// LoadReported handles a node's load report.
 func (p *policy) LoadReported(e strategy.Load) {
 	w := p.worker(e.Node)
 	if len(p.moves.requested) == 0 && p.moves.settled(p.Now()) {
@@ -150,7 +151,7 @@ func (p *policy) LoadReported(e strategy.Load) {
 	}
 }
 
-// record writes a sample into the log.
+// record writes samples to the log.
 func (p *policy) record(all ...model.Sample) {
 	var w varint.Writer
 	for _, s := range all {
@@ -162,7 +163,7 @@ func (p *policy) record(all ...model.Sample) {
 	}
 }
 
-// worker is what is known of a node.
+// worker returns the state of a node.
 func (p *policy) worker(n strategy.Node) *worker {
 	w := p.workers[n]
 	if w == nil {
@@ -173,7 +174,7 @@ func (p *policy) worker(n strategy.Node) *worker {
 	return w
 }
 
-// activeWorkers are the nodes that say what they do, or may yet; all, if none does.
+// activeWorkers returns the nodes that report their load or may start to; all nodes if none does.
 func (p *policy) activeWorkers() (present []*worker) {
 	patience := 10 * p.cfg.Beat
 	fresh := p.Now().Sub(p.ElectedAt()) < patience
@@ -190,7 +191,7 @@ func (p *policy) activeWorkers() (present []*worker) {
 	return present
 }
 
-// Advance does what is due.
+// Advance runs the pending work.
 func (p *policy) Advance() {
 	for n := range p.workers {
 		if !p.Alive(n) {
@@ -222,7 +223,7 @@ func (p *policy) Advance() {
 	}
 }
 
-// learn takes samples over that were given, and trains the model when there is something new.
+// learn adds the user's samples once, and trains the model if there are new samples.
 func (p *policy) learn() {
 	if given := p.UserData(); !p.initialized && len(given) > 0 {
 		if p.initialized = true; p.samples.next == 0 {
@@ -242,7 +243,7 @@ func (p *policy) learn() {
 	}
 }
 
-// sendQuota tells a node its quota, when that has changed.
+// sendQuota sends a node its quota if that has changed.
 func (p *policy) sendQuota(w *worker) {
 	if w.reportedAt.IsZero() || p.Now().Sub(w.quotaSentAt) < quotaEvery {
 		return
@@ -258,7 +259,7 @@ func (p *policy) sendQuota(w *worker) {
 	}
 }
 
-// NextDue is when something is; zero: nothing is.
+// NextDue returns the time of the next pending work; zero: none.
 func (p *policy) NextDue() (at time.Time) {
 	at = central.Earliest(p.splitAt, p.moves.checkAt)
 	if p.hasNewSamples {
@@ -270,7 +271,7 @@ func (p *policy) NextDue() (at time.Time) {
 	return at
 }
 
-// String says how much is under way.
+// String describes the work in progress.
 func (p *policy) String() string {
 	var nodes []string
 	for _, w := range p.workers {

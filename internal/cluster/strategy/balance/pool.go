@@ -10,37 +10,38 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A pool has hosts that are wanted and nobody's. It is lost with its leader; nodes tell it anew.
+// A pool contains requested hosts without an owner. A new leader starts with an empty pool; nodes repeat their
+// requests.
 type pool struct {
 	hosts  map[string]*pooled
 	links  int
-	sorted []*pooled // the largest first; nil: they are to be sorted
+	sorted []*pooled // largest first; nil: not sorted
 }
 
-// A pooled is a host that waits to be given away.
+// A pooled is a host in the pool.
 type pooled struct {
 	host       string
 	finders    []finder
-	links      int // of the one that has most, as others may have the same; 1 at least
+	links      int // of the node with most, since nodes may have the same links; at least 1
 	reportedAt time.Time
-	removed    bool // it is not in the pool any more
+	removed    bool // no longer in the pool
 }
 
-// whole reports whether it is no slice of a host: such are named as no host can be.
+// whole reports whether h is a host and not a slice, whose name no host can have.
 func (h *pooled) whole() bool { return !strings.Contains(h.host, "#") }
 
-// A finder is a node with links for a host.
+// A finder is a node with links to a host.
 type finder struct {
 	node  strategy.Node
 	links int
 }
 
-// maxFinders is how many nodes are told of a decision without asking again.
+// maxFinders is the maximum number of nodes that are informed of a decision; others must ask again.
 const maxFinders = 32
 
 func newPool() pool { return pool{hosts: map[string]*pooled{}} }
 
-// add notes that a node has so many links for a host.
+// add sets a node's number of links to a host.
 func (l *pool) add(now time.Time, host string, from strategy.Node, links int) {
 	h := l.hosts[host]
 	if h == nil {
@@ -66,7 +67,7 @@ func (l *pool) add(now time.Time, host string, from strategy.Node, links int) {
 	l.sorted = nil
 }
 
-// take takes a host out; nil: it is not there.
+// take removes and returns a host; nil if it is not in the pool.
 func (l *pool) take(host string) *pooled {
 	h := l.hosts[host]
 	if h != nil {
@@ -81,7 +82,7 @@ func (l *pool) remove(h *pooled) {
 	h.removed = true
 }
 
-// bySize are all hosts, the largest first.
+// bySize returns all hosts, the largest first.
 func (l *pool) bySize() []*pooled {
 	if l.sorted == nil && len(l.hosts) > 0 {
 		l.sorted = slices.SortedFunc(maps.Values(l.hosts), func(a, b *pooled) int {
@@ -92,7 +93,7 @@ func (l *pool) bySize() []*pooled {
 	return l.sorted
 }
 
-// forget lets go of a node's links, and of hosts for which no other has any: its heirs tell them anew.
+// forget drops a departed node's links, and the hosts to which only it had links; takeover nodes will report them.
 func (l *pool) forget(n strategy.Node) {
 	for _, h := range l.hosts {
 		h.finders = slices.DeleteFunc(h.finders, func(f finder) bool { return f.node == n })
@@ -102,7 +103,7 @@ func (l *pool) forget(n strategy.Node) {
 	}
 }
 
-// expire lets go of hosts of which nobody has spoken since a time: who had links for them is gone.
+// expire removes hosts that no node has requested since a time, because the nodes with links to them have left.
 func (l *pool) expire(since time.Time) {
 	for _, h := range l.hosts {
 		if h.reportedAt.Before(since) {

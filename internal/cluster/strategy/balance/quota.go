@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
-// appendQuota is how the leader tells a node its quota.
+// appendQuota encodes a node's quota for SendStatus.
 func appendQuota(q *strategy.Quota, basis model.Basis) []byte {
 	var w varint.Writer
 	w.Uint(uint64(max(0, q.Given)))
@@ -21,9 +21,9 @@ func appendQuota(q *strategy.Quota, basis model.Basis) []byte {
 	return w
 }
 
-// decodeQuota adds what the leader has told to a node's facts.
-func decodeQuota(told []byte, f *strategy.Status) {
-	r := varint.Reader{Rest: told}
+// decodeQuota adds the quota that the leader has sent to a node's status.
+func decodeQuota(data []byte, f *strategy.Status) {
+	r := varint.Reader{Rest: data}
 	most := func(n uint64) int64 { return int64(min(r.Uint(), n)) }
 	q := strategy.Quota{Given: most(1 << 60), Done: most(1 << 60), Left: most(1 << 60),
 		Predicted: time.Duration(most(maxSeconds*1000)) * time.Millisecond, Error: math.Float64frombits(r.Uint())}
@@ -33,5 +33,5 @@ func decodeQuota(told []byte, f *strategy.Status) {
 	}
 }
 
-// maxSeconds is the longest prediction that people are told.
+// maxSeconds bounds the predictions that users see.
 const maxSeconds = 1 << 30

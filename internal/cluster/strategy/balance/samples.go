@@ -11,20 +11,20 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// samples are those that the log keeps: the last so many.
+// samples are the last maxSamples samples, as stored in the log.
 type samples struct {
 	ring  [maxSamples]numberedSample // by number modulo maxSamples
-	next  uint64                     // number, from 1
-	added func(model.Sample)         // is told of each that comes by Apply
+	next  uint64                     // next number; numbers start at 1
+	added func(model.Sample)         // called for each sample that Apply adds
 }
 
-// A numbered is a sample; number 0: none.
+// A numberedSample is a sample with its number; 0: none.
 type numberedSample struct {
 	number uint64
 	model.Sample
 }
 
-// maxSamples is how many samples the log keeps, in so many parts.
+// maxSamples is the number of samples that the log stores, in sampleParts parts.
 const (
 	maxSamples  = 2048
 	sampleParts = 64
@@ -32,18 +32,18 @@ const (
 
 var _ leader.State = (*samples)(nil)
 
-var errSamples = errors.New("samples in the leader's log that cannot be read")
+var errSamples = errors.New("leader's log: damaged samples")
 
-// Parts, AppendPart, LoadPart and Apply are for the log.
+// Parts returns the number of parts, for the log.
 func (s *samples) Parts() int { return sampleParts }
 
-// part is where a part's samples lie.
+// part returns the samples of a part.
 func (s *samples) part(n int) []numberedSample {
 	const each = maxSamples / sampleParts
 	return s.ring[n*each : (n+1)*each]
 }
 
-// AppendPart appends a part.
+// AppendPart appends the encoding of a part.
 func (s *samples) AppendPart(b []byte, part int) []byte {
 	w := varint.Writer(b)
 	for _, k := range s.part(part) {
@@ -74,7 +74,7 @@ func (s *samples) put(k numberedSample) {
 	s.next = max(s.next, k.number+1)
 }
 
-// all are the samples in the order in which they came.
+// all returns the samples, the oldest first.
 func (s *samples) all() (all []model.Sample) {
 	kept := slices.DeleteFunc(slices.Clone(s.ring[:]), func(k numberedSample) bool { return k.number == 0 })
 	slices.SortFunc(kept, func(a, b numberedSample) int { return cmp.Compare(a.number, b.number) })

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
-// TestTheLastSamplesAreKept reads samples by parts and by changes: the last 2,048, in order.
+// TestTheLastSamplesAreKept reads samples from parts and from changes: the last 2,048, in order.
 func TestTheLastSamplesAreKept(t *testing.T) {
 	var one, byParts samples
 	var want []model.Sample
@@ -40,7 +40,7 @@ func TestTheLastSamplesAreKept(t *testing.T) {
 	}
 }
 
-// FuzzSamples reads whatever is in the log, and what it reads it writes alike.
+// FuzzSamples decodes arbitrary log data; valid data is encoded identically.
 func FuzzSamples(f *testing.F) {
 	b := appendNumbered(nil, 1, model.Sample{Node: "a", URLs: 7, Seconds: 3})
 	f.Add(b)

@@ -11,17 +11,17 @@ import (
 	"kumo/internal/cluster/strategy/balance/split"
 )
 
-// A need is a node as a split sees it.
+// A need is a node's demand for work.
 type need struct {
 	*worker
-	time   split.Time // for URLs beside those that it has
-	endsIn float64    // seconds until it is done with these
-	lowIn  float64    // until it has too little to do
-	share  int        // of what is pooled
-	lead   float64    // with less than that to do it gets more
+	time   split.Time // for URLs in addition to those that it has
+	endsIn float64    // seconds until it finishes these
+	lowIn  float64    // seconds until it has too little work
+	share  int        // URLs of the pool that it should get
+	lead   float64    // seconds; with less work the node gets more
 }
 
-// needs are the nodes that may be given something.
+// needs returns the nodes that may get work.
 func (p *policy) needs() (all []*need) {
 	for _, w := range p.activeWorkers() {
 		f, left := w.time(), w.left()
@@ -30,7 +30,7 @@ func (p *policy) needs() (all []*need) {
 		if left > 0 {
 			n.endsIn = f(left)
 			n.lowIn = n.endsIn - p.Now().Sub(w.reportedAt).Seconds()
-			if w.load.Busy >= idleBusy { // its workers are the limit, perhaps
+			if w.load.Busy >= idleBusy { // its workers may be the limit
 				n.lowIn -= n.endsIn * float64(left-w.queued()) / float64(left)
 			}
 		}
@@ -46,7 +46,7 @@ func times(all []*need) (times []split.Time) {
 	return times
 }
 
-// splitURLs splits URLs, of which there is one at least, among nodes.
+// splitURLs splits URLs, at least one, among nodes.
 func (p *policy) splitURLs(nodes []split.Time, urls int) []int {
 	if p.cfg.Splitter == Swarm {
 		return split.Swarm(nodes, urls, split.SwarmConfig{Seed: p.cfg.Seed})
@@ -54,7 +54,7 @@ func (p *policy) splitURLs(nodes []split.Time, urls int) []int {
 	return split.Exact(nodes, urls)
 }
 
-// earliestNode is to whom a host goes that does not wait.
+// earliestNode returns the node for a host that is not pooled.
 func (p *policy) earliestNode(host string, links int) strategy.Node {
 	switch p.cfg.Splitter {
 	case Hash:
@@ -67,19 +67,19 @@ func (p *policy) earliestNode(host string, links int) strategy.Node {
 	return earliest(p.needs(), links).node
 }
 
-// first is the node that is done first with so many URLs more.
+// earliest returns the node that would finish first with additional URLs.
 func earliest(all []*need, urls int) *need {
 	return slices.MinFunc(all, func(a, b *need) int { return cmp.Compare(a.time(urls), b.time(urls)) })
 }
 
-// When all would be done within so many leads, all is given: later where there are slices alone, as a host's URLs wait
-// for its politeness.
+// The rest of the pool is assigned when all nodes would finish within a multiple of MinWork. The multiple is smaller if
+// the pool has only slices, since politeness delays the URLs of whole hosts.
 const (
 	assignHostsAt  = 4
 	assignSlicesAt = 2
 )
 
-// assignAllAt is when all that is pooled is given, in seconds before all would be done.
+// assignAllAt returns how many seconds before the expected end the rest of the pool is assigned.
 func (p *policy) assignAllAt() float64 {
 	leads := assignSlicesAt
 	if slices.ContainsFunc(p.pool.bySize(), (*pooled).whole) {
@@ -88,7 +88,7 @@ func (p *policy) assignAllAt() float64 {
 	return float64(leads) * p.cfg.MinWork.Seconds()
 }
 
-// split gives what is pooled to nodes that need more.
+// split assigns pooled hosts to nodes that need more work.
 func (p *policy) split() {
 	if len(p.pool.hosts) == 0 {
 		return
@@ -116,7 +116,7 @@ func (p *policy) split() {
 	}
 }
 
-// part is half the node's share, or less as long as it has not shown in this crawl how fast it is.
+// part returns half of the node's share, or less while its speed in this crawl is unknown.
 func (n *need) part() int {
 	of := 2
 	switch {
@@ -128,7 +128,7 @@ func (n *need) part() int {
 	return (n.share + of - 1) / of
 }
 
-// assignPiece gives a node its next piece: a part of its share, but what lasts two leads at least.
+// assignPiece assigns a node its next piece: a part of its share, but at least work for two leads.
 func (p *policy) assignPiece(all []*need, n *need, last float64) {
 	urls := n.part()
 	if n.hasOwnRate() {
@@ -139,7 +139,7 @@ func (p *policy) assignPiece(all []*need, n *need, last float64) {
 	if len(hosts) == 0 {
 		return
 	}
-	if large := hosts[0]; large.links > n.share && earliest(all, large.links) == n { // nobody is done with it sooner
+	if large := hosts[0]; large.links > n.share && earliest(all, large.links) == n { // no node would finish it sooner
 		p.assign(large, n.worker)
 		return
 	}
@@ -156,10 +156,10 @@ func (p *policy) assignPiece(all []*need, n *need, last float64) {
 	}
 }
 
-// maxImproved is how many hosts are split by what finds the shortest makespan for whole hosts.
+// maxImproved is the maximum number of hosts for which assignAll searches for the shortest makespan of whole hosts.
 const maxImproved = 2000
 
-// assignAll gives all away that is pooled, so that all nodes end together.
+// assignAll assigns the rest of the pool so that all nodes finish at the same time.
 func (p *policy) assignAll(all []*need) {
 	hosts := slices.Clone(p.pool.bySize())
 	if p.cfg.Splitter == Exact && len(hosts) <= maxImproved {
@@ -172,15 +172,15 @@ func (p *policy) assignAll(all []*need) {
 		}
 		return
 	}
-	for _, h := range hosts { // the largest first, each to who is farthest from its share
+	for _, h := range hosts { // largest first, each to the node farthest below its share
 		n := slices.MaxFunc(all, func(a, b *need) int { return cmp.Compare(a.share, b.share) })
 		n.share -= h.links
 		p.assign(h, n.worker)
 	}
 }
 
-// widen gives more hosts to nodes whose workers are idle though URLs wait: politeness keeps them from these. Each gets
-// as many as it has, within what a piece would be, but not more than an even part of all.
+// widen assigns more hosts to nodes whose workers are idle although URLs are pending, which means that politeness
+// delays these. A node gets as many hosts as it has, but not more than a piece or than an equal part of the pool.
 func (p *policy) widen(all []*need) {
 	most := int(math.Ceil(float64(len(p.pool.hosts)) / float64(len(all))))
 	for _, n := range all {

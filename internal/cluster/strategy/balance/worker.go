@@ -9,32 +9,32 @@ import (
 	"kumo/internal/cluster/strategy/balance/split"
 )
 
-// A worker is a node as the leader sees it.
+// A worker is the leader's state of a node.
 type worker struct {
 	node       strategy.Node
-	load       strategy.Load // the last
-	reportedAt time.Time     // when; zero: it has told nothing yet
-	firstPages int64         // pages when it was heard of first
+	load       strategy.Load // last report
+	reportedAt time.Time     // time of the last report; zero: none
+	firstPages int64         // Pages in the first report
 
 	assigned int64 // URLs
 	delivery delivery
-	// URLs of hosts that move, as far as what the node tells does not count them yet: to it, and from it
+	// URLs of moving hosts that the node's reports do not include yet: to it, and from it
 	incoming, outgoing int
 	piece              *piece
 
-	inFlight      float64 // what is left of the pages under way, in pages
-	fetched       float64 // pages fetched, with what is done of those under way
-	work, seconds float64 // pages, lately, while it had something to do: what is old counts less
-	pace          float64 // pages a second, very lately
+	inFlight      float64 // rest of the fetches in progress, in pages
+	fetched       float64 // pages, including the finished part of fetches in progress
+	work, seconds float64 // decayed sums of pages and seconds while it had work
+	pace          float64 // pages/s over the last seconds
 	prediction    prediction
 
 	width       width
 	accuracy    accuracy
-	sentQuota   []byte // of its quota
+	sentQuota   []byte // last quota sent
 	quotaSentAt time.Time
 }
 
-// A prediction is the time that a model predicts for a node.
+// A prediction is a model's prediction of a node's time.
 type prediction struct {
 	time  split.Time
 	basis model.Basis
@@ -43,23 +43,23 @@ type prediction struct {
 
 // A delivery tracks the links that were sent to a node.
 type delivery struct {
-	sent []grant       // that may not have arrived yet
-	took time.Duration // recent time until arrival; 0: unknown
+	sent []grant       // links that may not have arrived yet
+	took time.Duration // average time until arrival; 0: unknown
 }
 
 // A width tracks whether more hosts would make a node faster.
 type width struct {
-	idle    int       // beats in a row in which workers were idle though URLs waited
-	widened time.Time // when the node was given more hosts because of that
-	before  float64   // its pace then
-	bounded bool      // more hosts do not make it faster: its machine is the limit
-	boundAt time.Time // since when
+	idle    int       // consecutive reports with idle workers and pending URLs
+	widened time.Time // last time the node got more hosts for that reason
+	before  float64   // its pace at that time
+	bounded bool      // more hosts did not make it faster: its machine is the limit
+	boundAt time.Time // start of bounded
 }
 
-// An accuracy says how good the predictions for a node's pieces were.
+// An accuracy is the quality of the predictions for a node's pieces.
 type accuracy struct {
-	finished  int     // pieces of which something was predicted
-	meanError float64 // mean of |true - predicted| / true of them, the newest counting most
+	finished  int     // pieces with a prediction
+	meanError float64 // moving average of |true - predicted| / true
 }
 
 func (a *accuracy) add(failure float64) {
@@ -70,58 +70,56 @@ func (a *accuracy) add(failure float64) {
 	}
 }
 
-// A grant is links that were given at a time.
+// A grant is a number of links sent at a time.
 type grant struct {
 	at    time.Time
 	links int
 }
 
-// A piece is what a node has to do from one moment on: when it has fetched so many pages, that is known how long it
-// took.
+// A piece is the work of a node from one moment on. When it has fetched so many pages, their duration becomes a sample.
 type piece struct {
 	urls        int
 	began       time.Time
-	work        float64 // of the node, then
+	work        float64 // pages done by the node at the start
 	predicted   float64 // seconds
 	beats       int
-	politeBeats int  // of these, in which politeness was the limit
-	fetching    int  // when it began
-	hadRate     bool // something was, of how fast the node is
+	politeBeats int  // beats in which politeness was the limit
+	fetching    int  // fetches in progress at the start
+	hadRate     bool // the node's rate was known
 }
 
 const (
-	window         = 10.0             // seconds: what is older by that counts 1/e of what is new
-	windowPages    = 10               // or, of a slow node, the time of so many pages
-	paceWindow     = 2.0              // the same for the pace of now
-	trustPages     = 4.0              // pages for which a prediction counts beside the pace
-	weakTrustPages = 0.5              // the same where it rests on nothing of the node's own
-	maxDeviation   = 0.3              // logarithm of how far off it is where it counts half, once many pages say so
-	fewPages       = 10.0             // pages that say little: they come in heaps, and the first ones take longer
-	lostAfter      = 6 * time.Second  // what has not come after so long does not: it is known there
-	firstLostAfter = 10 * time.Second // the same of what is sent first
-	idleLostAfter  = 3 * time.Second  // the same where the node has nothing else to do
+	window         = 10.0             // seconds; after this time a page's weight is 1/e
+	windowPages    = 10               // the window of a slow node covers at least this many pages
+	paceWindow     = 2.0              // seconds; like window, for pace
+	trustPages     = 4.0              // weight of a prediction relative to the pace, in pages
+	weakTrustPages = 0.5              // the same without data of the node itself
+	maxDeviation   = 0.3              // log of the deviation that halves the weight, given many pages
+	fewPages       = 10.0             // pages of little weight: they finish in bursts, and the first take longer
+	lostAfter      = 6 * time.Second  // older links must have been known to the node
+	firstLostAfter = 10 * time.Second // the same for the first links
+	idleLostAfter  = 3 * time.Second  // the same if the node has no other work
 	maxPiece       = 60.0             // seconds
 	leastSample    = 2 * time.Second
 	leastPages     = 4
-	minSpeedup     = 1.2 // times as fast is a node at least that is helped by more hosts
+	minSpeedup     = 1.2 // speedup from which more hosts have helped
 	fullBusy       = 0.9
 	idleBusy       = 0.75
-	boundRetry     = 15 * time.Second // until a node whose machine was the limit is tried again
+	boundRetry     = 15 * time.Second // until a node limited by its machine is tried again
 )
 
-// left is how many URLs a node has to fetch, with those that are on their way to it, and what is left of those under
-// way.
+// left returns the number of URLs that a node has to fetch, including those in transit and in progress.
 func (w *worker) left() int { return w.queued() + int(math.Ceil(w.inFlight)) }
 
-// queued is left without what is under way.
+// queued is left without the fetches in progress.
 func (w *worker) queued() int {
 	return max(0, int(min(w.load.Pending, 1<<40))-w.outgoing) + w.inTransit()
 }
 
-// inTransit is how many URLs are on their way to the node.
+// inTransit returns the number of URLs in transit to the node.
 func (w *worker) inTransit() int { return w.incoming + w.delivery.links() }
 
-// update takes in what the node tells, and returns a sample if a piece is done from which something can be learnt.
+// update handles a load report. If a piece is finished and suitable, it returns a sample.
 func (w *worker) update(now time.Time, e strategy.Load) (s model.Sample, ok bool) {
 	was, since := w.load, now.Sub(w.reportedAt)
 	if since <= 0 && !w.reportedAt.IsZero() {
@@ -132,7 +130,7 @@ func (w *worker) update(now time.Time, e strategy.Load) (s model.Sample, ok bool
 	if was.Machine != e.Machine {
 		w.prediction.model = nil
 	}
-	if anew { // another process, or the first word of it
+	if anew { // the first report of a process
 		w.delivery.arrive(now, int(e.Enqueued), &e)
 		w.firstPages, w.piece, w.inFlight = e.Pages-w.done(&was), nil, float64(e.Fetching)/2
 		w.fetched = float64(e.Pages) + w.inFlight
@@ -143,18 +141,19 @@ func (w *worker) update(now time.Time, e strategy.Load) (s model.Sample, ok bool
 	fetched := float64(e.Pages) + float64(e.Fetching) - w.inFlight
 	pages := fetched - w.fetched
 	w.fetched = fetched
-	if was.Paused || e.Paused { // that time says nothing of the node
+	if was.Paused || e.Paused { // the pause does not reflect the node's speed
 		w.piece, w.width.idle = nil, 0
 		return s, false
 	}
 	w.pace += (pages/since.Seconds() - w.pace) * (1 - math.Exp(-since.Seconds()/paceWindow))
-	last := window // a slow node's pace takes longer to tell
+	last := window // the pace of a slow node takes longer to measure
 	if w.work >= 1 {
 		last = min(max(last, windowPages*w.seconds/w.work), maxPiece)
 	}
 	fade := math.Exp(-since.Seconds() / last)
-	w.work, w.seconds = w.work*fade, w.seconds*fade // also of a node with little to do, or it would get as little for ever
-	// model one that had nothing to do for a while it is known that it is at least as fast
+	// for nodes with little work, too; else they would always get little
+	w.work, w.seconds = w.work*fade, w.seconds*fade
+	// a node without work in between is at least as fast as its pages indicate
 	if was.Pending > 0 && e.Pending > 0 || e.Busy >= fullBusy || pages*w.predicted() > since.Seconds() {
 		w.work, w.seconds = max(0, w.work+pages), w.seconds+since.Seconds()
 	}
@@ -165,11 +164,11 @@ func (w *worker) update(now time.Time, e strategy.Load) (s model.Sample, ok bool
 	return s, ok
 }
 
-// done is how many pages the node has fetched by what it told, since it was heard of first.
+// done returns the number of pages that the node has fetched since its first report.
 func (w *worker) done(e *strategy.Load) int64 { return e.Pages - w.firstPages }
 
-// updateInFlight says what is left of the pages under way, some time later, when so many have been begun: a quarter of them at
-// least, as some are in the midst of it.
+// updateInFlight estimates the rest of the fetches in progress after an interval in which begun fetches started. It is
+// at least a quarter of them.
 func (w *worker) updateInFlight(seconds float64, begun int) {
 	w.inFlight += float64(max(begun, 0)) - seconds/w.page()
 	all := float64(w.load.Fetching)
@@ -200,7 +199,7 @@ func (d *delivery) arrive(now time.Time, links int, load *strategy.Load) {
 	}
 }
 
-// patience is how long what was sent is waited for: not for long where the node has nothing else to do.
+// patience returns how long to wait for links that were sent; it is shorter if the node has no other work.
 func (d *delivery) patience(come int, load *strategy.Load) time.Duration {
 	switch idle := come == 0 && load.Pending == 0 && load.Fetching == 0; {
 	case d.took == 0:
@@ -220,7 +219,7 @@ func (d *delivery) addTime(t time.Duration) {
 	}
 }
 
-// pagesDone is what a node has done, in pages: of what is under way the half, in the mean.
+// pagesDone returns the pages that a node has done; a fetch in progress counts as half.
 func pagesDone(e *strategy.Load) float64 { return float64(e.Pages) + float64(e.Fetching)/2 }
 
 // update updates the count of idle beats, and checks whether more hosts have made the node faster.
@@ -240,12 +239,13 @@ func (w *width) update(now time.Time, load *strategy.Load, pace float64) {
 	}
 }
 
-// narrow reports whether a node has too few hosts: its workers are idle, and more hosts may make it faster.
+// needsHosts reports whether a node has too few hosts: its workers are idle, and more hosts may make it faster.
 func (w *width) needsHosts(now time.Time) bool {
 	return w.idle >= 2 && w.widened.IsZero() && (!w.bounded || now.Sub(w.boundAt) >= boundRetry)
 }
 
-// isPolitenessBound reports whether politeness is the limit: workers are idle, while most of the hosts where URLs wait rest.
+// isPolitenessBound reports whether politeness is the limit: workers are idle, while most hosts with pending URLs have
+// no fetch in progress.
 func (w *worker) isPolitenessBound() bool {
 	return w.load.Busy < idleBusy && w.load.Pending > 0 && 2*w.load.Fetching < w.load.Hosts
 }
@@ -253,7 +253,7 @@ func (w *worker) isPolitenessBound() bool {
 // widen records that the node gets more hosts.
 func (w *worker) widen(now time.Time) { w.width.widened, w.width.before = now, w.pace }
 
-// finishPiece looks whether the piece is done.
+// finishPiece checks whether the piece is finished, and returns a sample if it is suitable.
 func (w *worker) finishPiece(now time.Time) (s model.Sample, ok bool) {
 	p := w.piece
 	p.beats++
@@ -266,7 +266,7 @@ func (w *worker) finishPiece(now time.Time) (s model.Sample, ok bool) {
 		return s, false
 	}
 	w.piece = nil
-	least := max(leastPages, 2*w.load.Fetching, 2*p.fetching) // else what was under way makes too much of a difference
+	least := max(leastPages, 2*w.load.Fetching, 2*p.fetching) // else the fetches in progress would distort the result
 	if pages < least || took < leastSample || dry && p.beats < 5 {
 		return s, false
 	}
@@ -281,13 +281,13 @@ func (w *worker) finishPiece(now time.Time) (s model.Sample, ok bool) {
 	return model.Sample{Node: w.node.Name(), Machine: model.Machine(w.load.Machine), URLs: pages, Seconds: real}, true
 }
 
-// known reports whether something is known of how fast the node is.
+// hasRate reports whether there is any data about the node's speed.
 func (w *worker) hasRate() bool { return w.prediction.basis > model.Nothing || w.work >= trustPages }
 
-// hasOwnRate reports whether the node has shown how fast it is, in this crawl or before.
+// hasOwnRate reports whether the node's own speed was measured, in this crawl or before.
 func (w *worker) hasOwnRate() bool { return w.prediction.basis >= model.Pace || w.work >= trustPages }
 
-// startPiece begins a piece, if the node has something to do and none is under way.
+// startPiece starts a piece if the node has work and no piece is in progress.
 func (w *worker) startPiece(now time.Time) {
 	left := w.left()
 	if w.piece != nil || left == 0 || w.reportedAt.IsZero() {
@@ -301,7 +301,7 @@ func (w *worker) startPiece(now time.Time) {
 		predicted: f(left), hadRate: w.hasRate()}
 }
 
-// setModel has the worker predicted by what a model knows now.
+// setModel updates the prediction from a new model.
 func (w *worker) setModel(m *model.Model) {
 	if w.prediction.model != m {
 		f, basis := m.Time(w.node.Name(), model.Machine(w.load.Machine))
@@ -309,18 +309,18 @@ func (w *worker) setModel(m *model.Model) {
 	}
 }
 
-// time is how long the node takes for n URLs: as predicted, and by its pace of late.
+// time returns the node's time for n URLs: the prediction, corrected by its recent pace.
 func (w *worker) time() split.Time {
 	f, by := w.prediction.time, w.slower()
 	return func(n int) float64 { return by * f(n) }
 }
 
-// slower is how many times as long as predicted the node takes of late. The farther that is from what was predicted,
-// the less a prediction counts: the machine is not what it was.
+// slower returns the ratio of the node's recent time per page to the predicted time. The greater the difference, the
+// less the prediction counts, since the machine must have changed.
 func (w *worker) slower() float64 {
 	page := w.predicted()
 	weight := trustPages
-	if w.prediction.basis < model.Pace { // of other machines, or of none
+	if w.prediction.basis < model.Pace { // based on other machines, or on nothing
 		weight = weakTrustPages
 	}
 	if w.seconds > 0 {
@@ -332,7 +332,7 @@ func (w *worker) slower() float64 {
 	return (w.seconds + weight*page) / ((w.work + weight) * page)
 }
 
-// predicted is how long a page takes as predicted, and page as it does of late, in seconds.
+// predicted returns the predicted seconds per page; page returns them at the recent pace.
 func (w *worker) predicted() float64 {
 	n := max(w.left(), 10)
 	return w.prediction.time(n) / float64(n)
@@ -340,10 +340,10 @@ func (w *worker) predicted() float64 {
 
 func (w *worker) page() float64 { return w.predicted() * w.slower() }
 
-// unitsWithin is how many of some URLs a node does in a time, in seconds.
+// unitsWithin returns how many of urls URLs a node does in a time, in seconds.
 func unitsWithin(f split.Time, urls int, in float64) int {
 	low, high := 0, urls
-	for low < high { // f rises
+	for low < high { // f is increasing
 		if mid := (low + high + 1) / 2; f(mid) <= in {
 			low = mid
 		} else {

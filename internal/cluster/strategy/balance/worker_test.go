@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
-// beats tells a worker a load each second for so long; next changes it before each.
+// beats sends a worker a load report every second, n times; next changes the load before each.
 func (w *worker) beats(from time.Time, n int, e *strategy.Load, next func()) time.Time {
 	for range n {
 		from = from.Add(time.Second)
@@ -24,7 +24,7 @@ func newTestWorker() *worker {
 		basis: model.Network}}
 }
 
-// TestAPauseSaysNothing has a node be paused while URLs wait there.
+// TestAPauseSaysNothing pauses a node with pending URLs: its pace does not change.
 func TestAPauseSaysNothing(t *testing.T) {
 	w, e := newTestWorker(), &strategy.Load{Pending: 5, Fetching: 1, Busy: 0.25}
 	at := w.beats(time.Unix(0, 0), 2, e, func() { e.Pages++ })
@@ -38,7 +38,8 @@ func TestAPauseSaysNothing(t *testing.T) {
 	}
 }
 
-// TestWhatNeverComes: a node was given more than comes, while other links do. It is not waited for for ever.
+// TestWhatNeverComes: some of the links assigned to a node never arrive, while others do. The leader does not wait for
+// them forever.
 func TestWhatNeverComes(t *testing.T) {
 	w, e := newTestWorker(), &strategy.Load{Pending: 5, Fetching: 4, Busy: 1}
 	at := w.beats(time.Unix(0, 0), 2, e, func() { e.Pages += 10 })
@@ -57,7 +58,8 @@ func TestWhatNeverComes(t *testing.T) {
 	}
 }
 
-// TestANodeWithLittleToDoIsTriedAgain has one that was slow, and then has so little to do that its pace is not seen.
+// TestANodeWithLittleToDoIsTriedAgain: a node that was slow, and then has so little work that its pace cannot be
+// measured, gets work again.
 func TestANodeWithLittleToDoIsTriedAgain(t *testing.T) {
 	w, e := newTestWorker(), &strategy.Load{Pending: 5, Fetching: 1, Busy: 0.25}
 	at := w.beats(time.Unix(0, 0), 20, e, func() {})

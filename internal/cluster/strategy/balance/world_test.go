@@ -17,7 +17,7 @@ import (
 	"kumo/internal/cluster/strategy/central/centraltest"
 )
 
-// fiveNodes are those of the paper's table.
+// fiveNodes are the nodes in the paper's table.
 var fiveNodes = []strategy.Machine{
 	{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: 18, DiskMbps: 18},
 	{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: 5, DiskMbps: 18},
@@ -26,55 +26,55 @@ var fiveNodes = []strategy.Machine{
 	{Cores: 1, GHz: 2.4, MemoryGB: 3, NetworkMbps: 12, DiskMbps: 1},
 }
 
-// pageTime is how long a machine takes for a page of the mean size, in seconds, if it does nothing else: by what is its
-// narrowest.
+// pageTime returns how many seconds an otherwise idle machine takes for a page of the mean size, which depends on its
+// slowest resource.
 func pageTime(m strategy.Machine) float64 {
 	processors := 0.1 + 0.3*2.4/m.GHz/math.Pow(m.Cores, 0.3)*(1+0.9/m.MemoryGB)
 	return 2 * max(processors, 3.6/m.NetworkMbps, 0.5/m.DiskMbps)
 }
 
-// A world has nodes that fetch: each shares what its machine can do among the pages under way. Links wait with who has
-// found them until their hosts have owners; hosts move by epochs.
+// A world simulates nodes that fetch. Each divides the capacity of its machine among the pages in progress. Links wait
+// at their finders until their hosts have owners; hosts move by epochs.
 type world struct {
 	*centraltest.Cluster
 	t       *testing.T
 	rng     *rand.Rand
 	workers int
-	speed   float64                         // of all machines: as many times as fast as pageTime says
-	lag     map[strategy.Node]time.Duration // of what nodes send and hear
+	speed   float64                         // of all machines, relative to pageTime
+	lag     map[strategy.Node]time.Duration // of messages to and from nodes
 	nodes   map[strategy.Node]*fetcher
 	total   int     // URLs
-	effort  float64 // that they take, in mean pages
+	effort  float64 // of URLs, in mean pages
 	fetched map[string]int
 	began   time.Time
 	epoch   uint64
 	moving  []centraltest.Move
-	movedAt time.Time            // when hosts that move arrive
+	movedAt time.Time            // arrival time of the moving hosts
 	moved   int                  // hosts
-	settle  func() time.Duration // how long a move takes
+	settle  func() time.Duration // duration of a move
 	after   func(w *world)
 
-	beyond int // links that each page has to hosts of their own, and that a rule leaves out
+	beyond int // excluded links on each page, each to a host of its own
 	far    int // such links so far
 }
 
 // A fetcher is a node's engine.
 type fetcher struct {
 	machine strategy.Machine
-	slow    float64             // times as long a page takes
+	slow    float64             // factor of the time per page
 	queues  map[string][]string // URLs by host
-	links   map[string][]string // found here, for hosts whose owner is not known
+	links   map[string][]string // found here, for hosts without a known owner
 	lanes   []lane
 	under   []*visit
 	pages   int64
 	taken   int64     // links
-	end     time.Time // of the last
+	end     time.Time // end of the last page
 	loadAt  time.Time
 	wantAt  time.Time
 	gone    bool
 }
 
-// A lane is links on their way.
+// A lane is a set of links in transit.
 type lane struct {
 	at    time.Time
 	to    strategy.Node
@@ -110,11 +110,11 @@ func newWorld(t *testing.T, seed uint64, splitter Splitter, machines []strategy.
 			w.Post(n, strategy.UserData{Data: given})
 		}
 	}
-	w.pass(8 * time.Second) // until a leader is there, and nodes have told what they are
+	w.pass(8 * time.Second) // until there is a leader and nodes have reported their machines
 	return w
 }
 
-// find gives a node links to so many URLs of one site, in slices.
+// find gives a node links to a number of URLs of one site, in slices.
 func (w *world) find(n strategy.Node, urls, slices int) {
 	if w.total == 0 {
 		w.began = w.Now
@@ -143,7 +143,7 @@ func (w *world) spare(n strategy.Node) (queues []strategy.Queue) {
 
 const tick = 20 * time.Millisecond
 
-// pass lets time pass.
+// pass advances the time.
 func (w *world) pass(d time.Duration) {
 	for end := w.Now.Add(d); w.Now.Before(end); {
 		for _, n := range w.living() {
@@ -168,14 +168,14 @@ func (w *world) owns(n strategy.Node, host string) bool {
 	return o == n && s == strategy.Owned
 }
 
-// leftOut is a link that a rule leaves out: its host's owner notes that it was met, and has nothing to fetch.
+// leftOut is a link that a rule excludes: its host's owner records it, and fetches nothing.
 const leftOut = ""
 
 func toFetch(links []string) []string {
 	return slices.DeleteFunc(slices.Clone(links), func(url string) bool { return url == leftOut })
 }
 
-// work goes on with the pages under way, and begins others: one a host at a time.
+// work continues the pages in progress, and starts others, one per host at a time.
 func (w *world) work(n strategy.Node) {
 	f := w.nodes[n]
 	if share := tick.Seconds() * w.speed / pageTime(f.machine) / f.slow / float64(max(1, len(f.under))); len(f.under) > 0 {
@@ -209,8 +209,8 @@ func (w *world) work(n strategy.Node) {
 	}
 }
 
-// send sends links to the owners of their hosts, and tells of those that have none. What arrives is refused where the
-// node is not the owner.
+// send sends links to the owners of their hosts, and requests owners for the others. A node refuses links to hosts that
+// it does not own.
 func (w *world) send(n strategy.Node) {
 	f := w.nodes[n]
 	var wanted strategy.OwnersNeeded
@@ -245,7 +245,7 @@ func (w *world) send(n strategy.Node) {
 	})
 }
 
-// report tells the node's load every second.
+// report reports the node's load every second.
 func (w *world) report(n strategy.Node) {
 	f := w.nodes[n]
 	if f.loadAt.After(w.Now) {
@@ -263,13 +263,13 @@ func (w *world) report(n strategy.Node) {
 	w.Post(n, e)
 }
 
-// fetches reports whether a request to a host is under way.
+// fetches reports whether a fetch from a host is in progress.
 func (f *fetcher) fetches(host string) bool {
 	return slices.ContainsFunc(f.under, func(v *visit) bool { return v.host == host })
 }
 
-// carry moves hosts: those of all nodes that want to at one time, in a second and a half; but one to which a request is
-// under way waits for its end.
+// carry moves hosts: the moves of all nodes together take one and a half seconds. A host with a fetch in progress waits
+// for its end.
 func (w *world) carry() {
 	if len(w.moving) == 0 {
 		var all []strategy.Move
@@ -315,7 +315,7 @@ func (w *world) carry() {
 	w.Members(w.epoch, w.epoch)
 }
 
-// kill ends a node. Seconds later the others know, and what it held, with what was under way, is others'.
+// kill kills a node. Seconds later the other nodes notice, and others own its hosts, including the pages in progress.
 func (w *world) kill(n strategy.Node) {
 	f := w.nodes[n]
 	f.gone = true
@@ -356,13 +356,13 @@ func (w *world) kill(n strategy.Node) {
 	}
 }
 
-// A run is what a world came to.
+// A run is the result of a world.
 type run struct {
 	time, tail time.Duration
-	share      float64 // of the pace that all machines have together
+	share      float64 // of the combined pace of all machines
 }
 
-// finish lets the nodes fetch all.
+// finish runs until all URLs are fetched.
 func (w *world) finish() run {
 	w.t.Helper()
 	for limit := w.Now.Add(time.Hour); len(w.fetched) < w.total; w.pass(time.Second / 4) {
@@ -391,7 +391,7 @@ func (w *world) finish() run {
 	return r
 }
 
-// endsIn is how long before the last node the first is done, as a share of the run.
+// ends returns how long before the last node the first one finishes, as a share of the run.
 func (r run) ends() float64 { return r.tail.Seconds() / r.time.Seconds() }
 
 func (r run) String() string {
@@ -399,7 +399,7 @@ func (r run) String() string {
 		r.time.Seconds(), r.tail.Seconds(), 100*r.tail.Seconds()/r.time.Seconds(), r.share)
 }
 
-// samplesOf are what a leader of other runs has learnt.
+// samplesOf returns the samples that a leader has collected in other runs.
 func samplesOf(t *testing.T, runs int) []byte {
 	var all []model.Sample
 	for i := range runs {

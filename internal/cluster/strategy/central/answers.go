@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// applyAnswers takes the leader's answers in.
+// applyAnswers applies the leader's answers.
 func (s *Strategy) applyAnswers(items []item) {
 	if !s.alive[s.cfg.Self] {
 		return
@@ -43,7 +43,7 @@ func (s *Strategy) applyAnswers(items []item) {
 	}
 }
 
-// applyAnswer takes an answer in, and reports whether the host is to be handed over to the item's node.
+// applyAnswer applies one answer. It reports whether this node must hand the host over to the item's node.
 func (s *Strategy) applyAnswer(it *item) bool {
 	p := s.pending.hosts[it.host]
 	switch it.kind {
@@ -64,7 +64,7 @@ func (s *Strategy) applyAnswer(it *item) bool {
 		if p == nil {
 			return false
 		}
-		if !s.alive[it.node] && p.holds { // one of the two does not know of an epoch yet
+		if !s.alive[it.node] && p.holds { // this node or the leader lags an epoch behind
 			s.pending.setPhase(p, reportingHeld)
 			s.pending.schedule(p, s.now.Add(s.cfg.Retry))
 			return false
@@ -104,7 +104,8 @@ func (s *Strategy) applyAnswer(it *item) bool {
 	return false
 }
 
-// roundTime is a time as far from now, or some later: hosts that wait about as long are asked about in one message.
+// roundTime returns a time after wait, rounded up by as much as a quarter of it. So hosts with similar waits share one
+// message.
 func roundTime(now time.Time, wait time.Duration) time.Time {
 	step := max(wait/4, time.Millisecond)
 	return now.Add(wait).Truncate(step).Add(step)
@@ -112,7 +113,7 @@ func roundTime(now time.Time, wait time.Duration) time.Time {
 
 func millis(n uint64) time.Duration { return time.Duration(min(n, 1<<32)) * time.Millisecond }
 
-// applyProbeRequest is told that the leader wants to know whether this node reaches a host.
+// applyProbeRequest queues a probe that the leader has requested, unless this node owns the host.
 func (s *Strategy) applyProbeRequest(p *pending, it *item) {
 	if p == nil {
 		if _, mine := s.owners.own.get(key(it.host)); mine {
@@ -125,7 +126,7 @@ func (s *Strategy) applyProbeRequest(p *pending, it *item) {
 	}
 }
 
-// adoptParked makes a host this node's that it is not known to reach.
+// adoptParked makes this node the owner of a parked host, which it may not be able to reach.
 func (s *Strategy) adoptParked(p *pending, host string) *pending {
 	s.owners.grant(host, ownParked)
 	if p == nil {
@@ -136,7 +137,7 @@ func (s *Strategy) adoptParked(p *pending, host string) *pending {
 	return p
 }
 
-// applyOwnedList takes in what the leader says is this node's.
+// applyOwnedList applies the leader's list of hosts that this node owns.
 func (s *Strategy) applyOwnedList(it *item) {
 	if s.synced {
 		return

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// A Strategy is that of one node. It is not safe for concurrent use; its views are.
+// A Strategy is the state machine of one node. It is not safe for concurrent use, but its views are.
 type Strategy struct {
 	*clusterState
 	*output
@@ -20,30 +20,31 @@ type Strategy struct {
 	pending      *pendingHosts
 	donor        donor
 	elector      *leader.Elector
-	lead         *Leader // this node's part as leader or as one who would be; nil if it is neither
+	lead         *Leader // the leader's state; nil unless this node is a candidate
 	wake         [lastTimer]time.Time
-	facts        func(told []byte, f *strategy.Status)
-	policyStatus []byte    // what the leader has told of its policy
-	loadSentAt   time.Time // when the leader was told how much this node has to do
+	facts        func(data []byte, f *strategy.Status)
+	policyStatus []byte    // status data last received from the leader's policy
+	loadSentAt   time.Time // time of the last load report to the leader
 }
 
-// clusterState are what a node knows of its cluster, whether it leads or not.
+// clusterState is a node's view of the cluster, on leaders and other nodes alike.
 type clusterState struct {
 	cfg              Config
 	now              time.Time
 	epoch            uint64
 	settled          uint64
-	settledAt        time.Time                   // since when the epoch is settled
-	membersChangedAt time.Time                   // when somebody came or went, the last time
-	members          []strategy.Node             // sorted
-	alive            map[strategy.Node]bool      // the same
-	departed         map[strategy.Node]uint64    // who is none any more, by the epoch under which that was first so
-	joined           map[strategy.Node]time.Time // when members came, of those that came while this process knew of others
-	joining          []strategy.Node             // nodes that are about to be members
-	userData         []byte                      // what a person has given the strategy
+	settledAt        time.Time                // start of the time in which the epoch has been settled
+	membersChangedAt time.Time                // time of the last join or departure
+	members          []strategy.Node          // sorted
+	alive            map[strategy.Node]bool   // the same nodes as a set
+	departed         map[strategy.Node]uint64 // departed nodes, with the first epoch without them
+	// join times, only of nodes that joined after this process had its first member list
+	joined   map[strategy.Node]time.Time
+	joining  []strategy.Node // nodes that wait to join
+	userData []byte          // data that the user supplied for the strategy
 }
 
-// Timers.
+// Timer numbers.
 const (
 	nodeTimer uint64 = iota
 	leaderTimer
@@ -52,33 +53,33 @@ const (
 
 var _ strategy.Strategy = (*Strategy)(nil)
 
-// New returns the strategy of a node that knows nothing yet. What it owned in an earlier process the leader tells it.
-// policy makes the Policy of a node that becomes a candidate. facts, if it is not nil, adds what the leader's Policy
-// has told this node last to what the node tells people.
-func New(cfg Config, policy func(*Leader) Policy, facts func(told []byte, f *strategy.Status)) *Strategy {
-	around := &clusterState{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{}, departed: map[strategy.Node]uint64{},
-		joined: map[strategy.Node]time.Time{}}
+// New returns the strategy of a new node. The leader sends it the hosts that it owned in an earlier process. policy
+// creates the Policy when the node becomes a candidate. facts, if not nil, adds the data last received from the
+// leader's Policy to the node's Status.
+func New(cfg Config, policy func(*Leader) Policy, facts func(data []byte, f *strategy.Status)) *Strategy {
+	cluster := &clusterState{cfg: cfg.WithDefaults(), alive: map[strategy.Node]bool{},
+		departed: map[strategy.Node]uint64{}, joined: map[strategy.Node]time.Time{}}
 	out := &output{packetAt: map[packetKey]int{}}
-	s := &Strategy{clusterState: around, output: out, owners: newOwners(around), pending: newPendingHosts(around, out),
+	s := &Strategy{clusterState: cluster, output: out, owners: newOwners(cluster), pending: newPendingHosts(cluster, out),
 		facts: facts}
-	s.donor = donor{clusterState: around, output: out, owners: s.owners, pending: s.pending}
+	s.donor = donor{clusterState: cluster, output: out, owners: s.owners, pending: s.pending}
 	s.elector = leader.New(leader.Config{Self: s.cfg.Self, Beat: s.cfg.Beat, Silence: s.cfg.Silence, Retry: s.cfg.Retry,
 		Execute: s.do, LeaderChanged: s.retryAll, Replica: func() leader.Replica {
-			s.lead = newLeader(around, out, s.elector, policy)
+			s.lead = newLeader(cluster, out, s.elector, policy)
 			return replica{&s.lead.hosts, s.lead}
 		}})
 	out.begin = s.elector.Begin
 	return s
 }
 
-// Step takes the events since the last call and appends the actions that it wants done.
+// Step applies the events and appends the resulting actions to out.
 func (s *Strategy) Step(now time.Time, in []strategy.Event, out []strategy.Action) []strategy.Action {
 	s.now, s.actions = now, out
 	for _, e := range in {
 		s.applyEvent(e)
 	}
 	s.advance()
-	for range 16 { // words to itself come back in the same step, and may be answered there
+	for range 16 { // messages to itself arrive within the same step, and may cause answers
 		if !s.deliver() {
 			break
 		}
@@ -125,7 +126,7 @@ func (s *Strategy) applyEvent(e strategy.Event) {
 	}
 }
 
-// setMembers takes a new list of members in.
+// setMembers applies a new list of members.
 func (s *Strategy) setMembers(e strategy.Members) {
 	if e.Epoch < s.epoch {
 		return
@@ -145,7 +146,7 @@ func (s *Strategy) setMembers(e strategy.Members) {
 		delete(s.departed, m.Node)
 		if len(was) > 0 && !was[m.Node] {
 			s.joined[m.Node] = s.now
-			s.donor.declined = declinedHosts{} // what others did not want it may
+			s.donor.declined = declinedHosts{} // hosts that others declined may suit the new node
 		}
 	}
 	for n := range was {
@@ -183,7 +184,7 @@ func (s *Strategy) advance() {
 	s.advanceNode()
 }
 
-// setTimers asks to be woken when something is due.
+// setTimers sets the timers for the next pending work.
 func (s *Strategy) setTimers() {
 	s.wakeAt(nodeTimer, s.nextDue())
 	at := s.elector.NextDue()
@@ -201,13 +202,13 @@ func (s *Strategy) wakeAt(timer uint64, at time.Time) {
 		at = least
 	}
 	if w := s.wake[timer]; !w.IsZero() && w.After(s.now) && !at.Before(w) {
-		return // it is woken before
+		return // a timer for an earlier time is set
 	}
 	s.wake[timer] = at
 	s.do(strategy.Timer{Timer: timer, At: at})
 }
 
-// Earliest is the first of two times; zero is none.
+// Earliest returns the earlier of two times; the zero time means none.
 func Earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -215,21 +216,12 @@ func Earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// String says what the node has not settled, for who looks for the reason why.
+// String describes unsettled state, for debugging.
 func (s *Strategy) String() string {
 	var b strings.Builder
-	fmt.Fprintf(
-		&b,
-		"%s: %v, synced %v, surveyed %v, whole %d, acknowledged %d, unacknowledged %d, probing %d\n",
-		s.cfg.Self,
-		s.elector,
-		s.synced,
-		s.surveyed,
-		s.completeEpoch,
-		s.acknowledged,
-		s.pending.unacknowledged,
-		s.pending.probing,
-	)
+	fmt.Fprintf(&b, "%s: %v, synced %v, surveyed %v, complete %d, acknowledged %d, unacknowledged %d, probing %d\n",
+		s.cfg.Self, s.elector, s.synced, s.surveyed, s.completeEpoch, s.acknowledged, s.pending.unacknowledged,
+		s.pending.probing)
 	for _, host := range slices.Sorted(maps.Keys(s.pending.hosts)) {
 		p := s.pending.hosts[host]
 		fmt.Fprintf(&b, "  %s: phase %d, holds %v, owned %v, needsAck %v, round %d, tries %d, to %s, moved %d, in %v\n", host,

@@ -8,35 +8,33 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// Config is what a Strategy is made of, whatever its Policy.
+// Config configures a Strategy, whatever its Policy. Zero values mean the defaults given.
 type Config struct {
 	Self strategy.Node
-	Key  hosttable.Key // keys the table's hash; the same on all nodes of a crawl
+	Key  hosttable.Key // key of the table's hash; the same on all nodes of a crawl
 
-	Retry        time.Duration // until a question without an answer is asked again, doubled up to eight times; 500ms
-	Beat         time.Duration // between two words of the leader to those who would take its place; 1s
-	Silence      time.Duration // after so long without one, one of them does; 4s
-	DecisionWait time.Duration // until a node asks again about a host that is being decided; 2s
+	Retry        time.Duration // until an unanswered request is sent again; doubles up to 8-fold; 500ms
+	Beat         time.Duration // between heartbeats of the leader to the other candidates; 1s
+	Silence      time.Duration // without a heartbeat, until another candidate takes over; 4s
+	DecisionWait time.Duration // until a node repeats a request that is still being decided; 2s
 
-	Timeout    time.Duration // of a probe, to begin with; 2s
-	MinTimeout time.Duration // what a heavily loaded node comes down to; a quarter of Timeout
-	// what a lightly loaded one goes up to, and what hosts that nobody has reached are given in the end; four times
-	// Timeout
+	Timeout    time.Duration // initial timeout of a probe; 2s
+	MinTimeout time.Duration // lower bound of the timeout under heavy load; Timeout/4
+	// upper bound of the timeout of repeated probes for hosts that no node has reached; 4*Timeout
 	MaxTimeout time.Duration
-	Probes     int // under way at once; 64
+	Probes     int // concurrent probes; 64
 
-	// for so long members must have been the same before the first hosts of a crawl are given away; 1500ms; negative: at
-	// once
+	// how long the members must stay unchanged before a crawl's first hosts are assigned; 1500ms; negative: no wait
 	GatherTime  time.Duration
-	JoinTimeout time.Duration // for so long, at most, they wait for nodes that are known to come; 30s
+	JoinTimeout time.Duration // limit of the wait for nodes that are known to be joining; 30s
 
-	OfferCooldown time.Duration // a host that was offered in vain is not offered again for so long, or up to twice that; 5m
+	OfferCooldown time.Duration // until a declined host is offered again, at most twice that; 5m
 
-	Fixed      bool // no host moves for load: nodes tell none, and give none away
-	FetchFirst bool // a node begins to fetch from a host that it wants before it is granted
+	Fixed      bool // no load balancing: nodes neither report load nor give hosts away
+	FetchFirst bool // a node fetches from a host before it is granted
 }
 
-// WithDefaults is the Config with what is 0 as the fields say.
+// WithDefaults returns c with the defaults filled in.
 func (c Config) WithDefaults() Config {
 	c.Retry, c.Beat, c.Silence = cmp.Or(c.Retry, 500*time.Millisecond), cmp.Or(c.Beat, time.Second),
 		cmp.Or(c.Silence, 4*time.Second)

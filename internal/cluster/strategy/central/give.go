@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// sendLoad tells the leader how much this node has to do. If that is lost, it is told again soon.
+// sendLoad reports this node's load to the leader. A lost report is followed by another one soon.
 func (s *Strategy) sendLoad(e strategy.Load) {
 	if s.cfg.Fixed || s.now.Sub(s.loadSentAt) < s.cfg.Beat*3/4 || !s.alive[s.cfg.Self] {
 		return
@@ -24,29 +24,30 @@ func (s *Strategy) sendLoad(e strategy.Load) {
 	s.post(s.elector.Leader(), leader.Question, item{kind: itemLoad, text: string(w)})
 }
 
-// A give is what the leader wants this node to offer to another: so many hosts, or hosts where so many URLs wait.
+// An offerRequest is a request of the leader to offer hosts to another node: a number of hosts, or hosts with a number
+// of pending URLs.
 type offerRequest struct {
 	to    strategy.Node
 	hosts int
 	urls  int
 }
 
-// A giver offers this node's hosts to others, as the leader wants.
+// A donor offers this node's hosts to other nodes on the leader's request.
 type donor struct {
 	*clusterState
 	*output
 	owners      *owners
 	pending     *pendingHosts
-	queueTime   time.Duration // this node's queue, at its pace; 0: that is not known
+	queueTime   time.Duration // time to work off this node's queue; 0: unknown
 	requestedAt time.Time
-	requests    []offerRequest // that the leader wants, while it is asked which hosts can be spared
+	requests    []offerRequest // pending, while the queues are being listed
 	declined    declinedHosts
 }
 
-// MaxOffers is how many hosts one node offers at once, at most.
+// MaxOffers is the maximum number of hosts that a node offers at a time.
 const MaxOffers = 500
 
-// addRequest is told that another node should have some of this one's hosts.
+// addRequest handles a request of the leader to offer hosts to another node.
 func (g *donor) addRequest(it *item) {
 	if g.cfg.Fixed || !g.alive[it.node] || it.node == g.cfg.Self || it.number == 0 {
 		return
@@ -69,22 +70,22 @@ func (g *donor) addRequest(it *item) {
 	}
 }
 
-// A host where few URLs wait is not worth moving, unless it is long until their turn comes.
+// Hosts with fewer pending URLs than shortHost are not worth a move, unless this node's queue is long.
 const (
 	shortHost     = 2 // URLs
 	longQueueTime = 10 * time.Second
 )
 
-// offer offers hosts where URLs wait, to all that should have some in turn.
+// offerQueues offers hosts with pending URLs to the requested receivers, in turn.
 func (g *donor) offerQueues(queues []strategy.Queue) {
-	gives := g.requests
+	requests := g.requests
 	g.requests = nil
 	turn, least := 0, shortHost
 	if g.queueTime == 0 || g.queueTime >= longQueueTime {
 		least = 1
 	}
 	for _, q := range queues {
-		if len(gives) == 0 {
+		if len(requests) == 0 {
 			return
 		}
 		value, mine := g.owners.own.get(key(q.Host))
@@ -92,13 +93,13 @@ func (g *donor) offerQueues(queues []strategy.Queue) {
 			g.declined.has(g.now, g.cfg.OfferCooldown, q.Host) {
 			continue
 		}
-		turn %= len(gives)
-		if at := findRequest(gives, turn, q, least); at >= 0 {
+		turn %= len(requests)
+		if at := findRequest(requests, turn, q, least); at >= 0 {
 			turn = at
 		} else {
 			continue
 		}
-		o := &gives[turn]
+		o := &requests[turn]
 		host := strings.Clone(q.Host)
 		g.owners.cedeTo(host, "")
 		p := g.pending.add(host, offering)
@@ -110,19 +111,20 @@ func (g *donor) offerQueues(queues []strategy.Queue) {
 			}
 		}
 		if o.hosts == 0 {
-			gives = slices.Delete(gives, turn, turn+1)
+			requests = slices.Delete(requests, turn, turn+1)
 		} else {
 			turn++
 		}
 	}
 }
 
-// findRequest is the first give, from one on, that a host with such a queue is for; -1: none. Where URLs are counted, the host
-// must not bring more than are wanted, but for what is left over of a host, and is not to be waited for.
-func findRequest(gives []offerRequest, from int, q strategy.Queue, least int) int {
-	for i := range gives {
-		at := (from + i) % len(gives)
-		g := &gives[at]
+// findRequest returns the index of the first request, starting at from, that a host with this queue fits; -1 if none.
+// If URLs are counted, the host must not exceed the rest of the request by more than half, and must have no fetch in
+// progress.
+func findRequest(requests []offerRequest, from int, q strategy.Queue, least int) int {
+	for i := range requests {
+		at := (from + i) % len(requests)
+		g := &requests[at]
 		if g.urls == 0 && q.Pending >= least || g.urls > 0 && q.Pending > 0 && 2*q.Pending <= 3*g.urls && !q.Busy {
 			return at
 		}
@@ -130,8 +132,8 @@ func findRequest(gives []offerRequest, from int, q strategy.Queue, least int) in
 	return -1
 }
 
-// offer asks the leader to give a host to another node. If it does not answer for long, it may be one that knows
-// no offers: then it is asked whose the host is.
+// sendOffer asks the leader to let a host move to another node. After several attempts without an answer, the leader
+// may not support offers: then this node reports the host as held.
 func (s *Strategy) sendOffer(p *pending) {
 	if p.tries >= 8 {
 		s.pending.setPhase(p, reportingHeld)
@@ -141,13 +143,13 @@ func (s *Strategy) sendOffer(p *pending) {
 	s.askAbout(p, item{kind: itemOffer, node: p.target, number: uint64(p.urls)})
 }
 
-// kept are hosts that were offered in vain not long ago, in two generations.
+// declinedHosts are hosts whose offers were declined recently, in two generations.
 type declinedHosts struct {
 	young, old map[string]bool
-	since      time.Time // of the younger
+	since      time.Time // start of the young generation
 }
 
-// A generation of hosts that were kept has so many.
+// maxDeclined is the size of one generation of declinedHosts.
 const maxDeclined = 2000
 
 func (k *declinedHosts) add(now time.Time, age time.Duration, host string) {
@@ -160,7 +162,7 @@ func (k *declinedHosts) has(now time.Time, age time.Duration, host string) bool 
 	return k.young[host] || k.old[host]
 }
 
-// rotate begins a new generation when the younger one is as old as that, or full.
+// rotate starts a new generation if the young one is full or too old.
 func (k *declinedHosts) rotate(now time.Time, age time.Duration) {
 	if k.young == nil || len(k.young) >= maxDeclined || now.Sub(k.since) >= age {
 		k.old, k.young, k.since = k.young, map[string]bool{}, now

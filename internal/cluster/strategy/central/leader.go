@@ -9,38 +9,38 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// A Leader is what a node that leads, or would, decides by: the table, and what is on its way into it. A Policy calls
-// its methods.
+// A Leader is the state of a candidate: the table and the changes that are not in the log yet. A Policy uses its
+// methods to decide.
 type Leader struct {
 	*clusterState
 	*ledger
 	elector      *leader.Elector
 	policy       Policy
 	electedAt    time.Time     // when it was elected
-	silentLeader strategy.Node // who led before, and was not heard since
-	// until then, at most, the first hosts of a crawl wait for more members; zero: they do not
+	silentLeader strategy.Node // the previous leader, if it has sent nothing since
+	// deadline of the wait for more members before a crawl's first hosts are assigned; zero: no wait
 	gatherBy time.Time
 }
 
-// States of a row.
+// States of a row in the table.
 const (
-	Reached  uint8 = iota // its owner reaches the host, or has been left alone with it
-	Parked                // its owner is not known to
-	Promised              // its owner reaches it, and gets it from another that holds it
+	Reached  uint8 = iota // the owner reaches the host, or got it after all nodes had failed
+	Parked                // the owner may not reach the host
+	Promised              // the host is moving to its owner
 )
 
-// Moved in a row's Round, where that is reached or promised, says that the host has moved, or moves, to a node that had
-// less to do.
+// Moved is a bit of Round in rows that are reached or promised: the host has moved, or is moving, because its new owner
+// had less work.
 const Moved uint8 = 1 << 7
 
-func newLeader(around *clusterState, out *output, e *leader.Elector, policy func(*Leader) Policy) *Leader {
-	l := &Leader{clusterState: around, elector: e, ledger: newLedger(around, out)}
+func newLeader(cluster *clusterState, out *output, e *leader.Elector, policy func(*Leader) Policy) *Leader {
+	l := &Leader{clusterState: cluster, elector: e, ledger: newLedger(cluster, out)}
 	l.policy = policy(l)
 	l.hosts.records = l.policy.Records()
 	return l
 }
 
-// A replica is a Leader as its elector sees it, with the log's state.
+// A replica combines a Leader with the log's state, for the elector.
 type replica struct {
 	*logState
 	*Leader
@@ -48,10 +48,10 @@ type replica struct {
 
 var _ leader.Replica = replica{}
 
-// Committed answers what waited for the first batch to be durable.
+// Committed sends the answers that waited for the first batch.
 func (r replica) Committed() { r.committed() }
 
-// Elected begins a term.
+// Elected starts a term.
 func (r replica) Elected(after strategy.Node) {
 	l := r.Leader
 	l.electedAt = l.now
@@ -64,7 +64,7 @@ func (r replica) Elected(after strategy.Node) {
 	l.policy.Elected()
 }
 
-// Deposed forgets what the log does not keep.
+// Deposed drops all changes that are not in the log.
 func (r replica) Deposed() {
 	r.clear()
 	r.policy.Deposed()
@@ -78,34 +78,34 @@ func (l *Leader) advance() {
 	}
 }
 
-// Now is the time of the step.
+// Now returns the time of the current step.
 func (l *Leader) Now() time.Time { return l.now }
 
-// ElectedAt is when this node was elected.
+// ElectedAt returns the time at which this node was elected.
 func (l *Leader) ElectedAt() time.Time { return l.electedAt }
 
-// Members are those of the crawl, sorted. They are not to be changed.
+// Members returns the crawl's members, sorted. The caller must not modify them.
 func (l *Leader) Members() []strategy.Node { return l.members }
 
 // Alive reports whether a node is a member.
 func (l *Leader) Alive(n strategy.Node) bool { return l.alive[n] }
 
-// SilentLeader is the leader before this one, if it was not heard since: it may be dead; "" if there is none.
+// SilentLeader returns the previous leader if it has sent nothing since, because it may be dead; "" if there is none.
 func (l *Leader) SilentLeader() strategy.Node { return l.silentLeader }
 
-// MembersChangedAt is when somebody came or went, the last time.
+// MembersChangedAt returns the time of the last join or departure.
 func (l *Leader) MembersChangedAt() time.Time { return l.membersChangedAt }
 
-// IsSettledFor reports whether the epoch of members is settled, for so long at least.
+// IsSettledFor reports whether the epoch of members has been settled for at least d.
 func (l *Leader) IsSettledFor(d time.Duration) bool {
 	return l.epoch == l.settled && l.now.Sub(l.settledAt) >= d
 }
 
-// UserData is what a person has given the strategy, to begin with; nil: nothing.
+// UserData returns the data that the user supplied for the strategy; nil if there is none.
 func (l *Leader) UserData() []byte { return l.userData }
 
-// Park gives a host that nobody reaches to a node, which is told to wait when that is durable. failed have not reached
-// it.
+// Park makes a node the owner of a host that no node reaches, and sends it the time until the next attempt when the
+// change is durable. failed are the nodes that could not reach the host.
 func (l *Leader) Park(host string, owner strategy.Node, round uint8, failed []strategy.Node, rest time.Duration) {
 	l.Set(host, hosttable.Row{Owner: owner, State: Parked, Round: round})
 	b := l.batches[len(l.batches)-1]
@@ -116,73 +116,73 @@ func (l *Leader) Park(host string, owner strategy.Node, round uint8, failed []st
 	l.answerWhenDurable(owner, item{kind: itemParked, host: host, number: uint64(rest.Milliseconds())})
 }
 
-// maxFailed is how many nodes a note names.
+// maxFailed is the maximum number of failed nodes in a parkReason.
 const maxFailed = 8
 
-// Grant gives a host that is nobody's to a node, which is told when that is durable.
+// Grant assigns a host without an owner to a node, which is informed when the change is durable.
 func (l *Leader) Grant(host string, to strategy.Node) {
 	l.Set(host, hosttable.Row{Owner: to})
 	l.promised[to]++
 	l.ReplyOwned(to, host)
 }
 
-// Promise gives a host that is offered to the node to which it is offered: who has offered it hands it over.
+// Promise assigns an offered host to its receiver; the node that offered it then hands it over.
 func (l *Leader) Promise(o Offer) {
 	l.Set(o.Host, hosttable.Row{Owner: o.To, State: Promised, Round: Moved})
 	l.ReplyOwner(o.From, o.Host, o.To)
 }
 
-// ReplyOwned tells a node that a host is its own, and that it reaches it: once that is durable.
+// ReplyOwned informs a node that it owns a host and reaches it, as soon as that is durable.
 func (l *Leader) ReplyOwned(n strategy.Node, host string) {
 	l.answerWhenDurable(n, item{kind: itemOwned, host: host})
 }
 
-// ReplyOwner tells a node whose a host is: once that is durable.
+// ReplyOwner informs a node of a host's owner, as soon as that is durable.
 func (l *Leader) ReplyOwner(n strategy.Node, host string, owner strategy.Node) {
 	l.answerWhenDurable(n, item{kind: itemOwner, host: host, node: owner})
 }
 
-// ReplyOwnedProbe tells a node that a host is its own, and that it should see whether it reaches it: once that is durable.
+// ReplyOwnedProbe informs a node that it owns a host and must probe it, as soon as that is durable.
 func (l *Leader) ReplyOwnedProbe(n strategy.Node, host string, round uint8) {
 	l.answerWhenDurable(n, item{kind: itemOwnedProbe, host: host, number: uint64(round)})
 }
 
-// Wait tells a node to ask again about a host.
+// ReplyWait asks a node to repeat its request about a host after d.
 func (l *Leader) ReplyWait(n strategy.Node, host string, d time.Duration) {
 	l.post(n, item{kind: itemWait, host: host, number: uint64(d.Milliseconds())})
 }
 
-// ReplyWaitDurable is Wait once all that is said of the host is durable.
+// ReplyWaitDurable is ReplyWait as soon as all changes of the host are durable.
 func (l *Leader) ReplyWaitDurable(n strategy.Node, host string, d time.Duration) {
 	l.answerWhenDurable(n, item{kind: itemWait, host: host, number: uint64(d.Milliseconds())})
 }
 
-// RequestProbe asks a node whether it reaches a host, which all have tried so many times.
+// RequestProbe requests a node to probe a host; round counts the failed attempts by all nodes.
 func (l *Leader) RequestProbe(n strategy.Node, host string, round uint8) {
 	l.post(n, item{kind: itemProbe, host: host, number: uint64(round)})
 }
 
-// RequestOffer has a node offer so many of its hosts to another.
+// RequestOffer requests a node to offer a number of its hosts to another one.
 func (l *Leader) RequestOffer(from, to strategy.Node, hosts int) {
 	l.post(from, item{kind: itemOfferHosts, node: to, number: uint64(hosts)})
 }
 
-// RequestOfferURLs has a node offer hosts to another where so many URLs wait, in all.
+// RequestOfferURLs requests a node to offer hosts with a total number of pending URLs to another one.
 func (l *Leader) RequestOfferURLs(from, to strategy.Node, urls int) {
 	l.post(from, item{kind: itemOfferURLs, node: to, number: uint64(urls)})
 }
 
-// SendStatus tells a node what it may tell people of the policy.
+// SendStatus sends a node the policy's data for its Status.
 func (l *Leader) SendStatus(n strategy.Node, data []byte) {
 	l.post(n, item{kind: itemStatus, text: string(data)})
 }
 
-// gatherFactor is how many times as long as members must have been the same the first hosts of a crawl wait for that, at
-// most.
+// gatherFactor times GatherTime bounds the wait for more members before a crawl's first hosts are assigned.
 const gatherFactor = 6
 
-// Gathering reports whether the first hosts of a crawl are not given away yet. All nodes come when a crawl is started,
-// but not at the same moment: the first one would get all seeds. Those that are known to come are waited for longer.
+// Gathering reports whether the assignment of a crawl's first hosts must still wait. When a crawl starts, its nodes
+// join at slightly different times, and without the wait the first one would get all seeds. The wait is longer for
+// nodes that are known to be joining.
 func (l *Leader) Gathering() bool {
 	if l.gatherBy.IsZero() {
 		return false
@@ -198,7 +198,7 @@ func (l *Leader) Gathering() bool {
 	return false
 }
 
-// nodesJoining reports whether a node is about to be a member.
+// nodesJoining reports whether a node waits to join.
 func (l *Leader) nodesJoining() bool {
 	return slices.ContainsFunc(l.joining, func(n strategy.Node) bool { return !l.alive[n] && l.departed[n] == 0 })
 }

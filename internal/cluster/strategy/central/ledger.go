@@ -8,20 +8,20 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// A ledger is the leader's table with the changes that its log does not have yet, and the answers that wait for them.
+// A ledger is the leader's table with the changes that are not in the log yet, and the answers that wait for them.
 type ledger struct {
 	cluster  *clusterState
 	out      *output
 	hosts    logState
 	batches  []*batch
-	promised map[strategy.Node]int // hosts that are granted and not in the table yet
+	promised map[strategy.Node]int // granted hosts that are not in the table yet
 }
 
-func newLedger(around *clusterState, out *output) *ledger {
-	return &ledger{cluster: around, out: out, hosts: newHosts(around.cfg.Key, nil), promised: map[strategy.Node]int{}}
+func newLedger(cluster *clusterState, out *output) *ledger {
+	return &ledger{cluster: cluster, out: out, hosts: newLogState(cluster.cfg.Key, nil), promised: map[strategy.Node]int{}}
 }
 
-// committed answers what waited for the first batch to be durable.
+// committed sends the answers that waited for the first batch.
 func (l *ledger) committed() {
 	b := l.batches[0]
 	l.batches = l.batches[1:]
@@ -33,19 +33,19 @@ func (l *ledger) committed() {
 	}
 }
 
-// clear forgets what the log does not have.
+// clear drops the changes that are not in the log.
 func (l *ledger) clear() {
 	l.batches = nil
 	clear(l.promised)
 }
 
-// Hosts is how many hosts the table has, and Count how many of them are a node's, with those that it is granted.
+// Hosts returns the number of hosts in the table.
 func (l *ledger) Hosts() int { return l.hosts.table.Len() }
 
-// Count says how many hosts are a node's, with those that it is being granted.
+// Count returns the number of hosts that a node owns, grants in progress included.
 func (l *ledger) Count(n strategy.Node) int { return l.hosts.table.Count(n) + l.promised[n] }
 
-// Row is what the table will say of a host when all is written.
+// Row returns a host's row, changes that are not in the log yet included.
 func (l *ledger) Row(host string) hosttable.Row {
 	for _, b := range slices.Backward(l.batches) {
 		if r, ok := b.rows[host]; ok {
@@ -56,13 +56,13 @@ func (l *ledger) Row(host string) hosttable.Row {
 	return r
 }
 
-// Set changes a host's row.
+// Set changes a host's row, and sets its time to now.
 func (l *ledger) Set(host string, r hosttable.Row) {
 	r.Since = uint32(l.cluster.now.Unix())
 	l.setRow(host, r)
 }
 
-// setRow is Set, but for the time.
+// setRow is Set without the time.
 func (l *ledger) setRow(host string, r hosttable.Row) {
 	b := l.openBatch()
 	if _, there := b.rows[host]; !there {
@@ -72,7 +72,7 @@ func (l *ledger) setRow(host string, r hosttable.Row) {
 	delete(b.reasons, host)
 }
 
-// openBatch is the batch to which changes may be added.
+// openBatch returns the batch to which changes may be added.
 func (l *ledger) openBatch() *batch {
 	if n := len(l.batches); n > 0 && !l.batches[n-1].sealed && l.batches[n-1].len() < maxBatch {
 		return l.batches[n-1]
@@ -82,7 +82,7 @@ func (l *ledger) openBatch() *batch {
 	return b
 }
 
-// Record writes a change of the policy's Records, which applies it when it is durable.
+// Record appends a change to the policy's records, which apply it when it is durable.
 func (l *ledger) Record(change []byte) {
 	b := l.openBatch()
 	b.records = append(b.records, slices.Clone(change))
@@ -90,7 +90,7 @@ func (l *ledger) Record(change []byte) {
 
 func (l *ledger) post(to strategy.Node, it item) { l.out.post(to, leader.Answer, it) }
 
-// answerWhenDurable answers when all that is said of the host is durable: at once, mostly.
+// answerWhenDurable sends an answer as soon as all changes of its host are durable, which is usually at once.
 func (l *ledger) answerWhenDurable(to strategy.Node, it item) {
 	for _, b := range slices.Backward(l.batches) {
 		if _, there := b.rows[it.host]; there {

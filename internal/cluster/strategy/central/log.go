@@ -11,8 +11,8 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// logState is what the leader's log keeps: the table, why hosts are parked, and the policy's records. Its parts are the
-// table's, and behind them the records'.
+// logState is the state that the leader's log stores: the table, the reasons why hosts are parked, and the policy's
+// records. Its parts are those of the table, followed by those of the records.
 type logState struct {
 	table   *hosttable.Table
 	reasons map[int]map[string]parkReason // by part
@@ -21,37 +21,37 @@ type logState struct {
 
 var _ leader.State = (*logState)(nil)
 
-func newHosts(key hosttable.Key, records leader.State) logState {
+func newLogState(key hosttable.Key, records leader.State) logState {
 	return logState{table: hosttable.New(key), reasons: map[int]map[string]parkReason{}, records: records}
 }
 
-// What changes are made of, and a part behind the table's.
+// Kinds of changes, which also follow a part of the table.
 const (
 	recordRow    = 'r' // one host's row
-	recordReason = 'n' // why a host is parked; behind its row
-	recordPolicy = 'p' // the policy's: bytes
+	recordReason = 'n' // why a host is parked; follows its row
+	recordPolicy = 'p' // a change of the policy's records
 )
 
-var errChanges = errors.New("changes in the leader's log that cannot be read")
+var errChanges = errors.New("leader's log: damaged changes")
 
-// A batch is rows that are written together, and what is answered when they are durable.
+// A batch is a set of changes that are written together, with the answers to send when they are durable.
 type batch struct {
 	rows    map[string]hosttable.Row
 	reasons map[string]parkReason
 	order   []string
 	records [][]byte
 	answers []answer
-	sealed  bool // it is being written
+	sealed  bool // the batch is being written
 }
 
-// An answer waits for a batch to be durable.
+// An answer is an answer that waits for a batch.
 type answer struct {
 	to strategy.Node
 	it item
 }
 
-// maxBatch is how many rows an entry has at most: less than half of what a log's entry may have, with the longest of
-// names and notes.
+// maxBatch is the maximum number of changes in an entry. With the longest names and reasons they take less than half of
+// the log's limit.
 const maxBatch = 2000
 
 func (b *batch) len() int { return len(b.order) + len(b.records) }
@@ -80,7 +80,7 @@ func appendRow(w *varint.Writer, host string, r hosttable.Row) {
 	w.Uint(uint64(r.Since))
 }
 
-// readChanges calls row, note and record with what they are made of.
+// readChanges calls row, note and record with the changes in b.
 func readChanges(b []byte, row func(host string, r hosttable.Row), note func(host string, n parkReason),
 	record func([]byte) error) error {
 	r := varint.Reader{Rest: b}
@@ -113,7 +113,7 @@ func readChanges(b []byte, row func(host string, r hosttable.Row), note func(hos
 	return nil
 }
 
-// Parts, AppendPart, LoadPart and Apply are for the log.
+// Parts returns the number of parts, for the log.
 func (s *logState) Parts() int {
 	if s.records == nil {
 		return hosttable.Parts
@@ -121,7 +121,7 @@ func (s *logState) Parts() int {
 	return hosttable.Parts + s.records.Parts()
 }
 
-// AppendPart appends a part of the table, and why its hosts are parked; or one of the records.
+// AppendPart appends a part of the table with its park reasons, or a part of the records.
 func (s *logState) AppendPart(b []byte, part int) []byte {
 	if part >= hosttable.Parts {
 		return s.records.AppendPart(b, part-hosttable.Parts)
@@ -134,7 +134,7 @@ func (s *logState) AppendPart(b []byte, part int) []byte {
 	return w
 }
 
-// LoadPart replaces what is said of a part's hosts.
+// LoadPart replaces a part.
 func (s *logState) LoadPart(part int, b []byte) error {
 	if part >= hosttable.Parts {
 		return s.records.LoadPart(part-hosttable.Parts, b)
@@ -147,7 +147,7 @@ func (s *logState) LoadPart(part int, b []byte) error {
 	return s.Apply(r.Rest)
 }
 
-// Apply changes rows and records.
+// Apply applies changes of rows, reasons and records.
 func (s *logState) Apply(changes []byte) error {
 	return readChanges(changes, s.setRow, s.setReason, func(change []byte) error {
 		if s.records == nil {
@@ -157,13 +157,13 @@ func (s *logState) Apply(changes []byte) error {
 	})
 }
 
-// setRow changes a host's row in the table.
+// setRow sets a host's row in the table.
 func (s *logState) setRow(host string, r hosttable.Row) {
 	s.table.Set(host, r)
-	delete(s.reasons[s.table.Part(host)], host) // why it is parked follows
+	delete(s.reasons[s.table.Part(host)], host) // its reason follows the row
 }
 
-// A note says why a host is parked: who has failed to reach it, and when it will be tried again.
+// A parkReason lists the nodes that could not reach a parked host, and when it is tried again.
 type parkReason struct {
 	failed  []strategy.Node
 	retryAt uint64 // seconds of Unix time

@@ -8,24 +8,24 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// A Host is what the leader's table says of one.
+// A Host is a row of the leader's table, for users.
 type Host struct {
 	Name    string
 	Owner   strategy.Node
-	Since   time.Time // when that was last changed
-	State   string    // "reached"; "parked": nobody reaches it; "promised": it is on its way to its owner
-	Round   int       // how often all nodes have failed
-	Moved   bool      // it has moved, or moves, to its owner because that had less to do than the one before
+	Since   time.Time // time of the last change
+	State   string    // "reached"; "parked": no node reaches it; "promised": it is moving to its owner
+	Round   int       // rounds in which all nodes have failed
+	Moved   bool      // the host has moved, or is moving, to a node with less work
 	Failed  []strategy.Node
 	RetryAt time.Time // when a parked host is tried again
 }
 
-// ReadTable reads a leader's log, as it is now, and calls f with the hosts of its table, in no order, until f returns
-// false. read calls its argument with all entries of the log. records takes in what the log has of its policy's; nil:
-// it has none.
+// ReadTable reads a leader's log and calls f with each host of its table, in no particular order, until f returns
+// false. read must call its argument with all entries of the log. records loads the policy's records; nil if it has
+// none.
 func ReadTable(key hosttable.Key, records leader.State, read func(func(number uint64, data []byte) error) error,
 	f func(Host) bool) error {
-	s := newHosts(key, records)
+	s := newLogState(key, records)
 	err := read(func(_ uint64, data []byte) error {
 		e, err := leader.ParseEntry(data)
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *logState) host(name string, r hosttable.Row) Host {
 	return h
 }
 
-// hostOf is a row as people see it, but for why the host is parked.
+// hostOf converts a row without the reason why the host is parked.
 func hostOf(name string, r hosttable.Row) Host {
 	h := Host{Name: name, Owner: r.Owner, Since: time.Unix(int64(r.Since), 0).UTC(), Round: int(r.Round &^ Moved),
 		State: "reached", Moved: r.Round&Moved != 0}
@@ -66,7 +66,7 @@ func hostOf(name string, r hosttable.Row) Host {
 	return h
 }
 
-// EachChange calls f with the hosts that one entry of a leader's log changes, as they are then.
+// EachChange calls f with the hosts that one entry of a leader's log changes, in their new state.
 func EachChange(data []byte, f func(Host)) error {
 	e, err := leader.ParseEntry(data)
 	if err != nil {

@@ -10,43 +10,42 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// Questions of nodes to the leader, and its answers, are items behind what package leader begins them with. All of
-// them may be lost, come twice or late: nodes ask until they have an answer, and the leader answers the same
-// again.
+// Requests of nodes to the leader, and its answers, are items that follow the header of package leader. Messages may be
+// lost, duplicated or delayed. So nodes repeat requests until they have an answer, and the leader repeats its answers.
 
-// What nodes ask.
+// Requests of nodes.
 const (
-	itemRequest = 'w' // whose is the host? number: links that wait for it
-	itemClaim   = 'c' // this node reaches it; number: in so many microseconds
-	itemFail    = 'f' // it does not; number: in so many microseconds
-	itemHeld    = 'h' // this node holds it
-	itemSync    = 's' // which hosts are this node's? number: the cursor
-	itemOffer   = 'x' // this node has stopped the host, and would hand it over to the item's node; number: URLs that wait
-	itemLoad    = 'd' // so much this node has to do: text. It is not answered
+	itemRequest = 'w' // requests the owner of a host; number: links waiting for it
+	itemClaim   = 'c' // this node reaches the host; number: connection time in µs
+	itemFail    = 'f' // this node does not reach the host; number: time of the attempt in µs
+	itemHeld    = 'h' // this node holds the host
+	itemSync    = 's' // requests the hosts that this node owns; number: cursor
+	itemOffer   = 'x' // this node has paused the host, and offers it to the item's node; number: pending URLs
+	itemLoad    = 'd' // load of this node, in text; without an answer
 )
 
-// What the leader answers.
+// Answers and requests of the leader.
 const (
-	itemOwner      = 'o' // it is the node's; or nobody's yet and promised to it
-	itemProbe      = 'p' // can you reach it? number: round
-	itemWait       = 't' // it is being decided; number: ask again after so many milliseconds
-	itemOwned      = 'y' // it is yours, and you reach it
-	itemOwnedProbe = 'v' // it is yours; see whether you reach it. number: round
-	itemParked     = 'r' // it is yours, and nobody reaches it: try again after so many milliseconds
-	itemOfferHosts = 'g' // offer so many hosts to the item's node: number
-	// offer hosts to the item's node where so many URLs wait: number
+	itemOwner      = 'o' // the item's node owns the host, or it is promised to that node
+	itemProbe      = 'p' // requests a probe; number: round
+	itemWait       = 't' // no decision yet; number: ms until the request should be repeated
+	itemOwned      = 'y' // the receiver owns the host and reaches it
+	itemOwnedProbe = 'v' // the receiver owns the host and must probe it; number: round
+	itemParked     = 'r' // the receiver owns the host, which no node reaches; number: ms until the next attempt
+	itemOfferHosts = 'g' // requests offers to the item's node; number: hosts
+	// requests offers to the item's node; number: total of pending URLs
 	itemOfferURLs = 'u'
-	itemStatus    = 'k' // what the policy tells this node: text
-	itemList      = 'l' // these are yours; text: their names and rounds; number: the next cursor, 0 at the end
+	itemStatus    = 'k' // status data of the policy, in text
+	itemList      = 'l' // hosts that the receiver owns: names and rounds in text; number: next cursor, 0 at the end
 )
 
-// An item is about one host, mostly.
+// An item is one request or answer, usually about one host.
 type item struct {
 	kind   byte
 	host   string
 	number uint64
 	node   strategy.Node
-	text   string // a claim's or failure's: the host's network, as far as the node has found it out
+	text   string // of a claim or failure: the host's network, if known
 }
 
 func (it *item) append(w *varint.Writer) {
@@ -57,7 +56,7 @@ func (it *item) append(w *varint.Writer) {
 	w.String(it.text)
 }
 
-var errMessage = errors.New("a message that is none of a leader's or its nodes'")
+var errMessage = errors.New("strategy message: damaged")
 
 func parseItems(b []byte) (items []item, err error) {
 	r := varint.Reader{Rest: b}
@@ -71,7 +70,7 @@ func parseItems(b []byte) (items []item, err error) {
 	return items, nil
 }
 
-// A mail is items for one node, which are sent together.
+// A packet is a message to one node that collects items.
 type packet struct {
 	to   strategy.Node
 	data varint.Writer
@@ -79,17 +78,17 @@ type packet struct {
 
 const maxPacket = 128 << 10
 
-// An output holds what a step wants done, and the items that are sent at its end.
+// An output collects the actions of a step, and the items to send at its end.
 type output struct {
 	actions  []strategy.Action
 	packets  []packet
 	packetAt map[packetKey]int
-	begin    func(leader.Kind) varint.Writer // a message
+	begin    func(leader.Kind) varint.Writer // starts a message
 }
 
 func (o *output) do(a strategy.Action) { o.actions = append(o.actions, a) }
 
-// post adds an item to what a node is sent at the end of the step.
+// post adds an item to the messages that the step sends to a node at its end.
 func (o *output) post(to strategy.Node, kind leader.Kind, it item) {
 	if to == "" {
 		return
@@ -109,12 +108,13 @@ type packetKey struct {
 	kind leader.Kind
 }
 
-// deliver sends what was posted. What is for this node itself is taken in at once, and reports whether there was such.
+// deliver sends the collected items. Those for this node itself are applied at once; deliver reports whether there were
+// any.
 func (s *Strategy) deliver() (self bool) {
-	mails := s.packets
+	packets := s.packets
 	s.packets = nil
 	clear(s.packetAt)
-	for _, m := range mails {
+	for _, m := range packets {
 		if m.to == s.cfg.Self {
 			self = true
 			s.receive(strategy.Message{From: m.to, Data: m.data})
@@ -143,7 +143,7 @@ func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 		Pages: most(1 << 60), Enqueued: most(1 << 60), Bytes: most(1 << 60), CPU: time.Duration(most(1 << 60))}
 	m := &e.Machine
 	for _, f := range []*float64{&e.Rate, &e.Busy, &m.Cores, &m.GHz, &m.MemoryGB, &m.NetworkMbps, &m.DiskMbps} {
-		if *f = math.Float64frombits(r.Uint()); !(*f >= 0 && *f <= maxFigure) { // so is NaN
+		if *f = math.Float64frombits(r.Uint()); !(*f >= 0 && *f <= maxFigure) { // rejects NaN, too
 			return strategy.Load{}, false
 		}
 	}
@@ -151,5 +151,5 @@ func parseLoad(n strategy.Node, s string) (strategy.Load, bool) {
 	return e, r.Complete()
 }
 
-// maxFigure is more than any figure of a Load is.
+// maxFigure bounds the figures of a Load.
 const maxFigure = 1e12

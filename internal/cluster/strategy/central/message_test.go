@@ -48,7 +48,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// newNobody is a node that gives no host to anybody.
+// newNobody returns a node that assigns no hosts.
 func newNobody(n strategy.Node) *Strategy {
 	return New(Config{Self: n}, func(*Leader) Policy { return nobodys{} }, nil)
 }

@@ -9,24 +9,24 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// progress is how far a member is with what it owes the leader and the epoch.
+// progress tracks a member's synchronization with the leader and with the epoch.
 type progress struct {
-	synced        bool // all that is this node's by the leader's table is known
+	synced        bool // the list of hosts that this node owns by the leader's table is complete
 	cursor        uint64
 	syncAt        time.Time
-	survey        bool // asked for
+	survey        bool // requested
 	surveyed      bool
-	completeEpoch uint64 // the epoch that is to be acknowledged
+	completeEpoch uint64 // last epoch whose transfers to this node are complete
 	acknowledged  uint64
 }
 
-// MoveTimeout is how long is waited for a host to move.
+// MoveTimeout limits the wait for a host to move.
 const MoveTimeout = time.Minute
 
-// View is whose hosts are, as this node knows it.
+// View returns the host owners that this node knows.
 func (s *Strategy) View() strategy.View { return s.owners.view }
 
-// Status are what the node tells people.
+// Status returns the node's status for users.
 func (s *Strategy) Status() strategy.Status {
 	f := strategy.Status{Controller: s.elector.Leader(), Leads: s.elector.Leads(), Timeout: s.pending.timeout,
 		Owned: s.owners.granted, Parked: s.owners.parked, Unsettled: len(s.pending.hosts)}
@@ -36,10 +36,10 @@ func (s *Strategy) Status() strategy.Status {
 	return f
 }
 
-// ownersNeeded is told of hosts to which links wait.
+// ownersNeeded handles hosts with links but without a known owner.
 func (s *Strategy) ownersNeeded(e strategy.OwnersNeeded) {
 	if !s.alive[s.cfg.Self] {
-		return // it is told again
+		return // the event is repeated
 	}
 	for i, host := range e.Hosts {
 		links := 1
@@ -56,7 +56,7 @@ func (s *Strategy) ownersNeeded(e strategy.OwnersNeeded) {
 		s.owners.forgetOwner(host)
 		p := s.pending.add(host, asking)
 		p.links = links
-		if s.cfg.FetchFirst && s.epoch == s.settled { // else it may be on its way from here
+		if s.cfg.FetchFirst && s.epoch == s.settled { // else the host may be moving away from here
 			p.holds = true
 			s.owners.grant(host, ownProvisional)
 			s.pending.queueProbe(p, 0)
@@ -64,17 +64,18 @@ func (s *Strategy) ownersNeeded(e strategy.OwnersNeeded) {
 	}
 }
 
-// updateLinks notes how many links wait for a host. The leader is told soon if they are many more than it knows.
+// updateLinks updates the number of links that wait for a host. The leader is informed soon if the number has more than
+// doubled.
 func (s *Strategy) updateLinks(p *pending, links int) {
 	if p.links = links; p.phase == asking && p.tries == 0 && links > 2*p.linksSent {
 		s.pending.schedule(p, Earliest(p.at, s.now.Add(s.cfg.Retry)))
 	}
 }
 
-// heldHosts is told of hosts that this node holds and does not own.
+// heldHosts handles hosts that this node holds but does not own.
 func (s *Strategy) heldHosts(hosts []string) {
 	if !s.alive[s.cfg.Self] {
-		return // its heirs will say so
+		return // the takeover nodes will report them
 	}
 	for _, host := range hosts {
 		if v, mine := s.owners.own.get(key(host)); mine && v == ownGranted {
@@ -83,7 +84,7 @@ func (s *Strategy) heldHosts(hosts []string) {
 		p := s.pending.hosts[host]
 		if p == nil {
 			p = s.pending.add(host, reportingHeld)
-		} else { // whatever was under way: what the leader must know first is that it is held here
+		} else { // whatever the phase: first the leader must learn that the host is held here
 			s.pending.setPhase(p, reportingHeld)
 		}
 		p.holds, p.moveEpoch = true, 0
@@ -106,7 +107,8 @@ func (s *Strategy) probeResult(e strategy.ProbeResult) {
 	s.pending.setPhase(p, reporting)
 }
 
-// adaptTimeout adapts the timeout: who has little to do takes hosts that are farther away, who has much leaves them to others.
+// adaptTimeout adapts the probe timeout to the load: an idle node takes more distant hosts, a busy one leaves them to
+// others.
 func (s *Strategy) adaptTimeout(e strategy.Load) {
 	switch least, most := s.cfg.MinTimeout, 2*s.cfg.Timeout; {
 	case e.Node != s.cfg.Self:
@@ -119,7 +121,8 @@ func (s *Strategy) adaptTimeout(e strategy.Load) {
 	s.sendLoad(e)
 }
 
-// moved is told which hosts change hands. Of most that others hand over it is not: links to them are refused.
+// applyMoves handles the moves of single hosts. Most moves between other nodes are not listed; their former owners
+// refuse links instead.
 func (s *Strategy) applyMoves(moves []strategy.Move) {
 	for _, m := range moves {
 		if m.From != s.cfg.Self {
@@ -134,7 +137,8 @@ func (s *Strategy) applyMoves(moves []strategy.Move) {
 	}
 	for _, host := range s.pending.movingHosts() {
 		switch p := s.pending.hosts[host]; {
-		case p.moveEpoch > 0 && !s.alive[p.target]: // it went to an heir, or stays: the leader must know before the epoch is settled
+		// the host went to a takeover node, or stays; the leader must know before the epoch is settled
+		case p.moveEpoch > 0 && !s.alive[p.target]:
 			s.pending.drop(p)
 			s.survey, s.surveyed = false, false
 		case p.moveEpoch > 0 && s.settled >= p.moveEpoch:
@@ -145,7 +149,7 @@ func (s *Strategy) applyMoves(moves []strategy.Move) {
 	}
 }
 
-// resetOwnership forgets what is this node's, which has become a member, or is none any more: what it owned others own then.
+// resetOwnership drops all hosts of this node after it has joined or left: other nodes own them now.
 func (s *Strategy) resetOwnership() {
 	s.pending.clear()
 	s.owners.own, s.owners.granted, s.owners.parked, s.owners.dirty = nil, 0, 0, true
@@ -182,7 +186,7 @@ func (s *Strategy) advanceMember() {
 	}
 }
 
-// retryAll asks the leader, another one perhaps, all that has no answer yet.
+// retryAll sends all unanswered requests again, since the leader may have changed.
 func (s *Strategy) retryAll() {
 	s.syncAt = s.now
 	for _, p := range slices.Clone(s.pending.queue) {
@@ -194,7 +198,7 @@ func (s *Strategy) retryAll() {
 	}
 }
 
-// runDue does what a host wants now.
+// runDue runs the next operation of a host.
 func (s *Strategy) runDue(p *pending) {
 	switch p.phase {
 	case asking:
@@ -205,7 +209,7 @@ func (s *Strategy) runDue(p *pending) {
 		if p.reached {
 			it.kind = itemClaim
 		}
-		if p.owned { // and held: if the leader does not know that, it is told now
+		if p.owned { // and held here: reports it in case the leader does not know
 			it.node = s.cfg.Self
 		}
 		s.askAbout(p, it)
@@ -218,7 +222,7 @@ func (s *Strategy) runDue(p *pending) {
 	case moving:
 		if p.moveEpoch == 0 {
 			s.pending.setPhase(p, reportingHeld)
-		} else { // it may be gone already: what became of it is known when the epoch is settled
+		} else { // the host may be gone already; that is known when the epoch is settled
 			s.pending.schedule(p, s.now.Add(MoveTimeout))
 		}
 	case queued:
@@ -238,7 +242,7 @@ func (s *Strategy) sendRequest(it item) {
 	s.post(s.elector.Leader(), leader.Question, it)
 }
 
-// nextDue is when something is due.
+// nextDue returns the time of the next pending work.
 func (s *Strategy) nextDue() (at time.Time) {
 	if !s.alive[s.cfg.Self] {
 		return at

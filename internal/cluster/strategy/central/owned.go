@@ -7,32 +7,32 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// maxForeign is how many hosts of others a generation has, of which there are two.
+// maxForeign is the size of one of the two generations of other nodes' hosts.
 const maxForeign = 1 << 16
 
-// maxForeignAge is how long a generation takes at most.
+// maxForeignAge is the maximum duration of a generation.
 const maxForeignAge = 5 * time.Minute
 
-// owners are the owners of hosts as one node knows them: what the views are made of.
+// owners are the host owners that a node knows, from which it builds views.
 type owners struct {
 	*clusterState
 	view       *view
 	own        *trie
 	foreign    [2]*trie
-	youngCount int             // hosts in the younger of the two
-	rotateAt   time.Time       // when that becomes the elder; zero while there are none
-	nodes      []strategy.Node // by number; "" if it is none any more. Views share it: it is changed as a copy
+	youngCount int             // hosts in foreign[0]
+	rotateAt   time.Time       // end of the young generation; zero while both are empty
+	nodes      []strategy.Node // by number; "" if departed. Shared with views, so copied before a change
 	numbers    map[strategy.Node]uint32
-	dirty      bool // the view is an old one
-	granted    int  // own hosts, and those of them that are parked
+	dirty      bool // the view is outdated
+	granted    int  // hosts that this node owns, and how many of them are parked
 	parked     int
 }
 
-func newOwners(around *clusterState) *owners {
-	return &owners{clusterState: around, view: &view{self: around.cfg.Self}, numbers: map[strategy.Node]uint32{}}
+func newOwners(cluster *clusterState) *owners {
+	return &owners{clusterState: cluster, view: &view{self: cluster.cfg.Self}, numbers: map[strategy.Node]uint32{}}
 }
 
-// publish makes a new view if the last is an old one, and reports whether it was.
+// publish updates the view if it is outdated, and reports whether it was.
 func (o *owners) publish() bool {
 	if !o.dirty {
 		return false
@@ -42,7 +42,7 @@ func (o *owners) publish() bool {
 	return true
 }
 
-// grant makes a host this node's.
+// grant makes this node the owner of a host.
 func (o *owners) grant(host string, value uint32) {
 	k := key(host)
 	if was, known := o.own.get(k); known && was == value {
@@ -71,7 +71,7 @@ func (o *owners) cedeTo(host string, to strategy.Node) {
 		o.dirty = true
 	}
 	if !o.alive[to] {
-		return // or this node does not know it yet: it will ask again
+		return // departed or unknown here; the caller asks again later
 	}
 	n, known := o.numbers[to]
 	if !known {
@@ -95,8 +95,8 @@ func (o *owners) cedeTo(host string, to strategy.Node) {
 	o.dirty = true
 }
 
-// rotate begins a new generation of what is known of others' hosts. Who has no links to a host is not told that it has
-// another owner; in the end nobody believes in the one before.
+// rotate starts a new generation of other nodes' hosts. A node without links to a host is not informed of a new owner,
+// so outdated entries must expire.
 func (o *owners) rotate() {
 	if o.foreign[0] != nil || o.foreign[1] != nil {
 		o.dirty = true
@@ -108,7 +108,7 @@ func (o *owners) rotate() {
 	}
 }
 
-// forgetOwner forgets whose a host is that is another's.
+// forgetOwner drops the known owner of another node's host.
 func (o *owners) forgetOwner(host string) {
 	k := key(host)
 	for i := range o.foreign {
@@ -119,7 +119,7 @@ func (o *owners) forgetOwner(host string) {
 	}
 }
 
-// forgetNode forgets whose hosts were a dead node's.
+// forgetNode drops the ownership of a dead node.
 func (o *owners) forgetNode(dead strategy.Node) {
 	if n, known := o.numbers[dead]; known {
 		o.nodes = slices.Clone(o.nodes)

@@ -8,66 +8,66 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A phase is how far a host is that is not settled.
+// A phase is the state of an unsettled host.
 type phase uint8
 
 const (
-	asking        phase = iota // whose it is
-	queued                     // to be probed
-	probing                    // it is
-	reporting                  // the leader, what came of that
-	reportingHeld              // telling that it is held here
-	waiting                    // nobody reaches it; it will be probed again
-	moving                     // it goes to its owner
-	offering                   // to another node, which has less to do: it is stopped here until the leader has decided
+	asking        phase = iota // requests the owner
+	queued                     // waits for a probe
+	probing                    // the probe is running
+	reporting                  // reports the probe's result to the leader
+	reportingHeld              // reports that this node holds the host
+	waiting                    // parked; probed again later
+	moving                     // moving to its owner
+	offering                   // offered to a node with less work; paused here until the leader decides
 )
 
-// A pending is a host that is not settled.
+// A pending is an unsettled host.
 type pending struct {
 	host      string
 	phase     phase
-	holds     bool  // what is known of it is here
-	owned     bool  // by this node, which is not known to reach it
-	needsAck  bool  // the leader does not know that it is held
-	round     uint8 // of probes, by all nodes
-	reached   bool  // it was reached
+	holds     bool  // this node holds the host's state
+	owned     bool  // this node owns the host, but may not reach it
+	needsAck  bool  // the leader does not know that this node holds the host
+	round     uint8 // failed rounds of probes by all nodes
+	reached   bool  // the last probe connected
 	took      time.Duration
 	network   string
-	target    strategy.Node // its owner, or to whom it is offered
-	urls      int           // URLs, of one that is offered
-	links     int           // to it, that wait here; and of how many the leader was told
+	target    strategy.Node // the owner, or the receiver of an offer
+	urls      int           // pending URLs, if the host is offered
+	links     int           // links that wait here, and the number last reported to the leader
 	linksSent int
-	moveEpoch uint64 // the epoch under which it goes there
+	moveEpoch uint64 // epoch of the move; 0: not known yet
 	tries     uint8
 	at        time.Time
-	index     int // in the queue; -1: not in it
+	index     int // in the queue; -1: none
 }
 
-// pendingHosts are the hosts that are not settled, by when they want something.
+// pendingHosts are the unsettled hosts, ordered by the time of their next operation.
 type pendingHosts struct {
 	*clusterState
 	*output
 	hosts   map[string]*pending
 	queue   byTime
-	probes  []*pending // that wait for their turn
+	probes  []*pending // hosts that wait for a probe
 	probing int
 	timeout time.Duration
 
-	unacknowledged int // hosts held of which the leader does not know
+	unacknowledged int // hosts with needsAck
 }
 
-func newPendingHosts(around *clusterState, out *output) *pendingHosts {
-	return &pendingHosts{clusterState: around, output: out, hosts: map[string]*pending{}, timeout: around.cfg.Timeout}
+func newPendingHosts(cluster *clusterState, out *output) *pendingHosts {
+	return &pendingHosts{clusterState: cluster, output: out, hosts: map[string]*pending{}, timeout: cluster.cfg.Timeout}
 }
 
 func (q *pendingHosts) add(host string, ph phase) *pending {
-	p := &pending{host: host, index: -1, links: 1} // as far as is known
+	p := &pending{host: host, index: -1, links: 1} // until links are counted
 	q.hosts[host] = p
 	q.setPhase(p, ph)
 	return p
 }
 
-// setPhase gives a host another phase, of which the first thing is done at once.
+// setPhase sets a host's phase, whose first operation is due at once.
 func (q *pendingHosts) setPhase(p *pending, ph phase) {
 	if p.phase == probing && ph != probing {
 		q.probing--
@@ -85,7 +85,7 @@ func (q *pendingHosts) schedule(p *pending, at time.Time) {
 	}
 }
 
-// drop ends a host's pending: it is settled.
+// drop removes a settled host.
 func (q *pendingHosts) drop(p *pending) {
 	q.acknowledge(p)
 	if p.phase == probing {
@@ -98,7 +98,7 @@ func (q *pendingHosts) drop(p *pending) {
 	delete(q.hosts, p.host)
 }
 
-// acknowledge notes that the leader knows that a host is held here.
+// acknowledge records that the leader knows that this node holds the host.
 func (q *pendingHosts) acknowledge(p *pending) {
 	if p.needsAck {
 		p.needsAck = false
@@ -106,7 +106,7 @@ func (q *pendingHosts) acknowledge(p *pending) {
 	}
 }
 
-// queueProbe has a host probed when it is its turn.
+// queueProbe queues a host for a probe.
 func (q *pendingHosts) queueProbe(p *pending, round uint8) {
 	q.setPhase(p, queued)
 	p.round = round
@@ -116,7 +116,7 @@ func (q *pendingHosts) queueProbe(p *pending, round uint8) {
 	q.probes = append(q.probes, p)
 }
 
-// probeTimeout is how long is waited for a host.
+// probeTimeout returns the timeout of a probe in a round.
 func (q *pendingHosts) probeTimeout(round uint8) time.Duration {
 	return min(q.timeout<<min(round, 10), max(q.cfg.MaxTimeout, q.timeout))
 }
@@ -132,7 +132,7 @@ func (q *pendingHosts) startProbes() {
 		p.phase = probing
 		q.probing++
 		t := q.probeTimeout(p.round)
-		q.schedule(p, q.now.Add(2*t+MoveTimeout)) // it is answered long before
+		q.schedule(p, q.now.Add(2*t+MoveTimeout)) // a guard only: the result arrives much earlier
 		q.do(strategy.Probe{Host: p.host, Timeout: t})
 	}
 	if len(q.probes) == 0 {
@@ -158,7 +158,7 @@ func (q *pendingHosts) clear() {
 	q.queue, q.probes, q.probing, q.unacknowledged = nil, nil, 0, 0
 }
 
-// byTime is a heap of hosts by when they want something.
+// byTime is a heap of hosts by the time of their next operation.
 type byTime []*pending
 
 func (q byTime) Len() int { return len(q) }

@@ -8,50 +8,51 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// A Policy decides whose hosts are, by what it calls of its Leader, within its methods. Each candidate has one, which
-// follows the log; but for Records they are called only while its node leads. It is deterministic, and has no clock but
-// the Leader's.
+// A Policy decides who owns which host. It does so by calling its Leader within its own methods. Each candidate has a
+// Policy that follows the log; only Records is also called while another node leads. A Policy is deterministic, and has
+// no clock but the Leader's.
 type Policy interface {
-	// Records are what the log keeps for the policy beside the table; nil: nothing. They are always the same.
+	// Records returns the state that the log stores for the policy, besides the table; nil if there is none. It is
+	// always the same.
 	Records() leader.State
-	// Elected begins a term.
+	// Elected starts a term.
 	Elected()
-	// Deposed ends it: what the log does not keep is forgotten.
+	// Deposed ends the term, and drops state that is not in the log.
 	Deposed()
-	// OwnerRequested is told that a node has links for a host that may be given away, and how many of them are to be fetched, as
-	// far as that is known. It is told again until the host is somebody's; the policy says what is to happen meanwhile, by
-	// Wait or Probe.
+	// OwnerRequested handles a node's request for the owner of a host that may be assigned. links is the number of
+	// links to fetch, as far as known. The node repeats the request until the host has an owner; the policy answers
+	// with ReplyWait or RequestProbe until then.
 	OwnerRequested(from strategy.Node, host string, links int)
-	// ProbeReport is told what came of a probe.
+	// Probed handles the result of a probe.
 	Probed(p ProbeReport)
-	// HolderFound is told that a node holds a host that is nobody's: it was a dead node's.
+	// HolderFound handles a node's report that it holds a host without an owner, which a dead node owned before.
 	HolderFound(from strategy.Node, host string)
-	// MoveCompleted is told that a host has come that was promised, with its row as it was.
+	// MoveCompleted handles the arrival of a promised host at its owner, with the host's previous row.
 	MoveCompleted(host string, r hosttable.Row)
-	// LoadReported is told how much a node has to do, about once a beat.
+	// LoadReported handles a node's load report, about one per beat.
 	LoadReported(load strategy.Load)
-	// Offered is told that a node would hand over a host that it owns, and has stopped. It is told again until the policy
-	// says Promise or Yours.
+	// Offered handles a node's offer to hand over a host that it owns and has paused. The node repeats it until the
+	// policy calls Promise or ReplyOwned.
 	Offered(o Offer)
-	// Withdrawn is told that a host that was offered is not any more.
+	// Withdrawn is called for an offer that is no longer valid.
 	Withdrawn(host string)
-	// Advance does what is due. It is called after each step's events.
+	// Advance runs all pending work. It is called after the events of each step.
 	Advance()
-	// NextDue is when Advance should be called at the latest; zero: never.
+	// NextDue returns the time by which Advance must be called; zero: none.
 	NextDue() time.Time
 }
 
-// A Probed says whether a node reaches a host.
+// A ProbeReport is the result of a node's probe of a host.
 type ProbeReport struct {
 	From    strategy.Node
 	Host    string
 	OK      bool
-	Took    time.Duration // to connect
-	Network string        // the host's, as far as the node has found it out
-	Holds   bool          // the node holds the host, as one that it does not reach yet
+	Took    time.Duration // connection time
+	Network string        // of the host, if known
+	Holds   bool          // the node holds the host and did not reach it before
 }
 
-// An Offer is a host that a node would hand over.
+// An Offer is a node's offer to hand over a host.
 type Offer struct {
 	Host     string
 	From, To strategy.Node

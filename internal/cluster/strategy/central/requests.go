@@ -10,7 +10,7 @@ import (
 
 func (l *Leader) handleRequests(from strategy.Node, items []item) {
 	if !l.alive[from] {
-		return // it will ask again when this node knows that it has joined, if it has
+		return // it repeats the request, and is served once this node knows that it has joined
 	}
 	if from == l.silentLeader {
 		l.silentLeader = ""
@@ -35,14 +35,14 @@ func (l *Leader) handleRequests(from strategy.Node, items []item) {
 	}
 }
 
-// maxList is how many hosts of a node it is told at once.
+// maxList is the maximum number of hosts in an itemList.
 const maxList = 1000
 
 func (l *Leader) sendOwned(to strategy.Node, cursor uint64) {
 	var w varint.Writer
 	next, done := l.hosts.table.Each(to, cursor, maxList, func(host string, r hosttable.Row) {
 		if r.State == Promised {
-			return // it will come, or be asked for
+			return // in transit; listed when it arrives
 		}
 		w.String(host)
 		w.Bool(r.State == Parked)
@@ -54,8 +54,8 @@ func (l *Leader) sendOwned(to strategy.Node, cursor uint64) {
 	l.post(to, item{kind: itemList, number: next, text: string(w)})
 }
 
-// Owner is who owns a host; free says that it may be given to somebody. What was a node's that is none any more is free
-// once all that it held is in others' hands, and they have said so.
+// Owner returns the owner of a host. free reports whether the host may be assigned to a node. The hosts of a departed
+// node are free when takeover nodes have received and reported all that it held.
 func (l *Leader) Owner(r hosttable.Row) (owner strategy.Node, free bool) {
 	switch {
 	case r.Owner == "":
@@ -65,16 +65,16 @@ func (l *Leader) Owner(r hosttable.Row) (owner strategy.Node, free bool) {
 	}
 	since, known := l.departed[r.Owner]
 	if !known {
-		l.departed[r.Owner] = l.epoch // before this node knew of members
+		l.departed[r.Owner] = l.epoch // departed before this node had a member list
 		since = l.epoch
 	}
 	if r.State == Promised && l.inTransit(r) {
-		return "", false // who has it yet will say so
+		return "", false // the node that holds the host will report it
 	}
 	return "", l.settled >= since
 }
 
-// ReplyByRow tells a node whose a host is, by its row.
+// ReplyByRow informs a node of a host's owner, according to the row.
 func (l *Leader) ReplyByRow(to strategy.Node, host string, owner strategy.Node, r hosttable.Row) {
 	it := item{kind: itemOwner, host: host, node: owner}
 	if owner == to {
@@ -85,7 +85,7 @@ func (l *Leader) ReplyByRow(to strategy.Node, host string, owner strategy.Node, 
 			if l.inTransit(r) {
 				it = item{kind: itemWait, host: host, number: uint64(l.cfg.DecisionWait.Milliseconds())}
 				l.broadcastOwner(host, owner, r)
-			} else { // nobody had anything of it
+			} else { // no node holds anything of the host
 				r.State = Reached
 				l.Set(host, r)
 			}
@@ -94,14 +94,14 @@ func (l *Leader) ReplyByRow(to strategy.Node, host string, owner strategy.Node, 
 	l.answerWhenDurable(to, it)
 }
 
-// inTransit reports whether a host may yet come that was promised: as long as members change, nothing moves, and what is
-// to move does so soon after.
+// inTransit reports whether a promised host may still arrive. While members change nothing moves; afterwards moves
+// complete soon.
 func (l *Leader) inTransit(r hosttable.Row) bool {
 	since := l.settledAt
 	if l.electedAt.After(since) {
 		since = l.electedAt
 	}
-	// by this clock, or one that is as right
+	// by this node's clock, or an equally correct one
 	if set := time.Unix(int64(r.Since), 0); set.After(since) && !set.After(l.now) {
 		since = set
 	}
@@ -123,13 +123,13 @@ func (l *Leader) handleRequest(from strategy.Node, it *item) {
 	}
 }
 
-// handleProbeReport is told whether a node reaches a host.
+// handleProbeReport passes the result of a node's probe to the policy.
 func (l *Leader) handleProbeReport(from strategy.Node, it *item) {
 	l.policy.Probed(ProbeReport{From: from, Host: it.host, OK: it.kind == itemClaim,
 		Took: time.Duration(min(it.number, 1<<40)) * time.Microsecond, Network: it.text, Holds: it.node == from})
 }
 
-// ResolveHolder is told that a node holds a host that may be another's.
+// ResolveHolder handles a node's report that it holds a host.
 func (l *Leader) ResolveHolder(from strategy.Node, host string) {
 	r := l.Row(host)
 	owner, _ := l.Owner(r)
@@ -137,7 +137,7 @@ func (l *Leader) ResolveHolder(from strategy.Node, host string) {
 	case owner == from && r.State == Promised:
 		r.State = Reached
 		l.policy.MoveCompleted(host, r)
-		if r.Round&Moved != 0 && !l.movedLate(r) { // it counts when that was decided: who has come since may have it next
+		if r.Round&Moved != 0 && !l.movedLate(r) { // MinStay counts from the decision: a newer node may get the host
 			l.setRow(host, r)
 		} else {
 			l.Set(host, r)
@@ -145,7 +145,7 @@ func (l *Leader) ResolveHolder(from strategy.Node, host string) {
 		l.ReplyOwned(from, host)
 	case owner != "":
 		l.ReplyByRow(from, host, owner, r)
-	default: // it comes from one who is none any more
+	default: // the host comes from a departed node
 		l.policy.HolderFound(from, host)
 	}
 }

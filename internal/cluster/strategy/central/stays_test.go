@@ -9,8 +9,8 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// TestWhatStaysIsToldOf has a host about to move to a node that dies: it may have stayed, and the epoch is not
-// acknowledged before it was looked for.
+// TestWhatStaysIsToldOf: a host is moving to a node that dies. It may have stayed, so the epoch is not acknowledged
+// before a survey.
 func TestWhatStaysIsToldOf(t *testing.T) {
 	s := newNobody("a~1")
 	a, b := strategy.Member{Node: "a~1"}, strategy.Member{Node: "b~1"}
@@ -47,8 +47,8 @@ func TestWhatStaysIsToldOf(t *testing.T) {
 	}
 }
 
-// TestWhatComesLateStays has a host come long after its move was decided, as the log could not be written: it stays as
-// long as each that has moved.
+// TestWhatComesLateStays: a host arrives long after its move was decided, because the log was not writable. It stays as
+// long as other moved hosts.
 func TestWhatComesLateStays(t *testing.T) {
 	const stay = 15 * time.Second
 	for _, took := range []time.Duration{time.Second, 14 * time.Second} {

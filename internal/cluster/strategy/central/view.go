@@ -7,28 +7,28 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A view is whose hosts are, as one node knows it: its own, all of them, and of others' those that were asked for not
-// long ago.
+// A view is a snapshot of the host owners that a node knows: its own hosts, and other nodes' hosts that it requested
+// lately.
 type view struct {
 	self    strategy.Node
 	own     *trie
-	foreign [2]*trie        // the younger, and the one before
-	nodes   []strategy.Node // by number; "" if it is none any more
+	foreign [2]*trie        // the young generation and the old one
+	nodes   []strategy.Node // by number; "" if departed
 }
 
-// seed keys the hashes of host names: nobody can choose names that are taken for each other.
+// seed keys the hashes of host names, so that nobody can construct collisions.
 var seed = maphash.MakeSeed()
 
 func key(host string) uint64 { return maphash.String(seed, host) }
 
-// Values of own hosts; of others' the value is a node's place in the list of nodes.
+// Values of this node's own hosts. For other nodes' hosts the value is an index into nodes.
 const (
 	ownParked      uint32 = iota
-	ownProvisional        // provisionally: it may yet be another's
+	ownProvisional        // provisional: another node may still get the host
 	ownGranted
 )
 
-// Owner says who owns a host.
+// Owner returns the owner of a host.
 func (v *view) Owner(host string) (strategy.Node, strategy.State) {
 	k := key(host)
 	if value, ok := v.own.get(k); ok {
@@ -45,11 +45,11 @@ func (v *view) Owner(host string) (strategy.Node, strategy.State) {
 	return "", strategy.Unknown
 }
 
-// A trie maps hashes to values. It does not change: who sets gets another one, which shares most with it (P. Bagwell,
-// Ideal Hash Trees, 2001; here with 16 branches a level). A nil trie is empty.
+// A trie is an immutable map from hashes to values. A change returns a new trie that shares most nodes with the old one
+// (P. Bagwell, Ideal Hash Trees, 2001; here with 16 branches per level). A nil trie is empty.
 type trie struct {
-	branches uint16 // those that are there
-	leaves   uint16 // of these, those that are leaves
+	branches uint16 // bit set of the children present
+	leaves   uint16 // bit set of the entries present
 	children []*trie
 	entries  []leaf
 }
@@ -78,7 +78,7 @@ func (t *trie) get(k uint64) (uint32, bool) {
 	return 0, false
 }
 
-// set is the trie with one value more, or another one; added says which.
+// set returns the trie with a value set; added reports whether the key is new.
 func (t *trie) set(k uint64, value uint32) (with *trie, added bool) {
 	return t.withLeaf(leaf{k, value}, 0)
 }
@@ -143,7 +143,7 @@ func (t *trie) withoutLeaf(k uint64, shift int) (*trie, bool) {
 	return &c, true
 }
 
-// spliced is a copy of a slice in which others stand in the place of n elements.
+// spliced returns a copy of a slice with n elements at index at replaced by others.
 func spliced[E any](s []E, at, n int, by ...E) []E {
 	c := make([]E, 0, len(s)-n+len(by))
 	return append(append(append(c, s[:at]...), by...), s[at+n:]...)

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestTrie compares tries with maps. Keys that have their last bits in common lie deep.
+// TestTrie compares tries with maps. Keys with common low bits lie deep.
 func TestTrie(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -20,7 +20,7 @@ func TestTrie(t *testing.T) {
 		for range 3000 {
 			k := rng.Uint64N(500)
 			if k%2 == 0 {
-				k <<= 56 // alike but for the last levels
+				k <<= 56 // equal except for the last levels
 			}
 			if rng.IntN(3) == 0 {
 				var was bool

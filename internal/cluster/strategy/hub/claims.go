@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// Probed is told whether a node reaches a host.
+// Probed handles the result of a node's probe.
 func (p *policy) Probed(b central.ProbeReport) {
 	p.latencies.record(b.Host, b.Network, b.From, b.OK, b.Took.Microseconds())
 	p.receiverProbed(b)
@@ -23,7 +23,7 @@ func (p *policy) Probed(b central.ProbeReport) {
 	}
 }
 
-// handleClaim is told that a node reaches a host.
+// handleClaim handles the report of a node that it reaches a host.
 func (p *policy) handleClaim(b central.ProbeReport, r hosttable.Row, owner strategy.Node, free bool) {
 	from := b.From
 	switch {
@@ -34,7 +34,7 @@ func (p *policy) handleClaim(b central.ProbeReport, r hosttable.Row, owner strat
 			p.finish(b.Host, from)
 		}
 		p.ReplyByRow(from, b.Host, owner, r)
-	case owner != "" && r.State == central.Parked: // who owns it does not reach it
+	case owner != "" && r.State == central.Parked: // the owner does not reach it
 		p.Set(b.Host, hosttable.Row{Owner: from, State: central.Promised})
 		p.finish(b.Host, from)
 		p.ReplyOwner(owner, b.Host, from)
@@ -61,7 +61,7 @@ func (p *policy) handleClaim(b central.ProbeReport, r hosttable.Row, owner strat
 	}
 }
 
-// handleFailure is told that it does not.
+// handleFailure handles the report of a node that it does not reach a host.
 func (p *policy) handleFailure(b central.ProbeReport, r hosttable.Row, owner strategy.Node, free bool) {
 	from := b.From
 	switch {
@@ -84,7 +84,7 @@ func (p *policy) handleFailure(b central.ProbeReport, r hosttable.Row, owner str
 		t.failed = append(t.failed, from)
 	}
 	if owner != "" && owner != from {
-		p.ReplyOwner(from, b.Host, owner) // it need not do more
+		p.ReplyOwner(from, b.Host, owner) // no other action is needed
 	} else {
 		p.ReplyWait(from, b.Host, p.cfg.DecisionWait)
 	}

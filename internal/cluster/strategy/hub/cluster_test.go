@@ -20,7 +20,7 @@ func newCluster(nodes ...strategy.Node) *centraltest.Cluster {
 
 func at(n strategy.Node) Config { return Config{Config: central.Config{Self: n}} }
 
-// TestNearest: who reaches a host in time gets it, and hosts of its domain are offered to it first.
+// TestNearest: a node that reaches a host in time gets it, and probes hosts of the same domain first.
 func TestNearest(t *testing.T) {
 	c := newCluster("a~1", "b~1", "c~1", "d~1")
 	c.Reach = func(n strategy.Node, host string) time.Duration {
@@ -48,7 +48,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestNobodyReachesIt: the host is parked, tried again with longer timeouts, and left to its owner in the end.
+// TestNobodyReachesIt: the host is parked, probed again with longer timeouts, and finally left to its owner.
 func TestNobodyReachesIt(t *testing.T) {
 	c := newCluster("a~1", "b~1")
 	c.Reach = func(strategy.Node, string) time.Duration { return 0 }
@@ -65,7 +65,8 @@ func TestNobodyReachesIt(t *testing.T) {
 	}
 	parked := 0
 	err := central.ReadTable(hosttable.Key{}, nil, c.Read, func(h central.Host) bool {
-		if parked++; h.State != "parked" || h.Owner != "a~1" || len(h.Failed) != 2 || h.Round != 1 || h.RetryAt.Before(c.Now) {
+		if parked++; h.State != "parked" || h.Owner != "a~1" || len(h.Failed) != 2 || h.Round != 1 ||
+			h.RetryAt.Before(c.Now) {
 			t.Errorf("%+v", h)
 		}
 		return true
@@ -110,8 +111,8 @@ func TestAParkedHostIsReachedByAnother(t *testing.T) {
 	}
 }
 
-// TestAnotherTakesItsPlace: who takes a control unit's place has its table, however often the log was trimmed, and the
-// one before decides nothing.
+// TestAnotherTakesItsPlace: a new control unit has the table of the previous one, even if the log was trimmed, and the
+// previous one can decide nothing.
 func TestAnotherTakesItsPlace(t *testing.T) {
 	c := newCluster("a~1", "b~1", "c~1")
 	c.Settle()
@@ -140,14 +141,14 @@ func TestAnotherTakesItsPlace(t *testing.T) {
 	if got := owned(t, c); got != hosts {
 		t.Errorf("it has %d hosts, not %d", got, hosts)
 	}
-	c.Members(2, 2) // without the dead one
+	c.Members(2, 2) // without the dead node
 	late := newCluster("d~1")
 	late.Log, late.Base = c.Log, c.Base
 	late.Run(5 * time.Second)
 	if got := owned(t, late); got != hosts {
 		t.Errorf("who reads what is left of the log has %d hosts, not %d", got, hosts)
 	}
-	c.Nodes["a~1"] = old // it comes back and believes in itself
+	c.Nodes["a~1"] = old // the old leader returns and still considers itself the leader
 	c.Post("a~1", strategy.OwnersNeeded{Hosts: []string{"late.example.com"}})
 	c.Run(30 * time.Second)
 	if old.Status().Leads {
@@ -155,7 +156,7 @@ func TestAnotherTakesItsPlace(t *testing.T) {
 	}
 }
 
-// owned is how many hosts the log's table has.
+// owned returns the number of hosts in the log's table.
 func owned(t *testing.T, c *centraltest.Cluster) (n int) {
 	t.Helper()
 	err := central.ReadTable(hosttable.Key{}, nil, c.Read, func(central.Host) bool { n++; return true })
@@ -165,7 +166,8 @@ func owned(t *testing.T, c *centraltest.Cluster) (n int) {
 	return n
 }
 
-// BenchmarkClaims is what a control unit decides in a second, each claim's persisting included but for the log itself.
+// BenchmarkClaims measures the decisions of a control unit, including the encoding of each claim's entry, but without
+// the log.
 func BenchmarkClaims(b *testing.B) {
 	c := newCluster("a~1", "b~1")
 	c.Settle()
@@ -175,7 +177,7 @@ func BenchmarkClaims(b *testing.B) {
 		w := varint.Writer{byte(leader.Question), 1, 1}
 		for range 1000 {
 			n++
-			w.Byte('c') // a claim: host, microseconds, and two fields that are empty
+			w.Byte('c') // a claim: host, microseconds, and two empty fields
 			w.String(fmt.Sprintf("www%d.example%d.com", n, n%1000))
 			w.Uint(5000)
 			w.String("")

@@ -7,32 +7,31 @@ import (
 	"kumo/internal/cluster/strategy/central"
 )
 
-// Config is what a hub is made of.
+// Config configures the strategy. Zero values mean the defaults given.
 type Config struct {
 	central.Config
 
-	ParallelProbes int // how many nodes are asked at once for a host that nobody owns: the nearest of them gets it; 1
-	// how long those that are farther than the first are waited for: one that has fewer hosts may be chosen; 250ms
+	ParallelProbes int // nodes that probe a host without an owner at the same time; the nearest gets it; 1
+	// wait for further claims after the first one, since a more distant node with fewer hosts may be chosen; 250ms
 	Window time.Duration
 
-	Rounds     int           // how often all nodes try a host before its owner is left alone with it; 3
-	RetryDelay time.Duration // after the first of them, doubled after each; 10s
+	Rounds     int           // rounds of probes by all nodes until the owner must crawl an unreached host; 3
+	RetryDelay time.Duration // between the first two rounds; doubles after each; 10s
 
-	// how little a difference between two connections means: within it, who has fewer hosts is asked; 5ms, and 50ms with
-	// LAN
+	// latencies that differ by less count as equal, so that the node with fewer hosts is preferred; 5ms, with LAN 50ms
 	SimilarLatency time.Duration
-	// between two times at which hosts move because a node has little to do, at least; 5s; negative: they never do
+	// minimum time between two moves of hosts to nodes with little work; 5s; negative: no moves
 	BalanceInterval time.Duration
-	MinStay         time.Duration // for so long a host that has moved for that reason does not again; 1h
+	MinStay         time.Duration // minimum time between two such moves of the same host; 1h
 
-	ProbeAll bool // as in the paper: all others are asked at once for a host that one does not reach
+	ProbeAll bool // as in the paper: if one node fails, all others probe the host at once
 }
 
-// LAN is for nodes that are in one place: what one reaches, all do, and a long timeout costs little.
+// LAN returns the configuration for nodes in one place: they all reach the same hosts, and a long timeout costs little.
 func LAN() Config { return Config{SimilarLatency: 50 * time.Millisecond}.withDefaults() }
 
-// WAN is for nodes that are far from each other and from parts of the web: a short timeout leaves hosts to those who
-// are near them.
+// WAN returns the configuration for nodes that are far from each other and from parts of the web: with a short timeout,
+// hosts go to nodes near them.
 func WAN() Config {
 	return Config{Config: central.Config{
 		Retry:        2 * time.Second,
@@ -50,15 +49,9 @@ func (c Config) withDefaults() Config {
 	c.Config = c.Config.WithDefaults()
 	c.ParallelProbes, c.Window = cmp.Or(c.ParallelProbes, 1), cmp.Or(c.Window, 250*time.Millisecond)
 	c.Rounds, c.RetryDelay = cmp.Or(c.Rounds, 3), cmp.Or(c.RetryDelay, 10*time.Second)
-	c.SimilarLatency, c.BalanceInterval = cmp.Or(
-		c.SimilarLatency,
-		5*time.Millisecond,
-	), cmp.Or(
-		c.BalanceInterval,
-		5*time.Second,
-	)
-	c.MinStay = cmp.Or(c.MinStay, time.Hour)
-	if c.FetchFirst { // the paper's nodes keep what they have met
+	c.SimilarLatency = cmp.Or(c.SimilarLatency, 5*time.Millisecond)
+	c.BalanceInterval, c.MinStay = cmp.Or(c.BalanceInterval, 5*time.Second), cmp.Or(c.MinStay, time.Hour)
+	if c.FetchFirst { // the paper's nodes keep the hosts that they found
 		c.GatherTime, c.BalanceInterval = -1, -1
 	}
 	c.Fixed = c.BalanceInterval < 0

@@ -7,27 +7,28 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// latencyHints remembers which nodes reached hosts of a domain and of a network, and which did not: neighbours are
-// likely to be reached from the same nodes. It is two generations of bounded size, and lost with its control unit: it
-// decides only who is asked first.
+// latencyHints records which nodes reached hosts of a domain or network, and which did not, because nearby hosts are
+// likely to be reached from the same nodes. It has two generations of bounded size. A new control unit starts without
+// it; it only affects which nodes probe first.
 type latencyHints struct {
 	young, old map[string]map[strategy.Node]*latencyStats
 }
 
-// A sight is how one node sees the hosts of a domain or network.
+// latencyStats are one node's results for a domain or network.
 type latencyStats struct {
 	reached, failed uint32
-	took            int64 // microseconds, the mean of those reached
+	took            int64 // mean connection time in µs
 }
 
-// maxNeighborhoods is how many domains and networks a generation has.
+// maxNeighborhoods is the maximum number of domains and networks in a generation.
 const maxNeighborhoods = 1 << 15
 
 func newLatencyHints() latencyHints {
 	return latencyHints{young: map[string]map[strategy.Node]*latencyStats{}}
 }
 
-// neighborhood is the last two labels of a name, a rough domain, and a host's network.
+// neighborhood returns the keys of a host: the last two labels of its name, which approximate its domain, and its
+// network.
 func neighborhood(host, network string) []string {
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
 		host = host[:i]
@@ -71,14 +72,15 @@ func (n *latencyHints) record(host, network string, by strategy.Node, ok bool, m
 	}
 }
 
-// What is not known, in microseconds: of a node that has met no neighbour of a host it is hoped that it is near, so
-// that it is asked, too; and what a node that did not reach one counts for.
+// Costs in microseconds. unknownCost applies to nodes without results for a neighborhood; it is low, so that they are
+// tried, too. failedCost applies to failures.
 const (
 	unknownCost = 5_000
 	failedCost  = 5_000_000
 )
 
-// cost is how far a node is likely to be from a host, in microseconds, and whether it has met a neighbour of the host.
+// cost estimates a node's distance from a host, in microseconds. known reports whether it has results for the
+// neighborhood.
 func (n *latencyHints) cost(node strategy.Node, host, network string) (cost float64, known bool) {
 	cost, sights := float64(unknownCost), 0
 	for _, k := range neighborhood(host, network) {
@@ -97,7 +99,7 @@ func (n *latencyHints) cost(node strategy.Node, host, network string) (cost floa
 	return cost, sights > 0
 }
 
-// tieBreak is a number that follows from a name, the same in each run.
+// tieBreak returns a number that depends only on the name.
 func tieBreak(host string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(host))

@@ -10,46 +10,46 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// A level is what the control unit knows of how much nodes have to do, and when it has hosts moved to those that have
-// little. It is lost with its control unit: nodes tell it again every second.
+// A balancer tracks the load of the nodes, and decides when hosts move to nodes with little work. A new control unit
+// starts without this state; nodes report their load every second.
 type balancer struct {
 	loads        map[strategy.Node]*load
-	totalHosts   int           // of the hosts of all of them
-	checkAt      time.Time     // when it is looked again whether hosts should move; not before
-	interval     time.Duration // doubled with each move that was not for an idle node
-	fruitless    int           // moves in a row for which nobody has offered a host
-	membersSince time.Time     // when the members changed, as far as that was heeded
-	moveBegan    time.Time     // when the first host of a move was given away
-	moveTime     time.Duration // until hosts of the last move had come, at most
-	forIdle      bool          // that was for a node that had nothing
+	totalHosts   int           // sum of the loads' hosts
+	checkAt      time.Time     // time of the next check for moves
+	interval     time.Duration // doubles with each move that was not for an idle node
+	fruitless    int           // consecutive moves without an offer
+	membersSince time.Time     // last change of members that was handled
+	moveBegan    time.Time     // time of the move's first grant
+	moveTime     time.Duration // until the move's last host arrived
+	forIdle      bool          // the last move was for an idle node
 }
 
-// A load is what a node has told of itself.
+// A load is a node's last report.
 type load struct {
 	node       strategy.Node
 	reportedAt time.Time
-	hosts      int           // where something waits or is under way
-	queueTime  time.Duration // its queue, at the pace at which it works it off; 0: that is not known
-	lowStreak  int           // times in a row that it had nothing to do, or far less than the mean
-	highStreak int           // that it had far more
+	hosts      int           // with pending URLs or a fetch in progress
+	queueTime  time.Duration // time to work off its queue; 0: unknown
+	lowStreak  int           // consecutive reports with no hosts, or far fewer than the mean
+	highStreak int           // consecutive reports with far more hosts than the mean
 }
 
-func newLevel() balancer { return balancer{loads: map[strategy.Node]*load{}} }
+func newBalancer() balancer { return balancer{loads: map[strategy.Node]*load{}} }
 
-// When a node is far from the mean: by a share of it and by some hosts, lest chance moves hosts where there are few. A
-// node without any is idle, however few others have.
+// A node is far from the mean if it differs by both a share of the mean and minDifference hosts; so random fluctuations
+// of small numbers cause no moves. A node without hosts is idle in any case.
 const (
 	lowShare      = 0.6  // of the mean
-	highShare     = 1.25 // likewise
-	giverShare    = 0.8  // what a giver that has not too much keeps
-	minReports    = 3    // reports that say the same
+	highShare     = 1.25 // of the mean
+	donorShare    = 0.8  // share of the mean that a donor keeps, unless it has far too much
+	minReports    = 3    // consecutive reports that are required
 	minDifference = 5    // hosts
 )
 
-// maxGivers is how many nodes are to offer hosts at once: each is an epoch.
-const maxGivers = 4
+// maxDonors is the maximum number of donors at a time, since each takes an epoch.
+const maxDonors = 4
 
-// update takes in what a node tells.
+// update records a node's load report.
 func (l *balancer) update(now time.Time, e strategy.Load) {
 	n := l.loads[e.Node]
 	if n == nil {
@@ -80,7 +80,7 @@ func (n *load) isHigh(mean float64) bool {
 
 func (l *balancer) mean() float64 { return float64(l.totalHosts) / float64(max(1, len(l.loads))) }
 
-// share is a node's hosts where something waits as a share of the mean; 0 if it has told nothing.
+// share returns a node's number of hosts as a share of the mean, smoothed; 0 without a report.
 func (l *balancer) share(n strategy.Node) float64 {
 	if of := l.loads[n]; of != nil {
 		return (float64(of.hosts) + fewHosts) / (l.mean() + fewHosts)
@@ -88,7 +88,7 @@ func (l *balancer) share(n strategy.Node) float64 {
 	return 0
 }
 
-// forget lets go of nodes that are none any more, or have told nothing for long.
+// forget drops nodes that have left, or have not reported since a time.
 func (l *balancer) forget(alive func(strategy.Node) bool, since time.Time) {
 	for n, of := range l.loads {
 		if !alive(n) || of.reportedAt.Before(since) {
@@ -98,25 +98,25 @@ func (l *balancer) forget(alive func(strategy.Node) bool, since time.Time) {
 	}
 }
 
-// again has all nodes say anew, several times, how much they have to do, before hosts move.
+// resetStreaks requires several new reports of all nodes before hosts move again.
 func (l *balancer) resetStreaks() {
 	for _, n := range l.loads {
 		n.lowStreak, n.highStreak = 0, 0
 	}
 }
 
-// A give is hosts that one node is to offer to another.
+// A transfer is a number of hosts that one node should offer to another.
 type transfer struct {
 	from, to strategy.Node
 	hosts    int
 }
 
-// plan says which nodes should offer how many hosts to which, so that those that have far too little, or nothing, come
-// up to the mean, and those that have far too much come down to it. Few give, and each as many as it can: every giver
-// costs an epoch. idle reports whether that is for a node that has nothing.
-func (l *balancer) plan() (gives []transfer, idle bool) {
+// plan returns the transfers that bring nodes with far too few hosts, or none, up to the mean, and nodes with far too
+// many down to it. It selects few donors, which each give as much as they can, since every donor takes an epoch. idle
+// reports whether a receiver has no hosts.
+func (l *balancer) plan() (transfers []transfer, idle bool) {
 	mean := l.mean()
-	var givers, takers []*load
+	var donors, receivers []*load
 	heavy := false
 	for _, n := range l.loads {
 		heavy = heavy || n.highStreak >= minReports
@@ -124,36 +124,37 @@ func (l *balancer) plan() (gives []transfer, idle bool) {
 	}
 	for _, n := range l.loads {
 		if n.lowStreak >= minReports || heavy && float64(n.hosts)+1 <= mean {
-			takers = append(takers, n)
+			receivers = append(receivers, n)
 		} else if n.spare(mean) > 0 {
-			givers = append(givers, n)
+			donors = append(donors, n)
 		}
 	}
 	byHosts := func(a, b *load) int { return cmp.Or(cmp.Compare(a.hosts, b.hosts), cmp.Compare(a.node, b.node)) }
-	slices.SortFunc(takers, byHosts)
-	slices.SortFunc(givers, func(a, b *load) int { return byHosts(b, a) })
-	needs := make([]int, len(takers))
-	for i, n := range takers {
+	slices.SortFunc(receivers, byHosts)
+	slices.SortFunc(donors, func(a, b *load) int { return byHosts(b, a) })
+	needs := make([]int, len(receivers))
+	for i, n := range receivers {
 		needs[i] = int(mean) - n.hosts
 	}
-	for _, g := range givers[:min(len(givers), maxGivers)] {
+	for _, g := range donors[:min(len(donors), maxDonors)] {
 		left := min(g.spare(mean), central.MaxOffers)
-		for i, n := range takers {
+		for i, n := range receivers {
 			if some := min(left, needs[i]); some > 0 {
-				gives = append(gives, transfer{g.node, n.node, some})
+				transfers = append(transfers, transfer{g.node, n.node, some})
 				left, needs[i] = left-some, needs[i]-some
 			}
 		}
 	}
-	return gives, idle
+	return transfers, idle
 }
 
-// shortQueue is what is worked off before a host has moved.
+// shortQueue is the time within which a queue is worked off before a host could move.
 const shortQueue = 5 * time.Second
 
-// spare is how many hosts a node can do without. It keeps one, and what it has done with soon.
+// spare returns the number of hosts that a node can give away. It keeps at least one, and everything if its queue is
+// short.
 func (n *load) spare(mean float64) int {
-	keep := giverShare * mean
+	keep := donorShare * mean
 	if float64(n.hosts) > highShare*mean {
 		keep = mean
 	}
@@ -163,7 +164,7 @@ func (n *load) spare(mean float64) int {
 	return max(0, min(int(float64(n.hosts)-keep), n.hosts-1))
 }
 
-// balance has hosts moved to nodes that have little to do, when it is time.
+// balance requests moves of hosts to nodes with little work, if they are due.
 func (p *policy) balance() {
 	l := &p.balancer
 	if p.cfg.BalanceInterval < 0 || !l.isDue(p.Now(), p.MembersChangedAt()) {
@@ -172,24 +173,24 @@ func (p *policy) balance() {
 	l.checkAt = p.Now().Add(p.cfg.Beat)
 	for host, o := range p.offers {
 		if o.until.Add(central.MoveTimeout).Before(p.Now()) {
-			delete(p.offers, host) // who has offered it does not ask any more
+			delete(p.offers, host) // the donor has stopped offering it
 		}
 	}
 	l.forget(p.Alive, p.Now().Add(-10*p.cfg.Beat))
 	if !p.IsSettledFor(2*p.cfg.Beat) || len(l.loads) < 2 || p.Gathering() || len(p.offers) > 0 {
 		return
 	}
-	gives, idle := l.plan()
-	if len(gives) == 0 {
+	transfers, idle := l.plan()
+	if len(transfers) == 0 {
 		return
 	}
-	for _, g := range gives {
+	for _, g := range transfers {
 		p.RequestOffer(g.from, g.to, g.hosts)
 	}
 	l.resetStreaks()
 	l.interval = min(max(2*l.interval, p.cfg.BalanceInterval), maxInterval)
 	wait := l.interval
-	if idle { // it should not wait for long, unless nobody has anything for it
+	if idle { // an idle node waits only briefly, unless no donor has anything to offer
 		wait = p.cfg.BalanceInterval << min(l.fruitless, 3)
 	}
 	l.fruitless++
@@ -198,14 +199,14 @@ func (p *policy) balance() {
 	l.checkAt = p.Now().Add(max(wait, l.cooldown()))
 }
 
-// maxInterval bounds the time between two moves, and for cooldownFactor times as long as a move takes there is none, unless a
-// node has nothing.
+// maxInterval bounds the time between two moves. After a move, cooldownFactor times its duration passes before the next
+// one, unless a node is idle.
 const (
 	maxInterval    = 10 * time.Minute
 	cooldownFactor = 3
 )
 
-// cooldown is for how long nothing moves after a move: hosts rest while they do.
+// cooldown returns the time without moves after a move, since hosts pause while they move.
 func (l *balancer) cooldown() time.Duration {
 	if l.forIdle {
 		return l.moveTime
@@ -213,7 +214,7 @@ func (l *balancer) cooldown() time.Duration {
 	return cooldownFactor * l.moveTime
 }
 
-// isDue reports whether it is time to look whether hosts should move: at once where somebody has come or gone.
+// isDue reports whether a check for moves is due. After a change of members it is due sooner.
 func (l *balancer) isDue(now, changed time.Time) bool {
 	if !l.membersSince.Equal(changed) {
 		l.membersSince, l.interval, l.fruitless = changed, 0, 0
@@ -224,7 +225,7 @@ func (l *balancer) isDue(now, changed time.Time) bool {
 	return !l.checkAt.After(now)
 }
 
-// moveCompleted is told that a host has come that was promised.
+// moveCompleted records that a promised host has arrived.
 func (l *balancer) moveCompleted(now time.Time, r hosttable.Row) {
 	if r.Round&central.Moved != 0 && !l.moveBegan.IsZero() {
 		l.moveTime = now.Sub(l.moveBegan)

@@ -12,13 +12,13 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// TestPlan has nodes report thrice how many hosts they have: who is to give how many?
+// TestPlan checks the transfers after nodes have reported their hosts three times.
 func TestPlan(t *testing.T) {
 	many := slices.Repeat([]int{100}, 49)
 	for _, c := range []struct {
 		name  string
 		hosts []int
-		want  []int // what they have then
+		want  []int // hosts of each node afterwards
 	}{
 		{"one has all", []int{40, 0, 0}, []int{14, 13, 13}},
 		{"two have all", []int{20, 20, 0}, []int{14, 14, 12}},
@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 		{"a million", []int{1e6, 0}, []int{1e6 - 500, 500}},
 		{"nothing waits", []int{0, 0}, []int{0, 0}},
 	} {
-		l := newLevel()
+		l := newBalancer()
 		nodes := make([]strategy.Node, len(c.hosts))
 		for i := range nodes {
 			nodes[i] = strategy.Node(fmt.Sprintf("n%02d~1", i))
@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 				l.update(time.Unix(1e9, 0), strategy.Load{Node: n, Hosts: c.hosts[i]})
 			}
 		}
-		report() // of the first to report nobody knows how many others have
+		report() // the first node reports before the others are known
 		l.resetStreaks()
 		for range minReports {
 			if gives, _ := l.plan(); len(gives) > 0 {
@@ -62,7 +62,7 @@ func TestPlan(t *testing.T) {
 			givers[g.from] = true
 		}
 		if c.want == nil {
-			if len(givers) > maxGivers || got[len(got)-1] < 75 || slices.Min(got) < 75 {
+			if len(givers) > maxDonors || got[len(got)-1] < 75 || slices.Min(got) < 75 {
 				t.Errorf("%s: %d give, and they have %v", c.name, len(givers), got)
 			}
 		} else if !slices.Equal(got, c.want) {
@@ -71,14 +71,14 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// loaded is a cluster whose nodes tell every second how many hosts they have, at each of which ten URLs wait. What is
-// handed over moves at once.
+// loaded is a cluster whose nodes report every second how many hosts they have, each with ten pending URLs. Hosts that
+// are handed over move at once.
 type loaded struct {
 	*centraltest.Cluster
 	t     *testing.T
 	all   []string
-	with  map[string]strategy.Node // where the hosts are that have moved
-	times int                      // that some have
+	with  map[string]strategy.Node // current node of hosts that have moved
+	times int                      // number of steps in which hosts moved
 	epoch uint64
 }
 
@@ -98,7 +98,7 @@ func newLoaded(t *testing.T, hosts int, nodes ...strategy.Node) *loaded {
 	return c
 }
 
-// has are how many hosts each node has.
+// has returns the number of hosts of each node.
 func (c *loaded) has() map[strategy.Node]int {
 	n := map[strategy.Node]int{}
 	for _, h := range c.all {
@@ -109,7 +109,7 @@ func (c *loaded) has() map[strategy.Node]int {
 	return n
 }
 
-// works lets seconds pass, in each of which nodes report.
+// works advances the time by seconds; nodes report in each.
 func (c *loaded) works(seconds int) {
 	for range seconds {
 		c.report()
@@ -125,13 +125,13 @@ func (c *loaded) report() {
 	}
 }
 
-// carry moves what was handed over, under an epoch for each node that does.
+// carry moves the hosts that were handed over, in one epoch for each sender.
 func (c *loaded) carry() {
 	moves := c.Moves
 	c.Moves = nil
 	for _, m := range moves {
 		if c.Nodes[m.To] == nil {
-			continue // the giver will be told that it is none any more
+			continue // the donor will learn that the receiver has left
 		}
 		var all []strategy.Move
 		for _, h := range m.Hosts {
@@ -158,8 +158,8 @@ func (c *loaded) join(n strategy.Node) {
 	c.Members(c.epoch, c.epoch)
 }
 
-// TestWhoComesLateGetsHosts: a node that joins when all hosts are owned gets its share, by few moves for many hosts,
-// and nothing ever goes back.
+// TestWhoComesLateGetsHosts: a node that joins when all hosts have owners gets its share, in few moves of many hosts,
+// and no host moves back.
 func TestWhoComesLateGetsHosts(t *testing.T) {
 	c := newLoaded(t, 60, "a~1", "b~1")
 	c.Run(5 * time.Second)
@@ -183,7 +183,7 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 		t.Error(err)
 	}
 	gone := len(c.with)
-	// the others are done with theirs
+	// the other nodes have no work left
 	c.Queues, c.all = nil, slices.DeleteFunc(c.all, func(h string) bool { return c.with[h] == "" })
 	c.works(120)
 	if has := c.has(); len(c.with) != gone || has["c~1"] != gone {
@@ -191,7 +191,7 @@ func TestWhoComesLateGetsHosts(t *testing.T) {
 	}
 }
 
-// TestATakerThatDoesNotReachIt leaves the hosts where they are.
+// TestATakerThatDoesNotReachIt: hosts stay where they are if the receiver does not reach them.
 func TestATakerThatDoesNotReachIt(t *testing.T) {
 	c := newLoaded(t, 20, "a~1")
 	c.Run(5 * time.Second)
@@ -213,8 +213,8 @@ func TestATakerThatDoesNotReachIt(t *testing.T) {
 	}
 }
 
-// TestAFarTakerIsNotBetter: who is much farther from a host than the node that has it does not get it, unless that has
-// more than it can do.
+// TestAFarTakerIsNotBetter: a node much farther from a host than its owner does not get it, unless the owner is
+// overloaded.
 func TestAFarTakerIsNotBetter(t *testing.T) {
 	c := newLoaded(t, 20, "a~1")
 	c.Run(5 * time.Second)
@@ -233,8 +233,8 @@ func TestAFarTakerIsNotBetter(t *testing.T) {
 	}
 }
 
-// TestTheControlUnitDiesWithOffers: hosts that were offered to one that is dead are offered to the next, and each has
-// one owner in the end.
+// TestTheControlUnitDiesWithOffers: hosts offered to a dead control unit are offered to the next one, and each has one
+// owner in the end.
 func TestTheControlUnitDiesWithOffers(t *testing.T) {
 	for late := range 8 { // steps after the first offer
 		c := newLoaded(t, 20, "b~1", "c~1")
@@ -268,7 +268,7 @@ func TestTheControlUnitDiesWithOffers(t *testing.T) {
 	}
 }
 
-// TestTheFirstHostsWait: nodes that come some tenths of a second apart share the seeds.
+// TestTheFirstHostsWait: nodes that join some tenths of a second apart share the seeds.
 func TestTheFirstHostsWait(t *testing.T) {
 	c := newLoaded(t, 40, "a~1")
 	c.RequestOwners("a~1", c.all...)
@@ -285,8 +285,7 @@ func TestTheFirstHostsWait(t *testing.T) {
 	}
 }
 
-// TestNodesThatComeOneAfterTheOther: what has moved to one that came late moves on to one that came later, and no
-// further.
+// TestNodesThatComeOneAfterTheOther: hosts that moved to a late node move on to a later one, and no further.
 func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 	c := newLoaded(t, 60, "a~1")
 	c.Run(12 * time.Second)
@@ -294,7 +293,7 @@ func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 	c.works(5)
 	for _, n := range []strategy.Node{"b~1", "c~1", "d~1"} {
 		c.join(n)
-		clear(c.with) // a host may move once for each
+		clear(c.with) // a host may move once to each new node
 		c.works(40)
 	}
 	has := c.has()
@@ -313,7 +312,7 @@ func TestNodesThatComeOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestNodesThatAreKnownToCome are waited for by the first hosts, but not for ever.
+// TestNodesThatAreKnownToCome: the first hosts wait for nodes that are known to be joining, but not forever.
 func TestNodesThatAreKnownToCome(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		c := newLoaded(t, 40, "a~1")

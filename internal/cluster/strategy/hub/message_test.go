@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// FuzzMessages has a leader, and a node, take whatever comes.
+// FuzzMessages sends arbitrary data to a leader and to another node.
 func FuzzMessages(f *testing.F) {
 	w := varint.Writer{byte(leader.Question)}
 	w.Uint(1)
@@ -35,7 +35,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzLog reads whatever is in the log.
+// FuzzLog loads arbitrary log data.
 func FuzzLog(f *testing.F) {
 	c := newCluster("a~1")
 	c.Settle()

@@ -7,15 +7,15 @@ import (
 	"kumo/internal/cluster/strategy/central"
 )
 
-// An offer is a host that a node would hand over.
+// An offer is a host that its owner offers to another node.
 type offer struct {
 	from, to strategy.Node
-	until    time.Time // the taker is waited for
+	until    time.Time // limit of the wait for the receiver's probe
 	answered bool
-	reached  bool // the taker reaches it, and is near enough
+	reached  bool // the receiver reaches the host, and is near enough
 }
 
-// Offered decides on a host that a node offers.
+// Offered decides on an offer, after the receiver has probed the host.
 func (p *policy) Offered(is central.Offer) {
 	o := p.offers[is.Host]
 	switch {
@@ -33,11 +33,11 @@ func (p *policy) Offered(is central.Offer) {
 	case o.answered || !o.until.After(p.Now()):
 		p.refuse(is)
 	default:
-		p.probeReceiver(is) // once more, if it was lost
+		p.probeReceiver(is) // again, in case the request was lost
 	}
 }
 
-// Withdrawn forgets an offer.
+// Withdrawn drops an offer.
 func (p *policy) Withdrawn(host string) { delete(p.offers, host) }
 
 func (p *policy) probeReceiver(is central.Offer) {
@@ -50,10 +50,10 @@ func (p *policy) refuse(is central.Offer) {
 	p.ReplyOwned(is.From, is.Host)
 }
 
-// longQueue is so long that who is farther away is better than who has it.
+// longQueue is the queue time from which a more distant node is better than the owner.
 const longQueue = 10 * time.Minute
 
-// receiverProbed is told whether a node reaches a host, which may have been offered to it.
+// receiverProbed handles a probe's result if the host is offered to that node.
 func (p *policy) receiverProbed(b central.ProbeReport) {
 	o := p.offers[b.Host]
 	if o == nil || o.to != b.From || o.answered {
@@ -61,10 +61,8 @@ func (p *policy) receiverProbed(b central.ProbeReport) {
 	}
 	o.answered, o.reached = true, b.OK
 	has, known := p.latencies.cost(o.from, b.Host, b.Network)
-	if took := float64(
-		b.Took.Microseconds(),
-	); b.OK && known &&
-		took > 4*(has+float64(p.cfg.SimilarLatency.Microseconds())) {
+	took, similar := float64(b.Took.Microseconds()), float64(p.cfg.SimilarLatency.Microseconds())
+	if b.OK && known && took > 4*(has+similar) {
 		l := p.balancer.loads[o.from]
 		o.reached = l != nil && l.queueTime >= longQueue
 	}

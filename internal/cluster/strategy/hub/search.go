@@ -11,34 +11,34 @@ import (
 	"kumo/internal/cluster/strategy/central/hosttable"
 )
 
-// A placementSearch is the search for a node that reaches a host. It is lost with its control unit; nodes ask again,
-// and it begins anew.
+// A placementSearch is the search for a node that reaches a host. A new control unit starts it again when nodes repeat
+// their requests.
 type placementSearch struct {
 	host     string
 	network  string
-	owner    strategy.Node   // holds it and does not reach it; "": nobody does
-	round    uint8           // that have failed
-	waiters  []strategy.Node // who waits to hear of it
+	owner    strategy.Node   // owner that does not reach the host; "": none
+	round    uint8           // failed rounds
+	waiters  []strategy.Node // nodes to inform of the result
 	probes   []probe
-	claims   []claim   // of which one is chosen
-	decideBy time.Time // when that is done at the latest
+	claims   []claim   // of nodes that reach the host
+	decideBy time.Time // deadline of the choice
 	failed   []strategy.Node
 }
 
-// A claim is a node that reaches a host.
+// A claim is a node that reaches the host.
 type claim struct {
 	by   strategy.Node
 	took time.Duration
 }
 
-// A question is a node that was asked to probe.
+// A probe is an outstanding probe request.
 type probe struct {
 	to      strategy.Node
 	until   time.Time
 	retries int
 }
 
-// maxWaiters is how many nodes are told of a decision without asking again.
+// maxWaiters is the maximum number of nodes that are informed of a decision; others must ask again.
 const maxWaiters = 32
 
 func (t *placementSearch) addWaiter(n strategy.Node) {
@@ -63,8 +63,8 @@ func (p *policy) search(host string, owner strategy.Node, r hosttable.Row) *plac
 	return t
 }
 
-// probeNext asks the node that is likely to be nearest of those that have not failed, or all of them: first rather
-// than others if nothing is known of any. It reports whether there is one.
+// probeNext requests a probe from the node that is probably nearest, of those that have not failed; with ProbeAll, from
+// first or from all of them. It reports whether any probe is outstanding.
 func (p *policy) probeNext(t *placementSearch, first strategy.Node) bool {
 	var left []strategy.Node
 	for _, n := range p.Members() {
@@ -76,7 +76,7 @@ func (p *policy) probeNext(t *placementSearch, first strategy.Node) bool {
 		return len(t.probes) > 0
 	}
 	if i := slices.Index(left, p.SilentLeader()); i >= 0 && len(left) > 1 {
-		left = slices.Delete(left, i, i+1) // it was silent: its lease will tell whether it is dead
+		left = slices.Delete(left, i, i+1) // it was silent; if it is dead, its lease will expire
 	}
 	if p.cfg.ProbeAll && first == "" {
 		for _, n := range left {
@@ -92,7 +92,7 @@ func (p *policy) probeNext(t *placementSearch, first strategy.Node) bool {
 	return true
 }
 
-// probeSeveral asks some nodes at once for a host that nobody owns.
+// probeSeveral starts the first probes of a host without an owner.
 func (p *policy) probeSeveral(t *placementSearch, first strategy.Node) {
 	for range max(1, min(p.cfg.ParallelProbes, len(p.Members()))) {
 		p.probeNext(t, first)
@@ -102,8 +102,7 @@ func (p *policy) probeSeveral(t *placementSearch, first strategy.Node) {
 	}
 }
 
-// probeOrder are nodes in the order in which they are asked: those that are likely to be near first, and of those alike who
-// has the fewest hosts.
+// probeOrder sorts nodes by the order in which they should probe a host: by expected latency, weighted with their load.
 func (p *policy) probeOrder(nodes []strategy.Node, t *placementSearch) []strategy.Node {
 	cost, alike := make(map[strategy.Node]float64, len(nodes)), float64(p.cfg.SimilarLatency.Microseconds())
 	for _, n := range nodes {
@@ -116,11 +115,11 @@ func (p *policy) probeOrder(nodes []strategy.Node, t *placementSearch) []strateg
 	return nodes
 }
 
-// fewHosts is how many hosts are so few that it does not matter whose they are.
+// fewHosts smooths shares: differences of a few hosts do not matter.
 const fewHosts = 8
 
-// loadFactor is how many hosts a node has, as a share of the mean, and how many it is being asked for; never 0. A node that
-// has come late owns little for long: it is not given all that is found if it has as much to do as others.
+// loadFactor returns a node's number of hosts and outstanding probes as a share of the mean, smoothed; never 0. A node
+// that joined late owns little for a long time. If it has as much work as others, it does not get all new hosts.
 func (p *policy) loadFactor(n strategy.Node) float64 {
 	mean := float64(p.Hosts()+len(p.searches)) / float64(max(1, len(p.Members())))
 	b := (float64(p.Count(n)+p.probeCount[n]) + fewHosts) / (mean + fewHosts)
@@ -130,8 +129,7 @@ func (p *policy) loadFactor(n strategy.Node) float64 {
 	return b
 }
 
-// choose grants a host to the claimant that is nearest, or has less to do: who has more than its share of the hosts
-// counts as farther away.
+// choose grants a host to the nearest claimant. A node with more than its share of hosts counts as more distant.
 func (p *policy) choose(t *placementSearch) {
 	t.claims = slices.DeleteFunc(t.claims, func(c claim) bool { return !p.Alive(c.by) })
 	if len(t.claims) == 0 {
@@ -156,16 +154,16 @@ func (p *policy) sendProbe(t *placementSearch, n strategy.Node) {
 	p.RequestProbe(n, t.host, t.round)
 }
 
-// deadline is until when a node should have said whether it reaches a host.
+// deadline returns the time by which a node should have answered a probe request.
 func (p *policy) deadline(t *placementSearch) time.Time {
 	return p.Now().Add(min(2*p.cfg.Timeout<<min(t.round, 10), p.cfg.MaxTimeout) + 8*p.cfg.Retry)
 }
 
-// decideDue chooses where those who are farther away were waited for long enough.
+// decideDue chooses an owner in the searches whose deadline has passed.
 func (p *policy) decideDue() {
 	p.deciding = slices.DeleteFunc(p.deciding, func(t *placementSearch) bool {
 		if p.searches[t.host] != t {
-			return true // it is over
+			return true // the search has ended
 		}
 		due := !t.decideBy.After(p.Now())
 		if due {
@@ -175,7 +173,7 @@ func (p *policy) decideDue() {
 	})
 }
 
-// finish ends a search, and tells those who wait.
+// finish ends a search and informs the waiting nodes.
 func (p *policy) finish(host string, owner strategy.Node) {
 	t := p.searches[host]
 	if t == nil {
@@ -189,8 +187,8 @@ func (p *policy) finish(host string, owner strategy.Node) {
 	}
 }
 
-// resume asks the next one if nobody is being asked; if none is left, the host is parked, or its owner left alone with
-// it.
+// resume continues a search without outstanding probes. If all nodes have failed, it parks the host, or in the last
+// round assigns it to its owner for good.
 func (p *policy) resume(t *placementSearch) {
 	switch {
 	case len(t.probes) > 0:
@@ -203,7 +201,7 @@ func (p *policy) resume(t *placementSearch) {
 	}
 	owner := t.owner
 	if owner != "" && !p.Alive(owner) {
-		p.removeSearch(t) // its heirs will ask
+		p.removeSearch(t) // takeover nodes will ask
 		return
 	}
 	if owner == "" {
@@ -219,19 +217,20 @@ func (p *policy) resume(t *placementSearch) {
 	p.finish(t.host, owner)
 }
 
-// fallbackOwner is who owns a host that nobody reaches: of those who wanted it, who has the fewest hosts.
+// fallbackOwner returns the owner for a host that no node reaches: of the nodes that requested it, the one with the
+// fewest hosts.
 func (p *policy) fallbackOwner(t *placementSearch) strategy.Node {
 	wants := slices.DeleteFunc(slices.Clone(t.waiters), func(n strategy.Node) bool { return !p.Alive(n) })
 	if len(wants) == 0 {
 		wants = p.Members()
 	}
 	if p.cfg.FetchFirst {
-		return wants[0] // who wanted it has something of it
+		return wants[0] // the first node has fetched from the host
 	}
 	return slices.MinFunc(wants, func(a, b strategy.Node) int { return cmp.Compare(p.loadFactor(a), p.loadFactor(b)) })
 }
 
-// checkProbes looks for nodes that were asked and have not answered: they are asked once more, then given up.
+// checkProbes handles probes that were not answered in time: they are requested again, and finally count as failed.
 func (p *policy) checkProbes() {
 	if p.checkAt.After(p.Now()) || len(p.searches) == 0 {
 		return
@@ -252,8 +251,7 @@ func (p *policy) checkProbes() {
 
 func (p *policy) retryProbes(t *placementSearch) {
 	for _, q := range slices.Clone(t.probes) {
-		late := !q.until.After(p.Now()) &&
-			q.retries >= maxRetries // it has much to probe; who is dead is none of the members soon
+		late := !q.until.After(p.Now()) && q.retries >= maxRetries // busy with other probes; a dead node would leave
 		if late {
 			t.failed = append(t.failed, q.to)
 		}
@@ -270,10 +268,10 @@ func (p *policy) retryProbes(t *placementSearch) {
 	}
 }
 
-// maxRetries is how often a node is asked again for one host.
+// maxRetries is the maximum number of repeated probe requests to a node for one host.
 const maxRetries = 20
 
-// dropProbe notes that a node's answer is not waited for any more.
+// dropProbe drops an outstanding probe of a node.
 func (p *policy) dropProbe(t *placementSearch, n strategy.Node) {
 	if i := t.probeIndex(n); i >= 0 {
 		t.probes = slices.Delete(t.probes, i, i+1)
@@ -283,7 +281,7 @@ func (p *policy) dropProbe(t *placementSearch, n strategy.Node) {
 	}
 }
 
-// removeSearch ends a search.
+// removeSearch removes a search with its outstanding probes.
 func (p *policy) removeSearch(t *placementSearch) {
 	for _, q := range slices.Clone(t.probes) {
 		p.dropProbe(t, q.to)

@@ -7,27 +7,27 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A candidate is what an Elector has besides on a node that may lead.
+// A candidate is the additional state of an Elector on a node that may lead.
 type candidate struct {
 	*Elector
 	replica    Replica
-	last       uint64    // number of the last entry that was read or written
-	lastHeader Header    // of it
-	heardAt    time.Time // from who leads, or would have been
+	last       uint64    // number of the last entry read or written
+	lastHeader Header    // header of that entry
+	heardAt    time.Time // last heartbeat of a leader
 
-	readAt     time.Time // when it is looked for more
-	caughtUp   bool      // all has been read at least once
-	unreadable bool      // an entry is: of another version. Who cannot read it does not lead
+	readAt     time.Time // time of the next read
+	caughtUp   bool      // the log has been read to its end at least once
+	unreadable bool      // an entry has an unknown format; such a node must not lead
 
 	leading     bool
-	ledTerm     uint64 // the term that it leads, or tries to
+	ledTerm     uint64 // term in which it leads, or which it tries to start
 	after       strategy.Node
-	confirmedAt time.Time // when nobody else had written anything
+	confirmedAt time.Time // time at which no other node had written to the log
 	beatAt      time.Time
-	writing     *writing // what is being written
+	writing     *writing // write in progress; nil: none
 
-	nextPart int      // the part to be written next
-	written  []uint64 // by part: number of the last entry that has it
+	nextPart int      // part to write next
+	written  []uint64 // by part: number of the last entry that contains it
 	trimmed  uint64
 }
 
@@ -35,7 +35,7 @@ type candidate struct {
 type writing struct {
 	Entry
 	data    []byte
-	inDoubt bool // it is not known whether it was written
+	inDoubt bool // the outcome of the write is unknown
 }
 
 func newCandidate(e *Elector) *candidate {
@@ -57,12 +57,12 @@ func (c *candidate) logged(ev strategy.LogEntry) {
 	switch own := e.By == c.cfg.Self && e.Term == c.ledTerm; {
 	case c.leading && !own:
 		c.depose()
-	case c.leading && c.writing != nil: // what was in doubt was written after all
+	case c.leading && c.writing != nil: // the entry in doubt is in the log
 		c.committed()
 	}
 }
 
-// setLast notes the log's last entry.
+// setLast records the last entry of the log.
 func (c *candidate) setLast(number uint64, e *Entry) {
 	c.last, c.lastHeader = number, e.Header
 	for i := range e.parts {
@@ -75,10 +75,10 @@ func (c *candidate) setLast(number uint64, e *Entry) {
 func (c *candidate) atEnd() {
 	c.caughtUp = true
 	c.readAt = c.now.Add(c.cfg.Beat)
-	if c.leading { // who has nothing to write would not learn that another one leads
+	if c.leading { // a leader without changes to write must notice another leader
 		c.readAt, c.confirmedAt = c.now.Add(c.cfg.Silence/2), c.now
 	}
-	if w := c.writing; w != nil && w.inDoubt { // it was not, and if it comes yet, what is written next will not
+	if w := c.writing; w != nil && w.inDoubt { // not in the log; if it still arrives, the next write fails
 		if c.writing = nil; c.leading {
 			c.write(w)
 		}
@@ -106,23 +106,23 @@ func (c *candidate) persisted(ev strategy.Persisted) {
 		return
 	}
 	c.writing = nil
-	if ev.Number >= c.last { // else somebody has begun another term since
+	if ev.Number >= c.last { // else another node has started a term since
 		c.setLast(ev.Number, &w.Entry)
 		c.lead()
 	}
 }
 
-// committed goes on when what was written is durable and applied.
+// committed continues after an entry is durable and applied.
 func (c *candidate) committed() {
 	c.writing = nil
 	c.replica.Committed()
-	if least := slices.Min(c.written); least > c.trimmed { // once a circle
+	if least := slices.Min(c.written); least > c.trimmed { // once per cycle
 		c.trimmed = least
 		c.cfg.Execute(strategy.Trim{Before: least})
 	}
 }
 
-// campaign tries to begin a term.
+// campaign tries to start a term.
 func (c *candidate) campaign() {
 	if c.lastHeader.By != c.cfg.Self {
 		c.after = c.lastHeader.By
@@ -143,7 +143,7 @@ func (c *candidate) write(w *writing) {
 	c.cfg.Execute(strategy.Persist{ID: c.persists, After: c.last, Data: w.data})
 }
 
-// lead begins a term.
+// lead starts a term.
 func (c *candidate) lead() {
 	c.leading = true
 	c.follow(c.cfg.Self, c.ledTerm)
@@ -153,13 +153,13 @@ func (c *candidate) lead() {
 	c.replica.Elected(after)
 }
 
-// depose ends a term that another node has ended.
+// depose ends a term, since another node has started one.
 func (c *candidate) depose() {
 	c.leading, c.writing, c.heardAt = false, nil, c.now
 	c.replica.Deposed()
 }
 
-// stepDown leaves it to the others to lead.
+// stepDown excludes this node from leading.
 func (c *candidate) stepDown() {
 	c.unreadable = true
 	if c.leading {
@@ -184,20 +184,20 @@ func (c *candidate) advance() {
 	}
 }
 
-// confirmed reports whether this node leads, and was not the only one to say so not long ago.
+// confirmed reports whether this node leads, and confirmed that recently by reading or writing the log.
 func (c *candidate) confirmed() bool { return c.leading && c.now.Sub(c.confirmedAt) < 2*c.cfg.Silence }
 
-// vacant reports whether nobody leads, as far as this node knows.
+// vacant reports whether this node should try to lead, because the leader is silent or has left.
 func (c *candidate) vacant() bool {
 	rank := slices.Index(c.candidates(), c.cfg.Self)
 	if rank < 0 || c.lastHeader.By == c.cfg.Self {
 		return rank >= 0
 	}
 	if slices.Contains(c.members[:rank], c.lastHeader.By) {
-		rank-- // who is silent is not waited for
+		rank-- // the silent leader does not compete
 	}
 	patience := c.cfg.Silence + time.Duration(rank)*c.cfg.Silence/2
-	if !c.member(c.lastHeader.By) { // gone, or there has been none
+	if !c.member(c.lastHeader.By) { // the leader has left, or there has been none
 		patience = time.Duration(rank) * c.cfg.Silence / 4
 	}
 	return c.now.Sub(c.heardAt) >= patience
@@ -215,11 +215,11 @@ func (c *candidate) beat() {
 	}
 }
 
-// Ready reports whether this node leads, and Append may be called.
+// Ready reports whether this node leads and may call Append.
 func (e *Elector) Ready() bool { return e.Leads() && e.candidate.writing == nil }
 
-// Append has changes written. When they are durable they are applied, and Committed is called; if the term ends before,
-// Deposed is: then they may be in the log or not. Only who is Ready appends.
+// Append writes changes to the log. When they are durable, they are applied and Committed is called. If the term ends
+// first, Deposed is called, and the changes may be in the log or not. The Elector must be Ready.
 func (e *Elector) Append(changes []byte) {
 	c := e.candidate
 	w := &writing{Entry: Entry{Header: c.header(), Changes: changes}}

@@ -13,10 +13,10 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// tick is how long all that is not delayed takes.
+// tick is the duration of everything that is not delayed.
 const tick = 20 * time.Millisecond
 
-// A cluster is tallies, what carries their messages, and their log.
+// A cluster has tallies, the network between them, and their log.
 type cluster struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -24,29 +24,29 @@ type cluster struct {
 	nodes map[strategy.Node]*tally
 	inbox map[strategy.Node][]strategy.Event
 	later []later
-	cut   map[strategy.Node]bool // from messages and the log
+	cut   map[strategy.Node]bool // nodes without messages and log
 	epoch uint64
 	all   []strategy.Member
 
-	faults  float64                 // the share of messages and requests that are lost, late, or come twice
-	persist func(f fate) fate       // what becomes of a Persist where nothing goes wrong by chance; nil: all is well
-	log     []strategy.LogEntry     // what was not trimmed
-	last    uint64                  // its last entry's number
+	faults  float64                 // share of messages and requests that are lost, late or duplicated
+	persist func(f fate) fate       // changes the outcome of a Persist that random faults have not changed; may be nil
+	log     []strategy.LogEntry     // without trimmed entries
+	last    uint64                  // number of its last entry
 	begun   map[uint64]leader.Entry // by term
-	added   map[string]int          // how often the log has names, trimmed ones included
+	added   map[string]int          // how often each name is in the log, including trimmed entries
 	asked   int                     // names
 }
 
-// A later is something that happens at a time.
+// A later is a future event.
 type later struct {
 	at time.Time
 	do func()
 }
 
-// A fate is what becomes of a Persist.
+// A fate is the outcome of a Persist.
 type fate struct {
-	written time.Duration // until it reaches the log; negative: never
-	told    time.Duration // until the writer is told what became of it; longer than persistPatience: it is in doubt
+	written time.Duration // time until it reaches the log; negative: never
+	told    time.Duration // time until the writer gets the outcome; beyond persistPatience it is in doubt
 }
 
 const persistPatience = 2 * time.Second
@@ -63,7 +63,7 @@ func newCluster(t *testing.T, seed uint64, nodes ...strategy.Node) *cluster {
 	return c
 }
 
-// start begins a node's process, anew perhaps.
+// start starts a node's process, possibly again.
 func (c *cluster) start(n strategy.Node) {
 	var wants map[string]bool
 	if was := c.nodes[n]; was != nil {
@@ -74,7 +74,7 @@ func (c *cluster) start(n strategy.Node) {
 	c.inbox[n] = []strategy.Event{strategy.Members{Epoch: c.epoch, Members: c.all}}
 }
 
-// members begins an epoch, of which nodes hear at once or, with faults, late.
+// members starts an epoch. Nodes learn of it at once or, with faults, late.
 func (c *cluster) members(nodes ...strategy.Node) {
 	c.epoch++
 	c.all = nil
@@ -95,7 +95,7 @@ func (c *cluster) names() []strategy.Node { return slices.Sorted(maps.Keys(c.nod
 
 func (c *cluster) chance() bool { return c.faults > 0 && c.rng.Float64() < c.faults }
 
-// delay is a tick, mostly.
+// delay usually returns a tick.
 func (c *cluster) delay(most time.Duration) time.Duration {
 	if !c.chance() {
 		return tick
@@ -113,7 +113,7 @@ func (c *cluster) tell(n strategy.Node, e strategy.Event) {
 	}
 }
 
-// tellLater tells a node's present process.
+// tellLater sends an event to a node's current process.
 func (c *cluster) tellLater(d time.Duration, n strategy.Node, e strategy.Event) {
 	process := c.nodes[n]
 	c.after(d, func() {
@@ -181,7 +181,7 @@ func (c *cluster) append(n strategy.Node, a strategy.Persist) {
 	switch {
 	case c.cut[n]:
 		f = fate{-1, time.Hour}
-	case c.chance(): // it is lost, its answer is lost, or it comes late
+	case c.chance(): // it is lost, its answer is lost, or it is delayed
 		f = []fate{{-1, time.Hour}, {tick, time.Hour}, {3 * time.Second, time.Hour}}[c.rng.IntN(3)]
 	case c.persist != nil:
 		f = c.persist(f)
@@ -206,7 +206,7 @@ func (c *cluster) append(n strategy.Node, a strategy.Persist) {
 	}
 }
 
-// lastHeader checks an entry: terms grow, and each is one node's.
+// wrote checks an entry: terms increase, and each belongs to one node.
 func (c *cluster) wrote(n strategy.Node, data []byte) {
 	e, err := leader.ParseEntry(data)
 	if err != nil {
@@ -254,7 +254,7 @@ func (c *cluster) read(n strategy.Node, a strategy.Read) {
 	})
 }
 
-// ask has a node ask for some more names to be added.
+// ask makes a node request the addition of more names.
 func (c *cluster) ask(names int) {
 	for range names {
 		by := c.names()[c.asked%len(c.names())]
@@ -263,7 +263,7 @@ func (c *cluster) ask(names int) {
 	}
 }
 
-// leaders are those who believe that they lead.
+// leaders returns the nodes that consider themselves the leader.
 func (c *cluster) leaders() (all []strategy.Node) {
 	for _, n := range c.names() {
 		if c.nodes[n].elector.Leads() {
@@ -280,8 +280,8 @@ func (c *cluster) leads(want ...strategy.Node) {
 	}
 }
 
-// settled checks that all that was asked for is answered, and each name was added once, in what all candidates have and
-// in what is left of the log.
+// settled checks that all requests are answered, and that each name was added once, on all candidates and in the rest
+// of the log.
 func (c *cluster) settled() {
 	c.t.Helper()
 	var fresh times

@@ -8,43 +8,43 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Candidates is how many members hold a replica, one of which leads.
+// Candidates is the number of members that hold a replica and may lead.
 const Candidates = 3
 
-// State is what a log is about: what an Entry can be loaded into.
+// State is the replicated state, into which entries of the log are loaded.
 type State interface {
-	// Parts is how many parts the state has, at least 1; always the same.
+	// Parts returns the number of parts of the state, at least 1. It never changes.
 	Parts() int
-	// AppendPart appends a part, from 0, to b. An empty state's may be empty.
+	// AppendPart appends a part, numbered from 0, to b. Parts of an empty state may be empty.
 	AppendPart(b []byte, part int) []byte
-	// LoadPart replaces a part by what AppendPart has written. It does not keep b.
+	// LoadPart replaces a part by the result of AppendPart. It does not retain b.
 	LoadPart(part int, b []byte) error
-	// Apply makes the changes of one entry. It does not keep them.
+	// Apply applies the changes of one entry. It does not retain them.
 	Apply(changes []byte) error
 }
 
-// A Replica is the state on a candidate, and its part as leader. Its methods are called from within the Elector's.
+// A Replica is the state on a candidate, with the callbacks of a leader. The Elector calls its methods.
 type Replica interface {
 	State
-	// Elected begins a term of this node. after is the leader before it, which has fallen silent or is gone; "" if there
-	// was none, or this node itself.
+	// Elected starts a term of this node. after is the previous leader, which has been silent or has left; "" if there
+	// was none or it was this node.
 	Elected(after strategy.Node)
-	// Committed is told that the last Append is durable and was applied.
+	// Committed is called when the last Append is durable and applied.
 	Committed()
-	// Deposed ends the term: another one leads.
+	// Deposed ends the term: another node leads.
 	Deposed()
 }
 
-// Config is what an Elector is made of.
+// Config configures an Elector.
 type Config struct {
 	Self    strategy.Node
-	Beat    time.Duration // between two words of the leader to the other candidates, and two readings of the log
-	Silence time.Duration // after so long without one, one of them takes its place
-	Retry   time.Duration // for four times as long an answer is waited for before another candidate is asked
+	Beat    time.Duration // between heartbeats of the leader, and between reads of the log
+	Silence time.Duration // time without a heartbeat after which another candidate takes over
+	Retry   time.Duration // a request unanswered for four times as long goes to another candidate
 
-	Execute       func(strategy.Action) // carries out Send, Persist, Read and Trim
-	Replica       func() Replica        // an empty one: this node becomes a candidate
-	LeaderChanged func()                // another node leads, or a new term: what has no answer yet may be asked anew at once
+	Execute       func(strategy.Action) // executes Send, Persist, Read and Trim
+	Replica       func() Replica        // returns an empty replica, when this node becomes a candidate
+	LeaderChanged func()                // another leader or a new term: unanswered requests may be sent again
 }
 
 // An Elector is one node's part in the election, and on candidates in the log. It is not safe for concurrent use.
@@ -54,29 +54,29 @@ type Elector struct {
 	epoch   uint64
 	members []strategy.Node
 
-	leader          strategy.Node // whom to ask
-	term            uint64        // the highest that was heard of
+	leader          strategy.Node // destination of requests
+	term            uint64        // highest known term
 	lastAnswer      uint64        // number of the last answer in that term
-	sent            uint64        // messages
-	askedAt         time.Time     // what has no answer yet was asked for then; zero: there is no such
-	candidatesTried int           // candidates since the last answer
+	sent            uint64        // messages sent
+	askedAt         time.Time     // time of the first unanswered request; zero: none
+	candidatesTried int           // since the last answer
 
-	candidate *candidate // nil: this node is none
-	reader    *candidate // for which the log is being read, perhaps one before; nil: it is not
-	persists  uint64     // that were ever asked for
+	candidate *candidate // nil: this node is not a candidate
+	reader    *candidate // candidate that reads the log, possibly an earlier one; nil: none
+	persists  uint64     // number of Persist actions
 }
 
-// New returns the Elector of a node that knows nothing yet.
+// New returns the Elector of a new node.
 func New(cfg Config) *Elector { return &Elector{cfg: cfg} }
 
-// SetMembers says who takes part, sorted, under an epoch that does not shrink; members is kept. A node that is none of
-// them neither leads nor asks.
+// SetMembers sets the members, sorted, of an epoch that never decreases. It retains members. A node that is not a
+// member neither leads nor sends requests.
 func (e *Elector) SetMembers(now time.Time, epoch uint64, members []strategy.Node) {
 	e.now, e.epoch, e.members = now, epoch, members
 	switch first := slices.Contains(e.candidates(), e.cfg.Self); {
 	case first && e.candidate == nil:
 		e.candidate = newCandidate(e)
-	case !first && !(e.Leads() && e.member(e.cfg.Self)): // who leads goes on as long as it is a member
+	case !first && !(e.Leads() && e.member(e.cfg.Self)): // a leader continues as long as it is a member
 		e.candidate = nil
 	}
 	if !e.member(e.leader) {
@@ -94,20 +94,21 @@ func (e *Elector) member(n strategy.Node) bool {
 // Candidate reports whether this node has a replica.
 func (e *Elector) Candidate() bool { return e.candidate != nil }
 
-// Leads reports whether this node believes that it leads.
+// Leads reports whether this node considers itself the leader.
 func (e *Elector) Leads() bool { return e.candidate != nil && e.candidate.leading }
 
-// Leader is whom to ask: who leads, as far as this node knows, or a candidate that may know; "" if there is none.
+// Leader returns the destination of requests: the leader if it is known, else a candidate that may know it; "" if there
+// is none.
 func (e *Elector) Leader() strategy.Node { return e.leader }
 
-// RequestSent notes that Leader was asked for an answer. If none comes, another candidate becomes Leader.
+// RequestSent records that a request was sent to Leader. If no answer arrives, Leader becomes another candidate.
 func (e *Elector) RequestSent(now time.Time) {
 	if e.askedAt.IsZero() {
 		e.askedAt = now
 	}
 }
 
-// Apply takes in what became of a Persist or a Read.
+// Apply applies the outcome of a Persist or Read.
 func (e *Elector) Apply(now time.Time, ev strategy.Event) {
 	e.now = now
 	c, reads := e.candidate, e.candidate != nil && e.candidate == e.reader
@@ -127,7 +128,7 @@ func (e *Elector) Apply(now time.Time, ev strategy.Event) {
 	}
 }
 
-// Advance does what is due.
+// Advance runs the pending work.
 func (e *Elector) Advance(now time.Time) {
 	e.now = now
 	if e.candidate != nil {
@@ -141,8 +142,8 @@ func (e *Elector) Advance(now time.Time) {
 	}
 }
 
-// NextDue is when Advance should be called at the latest, beside each time that a question without an answer is repeated;
-// zero: never.
+// NextDue returns the time by which Advance must be called; zero: none. Advance must also be called when requests are
+// repeated.
 func (e *Elector) NextDue() (at time.Time) {
 	c := e.candidate
 	if c == nil || c.unreadable {
@@ -157,7 +158,7 @@ func (e *Elector) NextDue() (at time.Time) {
 	return at
 }
 
-// follow notes who leads.
+// follow sets the leader.
 func (e *Elector) follow(n strategy.Node, term uint64) {
 	if e.leader == n && e.term == term {
 		return
@@ -172,20 +173,12 @@ func (e *Elector) follow(n strategy.Node, term uint64) {
 	e.cfg.LeaderChanged()
 }
 
-// String says how things stand, for who looks for the reason why.
+// String describes the state, for debugging.
 func (e *Elector) String() string {
 	s := fmt.Sprintf("leader %s, term %d", e.leader, e.term)
 	if c := e.candidate; c != nil {
-		s += fmt.Sprintf(
-			", leads %v, led %d, last %d by %v, reading %v, writing %v, unreadable %v",
-			c.leading,
-			c.ledTerm,
-			c.last,
-			c.lastHeader,
-			c.reader == c,
-			c.writing != nil,
-			c.unreadable,
-		)
+		s += fmt.Sprintf(", leads %v, led %d, last %d by %v, reading %v, writing %v, unreadable %v", c.leading, c.ledTerm,
+			c.last, c.lastHeader, c.reader == c, c.writing != nil, c.unreadable)
 	}
 	return s
 }

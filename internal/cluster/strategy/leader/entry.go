@@ -7,25 +7,25 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An Entry is one of the log. It begins a term if it is a Header alone.
+// An Entry is an entry of the log. An entry with only a Header starts a term.
 type Entry struct {
 	Header
-	Changes []byte   // behind what there was in the parts
+	Changes []byte   // to the state before the entry; its parts do not include them
 	first   int      // number of the first part
-	parts   [][]byte // one after the other, in a circle
+	parts   [][]byte // consecutive parts; after the last part follows part 0
 }
 
-// A Header says who wrote an entry.
+// A Header identifies the writer of an entry.
 type Header struct {
 	Term  uint64
-	Epoch uint64 // of members, that the writer knew
+	Epoch uint64 // of members, known to the writer
 	By    strategy.Node
 }
 
-// ErrEntry is what ParseEntry says of bytes that are none.
-var ErrEntry = errors.New("an entry of the leader's log that cannot be read")
+// ErrEntry is the error of ParseEntry for invalid data.
+var ErrEntry = errors.New("leader's log: invalid entry")
 
-// ParseEntry reads an entry. It shares data's memory.
+// ParseEntry decodes an entry. The result shares memory with data.
 func ParseEntry(data []byte) (Entry, error) {
 	r := varint.Reader{Rest: data}
 	e := Entry{Header: Header{Term: r.Uint(), Epoch: r.Uint(), By: strategy.Node(r.String())}}
@@ -56,10 +56,10 @@ func (e *Entry) encode() []byte {
 	return w
 }
 
-// maxPartBytes is how many bytes of parts an entry has, but for the last one.
+// maxPartBytes bounds the bytes of parts in an entry, except the last part.
 const maxPartBytes = 3 << 19
 
-// addParts adds about as many bytes of parts, from first on, as there are changes, and at least one part.
+// addParts adds about as many bytes of parts, starting at first, as there are changes, and at least one part.
 func (e *Entry) addParts(s State, first int) {
 	e.first = first
 	for size := 0; len(e.parts) == 0 || size < min(len(e.Changes), maxPartBytes) && len(e.parts) < s.Parts(); {
@@ -69,10 +69,10 @@ func (e *Entry) addParts(s State, first int) {
 	}
 }
 
-// part is the number of the entry's i-th part.
+// part returns the number of the entry's i-th part.
 func (e *Entry) part(s State, i int) int { return (e.first + i) % s.Parts() }
 
-// Load takes an entry in. Where it fails, s may have some of it.
+// Load loads an entry into s. After an error s may be partly changed.
 func (e *Entry) Load(s State) error {
 	if len(e.parts) > s.Parts() {
 		return ErrEntry

@@ -14,8 +14,8 @@ import (
 	"kumo/internal/cluster/strategy/leader"
 )
 
-// TestTakeover: the first member leads; when it falls silent, the next of the candidates does, and has all that was
-// added, however often the log was trimmed.
+// TestTakeover: the first member leads. When it is silent, the next candidate leads and has all names, even if the log
+// was trimmed.
 func TestTakeover(t *testing.T) {
 	c := newCluster(t, 1, "a", "b", "c", "d")
 	c.run(time.Second)
@@ -52,8 +52,8 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestTwoLeaders: who is cut off and believes that it leads writes nothing, answers nothing soon, and gives way when it
-// hears of the other.
+// TestTwoLeaders: an isolated former leader writes nothing, soon stops answering, and gives way when it hears from the
+// new leader.
 func TestTwoLeaders(t *testing.T) {
 	c := newCluster(t, 2, "a", "b", "c")
 	c.run(time.Second)
@@ -84,7 +84,7 @@ func TestTwoLeaders(t *testing.T) {
 	c.settled()
 }
 
-// TestAppendInDoubt: whatever becomes of a request to the log and its answer, what is appended is there once.
+// TestAppendInDoubt: whatever happens to a request to the log and to its answer, an entry is in the log once.
 func TestAppendInDoubt(t *testing.T) {
 	for name, f := range map[string]fate{
 		"it is lost":                    {-1, time.Hour},
@@ -109,7 +109,7 @@ func TestAppendInDoubt(t *testing.T) {
 	}
 }
 
-// TestElectionInDoubt: likewise for who would lead.
+// TestElectionInDoubt: the same for the start of a term.
 func TestElectionInDoubt(t *testing.T) {
 	for name, f := range map[string]fate{
 		"it is lost":         {-1, time.Hour},
@@ -129,7 +129,7 @@ func TestElectionInDoubt(t *testing.T) {
 	}
 }
 
-// TestWhoHearsLate: who hears that its term has begun when another one has ended it does not lead.
+// TestWhoHearsLate: a node does not lead if it learns that its term has started after another node has ended it.
 func TestWhoHearsLate(t *testing.T) {
 	c := newCluster(t, 9, "a", "b")
 	delete(c.nodes, "b")
@@ -147,8 +147,8 @@ func TestWhoHearsLate(t *testing.T) {
 	}
 }
 
-// TestMembers: who leads goes on when others come before it in the order of members, but does not come back then; and
-// ends when it is none.
+// TestMembers: a leader continues when others come before it in the order of members, but does not return to the
+// candidates afterwards. It stops when it is no longer a member.
 func TestMembers(t *testing.T) {
 	c := newCluster(t, 10, "e", "f", "g")
 	c.run(time.Second)
@@ -186,7 +186,7 @@ func TestMembers(t *testing.T) {
 	c.settled()
 }
 
-// TestAnEarlierEpoch: who knows only of an earlier epoch than the last leader does not begin a term.
+// TestAnEarlierEpoch: a node with an older epoch than the last leader's does not start a term.
 func TestAnEarlierEpoch(t *testing.T) {
 	c := newCluster(t, 5, "a")
 	late := varint.Writer{1, 2, 1, 'b'} // in epoch 2, by b
@@ -198,7 +198,7 @@ func TestAnEarlierEpoch(t *testing.T) {
 	c.leads("a")
 }
 
-// TestUnreadable: who cannot read an entry does not lead any more, and others do who can.
+// TestUnreadable: a node that cannot read an entry no longer leads; others that can do.
 func TestUnreadable(t *testing.T) {
 	for name, blind := range map[string][]strategy.Node{"all": {"a", "b", "c"}, "the leader": {"a"},
 		"who would follow": {"b"}} {
@@ -230,7 +230,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestGarbage: a leader that finds what is no entry behind its own does not lead any more.
+// TestGarbage: a leader that finds an invalid entry after its own stops leading.
 func TestGarbage(t *testing.T) {
 	c := newCluster(t, 7, "a", "b", "c")
 	c.run(time.Second)
@@ -244,8 +244,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestAnswers: an answer that comes behind a later one is let go, as are those of an earlier term, and who does not
-// lead says who does.
+// TestAnswers: answers that arrive after a later one, and those of earlier terms, are dropped. Nodes that do not lead
+// name the leader.
 func TestAnswers(t *testing.T) {
 	a := newTally("a")
 	now := time.Unix(1e9, 0)
@@ -291,8 +291,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestFaults adds names while messages and requests are lost, late and doubled, nodes die, are cut off, come and go:
-// KUMO_TEST_SEEDS times, or a few.
+// TestFaults adds names while messages and requests are lost, late and duplicated, and nodes die, are isolated, join
+// and leave: KUMO_TEST_SEEDS times, or a few.
 func TestFaults(t *testing.T) {
 	seeds, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_SEEDS"), 10, 64)
 	first, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_FIRST"), 10, 64)
@@ -329,14 +329,14 @@ func (c *cluster) trouble() {
 		c.cut[n] = true
 	case 2, 3:
 		clear(c.cut)
-	case 4: // it is none any more, and then it is one again
+	case 4: // it leaves and joins again
 		c.members(slices.DeleteFunc(c.names(), func(m strategy.Node) bool { return m == n })...)
 	case 5:
 		c.members(c.names()...)
 	}
 }
 
-// FuzzEntry reads whatever is in the log.
+// FuzzEntry decodes arbitrary log data.
 func FuzzEntry(f *testing.F) {
 	f.Add([]byte{1, 1, 1, 'a'})
 	f.Add([]byte{1, 1, 1, 'a', 2, 1, 'n', 15, 0, 3, 1, 'n', 7})
@@ -354,7 +354,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// FuzzReceive has a leader, and a node that is none, take whatever comes.
+// FuzzReceive sends arbitrary data to a leader and to another node.
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte{'q', 0, 1, 'x'})
 	f.Add([]byte{'a', 1, 2, 'x'})

@@ -7,23 +7,23 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A Kind is the first byte of a message. The sender's term and the message's number follow, then what it says. All
-// messages may be lost, come twice, or late.
+// A Kind is the first byte of a message. It is followed by the sender's term, the message's number, and the content.
+// Messages may be lost, duplicated or delayed.
 type Kind byte
 
-// The kinds of messages that a strategy sends. None is what Receive has dealt with.
+// Kinds of messages of a strategy. None means that Receive has handled the message.
 const (
 	None     Kind = 0
 	Question Kind = 'q' // to Leader
-	Answer   Kind = 'a' // of the leader; also what nobody has asked for
+	Answer   Kind = 'a' // from the leader, also unsolicited
 )
 
 const (
-	heartbeat Kind = 'b' // the leader is there
-	redirect  Kind = 'n' // another one leads: its name
+	heartbeat Kind = 'b' // the leader is alive
+	redirect  Kind = 'n' // name of the leader
 )
 
-// Begin begins a message. For one node, answers are sent in the order in which they were begun.
+// Begin starts a message. Answers to one node must be sent in the order in which they were begun.
 func (e *Elector) Begin(k Kind) varint.Writer {
 	e.sent++
 	w := varint.Writer{byte(k)}
@@ -32,8 +32,8 @@ func (e *Elector) Begin(k Kind) varint.Writer {
 	return w
 }
 
-// Receive takes a message in. What it returns is the strategy's: a question, where this node leads, or an answer of who
-// does, and what is behind its beginning.
+// Receive handles a message. It returns the content of messages for the strategy: requests if this node leads, and
+// answers of the leader.
 func (e *Elector) Receive(now time.Time, m strategy.Message) (Kind, []byte) {
 	e.now = now
 	r := varint.Reader{Rest: m.Data}
@@ -52,7 +52,7 @@ func (e *Elector) Receive(now time.Time, m strategy.Message) (Kind, []byte) {
 	case term < e.term:
 	case kind == Answer:
 		if term == e.term && number <= e.lastAnswer {
-			return None, nil // what an earlier leader has said the present one says again
+			return None, nil // outdated; the current leader repeats its answers
 		}
 		e.follow(m.From, term)
 		e.lastAnswer, e.askedAt, e.candidatesTried = number, time.Time{}, 0

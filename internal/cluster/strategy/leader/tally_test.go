@@ -18,8 +18,8 @@ const (
 	retry   = 500 * time.Millisecond
 )
 
-// A tally is a small strategy with a central part, which counts how often names were added. Its nodes ask the leader to
-// add names until it has, and no name may be added twice, whatever is lost.
+// A tally is a small strategy with a central part, which counts how often names were added. Its nodes repeat requests
+// until the leader has added their names, and no name may be added twice, whatever is lost.
 type tally struct {
 	self    strategy.Node
 	elector *leader.Elector
@@ -27,7 +27,7 @@ type tally struct {
 	wants   map[string]bool
 	askAt   time.Time
 	out     []strategy.Action
-	blind   bool // it cannot read what others have changed
+	blind   bool // it cannot read changes by other nodes
 }
 
 func newTally(self strategy.Node) *tally {
@@ -91,7 +91,7 @@ func (t *tally) due() time.Time {
 	return at
 }
 
-// times says how often each name was added, by part.
+// times counts how often each name was added, by part.
 type times [16]map[string]uint64
 
 func partOf(name string) int {
@@ -150,14 +150,14 @@ func namesIn(changes []byte) (names []string, err error) {
 	return names, nil
 }
 
-// A replica is a tally's central part.
+// A replica is the central part of a tally.
 type replica struct {
 	*tally
 	times
-	waiting []string                   // to be added
-	written int                        // of these, those that are being written
-	asked   map[string][]strategy.Node // by whom
-	elected []strategy.Node            // after whom, each time
+	waiting []string                   // names to add
+	written int                        // how many of them are being written
+	asked   map[string][]strategy.Node // nodes that requested the name
+	elected []strategy.Node            // previous leader of each of its terms
 	deposed int
 }
 

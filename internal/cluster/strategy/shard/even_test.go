@@ -11,7 +11,7 @@ import (
 	"kumo/internal/cluster/strategy/shard"
 )
 
-// patterns are ways in which n of m slots may be taken.
+// patterns returns several ways to distribute n nodes over the slots.
 func patterns(cfg shard.Config, n int) map[string][]strategy.Member {
 	front, apart := make([]int, n), make([]int, n)
 	for i := range n {
@@ -20,8 +20,8 @@ func patterns(cfg shard.Config, n int) map[string][]strategy.Member {
 	return map[string][]strategy.Member{"joined": joined(cfg, n), "front": inSlots(front...), "apart": inSlots(apart...)}
 }
 
-// TestEven: for every number of nodes, however their slots lie, shares are as even as chance has it. Of p-values of an
-// even spread one in a thousand is below 0.001.
+// TestEven: for every number of nodes and every pattern of slots, shares are as even as random assignment. One in a
+// thousand p-values of an even distribution is below 0.001.
 func TestEven(t *testing.T) {
 	t.Parallel()
 	lists := hostLists(2000)
@@ -37,7 +37,7 @@ func TestEven(t *testing.T) {
 						if p < 1e-5 {
 							t.Errorf("%v, %d of %d slots (%s), hosts %s: p = %.2g", second, n, slots, pattern, list, p)
 						}
-						seed++ // spreads of one seed have much in common
+						seed++ // distributions with the same seed are correlated
 						if tests++; p < 0.01 {
 							low++
 						}
@@ -53,7 +53,7 @@ func TestEven(t *testing.T) {
 	}
 }
 
-// TestOneHash: with one number taken mod M and mod N, nodes in each other slot have shares of 1/8 and 3/8; with two
+// TestOneHash: with one number mod M and mod N, nodes in every other slot have shares of 1/8 and 3/8; with two hashes
 // they have a quarter each.
 func TestOneHash(t *testing.T) {
 	t.Parallel()
@@ -80,8 +80,8 @@ func TestOneHash(t *testing.T) {
 	}
 }
 
-// TestIndependent: what the first level says of a host says nothing of the second level's choice. Without slots there
-// is no first level; with all slots taken there is no second.
+// TestIndependent: the choice of the second level does not depend on that of the first. Without slots there is no first
+// level; with all slots taken there is no second.
 func TestIndependent(t *testing.T) {
 	t.Parallel()
 	const slots, nodes = 16, 12
@@ -111,7 +111,7 @@ func TestIndependent(t *testing.T) {
 
 type owner func(host string) (strategy.Node, strategy.State)
 
-// contingency counts how often each pair of owners comes together.
+// contingency counts how often each pair of owners occurs.
 func contingency(first, second owner, hosts []string) [][]int {
 	rows, columns := map[strategy.Node]int{}, map[strategy.Node]int{}
 	pairs := map[[2]int]int{}
@@ -136,8 +136,8 @@ func contingency(first, second owner, hosts []string) [][]int {
 	return table
 }
 
-// TestBadHash: rendezvous hashing by FNV over host and node is far from even on names that differ in a few digits,
-// which is why the house's hashes are mixed.
+// TestBadHash: rendezvous hashing by FNV over host and node is far from even for names that differ in a few digits.
+// That is why the package mixes its hashes.
 func TestBadHash(t *testing.T) {
 	t.Parallel()
 	const nodes = 16
@@ -174,9 +174,8 @@ func fnvOf(s string) uint64 {
 	return h.Sum64()
 }
 
-// independence is the chance that a table whose rows and columns are as dependent as here, or more, comes of two
-// independent choices: the p-value of Pearson's chi-square test of a contingency table. All rows are of one length, and
-// none is empty.
+// independence returns the p-value of Pearson's chi-square test of a contingency table: the probability that two
+// independent choices yield a table at least as dependent. All rows must have the same length and must not be empty.
 func independence(table [][]int) float64 {
 	rows, columns, sum := make([]float64, len(table)), make([]float64, len(table[0])), 0.0
 	for i, row := range table {
@@ -197,7 +196,7 @@ func independence(table [][]int) float64 {
 	return stats.ChiSquareP(chi2, (len(rows)-1)*(len(columns)-1))
 }
 
-// TestIndependence: of tables of independent throws one in ten has a p below 0.1; one of equal throws has none.
+// TestIndependence: one in ten tables of independent choices has a p-value below 0.1; none of equal choices has.
 func TestIndependence(t *testing.T) {
 	t.Parallel()
 	rng, low := rand.New(rand.NewPCG(1, 2)), 0

@@ -7,9 +7,9 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// hashes are the two independent functions of a crawl. One pass over the name gives 64 bits; two keys make two hashes
-// of them. Names differ in few bits, so a sum of host and node, or FNV over both, would be far from even; what
-// Mix returns is.
+// hashes are the two independent hash functions of a crawl. One pass over the name yields 64 bits, and two keys derive
+// two hashes from them. Names differ in few bits, so a sum of host and node hashes, or FNV over both, would be far from
+// uniform; the result of Mix is uniform.
 type hashes struct{ first, second uint64 }
 
 func newHashes(seed uint64) hashes {
@@ -22,7 +22,7 @@ func (h hashes) of(key string) (first, second uint64) {
 	return splitmix.Mix(x ^ h.first), splitmix.Mix(x ^ h.second)
 }
 
-// node is a node's hash, to be combined with hosts'.
+// node returns a node's hash, to be combined with those of hosts.
 func (h hashes) node(n strategy.Node) uint64 {
 	return splitmix.Mix(xxhash.Sum64String(string(n)) + h.second)
 }

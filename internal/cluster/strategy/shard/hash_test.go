@@ -2,7 +2,7 @@ package shard
 
 import "testing"
 
-// TestHashes holds the functions by themselves, so that others can write them anew.
+// TestHashes fixes the hash functions, so that others can reimplement them.
 func TestHashes(t *testing.T) {
 	h := newHashes(42)
 	if h != (hashes{first: 0x624383af5f61257e, second: 0xf4758c06262a22de}) {
@@ -20,7 +20,7 @@ func TestHashes(t *testing.T) {
 	for _, c := range []struct {
 		key     uint64
 		n, want int
-	}{{1, 1, 0}, {42, 57, 43}, {0xdead10cc, 666, 361}, {256, 1024, 520}} { // as other programs have them
+	}{{1, 1, 0}, {42, 57, 43}, {0xdead10cc, 666, 361}, {256, 1024, 520}} { // same results as other programs
 		if got := jump(c.n).choose(c.key); got != c.want {
 			t.Errorf("jump: %d of %d for %d, want %d", got, c.n, c.key, c.want)
 		}

@@ -14,7 +14,7 @@ import (
 
 var allSeconds = []shard.Second{shard.Rendezvous, shard.Jump, shard.Paper, shard.Ring}
 
-// hostLists are names as they are met: they differ in a few digits, at the front, in the middle or at the end.
+// hostLists returns realistic names: they differ in a few digits, at the front, in the middle or at the end.
 func hostLists(n int) map[string][]string {
 	web := synthweb.New(synthweb.Clean(1, n, n))
 	lists := map[string][]string{}
@@ -31,7 +31,7 @@ func hostLists(n int) map[string][]string {
 
 func node(i int) strategy.Node { return strategy.Node(fmt.Sprintf("node%d~1", i)) }
 
-// inSlots are members in the slots named.
+// inSlots returns members with the given slots.
 func inSlots(slots ...int) []strategy.Member {
 	members := make([]strategy.Member, len(slots))
 	for i, slot := range slots {
@@ -45,7 +45,7 @@ func sorted(members []strategy.Member) []strategy.Member {
 	return members
 }
 
-// joined are n members that took their slots one after the other.
+// joined returns n members that have joined one by one.
 func joined(cfg shard.Config, n int) (members []strategy.Member) {
 	for i := range n {
 		members = append(members, strategy.Member{Node: node(i), Slot: cfg.FreeSlot(members, node(i))})

@@ -1,11 +1,11 @@
 package shard
 
-// jump is a number of nodes.
+// jump is jump hashing over a number of nodes.
 type jump int
 
-// choose is Lamping and Veach, "A fast, minimal memory, consistent hash algorithm" (2014). A host moves only to the
-// last node when one is added behind the others, and only from the last one when that goes; nodes that come or go
-// elsewhere in the list, which is sorted, give others another number.
+// choose implements Lamping and Veach, "A fast, minimal memory, consistent hash algorithm" (2014). Hosts move only to
+// the last node when it is added, and only from the last node when it is removed. Nodes that join or leave elsewhere in
+// the sorted list change the numbers of others.
 func (n jump) choose(hash uint64) int {
 	at, next := int64(-1), int64(0)
 	for next < int64(n) {
@@ -16,7 +16,7 @@ func (n jump) choose(hash uint64) int {
 	return int(at)
 }
 
-// paper is a number of nodes.
+// paper is the paper's second level for a number of nodes.
 type paper int
 
 // choose is the paper's second level.

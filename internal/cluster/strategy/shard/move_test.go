@@ -10,9 +10,8 @@ import (
 	"kumo/internal/cluster/strategy/shard"
 )
 
-// TestMinimal: under any two lists a host is the same node's, unless the node that has it has come or the one that had
-// it has gone; the node's slot counts, too. The other ways of the second level break this at once, so the test is not
-// blind.
+// TestMinimal: under any two lists a host has the same owner, unless its new owner has joined or its old owner has
+// left; a changed slot counts as both. The other second levels fail this test at once.
 func TestMinimal(t *testing.T) {
 	t.Parallel()
 	rng, hosts := random(t, 1), hostLists(300)["www"]
@@ -31,7 +30,7 @@ func TestMinimal(t *testing.T) {
 	}
 }
 
-// somePool are nodes with slots of their own: some have none, and some that of another, which the rules do not allow.
+// somePool returns nodes with different slots; some have none, and some that of another node, which is not allowed.
 func somePool(rng *rand.Rand, cfg shard.Config) (pool []strategy.Member) {
 	for i := range 1 + rng.IntN(2*cfg.Slots) {
 		m := strategy.Member{Node: node(i), Slot: cfg.FreeSlot(pool, node(i))}
@@ -43,7 +42,7 @@ func somePool(rng *rand.Rand, cfg shard.Config) (pool []strategy.Member) {
 	return sorted(pool)
 }
 
-// someOf is a part of a list, in its order.
+// someOf returns a part of a list, in its order.
 func someOf(rng *rand.Rand, pool []strategy.Member) (part []strategy.Member) {
 	share := rng.Float64()
 	for _, m := range pool {
@@ -54,7 +53,7 @@ func someOf(rng *rand.Rand, pool []strategy.Member) (part []strategy.Member) {
 	return part
 }
 
-// needless counts hosts that move between two nodes which are in both lists.
+// needless counts hosts that move between two nodes that are in both lists.
 func needless(placer strategy.Placer, one, two []strategy.Member, hosts []string) (moved int) {
 	before, after := placer.Place(one), placer.Place(two)
 	stays := func(n strategy.Node) bool {
@@ -71,7 +70,8 @@ func needless(placer strategy.Placer, one, two []strategy.Member, hosts []string
 	return moved
 }
 
-// TestSequence: along joins and leaves no host moves but to who came or from who went, and as many as must.
+// TestSequence: in a sequence of joins and departures, hosts only move to joining nodes and from departed ones, in the
+// expected number.
 func TestSequence(t *testing.T) {
 	t.Parallel()
 	rng, hosts := random(t, 2), hostLists(5000)["sites"]
@@ -96,7 +96,7 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// share is how much of the hosts move.
+// share returns the share of hosts that move.
 func share(placer strategy.Placer, one, two []strategy.Member, hosts []string) float64 {
 	before, after, moved := placer.Place(one), placer.Place(two), 0
 	for _, h := range hosts {
@@ -108,7 +108,7 @@ func share(placer strategy.Placer, one, two []strategy.Member, hosts []string) f
 	return float64(moved) / float64(len(hosts))
 }
 
-// TestPaperMoves: the paper's form moves 61 % where 20 would do, and so the figure of the package comment is right.
+// TestPaperMoves: the paper's form moves 61 % where 20 % would suffice, as the package comment states.
 func TestPaperMoves(t *testing.T) {
 	t.Parallel()
 	hosts := hostLists(40_000)["www"]

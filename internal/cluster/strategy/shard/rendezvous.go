@@ -16,8 +16,8 @@ func newRendezvous(h hashes, nodes []strategy.Node) rendezvous {
 	return r
 }
 
-// choose picks the node whose hash with the host is greatest; of equal ones the first, so that it is the same under
-// every list.
+// choose returns the node whose hash with the host is greatest, in a tie the first, so that the result does not depend
+// on other nodes.
 func (r rendezvous) choose(hash uint64) int {
 	best, most := 0, uint64(0)
 	for i, node := range r {

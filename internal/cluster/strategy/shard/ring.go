@@ -8,11 +8,11 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// ringPoints is how many points a node has on the circle. A node's share is off by 1/sqrt(ringPoints), 9 %, in the
-// mean.
+// ringPoints is the number of points of a node on the circle. A node's share deviates by 1/sqrt(ringPoints), 9 %, on
+// average.
 const ringPoints = 128
 
-// A ring is consistent hashing: Karger et al. (1997). It lies in two slices, by rising points.
+// A ring is consistent hashing (Karger et al., 1997). It consists of two slices, ordered by points.
 type ring struct {
 	points []uint64
 	nodes  []int32
@@ -38,7 +38,7 @@ func newRing(h hashes, nodes []strategy.Node) *ring {
 	return r
 }
 
-// choose picks the node of the next point.
+// choose returns the node of the next point.
 func (r *ring) choose(hash uint64) int {
 	i, _ := slices.BinarySearch(r.points, hash)
 	return int(r.nodes[i%len(r.nodes)])

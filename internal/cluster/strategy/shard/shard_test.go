@@ -11,8 +11,8 @@ import (
 	"kumo/internal/cluster/strategy/shard"
 )
 
-// TestForEver: for each configuration the owners of hosts among seven nodes, then the nodes' slots. Placements are part
-// of a crawl's state: if this fails, crawls that exist would be torn apart.
+// TestForEver fixes for each configuration the owners of hosts among seven nodes, then the nodes' slots. Placements are
+// part of a crawl's state: a change would break existing crawls.
 func TestForEver(t *testing.T) {
 	hosts := []string{"example.com", "www.example.com", "example.co.uk:8080", "192.0.2.1", "[2001:db8::1]:81", ""}
 	for _, c := range []struct {
@@ -43,7 +43,8 @@ func TestForEver(t *testing.T) {
 	}
 }
 
-// TestDomain: with ByDomain what is of one registered domain goes together, whatever its port; with ByHost it does not.
+// TestDomain: with ByDomain, hosts of one registered domain have the same owner, whatever their ports; with ByHost they
+// do not.
 func TestDomain(t *testing.T) {
 	members := joined(shard.Config{}, 50)
 	for key, together := range map[shard.Key]bool{shard.ByDomain: true, shard.ByHost: false} {
@@ -69,7 +70,7 @@ func TestDomain(t *testing.T) {
 	}
 }
 
-// TestFreeSlot: no two members get the same slot, until all are taken; a node finds the same one again.
+// TestFreeSlot: members get different slots until all are taken, and a node gets the same slot again.
 func TestFreeSlot(t *testing.T) {
 	cfg := shard.Config{Slots: 20}
 	members, firsts := joined(cfg, 20), map[int]bool{}
@@ -96,8 +97,8 @@ func TestFreeSlot(t *testing.T) {
 	}
 }
 
-// TestTwoInOneSlot: where two members have one slot, against the rules, the hosts of the slot are the first one's; the
-// other has its share of the rest, as one without a slot has.
+// TestTwoInOneSlot: if two members have the same slot, which is not allowed, its hosts belong to the first one. The
+// other gets its share of the rest, like a member without a slot.
 func TestTwoInOneSlot(t *testing.T) {
 	hosts := hostLists(20_000)["www"]
 	for _, slots := range [][]int{{2, 2}, {2, -1}, {2, 8}} {
@@ -109,7 +110,7 @@ func TestTwoInOneSlot(t *testing.T) {
 	}
 }
 
-// TestSteps: the last list counts, and only lists do.
+// TestSteps: only lists of members count, and only the last one.
 func TestSteps(t *testing.T) {
 	s := shard.New(shard.Config{})
 	if out := s.Step(time.Time{}, []strategy.Event{strategy.Fired{}, strategy.OwnersNeeded{Hosts: []string{"a"}}},
@@ -147,7 +148,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// BenchmarkByDomain measures what finding the registered domain adds.
+// BenchmarkByDomain measures the additional time to find the registered domain.
 func BenchmarkByDomain(b *testing.B) {
 	hosts := hostLists(1024)["www"]
 	for key, name := range []string{shard.ByHost: "host", shard.ByDomain: "domain"} {
@@ -163,7 +164,7 @@ func BenchmarkByDomain(b *testing.B) {
 	}
 }
 
-// BenchmarkOwner measures a look-up where the first level decides, and where the second does.
+// BenchmarkOwner measures lookups that the first level decides, and those that the second does.
 func BenchmarkOwner(b *testing.B) {
 	hosts := hostLists(1024)["www"]
 	for _, second := range allSeconds {

@@ -9,9 +9,9 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// FreeSlot is the slot that a node takes when it joins: the one that its hash names, or the next free one. It is -1 if
-// there is none: then the node must be refused, because with all slots taken nothing is spread over the nodes, and it
-// would never own a host. It depends on nothing but Slots, Seed, the members and the node.
+// FreeSlot returns the slot for a joining node: the one given by its hash, or the next free one. It returns -1 if there
+// is none. Such a node must be refused: when all slots are taken, no hosts are spread over the nodes, so it would never
+// own a host. The result depends only on Slots, Seed, the members and the node.
 func (c Config) FreeSlot(members []strategy.Member, node strategy.Node) int {
 	c.Slots = cmp.Or(c.Slots, DefaultSlots)
 	taken := make([]bool, c.Slots)

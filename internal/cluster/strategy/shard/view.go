@@ -6,26 +6,26 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// noNode is an empty slot.
+// noNode marks an empty slot.
 const noNode = -1
 
-// A view is the placement that follows from one list of members.
+// A view is the placement for one list of members.
 type view struct {
 	hash   hashes
 	domain bool
 	nodes  []strategy.Node // sorted
-	slots  []int32         // for each slot the index of its node, or nobody
+	slots  []int32         // by slot: index of its node, or noNode
 	second chooser
 }
 
-// A chooser is a second level: it picks one of n > 0 nodes for a hash.
+// A chooser is a second level: it chooses one of n > 0 nodes for a hash.
 type chooser interface{ choose(hash uint64) int }
 
 var _ strategy.View = (*view)(nil)
 
-// Place returns the view for a list of members. A member without a slot, or with one beyond the table, has only its
-// share of the hosts of empty slots. Where two members have the same slot, which is against the rules, the first has it
-// under every list.
+// Place returns the view for a list of members. A member without a slot, or with a slot beyond the table, only gets its
+// share of the hosts of empty slots. If two members have the same slot, which is not allowed, the first has it under
+// every list.
 func (s *sharding) Place(members []strategy.Member) strategy.View {
 	v := &view{hash: newHashes(s.cfg.Seed), domain: s.cfg.Key == ByDomain, nodes: make([]strategy.Node, len(members)),
 		slots: make([]int32, s.cfg.Slots)}
@@ -55,7 +55,7 @@ func (s *sharding) chooser(v *view) chooser {
 	}
 }
 
-// Owner takes some 20 ns where the host's slot is taken. Else rendezvous hashing adds some 2 ns for each node.
+// Owner takes about 20 ns if the host's slot is taken. Otherwise rendezvous hashing adds about 2 ns per node.
 func (v *view) Owner(host string) (strategy.Node, strategy.State) {
 	if len(v.nodes) == 0 {
 		return "", strategy.Unknown

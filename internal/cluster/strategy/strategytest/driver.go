@@ -12,13 +12,13 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// steps is how long a story is.
+// steps is the number of steps of a test run.
 const steps = 40
 
-// maxMembers is how many nodes there may be. Strategies under test must have room for them.
+// maxMembers is the maximum number of nodes, for which strategies under test must have room.
 const maxMembers = 8
 
-// hosts are what is asked for.
+// hosts are the hosts in events.
 var hosts = func() (all []string) {
 	for i := range 200 {
 		all = append(all, fmt.Sprintf("www%d.example.com", i),
@@ -27,8 +27,8 @@ var hosts = func() (all []string) {
 	return append(all, "", "192.0.2.1", "[2001:db8::1]:81", "localhost")
 }()
 
-// A driver tells a strategy a story made from a seed, and does what it asks for: timers fire, and what is to be made
-// durable is. Messages are lost.
+// A driver sends a strategy events generated from a seed, and executes its actions: timers fire, and log entries become
+// durable. Messages are lost.
 type driver struct {
 	t         *testing.T
 	s         strategy.Strategy
@@ -38,7 +38,7 @@ type driver struct {
 	members   []strategy.Member
 	answers   []strategy.Event
 	timers    map[uint64]time.Time
-	overwrite bool // overwrite what the strategy was given
+	overwrite bool // overwrite slices after each step
 }
 
 func newDriver(t *testing.T, s strategy.Strategy) *driver {
@@ -48,7 +48,7 @@ func newDriver(t *testing.T, s strategy.Strategy) *driver {
 	return &driver{t: t, s: s, rng: rand.NewPCG(seed, 0), now: time.Unix(1e9, 0), timers: map[uint64]time.Time{}}
 }
 
-// step tells of what has happened in a second, and returns what the strategy wants done.
+// step sends the events of a second, and returns the strategy's actions.
 func (d *driver) step() []strategy.Action {
 	d.now = d.now.Add(time.Second)
 	in := d.due()
@@ -75,7 +75,7 @@ func (d *driver) event(rng *rand.Rand) strategy.Event {
 	return strategy.Members{Epoch: d.epoch, Members: slices.Clone(d.members)}
 }
 
-// change lets a node join or leave.
+// change makes a node join or leave.
 func change(rng *rand.Rand, members []strategy.Member) []strategy.Member {
 	n := rng.IntN(maxMembers)
 	at, there := slices.BinarySearchFunc(members, node(n), func(m strategy.Member, n strategy.Node) int {
@@ -89,16 +89,16 @@ func change(rng *rand.Rand, members []strategy.Member) []strategy.Member {
 
 func node(i int) strategy.Node { return strategy.Node(fmt.Sprintf("n%d~1", i)) }
 
-// slot is the place of node i: not in the order of their names.
+// slot returns the slot of node i; slots and names have different orders.
 func slot(i int) int { return (i*5 + 3) % maxMembers }
 
-// repeatMembers tells the members again, as a new process is told.
+// repeatMembers sends the members again, as to a new process.
 func (d *driver) repeatMembers() {
 	d.epoch++
 	d.deliver([]strategy.Event{strategy.Members{Epoch: d.epoch, Members: slices.Clone(d.members)}})
 }
 
-// due are the timers whose time has come, by number, and what else the strategy waits for.
+// due returns the timers that expire, by number, and pending answers.
 func (d *driver) due() []strategy.Event {
 	in := d.answers
 	d.answers = nil
@@ -119,13 +119,13 @@ func (d *driver) due() []strategy.Event {
 	return in
 }
 
-// deliver has the strategy step, behind an action that is none of its own.
+// deliver runs a step with events, and checks that it appends to existing actions.
 func (d *driver) deliver(in []strategy.Event) []strategy.Action {
 	d.t.Helper()
 	mark := strategy.Send{To: "mark"}
 	out := d.s.Step(d.now, in, append(make([]strategy.Action, 0, 8), mark))
 	if first, ok := out[0].(strategy.Send); !ok || first.To != mark.To {
-		d.t.Fatalf("a step overwrote the actions that were there: %v", out[0])
+		d.t.Fatalf("Step overwrote an action in out: %v", out[0])
 	}
 	actions := clone(out[1:])
 	d.execute(actions)
@@ -147,7 +147,7 @@ func (d *driver) execute(actions []strategy.Action) {
 	}
 }
 
-// clone copies actions with the bytes in them.
+// clone returns a deep copy of actions.
 func clone(actions []strategy.Action) []strategy.Action {
 	all := make([]strategy.Action, len(actions))
 	for i, a := range actions {

@@ -9,16 +9,16 @@ import (
 )
 
 func placers(t *testing.T, fresh func() strategy.Placer) {
-	t.Run("all nodes agree, whatever came before", func(t *testing.T) { agree(t, fresh) })
-	t.Run("every host has an owner who is there", func(t *testing.T) { everyHost(t, fresh()) })
-	t.Run("without members nothing is known", func(t *testing.T) { noMembers(t, fresh()) })
-	t.Run("a list of members is not kept", func(t *testing.T) { keepsNoList(t, fresh()) })
+	t.Run("views depend only on the members", func(t *testing.T) { agree(t, fresh) })
+	t.Run("every host has a member as its owner", func(t *testing.T) { everyHost(t, fresh()) })
+	t.Run("without members all owners are unknown", func(t *testing.T) { noMembers(t, fresh()) })
+	t.Run("the list of members is not retained", func(t *testing.T) { keepsNoList(t, fresh()) })
 	if fresh().Minimal() {
-		t.Run("no host moves that need not", func(t *testing.T) { minimal(t, fresh()) })
+		t.Run("only necessary moves", func(t *testing.T) { minimal(t, fresh()) })
 	}
 }
 
-// agree compares the view of a node that was there all along with that of one that has just begun.
+// agree compares the view of a node that saw all lists with that of a new node.
 func agree(t *testing.T, fresh func() strategy.Placer) {
 	old := newDriver(t, fresh())
 	for range steps {
@@ -37,7 +37,7 @@ func everyHost(t *testing.T, p strategy.Placer) {
 		for _, h := range hosts {
 			owner, state := v.Owner(h)
 			if state != strategy.Owned || !has(members, owner) {
-				t.Fatalf("%s is %q's, state %v, of %v", h, owner, state, members)
+				t.Fatalf("owner of %s: %q, state %v; members %v", h, owner, state, members)
 			}
 		}
 	})
@@ -47,7 +47,7 @@ func noMembers(t *testing.T, p strategy.Placer) {
 	for _, v := range []strategy.View{p.View(), p.Place(nil), p.Place([]strategy.Member{})} {
 		for _, h := range hosts {
 			if owner, state := v.Owner(h); owner != "" || state != strategy.Unknown {
-				t.Fatalf("%s is %q's, state %v", h, owner, state)
+				t.Fatalf("owner of %s: %q, state %v", h, owner, state)
 			}
 		}
 	}
@@ -60,12 +60,12 @@ func keepsNoList(t *testing.T, p strategy.Placer) {
 		want := owners(v)
 		clear(given)
 		if got := owners(v); !slices.Equal(got, want) {
-			t.Fatalf("the list was used again, and the view said %v, then %v", want, got)
+			t.Fatalf("the view changed with the list: %v, then %v", want, got)
 		}
 	})
 }
 
-// minimal compares any two lists: a host of a node that stays may only go to one that comes.
+// minimal compares any two lists: a host whose owner stays may only move to a joining node.
 func minimal(t *testing.T, p strategy.Placer) {
 	var lists [][]strategy.Member
 	var placed [][]answer
@@ -85,7 +85,7 @@ func minimal(t *testing.T, p strategy.Placer) {
 	}
 }
 
-// eachList calls f with some lists of members that are not empty. A node has the same slot in all.
+// eachList calls f with some non-empty lists of members. A node has the same slot in all of them.
 func eachList(t *testing.T, f func([]strategy.Member)) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(2, 0))

@@ -9,13 +9,13 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Run tests the strategies that fresh makes; each is of the same node, with the same configuration and seed, and was
-// told nothing. If they are Placers, their contract is tested, too.
+// Run tests the strategies that fresh returns. Each must be new, of the same node, and have the same configuration and
+// seed. Placers are also tested as such.
 func Run(t *testing.T, fresh func() strategy.Strategy) {
-	t.Run("the same events have the same answers", func(t *testing.T) { deterministic(t, fresh) })
-	t.Run("events and actions are not kept", func(t *testing.T) { keepsNoSlice(t, fresh) })
+	t.Run("the same events yield the same actions", func(t *testing.T) { deterministic(t, fresh) })
+	t.Run("slices are not retained", func(t *testing.T) { keepsNoSlice(t, fresh) })
 	t.Run("a view does not change", func(t *testing.T) { immutable(t, fresh()) })
-	t.Run("who asks for an owner allocates nothing", func(t *testing.T) { allocatesNothing(t, fresh()) })
+	t.Run("Owner allocates no memory", func(t *testing.T) { allocatesNothing(t, fresh()) })
 	if _, ok := fresh().(strategy.Placer); ok {
 		t.Run("placers", func(t *testing.T) { placers(t, func() strategy.Placer { return fresh().(strategy.Placer) }) })
 	}
@@ -26,25 +26,25 @@ func deterministic(t *testing.T, fresh func() strategy.Strategy) {
 	for i := range steps {
 		one, two := a.step(), b.step()
 		if !reflect.DeepEqual(one, two) {
-			t.Fatalf("step %d: actions %v of one, %v of the other", i, one, two)
+			t.Fatalf("step %d: actions %v and %v differ", i, one, two)
 		}
 		sameView(t, a.s.View(), b.s.View())
 	}
 }
 
-// keepsNoSlice overwrites what one of two strategies was given, after each step.
+// keepsNoSlice overwrites the slices passed to one of two strategies after each step.
 func keepsNoSlice(t *testing.T, fresh func() strategy.Strategy) {
 	a, b := newDriver(t, fresh()), newDriver(t, fresh())
 	b.overwrite = true
 	for i := range steps {
 		if one, two := a.step(), b.step(); !reflect.DeepEqual(one, two) {
-			t.Fatalf("step %d: actions %v, and %v where slices were used again", i, one, two)
+			t.Fatalf("step %d: actions %v, but %v after slices were overwritten", i, one, two)
 		}
 		sameView(t, a.s.View(), b.s.View())
 	}
 }
 
-// immutable asks views from other goroutines while the strategy goes on.
+// immutable reads views in other goroutines while the strategy continues.
 func immutable(t *testing.T, s strategy.Strategy) {
 	d := newDriver(t, s)
 	var asking sync.WaitGroup
@@ -57,11 +57,11 @@ func immutable(t *testing.T, s strategy.Strategy) {
 		asking.Go(func() {
 			for {
 				if got := owners(v); !reflect.DeepEqual(got, want) {
-					t.Errorf("a view said %v, then %v", want, got)
+					t.Errorf("view changed from %v to %v", want, got)
 					return
 				}
 				select {
-				case <-end: // asked once more at least since the last step
+				case <-end: // read at least once since the last step
 					return
 				default:
 				}
@@ -101,7 +101,7 @@ func sameView(t *testing.T, a, b strategy.View) {
 	for _, h := range hosts {
 		one, state := a.Owner(h)
 		if two, other := b.Owner(h); one != two || state != other {
-			t.Fatalf("%s is %q's (state %v) for one, %q's (state %v) for the other", h, one, state, two, other)
+			t.Fatalf("owner of %s: %q (state %v) and %q (state %v)", h, one, state, two, other)
 		}
 	}
 }

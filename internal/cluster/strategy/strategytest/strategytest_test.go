@@ -12,25 +12,25 @@ import (
 	"kumo/internal/cluster/strategy/strategytest"
 )
 
-// broken are strategies that break the contract, with the part of it that must notice.
+// broken are strategies that break the contract, with the test that must detect it.
 var broken = map[string]struct {
 	fresh  func() strategy.Strategy
 	notice string
 }{
-	"forgetful": {func() strategy.Strategy { return &forgetful{sound()} }, "the_same_events_have_the_same_answers"},
-	"keeper":    {func() strategy.Strategy { return &keeper{Placer: sound()} }, "events_and_actions_are_not_kept"},
+	"forgetful": {func() strategy.Strategy { return &forgetful{sound()} }, "the_same_events_yield_the_same_actions"},
+	"keeper":    {func() strategy.Strategy { return &keeper{Placer: sound()} }, "slices_are_not_retained"},
 	"changing":  {func() strategy.Strategy { return &changing{sound(), new(int)} }, "a_view_does_not_change"},
-	"wasteful":  {func() strategy.Strategy { return &wasteful{sound()} }, "who_asks_for_an_owner_allocates_nothing"},
-	"sticky":    {func() strategy.Strategy { return &sticky{Placer: sound()} }, "all_nodes_agree"},
-	"exclusive": {func() strategy.Strategy { return &exclusive{sound()} }, "every_host_has_an_owner"},
+	"wasteful":  {func() strategy.Strategy { return &wasteful{sound()} }, "Owner_allocates_no_memory"},
+	"sticky":    {func() strategy.Strategy { return &sticky{Placer: sound()} }, "views_depend_only_on_the_members"},
+	"exclusive": {func() strategy.Strategy { return &exclusive{sound()} }, "every_host_has_a_member"},
 	"haunted":   {func() strategy.Strategy { return &haunted{sound()} }, "without_members"},
 	"boaster": {func() strategy.Strategy { return &boaster{shard.New(shard.Config{Second: shard.Paper})} },
-		"no_host_moves_that_need_not"},
+		"only_necessary_moves"},
 }
 
 func sound() strategy.Placer { return shard.New(shard.Config{Slots: 8}) }
 
-// TestNotices runs the suite on each in a process of its own, because there it fails.
+// TestNotices runs the suite on each of them in a process of its own, since the suite fails there.
 func TestNotices(t *testing.T) {
 	for name, b := range broken {
 		t.Run(name, func(t *testing.T) {
@@ -62,12 +62,12 @@ func TestBroken(t *testing.T) {
 	strategytest.Run(t, b.fresh)
 }
 
-// A view is a way to answer.
+// A view implements strategy.View.
 type view func(host string) (strategy.Node, strategy.State)
 
 func (v view) Owner(host string) (strategy.Node, strategy.State) { return v(host) }
 
-// forgetful leaves out an action now and then, by a clock of its own.
+// forgetful sometimes omits an action, by a clock of its own.
 type forgetful struct{ strategy.Placer }
 
 var calls int
@@ -79,7 +79,7 @@ func (f *forgetful) Step(now time.Time, in []strategy.Event, out []strategy.Acti
 	return f.Placer.Step(now, in, out)
 }
 
-// keeper heeds what it was told only when it is told more.
+// keeper retains events until the next step.
 type keeper struct {
 	strategy.Placer
 	in []strategy.Event
@@ -91,7 +91,7 @@ func (k *keeper) Step(now time.Time, in []strategy.Event, out []strategy.Action)
 	return out
 }
 
-// changing has views that know how often it has stepped.
+// changing has views that depend on the number of steps.
 type changing struct {
 	strategy.Placer
 	steps *int
@@ -118,7 +118,7 @@ func (w *wasteful) View() strategy.View {
 	})
 }
 
-// sticky leaves all hosts with the first owner that it saw.
+// sticky keeps all hosts at their first owner.
 type sticky struct {
 	strategy.Placer
 	first strategy.View
@@ -139,7 +139,7 @@ func owned(v strategy.View) bool {
 	return state == strategy.Owned
 }
 
-// exclusive does not place hosts without a name.
+// exclusive does not place hosts with an empty name.
 type exclusive struct{ strategy.Placer }
 
 func (e *exclusive) Place(members []strategy.Member) strategy.View {
@@ -152,7 +152,7 @@ func (e *exclusive) Place(members []strategy.Member) strategy.View {
 	})
 }
 
-// haunted places hosts where there is nobody.
+// haunted places hosts although there are no members.
 type haunted struct{ strategy.Placer }
 
 func (h *haunted) Place(members []strategy.Member) strategy.View {
@@ -162,7 +162,7 @@ func (h *haunted) Place(members []strategy.Member) strategy.View {
 	return view(func(string) (strategy.Node, strategy.State) { return "ghost~1", strategy.Owned })
 }
 
-// boaster says that it moves the least.
+// boaster wrongly reports that it is minimal.
 type boaster struct{ strategy.Placer }
 
 func (boaster) Minimal() bool { return true }

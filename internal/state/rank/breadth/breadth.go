@@ -6,7 +6,7 @@ package breadth
 
 import "kumo/internal/state/rank"
 
-// Order is the order in which URLs were found: all are as important. It keeps nothing.
+// Order is the order in which URLs were found: all have the same importance. It has no state.
 type Order struct{ rank.Unlinked }
 
 var _ rank.Order = Order{}
@@ -14,5 +14,5 @@ var _ rank.Order = Order{}
 // New returns the order.
 func New() Order { return Order{} }
 
-// Importance is 1.
+// Importance returns 1.
 func (Order) Importance(rank.ID, int32) float64 { return 1 }

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// Order is the order by depth: one link further is half as important. It keeps nothing.
+// Order is the order by depth: each link from a seed halves the importance. It has no state.
 type Order struct{ rank.Unlinked }
 
 var _ rank.Order = Order{}
@@ -15,10 +15,10 @@ var _ rank.Order = Order{}
 // New returns the order.
 func New() Order { return Order{} }
 
-// deepest is where all that is deeper is as important.
+// deepest is the depth beyond which importance no longer decreases.
 const deepest = 1000
 
-// Importance is a half to the power of the depth.
+// Importance returns 1/2 to the power of the depth.
 func (Order) Importance(_ rank.ID, depth int32) float64 {
 	return math.Ldexp(1, -int(max(0, min(depth, deepest))))
 }

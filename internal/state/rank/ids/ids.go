@@ -19,36 +19,36 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A Key is what is known of a URL: 37 bits.
+// A Key identifies a URL by 37 bits of a hash.
 type Key uint64
 
-// KeyBits is how many bits a key has.
+// KeyBits is the number of bits of a key.
 const KeyBits = 37
 
-// KeyOf is the key of a canonical URL.
+// KeyOf returns the key of a canonical URL.
 func KeyOf(key *siphash.Key, url string) Key { return Key(key.SumString(url) >> (64 - KeyBits)) }
 
-// A URL is one that is ranked.
+// A URL is a ranked URL.
 type URL struct {
 	Key   Key
 	Depth int32 // in links from a seed
 }
 
-// Parts is how many parts a table has.
+// Parts is the number of parts of a table.
 const Parts = (1<<prefixBits + group - 1) / group * len(spans)
 
-// Prefixes of keys are shared out among parts in groups, to parts of several sizes: pieces of memory come in few sizes,
-// and parts that grew into the next at the same time would all have a lot of room for nothing.
+// Prefixes of keys are assigned to parts in groups, to parts of several sizes. Memory is allocated in few sizes, and
+// parts that grew into the next size at the same time would all have much unused room.
 const (
 	prefixBits = 15
 	lowBits    = KeyBits - prefixBits
 	group      = 5 + 6 + 7 + 8
 )
 
-// spans is how many prefixes each part of a group has.
+// spans is the number of prefixes in each part of a group.
 var spans = [...]uint32{5, 6, 7, 8}
 
-// inGroup says of each prefix of a group which part has it, and where this one's begin.
+// inGroup maps each prefix of a group to its part and to the part's first prefix.
 var inGroup = func() (all [group]struct{ part, first uint32 }) {
 	first := uint32(0)
 	for i, span := range spans {
@@ -61,12 +61,12 @@ var inGroup = func() (all [group]struct{ part, first uint32 }) {
 }()
 
 const (
-	restBits   = lowBits + 3 // what tells URLs of a part apart: which of its prefixes, and what follows that
+	restBits   = lowBits + 3 // bits that identify a URL within a part: which of its prefixes, and the rest of the key
 	numberBits = 27
 	slotBits   = restBits + numberBits
 )
 
-// split is the part that a key is in, and what tells it from others there.
+// split returns the part of a key, and the bits that identify it there.
 func split(k Key) (part, rest uint32) {
 	prefix := uint32(k >> lowBits)
 	of := inGroup[prefix%group]
@@ -81,29 +81,29 @@ func join(part, rest uint32) Key {
 	return Key(part/uint32(len(spans))*group+first)<<lowBits + Key(rest)
 }
 
-// MaxURLs is how many URLs can be numbered.
+// MaxURLs is the maximum number of URLs in a table.
 const MaxURLs = 1<<numberBits - 1
 
-// ErrFull says that there are as many URLs as there are numbers.
-var ErrFull = errors.New("as many URLs are ranked as can be")
+// ErrFull is the error when all numbers are taken.
+var ErrFull = errors.New("rank: no numbers left for more URLs")
 
-// A Table numbers URLs. Its methods are called by one goroutine at a time.
+// A Table numbers URLs. It is not safe for concurrent use.
 type Table struct {
 	parts [Parts]part
 	n     int
 }
 
 type part struct {
-	b     []byte // slots, one after the other, and 2 bytes more: the last is read as 8 bytes, too
+	b     []byte // slots, and 2 more bytes, since the last slot is read as 8 bytes
 	slots uint32
-	homes uint32 // fewer than slots: what finds no room at its home goes behind it
+	homes uint32 // fewer than slots: an entry without room at its home lies behind it
 	used  uint32
-	scale uint64 // homes by what rest can be, times 2^scaleBits
+	scale uint64 // homes divided by the range of rest, times 2^scaleBits
 }
 
 const scaleBits = 36
 
-// A slot is what is known of a URL, and its number plus 1; 0 is free.
+// A slot contains the identifying bits of a URL, and its number plus 1; 0 is free.
 type slot uint64
 
 const slotMask = 1<<slotBits - 1
@@ -124,7 +124,7 @@ func New() *Table {
 
 func (p *part) make(span uint32, slots int) {
 	p.b = append([]byte(nil), make([]byte, (slots*slotBits+7)/8+2)...)
-	p.b = p.b[:cap(p.b)] // as long as the piece of memory that there is for it
+	p.b = p.b[:cap(p.b)] // use all of the allocated memory
 	p.slots = uint32((len(p.b) - 2) * 8 / slotBits)
 	p.homes = p.slots - p.slots/64 - 1
 	p.scale = uint64(p.homes) << (scaleBits - lowBits) / uint64(span)
@@ -141,10 +141,10 @@ func (p *part) set(i uint32, s slot) {
 	binary.LittleEndian.PutUint64(b, uint64(s)<<shift|binary.LittleEndian.Uint64(b)&^(slotMask<<shift))
 }
 
-// home is where a URL is, if nothing is in its way.
+// home returns the slot at which a URL lies if no other entry displaces it.
 func (p *part) home(rest uint32) uint32 { return uint32(uint64(rest) * p.scale >> scaleBits) }
 
-// find is the slot of a URL, or that before which it belongs.
+// find returns the slot of a URL, or the one before which it must be inserted.
 func (p *part) find(rest uint32) (at uint32, found slot) {
 	for at = p.home(rest); at < p.slots; at++ {
 		if s := p.get(at); s == 0 || s.rest() > rest {
@@ -156,17 +156,17 @@ func (p *part) find(rest uint32) (at uint32, found slot) {
 	return at, 0
 }
 
-// Len is how many URLs have numbers.
+// Len returns the number of numbered URLs.
 func (t *Table) Len() int { return t.n }
 
-// Find is the number of a URL.
+// Find returns the number of a URL.
 func (t *Table) Find(k Key) (rank.ID, bool) {
 	part, rest := split(k)
 	_, s := t.parts[part].find(rest)
 	return s.id(), s != 0
 }
 
-// Add is the number of a URL, which gets the next one if it has none. It fails if there are no numbers left.
+// Add returns the number of a URL, and assigns the next one to a new URL. It fails if no numbers are left.
 func (t *Table) Add(k Key) (id rank.ID, isNew bool, err error) {
 	part, rest := split(k)
 	p := &t.parts[part]
@@ -184,7 +184,8 @@ func (t *Table) Add(k Key) (id rank.ID, isNew bool, err error) {
 	return id, true, nil
 }
 
-// insert puts a slot where it belongs, and moves what is behind it to the next that is free; false if it is too full.
+// insert inserts a slot at at, and moves the following ones up to the next free one. It returns false if the part is
+// too full.
 func (p *part) insert(at uint32, s slot) bool {
 	if 16*(p.used+1) > 15*p.slots {
 		return false
@@ -214,7 +215,7 @@ func (p *part) grow(span uint32) {
 	}
 }
 
-// fill takes all of another part over; false if there is not enough room behind some homes.
+// fill adds all entries of another part. It returns false if there is not enough room behind some homes.
 func (p *part) fill(old *part) bool {
 	next := uint32(0)
 	for i := range old.slots {
@@ -231,7 +232,7 @@ func (p *part) fill(old *part) bool {
 	return true
 }
 
-// Part calls f for all URLs of one of the Parts parts.
+// Part calls f for all URLs of a part.
 func (t *Table) Part(i int, f func(Key, rank.ID)) {
 	p := &t.parts[i]
 	for at := range p.slots {
@@ -241,9 +242,9 @@ func (t *Table) Part(i int, f func(Key, rank.ID)) {
 	}
 }
 
-// Bytes is how much memory the table takes.
+// Bytes returns the memory used by the table.
 func (t *Table) Bytes() (n int64) {
-	const each = 48 // bytes of a part that are not slots
+	const each = 48 // bytes of a part besides its slots
 	for i := range t.parts {
 		n += int64(cap(t.parts[i].b)) + each
 	}

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// TestNumbers: what was added has its number, in order, and what was not has none.
+// TestNumbers: added URLs have their numbers, in order, and others have none.
 func TestNumbers(t *testing.T) {
 	const seed, n = 1, 300_000
 	t.Log("seed", seed)
@@ -42,13 +42,13 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestNearKeys: keys that differ in one bit are different, wherever the bit is.
+// TestNearKeys: keys that differ in any one bit are distinguished.
 func TestNearKeys(t *testing.T) {
 	table := New()
 	for _, k := range []Key{0, 1<<KeyBits - 1, 0x1555555555} {
 		numbers := map[rank.ID]bool{}
 		for bit := range KeyBits + 1 {
-			near := (k ^ 1<<bit) & (1<<KeyBits - 1) // with the last, k itself
+			near := (k ^ 1<<bit) & (1<<KeyBits - 1) // in the last round, k itself
 			id, _, err := table.Add(near)
 			if err != nil || numbers[id] {
 				t.Fatalf("%x: %d, %v", near, id, err)
@@ -58,7 +58,7 @@ func TestNearKeys(t *testing.T) {
 	}
 }
 
-// TestCollisions: as many URLs share a number as chance has it.
+// TestCollisions: the number of URLs that share a number is as expected.
 func TestCollisions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short")
@@ -71,12 +71,12 @@ func TestCollisions(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d URLs share a number; expected %.1f", n-table.Len(), n, float64(n)*n/(2<<KeyBits))
-	if shared := n - table.Len(); shared > 60 { // a chance of less than one in 10,000
+	if shared := n - table.Len(); shared > 60 { // a probability of less than one in 10,000
 		t.Errorf("%d URLs share a number", shared)
 	}
 }
 
-// TestMemory: a URL takes less than 8 bytes, whatever the number of URLs is.
+// TestMemory: a URL takes less than 8 bytes, whatever the number of URLs.
 func TestMemory(t *testing.T) {
 	dice, table := rand.New(rand.NewPCG(1, 1)), New()
 	worst := 0.0

@@ -20,8 +20,8 @@ func (o *Order) Fetched(p *rank.Page) {
 	}
 }
 
-// Share is 1: a link is a link.
+// Share returns 1, since all links have the same weight.
 func (o *Order) Share(rank.ID, int) float32 { return 1 }
 
-// Importance is one more than there are links to a URL.
+// Importance returns the number of links to a URL plus one.
 func (o *Order) Importance(u rank.ID, _ int32) float64 { return 1 + float64(*o.At(u)) }

@@ -6,7 +6,7 @@
 // A page is a few varints: the number of its links, the number of its links that are not stored here, its own number,
 // and the differences between the numbers that it links to. URLs that are found together have similar numbers, so a
 // link takes 2 to 3 bytes. Pages are stored in chunks of 256 KiB, in memory as far as the budget allows. The rest is
-// read from disk in order. The log also contains, in the same form, what was reported to other nodes.
+// read from disk in order. The log also contains, in the same form, the reports to other nodes.
 //
 // On disk there are three files that only grow: links; keys, with the key of each URL in 5 bytes; and others, with the
 // URLs that were reported to other nodes. Opening truncates all of them to a [Mark], like a crawl's record files.
@@ -29,68 +29,68 @@ import (
 	"kumo/internal/state/rank/ids"
 )
 
-// Config says where links are kept.
+// Config configures a log.
 type Config struct {
-	Dir    string // of the log's own; "": all stays in memory, and nothing outlives the process
-	Disk   vfs.FS // where Dir is; vfs.OS
-	Memory int64  // bytes of links to be kept in memory, with Dir
+	Dir    string // used by this log only; "": keep everything in memory, without persistence
+	Disk   vfs.FS // file system of Dir; vfs.OS
+	Memory int64  // bytes of links to keep in memory, with Dir
 }
 
-// A Mark is a state of the log that is on the disk.
+// A Mark is a durable state of the log.
 type Mark struct {
-	URLs   int64 // how many are known
-	Links  int64 // the length of the links' file
-	Others int64 // and of that with other nodes' URLs
+	URLs   int64 // number of known URLs
+	Links  int64 // length of the links file
+	Others int64 // length of the others file
 }
 
-// The files, in the log's folder.
+// The files in the log's directory.
 const (
 	KeysFile   = "keys"
 	LinksFile  = "links"
 	OthersFile = "others"
 )
 
-// Lengths are those of the files.
+// Lengths returns the lengths of the files.
 func (m Mark) Lengths() (keys, links, others int64) { return keyLen * m.URLs, m.Links, m.Others }
 
-// MarkOf is the mark with which the files have such lengths.
+// MarkOf returns the mark for lengths of the files.
 func MarkOf(keys, links, others int64) Mark { return Mark{keys / keyLen, links, others} }
 
-// chunkLen is how long a chunk is at least. It ends with a record.
+// chunkLen is the minimum length of a chunk, which ends at the end of a record.
 const chunkLen = 256 << 10
 
 const keyLen = (ids.KeyBits + 7) / 8
 
-// ErrDamaged is an error of a log that cannot be read.
-var ErrDamaged = errors.New("the log of links is damaged")
+// ErrDamaged is the error of a log that cannot be read.
+var ErrDamaged = errors.New("damaged link log")
 
-// A Log is links. Its methods may be called by many goroutines at once.
+// A Log is a log of links. It is safe for concurrent use.
 type Log struct {
 	cfg Config
 
-	io          sync.Mutex // held by who writes; before mu
+	io          sync.Mutex // serializes writing; acquired before mu
 	keyFile     vfs.File
 	linkFile    vfs.File
 	reader      vfs.ReaderAt
 	writtenURLs int64
 	others      othersFile
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	chunks []chunk    // all but the last are closed
-	keys   []byte     // that are not written yet
+	keys   []byte     // not yet written
 	urls   int64
-	memory int64 // bytes of closed chunks that are kept in memory
+	memory int64 // bytes of closed chunks in memory
 	count  int64 // links
 }
 
 type chunk struct {
 	at      int64
 	size    int64
-	data    []byte // nil: it is on the disk only
+	data    []byte // nil: only on disk
 	written int64
 }
 
-// Open opens a log that has what a mark says; one that is not there yet has the mark 0.
+// Open opens a log in the state of a mark; the zero mark creates it.
 func Open(cfg Config, mark Mark) (*Log, error) {
 	l := &Log{cfg: cfg, chunks: []chunk{{}}}
 	if cfg.Dir == "" {
@@ -100,7 +100,7 @@ func Open(cfg Config, mark Mark) (*Log, error) {
 		l.cfg.Disk = vfs.OS
 	}
 	if err := l.open(mark); err != nil {
-		return nil, errors.Join(fmt.Errorf("the log of links: %w", err), l.Close())
+		return nil, errors.Join(fmt.Errorf("open link log: %w", err), l.Close())
 	}
 	l.urls, l.writtenURLs = mark.URLs, mark.URLs
 	l.others.length, l.others.written = mark.Others, mark.Others
@@ -138,7 +138,7 @@ func (l *Log) cut(file string, length int64) (vfs.File, error) {
 	switch {
 	case err != nil:
 	case size < length:
-		err = fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, file, size, length)
+		err = fmt.Errorf("%w: %s has %d bytes, want at least %d", ErrDamaged, file, size, length)
 	case size > length:
 		err = l.cfg.Disk.Truncate(l.name(file), length)
 	}
@@ -148,7 +148,7 @@ func (l *Log) cut(file string, length int64) (vfs.File, error) {
 	return f, nil
 }
 
-// load finds the chunks of a file: where a record ends is known once it is read.
+// load finds the chunks of the links file, by reading it to find the ends of records.
 func (l *Log) load(mark Mark) error {
 	buf := make([]byte, chunkLen)
 	for at := int64(0); at < mark.Links; {
@@ -160,9 +160,9 @@ func (l *Log) load(mark Mark) error {
 		switch {
 		case n > 0:
 		case want < int64(len(buf)) || at+want == mark.Links:
-			return fmt.Errorf("%w: at %d there is no record", ErrDamaged, at)
+			return fmt.Errorf("%w: no record at offset %d", ErrDamaged, at)
 		default:
-			buf = make([]byte, 4*len(buf)) // the record is longer than a chunk
+			buf = make([]byte, 4*len(buf)) // the record is longer than the buffer
 			continue
 		}
 		c := chunk{at: at, size: n, written: n}
@@ -177,7 +177,7 @@ func (l *Log) load(mark Mark) error {
 	return nil
 }
 
-// wholeRecords is how long the records are that a stretch has whole.
+// wholeRecords returns the length of the complete records at the front of b.
 func wholeRecords(b []byte, urls int64) (n int) {
 	var p rank.Page
 	nobody := Reader{Page: func(*rank.Page) {}, Contribution: func(Contribution) {}}
@@ -187,7 +187,7 @@ func wholeRecords(b []byte, urls int64) (n int) {
 	return n
 }
 
-// Close closes the files. What was not synced may be lost.
+// Close closes the files. Data that was not synced may be lost.
 func (l *Log) Close() (err error) {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -200,7 +200,7 @@ func (l *Log) Close() (err error) {
 	return err
 }
 
-// AddPage adds a page, and before it the keys of URLs that became known with it. It never waits for the disk.
+// AddPage adds a page, preceded by the keys of its new URLs. It never waits for the disk.
 func (l *Log) AddPage(fresh []ids.Key, p *rank.Page) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,30 +219,30 @@ func (l *Log) AddPage(fresh []ids.Key, p *rank.Page) {
 	l.extendChunk(c, b)
 }
 
-// AddKnown adds the keys of URLs that became known otherwise.
+// AddKnown adds the keys of URLs that became known in other ways.
 func (l *Log) AddKnown(fresh []ids.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.appendKeys(fresh)
 }
 
-// A Gift is what links from elsewhere are worth to a URL.
+// A Contribution is the worth of links from other nodes to a URL.
 type Contribution struct {
 	To    rank.ID
 	Worth float32
-	Tag   uint32 // tells it from others to the same URL; 0: it has none
+	Tag   uint32 // distinguishes contributions to the same URL; 0: none
 }
 
-// The kinds of records, in the first bits of each.
+// Kinds of records, in the low bits of their first number.
 const (
 	pageRecord         = iota
 	contributionRecord // without tags
-	taggedRecord       // gifts
-	reportedRecord     // gifts, by this node to others
+	taggedRecord       // contributions with tags
+	reportedRecord     // contributions reported to other nodes
 	kindBits           = 2
 )
 
-// AddContributions adds what came from elsewhere, in the order of numbers.
+// AddContributions adds contributions of other nodes, which must be sorted by number.
 func (l *Log) AddContributions(fresh []ids.Key, all []Contribution) {
 	kind := contributionRecord
 	for _, g := range all {
@@ -253,7 +253,7 @@ func (l *Log) AddContributions(fresh []ids.Key, all []Contribution) {
 	l.appendContributions(kind, fresh, all)
 }
 
-// Told adds what another node was told of one of its URLs.
+// AddReported adds a report to another node about one of its URLs.
 func (l *Log) AddReported(fresh []ids.Key, one Contribution) {
 	l.appendContributions(reportedRecord, fresh, []Contribution{one})
 }
@@ -294,7 +294,7 @@ func (l *Log) last() *chunk {
 	return c
 }
 
-// extendChunk has the chunk end with a record that was appended.
+// extendChunk extends a chunk by a record that was appended to its data, and closes it if it is long enough.
 func (l *Log) extendChunk(c *chunk, b []byte) {
 	c.data, c.size = b, int64(len(b))
 	if c.size < chunkLen {
@@ -306,7 +306,7 @@ func (l *Log) extendChunk(c *chunk, b []byte) {
 	l.chunks = append(l.chunks, chunk{at: end})
 }
 
-// evict lets go of a closed chunk that is on the disk, if memory is short.
+// evict drops a closed chunk from memory if it is on disk and memory is short.
 func (l *Log) evict(c *chunk) {
 	if l.cfg.Dir != "" && c.data != nil && c.written == c.size && l.memory > l.cfg.Memory {
 		l.memory -= c.size
@@ -314,8 +314,8 @@ func (l *Log) evict(c *chunk) {
 	}
 }
 
-// Mark is the state of now. A log can be opened at it once Flush was called later, and whatever the machine does, once
-// Sync was.
+// Mark returns the current state. A log can be opened at it after a later Flush if the process dies, and after a later
+// Sync if the machine does.
 func (l *Log) Mark() Mark {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,7 +324,7 @@ func (l *Log) Mark() Mark {
 
 func (l *Log) mark() Mark { return Mark{l.urls, l.end(), l.others.length} }
 
-// Flush writes what is not written yet.
+// Flush writes all data that is not written yet.
 func (l *Log) Flush() error {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -332,7 +332,7 @@ func (l *Log) Flush() error {
 	return err
 }
 
-// Sync makes all that was added durable, and returns the mark that has it.
+// Sync makes all added data durable, and returns its mark.
 func (l *Log) Sync() (Mark, error) {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -341,7 +341,7 @@ func (l *Log) Sync() (Mark, error) {
 		return mark, err
 	}
 	if err := errors.Join(l.keyFile.Sync(), l.linkFile.Sync(), l.others.file.Sync()); err != nil {
-		return Mark{}, fmt.Errorf("the log of links: %w", err)
+		return Mark{}, fmt.Errorf("sync link log: %w", err)
 	}
 	return mark, nil
 }
@@ -365,7 +365,7 @@ func (l *Log) flush() (Mark, error) {
 		return mark, nil
 	}
 	if err := l.write(keys, others, parts); err != nil {
-		return Mark{}, fmt.Errorf("the log of links: %w", err)
+		return Mark{}, fmt.Errorf("write link log: %w", err)
 	}
 	l.writtenURLs = mark.URLs
 	l.mu.Lock()
@@ -380,7 +380,7 @@ func (l *Log) flush() (Mark, error) {
 	return mark, nil
 }
 
-// write appends to both files. After an error the log is as it was found to be on the disk: it is not to be used on.
+// write appends to the files. After an error the log must not be used until it is opened again.
 func (l *Log) write(keys, others []byte, parts [][]byte) error {
 	if _, err := l.keyFile.Write(keys); err != nil {
 		return err
@@ -401,7 +401,7 @@ func (l *Log) end() int64 {
 	return c.at + c.size
 }
 
-// Keys calls f for the keys of a log that was opened, in the order of their numbers.
+// Keys calls f for the keys of a newly opened log, in the order of their numbers.
 func (l *Log) Keys(f func(ids.Key) error) error {
 	if l.cfg.Dir == "" {
 		return nil

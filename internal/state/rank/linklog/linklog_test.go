@@ -17,14 +17,14 @@ import (
 	"kumo/internal/state/rank/ids"
 )
 
-// A record is a page, or what came from elsewhere.
+// A record is a page, or contributions from elsewhere.
 type record struct {
 	page rank.Page
 	gift Contribution
 	told bool
 }
 
-// fill adds pages and gifts, with new URLs, and returns what a scan is to find.
+// fill adds pages and contributions with new URLs, and returns the records that a scan must find.
 func fill(l *Log, dice *rand.Rand, urls *int, pages, most int) (want []record, keys []ids.Key) {
 	for range pages {
 		fresh := make([]ids.Key, 1+dice.IntN(3))
@@ -87,7 +87,7 @@ func same(t *testing.T, what string, got, want []record) {
 	}
 }
 
-// TestWhatWasAddedIsFound: in memory, on the disk and half of it, before and after the log is opened again.
+// TestWhatWasAddedIsFound reads logs in memory, on disk and partly on disk, before and after they are opened again.
 func TestWhatWasAddedIsFound(t *testing.T) {
 	testmain.Slow(t)
 	const seed = 1
@@ -112,7 +112,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 					t.Fatal(err)
 				}
 				name := fmt.Sprintf("memory %d, links up to %d, run %d", memory, most, run)
-				if run == 0 { // so that any number is one
+				if run == 0 { // so that any number is valid
 					keys = make([]ids.Key, urls)
 					l.AddKnown(keys)
 				}
@@ -135,7 +135,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 				if size := l.Size(); size.Memory > memory+3*chunkLen && most < 1000 {
 					t.Errorf("%s: %d bytes in memory", name, size.Memory)
 				}
-				l.AddKnown([]ids.Key{1}) // which nobody syncs
+				l.AddKnown([]ids.Key{1}) // not synced
 				if err := errors.Join(l.Flush(), l.Close()); err != nil {
 					t.Fatal(err)
 				}
@@ -158,7 +158,7 @@ func TestWhatWasAddedIsFound(t *testing.T) {
 	}
 }
 
-// TestPowerFailures: whatever of it was not synced when the power failed, the log is as its last mark says.
+// TestPowerFailures: whatever was lost at a power failure, the log is in the state of its last mark.
 func TestPowerFailures(t *testing.T) {
 	for seed := range uint64(10) {
 		dice := rand.New(rand.NewPCG(seed, 1))
@@ -178,12 +178,12 @@ func TestPowerFailures(t *testing.T) {
 			all = append(all, more...)
 			n := len(all)
 			if dice.IntN(3) == 0 {
-				_ = l.Flush() // it may fail: the disk dies
+				_ = l.Flush() // it may fail, since the disk does
 			} else if m, err := l.Sync(); err == nil {
 				mark, want = m, all[:n:n]
 			}
 		}
-		l.Close() // the process is dead
+		l.Close() // the process has died
 		if err := disk.PowerLoss(dice); err != nil {
 			t.Fatal(err)
 		}
@@ -198,8 +198,7 @@ func TestPowerFailures(t *testing.T) {
 	}
 }
 
-// TestDamage: a log that is too short, or has bytes that are none of its own, says so or reads numbers of URLs there
-// are.
+// TestDamage: a log that is too short or has other bytes returns an error, or only numbers of existing URLs.
 func TestDamage(t *testing.T) {
 	const seed = 2
 	t.Log("seed", seed)

@@ -13,17 +13,17 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// othersFile is the file with URLs of other nodes. Of each it has the number, the depth, and what it does not have in
-// common with the one before.
+// othersFile is the file of other nodes' URLs. For each it has the number, the depth, and the suffix in which it
+// differs from the previous one.
 type othersFile struct {
 	file            vfs.File
-	data            []byte // that is not written yet
-	length, written int64  // of all, and of what is on the disk
+	data            []byte // not yet written
+	length, written int64  // of the whole file, and of its part on disk
 	last            string
 }
 
-// AddOther adds one of other nodes' URLs, which is new to the log's file of them. It never waits for the disk. A log
-// without a folder keeps none.
+// AddOther adds a URL of another node that is not in the file yet. It never waits for the disk. A log without a
+// directory ignores it.
 func (l *Log) AddOther(u rank.ID, url string, depth int32) {
 	if l.cfg.Dir == "" {
 		return
@@ -39,8 +39,8 @@ func (l *Log) AddOther(u rank.ID, url string, depth int32) {
 	o.data, o.last = w, url
 }
 
-// Others calls f for each of other nodes' URLs that are on the disk, in the order in which they were added. The bytes
-// hold until f returns. It ends early with an error of f or of the context. The log is not closed meanwhile.
+// Others calls f for each URL of other nodes that is on disk, in the order of addition. url is valid until f returns.
+// Others stops at an error of f or ctx. The log must not be closed during the call.
 func (l *Log) Others(ctx context.Context, f func(u rank.ID, url []byte, depth int32) error) error {
 	l.mu.Lock()
 	length, urls := l.others.written, l.urls
@@ -56,7 +56,7 @@ func (l *Log) Others(ctx context.Context, f func(u rank.ID, url []byte, depth in
 	return errors.Join(eachOther(ctx, r, uint64(urls), f), file.Close())
 }
 
-// maxURL is more than a URL is long.
+// maxURL is a bound for the length of a URL.
 const maxURL = 1 << 20
 
 func eachOther(ctx context.Context, r *bufio.Reader, urls uint64, f func(rank.ID, []byte, int32) error) error {
@@ -65,7 +65,7 @@ func eachOther(ctx context.Context, r *bufio.Reader, urls uint64, f func(rank.ID
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var head [4]uint64 // number, depth, bytes in common, bytes that follow
+		var head [4]uint64 // number, depth, bytes shared with the previous URL, bytes that follow
 		for i := range head {
 			x, err := binary.ReadUvarint(r)
 			if errors.Is(err, io.EOF) && i == 0 {

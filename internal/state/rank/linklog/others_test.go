@@ -11,8 +11,8 @@ import (
 	"kumo/internal/state/rank/ids"
 )
 
-// TestOthers: URLs of other nodes are read as they were added, once they are on the disk, and as far as the mark says
-// at which the log is opened.
+// TestOthers: URLs of other nodes are read as they were added, once they are on disk, up to the mark at which the log
+// is opened.
 func TestOthers(t *testing.T) {
 	const seed = 4
 	t.Log("seed", seed)

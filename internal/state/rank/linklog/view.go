@@ -12,15 +12,15 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A Size is how much a log has.
+// A Size is the size of a log.
 type Size struct {
-	Links  int64 // that were added since it was opened
+	Links  int64 // added since it was opened
 	Bytes  int64 // of all links
 	Others int64 // bytes of other nodes' URLs
-	Memory int64 // bytes of it that are in memory, keys that are not yet written included
+	Memory int64 // bytes in memory, including keys that are not yet written
 }
 
-// Size is how much the log has.
+// Size returns the size of the log.
 func (l *Log) Size() Size {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -28,7 +28,7 @@ func (l *Log) Size() Size {
 		Memory: l.memory + int64(cap(l.last().data)+cap(l.keys)+cap(l.others.data))}
 }
 
-// A View is a stretch of the log, which stays what it is.
+// A View is an immutable section of the log.
 type View struct {
 	chunks []chunk
 	from   int64
@@ -36,13 +36,13 @@ type View struct {
 	reader vfs.ReaderAt
 }
 
-// End is where the view ends.
+// End returns the offset at which the view ends.
 func (v View) End() int64 {
 	c := &v.chunks[len(v.chunks)-1]
 	return c.at + c.size
 }
 
-// View is what the log has from where an earlier view ended, or from 0.
+// View returns the log from an offset, which is the end of an earlier view or 0, to its current end.
 func (l *Log) View(from int64) View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,22 +51,22 @@ func (l *Log) View(from int64) View {
 		reader: l.reader}
 }
 
-// Len is how long the view is, in bytes.
+// Len returns the length of the view in bytes.
 func (v View) Len() int64 { return v.End() - v.from }
 
-// Scan is a [rank.Scan] of the view. The log is not closed meanwhile.
+// Scan is a [rank.Scan] of the view. The log must not be closed during the call.
 func (v View) Scan(ctx context.Context, page func(*rank.Page), gift func(rank.ID, float32)) error {
 	return v.Read(ctx, &Reader{Page: page, Contribution: func(g Contribution) { gift(g.To, g.Worth) }})
 }
 
-// A Reader is told what a view has, in the order in which it came.
+// A Reader has functions for the records of a view, called in the order of addition.
 type Reader struct {
-	Page         func(*rank.Page) // which holds until the call returns
+	Page         func(*rank.Page) // the page is valid until the call returns
 	Contribution func(Contribution)
-	Reported     func(Contribution) // nil: nobody wants to know
+	Reported     func(Contribution) // may be nil
 }
 
-// Read calls the functions of a Reader for all that a view has. The log is not closed meanwhile.
+// Read calls the functions of a Reader for all records of a view. The log must not be closed during the call.
 func (v View) Read(ctx context.Context, r *Reader) error {
 	var buf []byte
 	var p rank.Page
@@ -82,7 +82,7 @@ func (v View) Read(ctx context.Context, r *Reader) error {
 			}
 			data = buf[:c.size]
 			if _, err := v.reader.ReadAt(data, c.at); err != nil {
-				return fmt.Errorf("the log of links: %w", err)
+				return fmt.Errorf("read link log: %w", err)
 			}
 		}
 		data = data[max(0, v.from-c.at):c.size]
@@ -97,10 +97,10 @@ func (v View) Read(ctx context.Context, r *Reader) error {
 
 type decoder struct {
 	varint.Reader
-	urls uint64 // numbers are below
+	urls uint64 // numbers must be below
 }
 
-// record reads one, into a page whose room is used again; false if it is not whole.
+// record reads a record. It reuses p for pages. It returns false if the record is incomplete.
 func (d *decoder) record(r *Reader, p *rank.Page) bool {
 	head := d.Uint()
 	n := int(head >> kindBits)

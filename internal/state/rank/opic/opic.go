@@ -17,7 +17,7 @@ package opic
 
 import "kumo/internal/state/rank"
 
-// Order is the order by cash: the sums are cash beyond the 1 that a URL brings. Of -1 nothing is left.
+// Order is the order by cash. The sums are the cash in addition to the initial 1 of a URL, so -1 means none is left.
 type Order struct{ rank.Summed }
 
 var _ rank.Order = (*Order)(nil)
@@ -25,7 +25,7 @@ var _ rank.Order = (*Order)(nil)
 // New returns the order of an empty graph.
 func New() *Order { return &Order{} }
 
-// Fetched takes a page's cash and shares it out.
+// Fetched distributes a page's cash to its links.
 func (o *Order) Fetched(p *rank.Page) {
 	share := o.Share(p.ID, p.Out)
 	*o.At(p.ID) = -1
@@ -34,15 +34,15 @@ func (o *Order) Fetched(p *rank.Page) {
 	}
 }
 
-// Share is what each of a page's links gets of its cash.
+// Share returns the part of a page's cash that each of its links gets.
 func (o *Order) Share(page rank.ID, out int) float32 {
 	return (1 + *o.At(page)) / float32(max(out, 1))
 }
 
-// minImportance keeps what has given all its cash away above 0.
+// minImportance keeps the importance of URLs without cash above 0.
 const minImportance = 1.0 / 1024
 
-// Importance is a URL's cash.
+// Importance returns a URL's cash.
 func (o *Order) Importance(u rank.ID, _ int32) float64 {
 	return max(minImportance, 1+float64(*o.At(u)))
 }

@@ -10,7 +10,7 @@ import (
 
 func TestOrder(t *testing.T) { ranktest.Run(t, func() rank.Order { return opic.New() }) }
 
-// TestCash: a page gives all its cash away, and that of other nodes' links goes there.
+// TestCash: a page gives away all of its cash, including the share of links to other nodes.
 func TestCash(t *testing.T) {
 	o := opic.New()
 	o.Grow(4)

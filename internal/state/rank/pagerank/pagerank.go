@@ -32,12 +32,12 @@ import (
 // Jump is the usual weight of a jump, d.
 const Jump = 0.15
 
-// Order is the order by PageRank. It keeps 8 bytes a URL.
+// Order is the order by PageRank. It uses 8 bytes per URL.
 type Order struct {
 	jump  float64
-	ranks *sums // passes read it beside who adds
-	next  *sums // of the pass; between two, what ranks were before the last
-	stale bool  // next has not been cleared for the pass yet
+	ranks *sums // read by passes while other methods add to it
+	next  *sums // of the current pass; between passes, the ranks before the last one
+	stale bool  // next must be cleared for the pass
 }
 
 var _ rank.Iterative = (*Order)(nil)
@@ -50,14 +50,14 @@ func New(jump float64) *Order {
 	return &Order{jump: jump, ranks: newSums(), next: newSums()}
 }
 
-// Grow makes room.
+// Grow makes room for all numbers below n.
 func (o *Order) Grow(n int) {
 	if n > o.ranks.low.Len() {
 		o.ranks.grow(n)
 	}
 }
 
-// Fetched adds a page's share to the ranks of what it links to.
+// Fetched adds a page's share to the ranks of its links.
 func (o *Order) Fetched(p *rank.Page) {
 	share := o.share(o.rank(p.ID), p.Out)
 	if share >= maxAdd {
@@ -70,7 +70,7 @@ func (o *Order) Fetched(p *rank.Page) {
 	}
 }
 
-// Share is what a link adds to r of what it names.
+// Share returns the amount that a link adds to r of its target.
 func (o *Order) Share(page rank.ID, out int) float32 { return float32(o.share(o.rank(page), out)) }
 
 func (o *Order) share(r float64, out int) float64 {
@@ -84,19 +84,19 @@ func (o *Order) AddExternal(to rank.ID, worth float32) {
 	o.ranks.addWorth(o.ranks.low.At(to), to, float64(worth))
 }
 
-// Worth is r.
+// Worth returns r.
 func (o *Order) Worth(u rank.ID) float32 { return float32(o.rank(u)) }
 
-// Unit is the jump's weight.
+// Unit returns the jump's weight.
 func (o *Order) Unit() float32 { return float32(o.jump) }
 
-// Importance is how many times as high as that of a URL without links to it a URL's rank is.
+// Importance returns the rank of a URL relative to that of a URL without links to it.
 func (o *Order) Importance(u rank.ID, _ int32) float64 { return 1 + o.rank(u)/o.jump }
 
-// Begin begins a pass.
+// Begin starts a pass.
 func (o *Order) Begin() { o.stale = true }
 
-// Pass adds to the next iterate what links are worth by the ranks of now.
+// Pass adds the worth of links, by the current ranks, to the next iterate.
 func (o *Order) Pass(ctx context.Context, links rank.Scan) error {
 	ranks := o.ranks.vector()
 	if o.stale {
@@ -114,7 +114,7 @@ func (o *Order) Pass(ctx context.Context, links rank.Scan) error {
 		x := toFixed(share)
 		for _, to := range p.Links {
 			if at := next.At(to); *at&^hasHigh+x < hasHigh {
-				*at += x // by far the most
+				*at += x // the usual case
 			} else {
 				o.next.add(at, to, x)
 			}
@@ -122,13 +122,13 @@ func (o *Order) Pass(ctx context.Context, links rank.Scan) error {
 	}, func(to rank.ID, worth float32) { o.next.addWorth(next.At(to), to, float64(worth)) })
 }
 
-// End makes ranks what the pass has found.
+// End replaces the ranks by the result of the pass.
 func (o *Order) End() {
 	o.next.grow(o.ranks.low.Len())
 	o.ranks, o.next = o.next, o.ranks
 }
 
-// PreviousImportance is the importance that a URL had before the last pass ended.
+// PreviousImportance returns the importance that a URL had before the last pass ended.
 func (o *Order) PreviousImportance(u rank.ID) float64 {
 	if int(u) >= o.next.low.Len() {
 		return 1
@@ -136,5 +136,5 @@ func (o *Order) PreviousImportance(u rank.ID) float64 {
 	return 1 + o.next.get(o.next.low.At(u), u)/o.jump
 }
 
-// Bytes is how much memory the order takes.
+// Bytes returns the memory used by the order.
 func (o *Order) Bytes() int64 { return o.ranks.bytes() + o.next.bytes() }

@@ -17,8 +17,8 @@ import (
 	"kumo/internal/state/rank/ranktest"
 )
 
-// TestAgainstOtherSolvers: on a graph that grew page by page ranks come to be what SciPy and networkx say, in the same
-// order.
+// TestAgainstOtherSolvers: on a graph that grew page by page, the ranks and their order are those of SciPy and
+// networkx.
 func TestAgainstOtherSolvers(t *testing.T) {
 	needModule(t, "scipy")
 	needModule(t, "networkx")
@@ -31,7 +31,7 @@ func TestAgainstOtherSolvers(t *testing.T) {
 			t.Log("seed", seed)
 			pages := ranktest.Pages(seed, c.nodes, c.links)
 			for i := range pages {
-				if pages[i].ID == 0 { // to which most pages link: it leads elsewhere, as redirects do
+				if pages[i].ID == 0 { // most pages link to it; it links elsewhere, like a redirect
 					pages[i].Links, pages[i].Out = []rank.ID{rank.ID(c.nodes)}, 1
 				}
 			}
@@ -43,7 +43,8 @@ func TestAgainstOtherSolvers(t *testing.T) {
 	}
 }
 
-// grown is the order of a graph that came page by page, with passes on the way, and then passes until nothing changes.
+// grown returns the order of a graph whose pages were added one by one, with passes in between, and then passes until
+// nothing changes.
 func grown(t *testing.T, pages []rank.Page, nodes int, jump float64) *pagerank.Order {
 	o := pagerank.New(jump)
 	o.Grow(nodes)
@@ -102,7 +103,7 @@ func solve(t *testing.T, pages []rank.Page, nodes int, jump float64) (formula, s
 	return formula, spread
 }
 
-// compare asks for the same values, to a millionth of each, and for the same order, of what differs by more than that.
+// compare compares values to a millionth of each, and the order of those that differ by more.
 func compare(t *testing.T, o *pagerank.Order, nodes int, jump float64, formula, spread []float64) {
 	all := make([]rank.ID, nodes)
 	ranks, sum := make([]float64, nodes), 0.0
@@ -133,7 +134,7 @@ func compare(t *testing.T, o *pagerank.Order, nodes int, jump float64, formula, 
 	t.Logf("no rank is off by more than %.1e of itself", worst)
 }
 
-// needModule skips where the Python module is not installed, but not in CI.
+// needModule skips the test if the Python module is not installed, but not in CI.
 func needModule(t *testing.T, module string) {
 	t.Helper()
 	err := exec.Command("python3", "-c", "import "+module).Run()

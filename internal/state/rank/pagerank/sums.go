@@ -8,12 +8,12 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// sums is a vector of fixed-point numbers of 31 bits, few of which overflow. Floats of as many bits would lose small
+// sums is a vector of 31-bit fixed-point numbers, few of which overflow. Floats of the same size would lose small
 // additions to large sums. One goroutine adds and grows it, while others may read.
 type sums struct {
-	low vector // what is below 128, in 2⁻²⁴; the first bit says that high has more
+	low vector // the sum modulo 128, in units of 2⁻²⁴; the first bit means that high has the rest
 
-	mu   sync.Mutex // guards the length of low, high, and what changes when a sum overflows
+	mu   sync.Mutex // guards high, the length of low, and changes when a sum overflows
 	high map[rank.ID]uint32
 }
 
@@ -26,7 +26,7 @@ const (
 
 func newSums() *sums { return &sums{high: map[rank.ID]uint32{}} }
 
-// maxAdd is below what add can add.
+// maxAdd is an upper limit of the argument of add, in ranks.
 const maxAdd = hasHigh / unit
 
 func toFixed(x float64) uint32 { return uint32(max(0, min(hasHigh-1, math.Round(x*unit)))) }
@@ -44,14 +44,14 @@ func (s *sums) clear() {
 	clear(s.high)
 }
 
-// vector is all of it as long as it is now, to be read, or added to, while it may grow.
+// vector returns the current vector for reading and adding, while it may grow.
 func (s *sums) vector() vector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.low
 }
 
-// add adds at a place of low that has a URL's sum.
+// add adds to a URL's sum at its place in low.
 func (s *sums) add(at *uint32, u rank.ID, x uint32) {
 	if sum := *at&^hasHigh + x; sum < hasHigh {
 		atomic.StoreUint32(at, *at+x)
@@ -63,7 +63,7 @@ func (s *sums) add(at *uint32, u rank.ID, x uint32) {
 	atomic.StoreUint32(at, (*at+x)|hasHigh)
 }
 
-// addWorth adds what may be more than add can.
+// addWorth adds an amount that may be too large for add, or negative.
 func (s *sums) addWorth(at *uint32, u rank.ID, worth float64) {
 	if worth < 0 {
 		s.subtract(at, u, -worth)
@@ -80,14 +80,14 @@ func (s *sums) addWorth(at *uint32, u rank.ID, worth float64) {
 	s.add(at, u, toFixed(worth-float64(high*maxAdd)))
 }
 
-// addWorthToAll gives to all of a page's links: one that leads elsewhere, say, and is important.
+// addWorthToAll adds an amount to all of a page's links.
 func (s *sums) addWorthToAll(v *vector, to []rank.ID, worth float64) {
 	for _, u := range to {
 		s.addWorth(v.At(u), u, worth)
 	}
 }
 
-// get reads at a place of low.
+// get returns a URL's sum, given its place in low.
 func (s *sums) get(at *uint32, u rank.ID) float64 {
 	if bits := atomic.LoadUint32(at); bits < hasHigh {
 		return float64(bits) / unit
@@ -97,7 +97,7 @@ func (s *sums) get(at *uint32, u rank.ID) float64 {
 	return float64(uint64(s.high[u])<<31+uint64(atomic.LoadUint32(at)&^hasHigh)) / unit
 }
 
-// highCost is bytes in memory of a sum that has overflown, about.
+// highCost is the approximate memory in bytes of a sum that has overflown.
 const highCost = 24
 
 func (s *sums) bytes() int64 {
@@ -106,7 +106,7 @@ func (s *sums) bytes() int64 {
 	return int64(s.low.Room())*4 + int64(len(s.high))*highCost
 }
 
-// subtract takes away what was given, or all there is.
+// subtract subtracts an amount, but not more than the sum.
 func (s *sums) subtract(at *uint32, u rank.ID, worth float64) {
 	left := max(0, s.get(at, u)-worth)
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// Order is a random order, the same for the same seed. It keeps nothing.
+// Order is a random order, which depends only on the seed. It has no state.
 type Order struct {
 	rank.Unlinked
 	seed uint64
@@ -16,13 +16,13 @@ type Order struct {
 
 var _ rank.Order = Order{}
 
-// New returns the order of a seed.
+// New returns the order for a seed.
 func New(seed uint64) Order { return Order{seed: seed} }
 
-// levels is how many places URLs are spread over.
+// levels is the number of places over which URLs are spread.
 const levels = 256
 
-// Importance is a power of two that is drawn for the URL: each step of places is as likely.
+// Importance returns a power of two, chosen at random for the URL with equal probability.
 func (o Order) Importance(u rank.ID, _ int32) float64 {
 	step := splitmix.Next(o.seed+uint64(u)) % levels
 	return math.Ldexp(1+float64(step%rank.Steps)/rank.Steps, -int(step/rank.Steps))

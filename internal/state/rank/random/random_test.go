@@ -10,7 +10,7 @@ import (
 
 func TestOrder(t *testing.T) { ranktest.Run(t, func() rank.Order { return random.New(1) }) }
 
-// TestPlacesAreAsLikely: by chi-square, at a chance of one in a thousand.
+// TestPlacesAreAsLikely tests that places have equal probability, by chi-square with p = 0.001.
 func TestPlacesAreAsLikely(t *testing.T) {
 	const n, places = 256_000, 256
 	o, counts := random.New(5), map[rank.Place]int{}

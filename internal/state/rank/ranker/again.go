@@ -6,18 +6,18 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// An Other is one of another node's URLs.
+// A RemoteURL is a URL of another node.
 type RemoteURL struct {
 	URL
-	Address string // canonical; its key is URL's
+	Address string // canonical; matches the key
 }
 
-// remoteBatch is how many of other nodes' URLs are told at once, at the most.
+// remoteBatch is the maximum number of other nodes' URLs per batch.
 const remoteBatch = 256
 
-// ReportAgain is to be called after a refresh. It calls f with batches of other nodes' URLs whose importance is told once
-// more, by Tell: as many as [rank.Told] allows for. They are read from the log's folder; without one, or with an
-// iterative order, there are none. It ends early with an error of the disk, of the context or of f.
+// ReportAgain must be called after a refresh. It calls f with batches of other nodes' URLs whose importance should be
+// reported again with ReportDelta: as many as [rank.Reports] allows. They are read from the log's directory; without
+// one, or without an iterative order, there are none. It stops at an error of the disk, of ctx or of f.
 func (r *Ranker) ReportAgain(ctx context.Context, f func([]RemoteURL) error) error {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()
@@ -45,9 +45,9 @@ func (r *Ranker) ReportAgain(ctx context.Context, f func([]RemoteURL) error) err
 	return err
 }
 
-// changeThreshold says by how many places URLs are to have changed that are told again.
+// changeThreshold returns by how many places URLs must have changed to be reported again.
 func (r *Ranker) changeThreshold() (places int) {
-	var census rank.Histogram
+	var histogram rank.Histogram
 	for u := 0; ; {
 		r.mu.Lock()
 		if r.reports == nil || r.iterative == nil || r.warmUpsLeft > 0 {
@@ -56,10 +56,10 @@ func (r *Ranker) changeThreshold() (places int) {
 		}
 		n := min(u+compareBatch, r.table.Len())
 		for ; u < n; u++ {
-			r.reports.Count(&census, rank.ID(u), r.cfg.Order.Worth(rank.ID(u)))
+			r.reports.Count(&histogram, rank.ID(u), r.cfg.Order.Worth(rank.ID(u)))
 		}
 		if u == r.table.Len() {
-			places = r.reports.Threshold(&census)
+			places = r.reports.Threshold(&histogram)
 			r.mu.Unlock()
 			return places
 		}

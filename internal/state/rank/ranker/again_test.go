@@ -11,8 +11,8 @@ import (
 	"kumo/internal/state/rank/linklog"
 )
 
-// TestURLsThatMove: wherever a URL moves and whoever finds the links to it, each counts once where the URL is, but for
-// what is kept back; a process that goes on from the log knows the same.
+// TestURLsThatMove: wherever a URL moves and whichever node finds links to it, each link counts once where the URL is,
+// except for what is not reported yet. A process that continues from the log has the same state.
 func TestURLsThatMove(t *testing.T) {
 	const seed, nodes, urls, pages = 3, 3, 40, 3000
 	t.Log("seed", seed)
@@ -31,7 +31,7 @@ func TestURLsThatMove(t *testing.T) {
 		from  int
 		worth float32
 	}
-	var box []gift // on its way
+	var box []gift // in transit
 	tag := uint32(0)
 	deliver := func() {
 		for _, g := range box {
@@ -40,7 +40,7 @@ func TestURLsThatMove(t *testing.T) {
 			take := all[home[g.u]].AddExternal
 			if home[g.u] == g.from {
 				take = all[g.from].Reclaim
-			} else if tag%2 == 0 { // it comes twice
+			} else if tag%2 == 0 { // delivered twice
 				one = append(one, one[0])
 			}
 			if _, err := take(one, nil); err != nil {
@@ -100,7 +100,7 @@ func TestURLsThatMove(t *testing.T) {
 	for u := range urls {
 		e, _ := all[home[u]].Explain(at(home[u], u))
 		const kept = 1. / rank.Steps
-		// each may keep a part back
+		// each node may have a part not reported yet
 		if got, want := e.Importance-1, float64(links[u]); got > want*1.02 || got < want*(1-(nodes-1)*kept) {
 			t.Errorf("URL %d has %d links, and %v count", u, links[u], got)
 		}

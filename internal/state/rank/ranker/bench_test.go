@@ -14,8 +14,8 @@ import (
 	"kumo/internal/state/rank/pagerank"
 )
 
-// A webOf is a web of pages with so many links each, most of them to pages near by and some to what many link to, that
-// is met page by page: as a crawl meets it, one URL in four that a page links to is new.
+// A webOf is a web of pages with a number of links each, most of them to nearby pages and some to popular ones. It is
+// read page by page, as by a crawl: one in four of a page's links leads to a new URL.
 type webOf struct {
 	dice *rand.Rand
 	urls int
@@ -32,9 +32,9 @@ func (w *webOf) visit(v *Visit, key func(int) ids.Key) {
 		case x < 10: // new
 			to = w.urls
 			w.urls++
-		case x < 60: // met lately
+		case x < 60: // recent
 			to = w.urls - w.dice.IntN(min(w.urls, 5000))
-		default: // any, and some more than others
+		default: // any, some of them popular
 			f := w.dice.Float64()
 			to = int(f * f * f * f * float64(w.urls))
 		}
@@ -44,8 +44,8 @@ func (w *webOf) visit(v *Visit, key func(int) ids.Key) {
 	w.urls = max(w.urls, w.page+1)
 }
 
-// BenchmarkPages is what ranking takes of a crawl of a million pages, refreshes included: a page of kumo's takes 288 µs
-// in all.
+// BenchmarkPages measures the ranking of a crawl of a million pages, including refreshes. For comparison, kumo takes
+// 288 µs per page in total.
 func BenchmarkPages(b *testing.B) {
 	for name, order := range orders {
 		b.Run(name, func(b *testing.B) { benchPages(b, order()) })
@@ -92,7 +92,7 @@ type benchDone struct {
 	rose, refreshes, changes int
 }
 
-// fetch tells pages as a crawl does.
+// fetch adds pages like a crawl.
 func (d *benchDone) fetch(b *testing.B, r *Ranker, visits []Visit) {
 	for i := range visits {
 		var err error
@@ -118,7 +118,7 @@ func (d *benchDone) fetch(b *testing.B, r *Ranker, visits []Visit) {
 	}
 }
 
-// BenchmarkPass is a pass over 100 million links between 10 million URLs, in memory and on the disk.
+// BenchmarkPass measures a pass over 100 million links between 10 million URLs, in memory and on disk.
 func BenchmarkPass(b *testing.B) {
 	const pages, urls = 2_500_000, 10_000_000
 	for _, memory := range []int64{1 << 40, 0} {

@@ -4,22 +4,22 @@
 //
 // For each page, the crawl calls
 //
-//	Share     weight of each of the page's links
-//	Tell      importance to report to another node for one of its URLs, if any
-//	Fetched   adds the page and its links; returns the place of each URL of this node, and which places rose
-//	Give      the same for importance that other nodes have reported
-//	Mark      position for the journal, from which Open continues
+//	Share        weight of each of the page's links
+//	ReportDelta  importance to report to another node for one of its URLs, if any
+//	Fetched      adds the page and its links; returns the place of each URL of this node, and which places rose
+//	AddExternal  the same for importance that other nodes have reported
+//	Mark         position for the journal, from which Open continues
 //
 // and when hosts move between nodes
 //
-//	Hand      importance to send with a URL that moves to another node
-//	Arrive    Give for URLs that moved to this node
-//	TakeBack  Give for reports to other nodes that were not sent, since this node owns their URLs now
+//	Export       importance to send with a URL that moves to another node
+//	Import       AddExternal for URLs that moved to this node
+//	Reclaim      AddExternal for reports to other nodes that were not sent, since this node owns their URLs now
 //
 // In a separate goroutine, whenever Due is true, it calls
 //
-//	Refresh   computes ranks again from all links; returns batches of the changed ones
-//	Again     other nodes' URLs whose importance has to be reported again after that
+//	Refresh      computes ranks again from all links; returns batches of the changed ones
+//	ReportAgain  other nodes' URLs whose importance has to be reported again after that
 //
 // A page costs one lookup per link. Refreshes follow each other when the links have grown by a certain share, so they
 // cost a constant per link, too. No memory is allocated per link.
@@ -42,53 +42,53 @@ import (
 	"kumo/internal/state/rank/linklog"
 )
 
-// Config says how URLs are ranked.
+// Config configures a Ranker.
 type Config struct {
 	Order   rank.Order
-	Key     siphash.Key // the crawl's own: the same whenever its log is opened
+	Key     siphash.Key // specific to the crawl; must not change while the log exists
 	Log     linklog.Config
-	Growth  float64 // by which share links become more between two refreshes; 0.1
-	MaxURLs int     // URLs, beyond which none gets a number; ids.Most
-	Others  bool    // there are other nodes, which are told what links to their URLs are worth
+	Growth  float64 // share by which links must grow between two refreshes; 0.1
+	MaxURLs int     // maximum number of URLs with numbers; ids.MaxURLs
+	Others  bool    // there are other nodes, which need the worth of links to their URLs
 }
 
-// ErrFull says that there are as many URLs as are to be ranked. Those that come then have importance 1, and links to
-// them are not counted. It comes beside an answer that is whole.
+// ErrFull means that no more URLs can be ranked. Further URLs have importance 1, and links to them are not counted. The
+// results returned with this error are complete.
 var ErrFull = ids.ErrFull
 
-// minGrowth is how many bytes of links there are between two refreshes at least.
+// minGrowth is the minimum number of bytes of links between two refreshes.
 const minGrowth = 4 << 10
 
-// warmUp is how many refreshes are due after a log was opened: the estimates of the process before are gone.
+// warmUp is the number of refreshes that are due after a log is opened, since earlier estimates are lost.
 const warmUp = 4
 
-// A Ranker ranks URLs. Its methods may be called by many goroutines at once.
+// A Ranker ranks URLs. It is safe for concurrent use.
 type Ranker struct {
 	cfg       Config
-	iterative rank.Iterative // nil: the order is none
+	iterative rank.Iterative // nil: the order is not iterative
 	log       *linklog.Log
 
-	refreshing sync.Mutex // held by who refreshes; before mu
+	refreshing sync.Mutex // held during a refresh; acquired before mu
 
-	mu                sync.Mutex // guards what follows; nobody waits for the disk with it held
+	mu                sync.Mutex // guards the fields below; never held while waiting for the disk
 	table             *ids.Table
 	fetched           bits
-	moved             bits          // a refresh gave it another place
-	reports           *rank.Reports // nil: nobody is told anything
+	moved             bits          // URLs to which a refresh gave another place
+	reports           *rank.Reports // nil: there are no other nodes
 	expected          expected
 	seenContributions recentContributions
-	page              rank.Page // its room is used again
+	page              rank.Page // buffer
 	contributions     []linklog.Contribution
 	fresh             []ids.Key
 	linked            []rank.ID
 	before            []rank.Place
-	known             int   // URLs before the page or gifts that come in
-	refreshed         int64 // where the log ended when the last refresh did
+	known             int   // number of URLs before the current page or contributions
+	refreshed         int64 // end of the log at the last refresh
 	warmUpsLeft       int
 	generation        uint64
 }
 
-// Open makes a ranker that goes on from a mark; the mark 0 begins anew.
+// Open returns a ranker that continues from a mark; the zero mark starts an empty one.
 func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
 	if cfg.Growth == 0 {
 		cfg.Growth = 0.1
@@ -112,7 +112,7 @@ func Open(ctx context.Context, cfg Config, mark linklog.Mark) (*Ranker, error) {
 	return r, nil
 }
 
-// replay makes of the log what it was made beside.
+// replay rebuilds the state from the log.
 func (r *Ranker) replay(ctx context.Context) error {
 	err := r.log.Keys(func(k ids.Key) error {
 		_, isNew, err := r.table.Add(k)
@@ -136,7 +136,7 @@ func (r *Ranker) replay(ctx context.Context) error {
 		r.cfg.Order.AddExternal(g.To, g.Worth)
 		r.seenContributions.add(g)
 	}, Reported: func(g linklog.Contribution) {
-		if r.reports == nil { // in an earlier run there were other nodes
+		if r.reports == nil { // an earlier run had other nodes
 			r.reports = rank.NewReports(r.cfg.Order.Unit())
 			r.grow()
 		}
@@ -144,37 +144,37 @@ func (r *Ranker) replay(ctx context.Context) error {
 	}})
 }
 
-// Close closes the log. What was not synced may be lost.
+// Close closes the log. Data that was not synced may be lost.
 func (r *Ranker) Close() error {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()
 	return r.log.Close()
 }
 
-// KeyOf is what a canonical URL is known by.
+// KeyOf returns the key of a canonical URL.
 func (r *Ranker) KeyOf(url string) ids.Key { return ids.KeyOf(&r.cfg.Key, url) }
 
-// A URL is one that is asked about.
+// A URL is the argument of queries.
 type URL = ids.URL
 
-// A Visit is a page that was fetched. Its slices may be used again once it was told.
+// A Visit is a fetched page. Its slices may be reused after the call.
 type Visit struct {
 	Page   ids.Key
-	Links  []URL // to this node's URLs, of those that the crawl may fetch; the same may be there several times
-	Others []URL // to other nodes' URLs
-	// what Tell was given as the share of each of Others
+	Links  []URL // this node's URLs that the crawl may fetch; may contain duplicates
+	Others []URL // other nodes' URLs
+	// the share passed to ReportDelta for each of Others
 	Shares []float32
-	Out    int // how many different URLs the page links to in all, other nodes' included
+	Out    int // different URLs that the page links to, including those of other nodes
 }
 
-// A Standing is where a URL belongs in its host's queue.
+// A Placement is the position of a URL in its host's queue.
 type Placement struct {
 	Place rank.Place
-	Rose  bool // it was known and not fetched, and goes before what it did
+	Rose  bool // a known, pending URL moved up
 }
 
-// Share is the weight of each of a page's out links, before Fetched is called with the page. It is 0 for a page that
-// has no number or was fetched before.
+// Share returns the weight of each of a page's out links, before Fetched is called for the page. It is 0 for a page
+// without a number, or one that was fetched before.
 func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,15 +186,16 @@ func (r *Ranker) Share(page ids.Key, out int) (float32, error) {
 	return r.cfg.Order.Share(id, out), nil
 }
 
-// ReportDelta returns by how much the worth of links to another node's URL exceeds what that node was told; 0 if it need not
-// know. It includes share, the weight of a link that Fetched has yet to report; 0: none. The error is ErrFull, or none.
+// ReportDelta returns the worth of links to another node's URL that was not reported to that node yet, and records it
+// as reported; 0 if no report is needed. share is the weight of a link that will be added with Fetched; 0: none. The
+// error is ErrFull or nil.
 func (r *Ranker) ReportDelta(u *RemoteURL, share float32) (more float32, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.logFresh()
 	id, err := r.number(u.Key)
 	if err != nil || r.reports == nil {
-		return share, err // of what has no number nobody knows what was told
+		return share, err // reports about URLs without a number are not recorded
 	}
 	r.expected.add(id, share)
 	more = r.reports.Delta(id, r.cfg.Order.Worth(id)+r.expected[id].worth)
@@ -215,7 +216,7 @@ func (r *Ranker) markReported(u rank.ID, more float32) {
 	r.fresh = r.fresh[:0]
 }
 
-// Export is what links to a URL are worth that moves to another node, which is told so by it.
+// Export returns the worth of links to a URL that moves to another node, and records it as reported to that node.
 func (r *Ranker) Export(u URL) (worth float32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,8 +231,8 @@ func (r *Ranker) Export(u URL) (worth float32) {
 	return worth
 }
 
-// Fetched takes a page in, and appends where each of its links belongs now, in their order. A page that was fetched
-// before changes nothing: what it linked to then counts. The error is ErrFull, or none.
+// Fetched adds a page, and appends the placement of each of its links, in their order. If the page was fetched before,
+// its new links are not counted. The error is ErrFull or nil.
 func (r *Ranker) Fetched(v *Visit, to []Placement) ([]Placement, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,24 +272,23 @@ func (r *Ranker) Fetched(v *Visit, to []Placement) ([]Placement, error) {
 	return r.placements(v.Links, to), err
 }
 
-// A Gift is what links that other nodes found are worth to a URL, as Tell or Hand has it.
+// A Contribution is the worth of other nodes' links to a URL, from their ReportDelta or Export.
 type Contribution struct {
 	URL
 	Worth float32
-	Tag   uint32 // tells it from others to the same URL, so that one that comes again does not count; 0: it has none
+	Tag   uint32 // distinguishes contributions to the same URL, so that duplicates are dropped; 0: none
 }
 
-// Import is Give for URLs that move here: of what their links are worth, this node has told some itself.
+// Import is AddExternal for URLs that move to this node. It subtracts the worth that this node has reported itself.
 func (r *Ranker) Import(all []Contribution, to []Placement) ([]Placement, error) {
 	r.subtractReported(all, func(told, worth float32) (gift, left float32) { return worth - told, 0 })
 	return r.AddExternal(all, to)
 }
 
-// Reclaim is Give for what was meant for another node, as Tell has said, and did not go there, because the URLs are
-// this node's by now.
+// Reclaim is AddExternal for reports of ReportDelta that were not sent, because this node owns their URLs now.
 func (r *Ranker) Reclaim(all []Contribution, to []Placement) ([]Placement, error) {
 	r.subtractReported(all, func(told, worth float32) (gift, left float32) {
-		if told == 0 { // which Arrive has seen to, without this
+		if told == 0 { // Import has included it already
 			return worth, 0
 		}
 		return 0, told - worth
@@ -296,7 +296,8 @@ func (r *Ranker) Reclaim(all []Contribution, to []Placement) ([]Placement, error
 	return r.AddExternal(all, to)
 }
 
-// subtractReported has gifts be what they are beside what was told of their URLs, and notes how much of that is left.
+// subtractReported adjusts contributions by the worth reported for their URLs. f returns the adjusted worth, and the
+// worth that remains reported.
 func (r *Ranker) subtractReported(all []Contribution, f func(told, worth float32) (gift, left float32)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -314,7 +315,7 @@ func (r *Ranker) subtractReported(all []Contribution, f func(told, worth float32
 	}
 }
 
-// AddExternal takes links in that other nodes found, and appends where each URL belongs now. The error is ErrFull, or none.
+// AddExternal adds the worth of other nodes' links, and appends the placement of each URL. The error is ErrFull or nil.
 func (r *Ranker) AddExternal(all []Contribution, to []Placement) (_ []Placement, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -341,8 +342,8 @@ func (r *Ranker) AddExternal(all []Contribution, to []Placement) (_ []Placement,
 	return to, err
 }
 
-// Places appends where URLs belong that nothing has linked to, such as seeds, or that are put into queues again. The
-// error is ErrFull, or none.
+// Places appends the places of URLs without new links, such as seeds or URLs that return to a queue. The error is
+// ErrFull or nil.
 func (r *Ranker) Places(all []URL, to []rank.Place) (_ []rank.Place, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -357,14 +358,14 @@ func (r *Ranker) Places(all []URL, to []rank.Place) (_ []rank.Place, err error) 
 	return to, err
 }
 
-// An Explanation is what is known of a URL.
+// An Explanation is the rank data of a URL.
 type Explanation struct {
 	Importance float64
 	Worth      float32 // of all links to it
 	Fetched    bool
 }
 
-// Explain says what is known of a URL; false if nothing is.
+// Explain returns the rank data of a URL; known is false if there is none.
 func (r *Ranker) Explain(u URL) (e Explanation, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -375,7 +376,7 @@ func (r *Ranker) Explain(u URL) (e Explanation, known bool) {
 	return Explanation{r.cfg.Order.Importance(id, u.Depth), r.cfg.Order.Worth(id), r.fetched.has(id)}, true
 }
 
-// assignNumbers numbers links, and notes where they belong before anything changes.
+// assignNumbers assigns numbers to links, and records their places before any change.
 func (r *Ranker) assignNumbers(links []URL) (err error) {
 	r.linked, r.before, r.known = r.linked[:0], r.before[:0], r.table.Len()
 	for i := range links {
@@ -387,8 +388,8 @@ func (r *Ranker) assignNumbers(links []URL) (err error) {
 }
 
 const (
-	unplaced   rank.Place = -1             // of what was not known
-	unnumbered rank.ID    = math.MaxUint32 // there are no numbers left
+	unplaced   rank.Place = -1             // of new URLs
+	unnumbered rank.ID    = math.MaxUint32 // no numbers are left
 )
 
 func (r *Ranker) addNumber(u *URL) error {
@@ -420,7 +421,7 @@ func (r *Ranker) place(u rank.ID, depth int32) rank.Place {
 	return rank.PlaceOf(r.cfg.Order.Importance(u, depth))
 }
 
-// number is the number of a URL. One that is new is to be logged.
+// number returns the number of a URL. The caller must log new URLs.
 func (r *Ranker) number(k ids.Key) (rank.ID, error) {
 	if r.table.Len() >= r.cfg.MaxURLs {
 		if id, ok := r.table.Find(k); ok {
@@ -439,7 +440,7 @@ func (r *Ranker) number(k ids.Key) (rank.ID, error) {
 	return id, nil
 }
 
-// logFresh logs URLs that became known without a page or a gift.
+// logFresh logs new URLs that came without a page or contribution.
 func (r *Ranker) logFresh() {
 	if len(r.fresh) > 0 {
 		r.log.AddKnown(r.fresh)
@@ -455,28 +456,28 @@ func (r *Ranker) grow() {
 	}
 }
 
-// Mark is what was told until now, to be journalled with it. Open with the mark goes on from there, if Flush was called
-// since, and the process died; or if Sync was, and the machine did.
+// Mark returns the current position, for the journal. Open can continue from it after a later Flush if the process
+// dies, and after a later Sync if the machine does.
 func (r *Ranker) Mark() linklog.Mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log.Mark()
 }
 
-// Flush writes what is not written yet. It keeps what waits to be written, in memory, small.
+// Flush writes all data that is not written yet, which keeps buffers small.
 func (r *Ranker) Flush() error { return r.log.Flush() }
 
-// Sync makes durable what was told so far. Open with the mark goes on from there.
+// Sync makes all data so far durable, and returns its mark.
 func (r *Ranker) Sync() (linklog.Mark, error) { return r.log.Sync() }
 
-// A Size is how much a ranker has.
+// A Size is the size of a ranker.
 type Size struct {
 	URLs   int
-	Memory int64 // bytes, of numbers and order, links not included
+	Memory int64 // bytes, of numbers and order, without links
 	Links  linklog.Size
 }
 
-// Size is how much the ranker has.
+// Size returns the ranker's size.
 func (r *Ranker) Size() Size {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -42,7 +42,7 @@ func open(t *testing.T, cfg Config, mark linklog.Mark) *Ranker {
 
 func url(u rank.ID) string { return fmt.Sprintf("https://example.com/%d", u) }
 
-// visit is a page of a graph as a crawl has it: in any order, some links twice.
+// visit returns a page of a graph as a crawl reports it: links in any order, some twice.
 func visit(r *Ranker, dice *rand.Rand, p *rank.Page) *Visit {
 	v := &Visit{Page: r.KeyOf(url(p.ID)), Out: p.Out}
 	for _, to := range p.Links {
@@ -75,7 +75,7 @@ func refresh(t *testing.T, r *Ranker, changed func([]Change) error) RefreshStats
 
 func nobody([]Change) error { return nil }
 
-// TestWhoIsToldKnowsAllPlaces: a queue that does what it is told has each URL that waits where it belongs.
+// TestWhoIsToldKnowsAllPlaces: a queue that applies all reported changes has each pending URL at the right place.
 func TestWhoIsToldKnowsAllPlaces(t *testing.T) {
 	for name, order := range orders {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestWhoIsToldKnowsAllPlaces(t *testing.T) {
 					}
 					before, waits := queue[key]
 					if s.Rose != (waits && s.Place < before) && v.Links[k].Depth == 1 {
-						if !waits || queue[key] == s.Place { // told for another link of the page already
+						if !waits || queue[key] == s.Place { // already reported for another link of the page
 							continue
 						}
 						t.Fatalf("page %d: place %d, then %d; rose: %v", i, before, s.Place, s.Rose)
@@ -134,8 +134,8 @@ func TestWhoIsToldKnowsAllPlaces(t *testing.T) {
 	}
 }
 
-// TestAgain: what is opened at a mark ranks as what was there when the mark was made, whatever came later, and however
-// the process ended.
+// TestAgain: a ranker opened at a mark ranks as at the time of the mark, whatever followed, and however the process
+// ended.
 func TestAgain(t *testing.T) {
 	for name, order := range orders {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestKilled: what was told behind a mark does not count, though it was written.
+// TestKilled: data after the mark does not count, even if it was written.
 func TestKilled(t *testing.T) {
 	cfg := Config{Order: indegree.New(), Log: linklog.Config{Dir: t.TempDir()}}
 	r := open(t, cfg, linklog.Mark{})
@@ -227,7 +227,7 @@ func explain(r *Ranker, n int) (all []Explanation) {
 	return all
 }
 
-// TestRefreshWhilePagesCome: pages come from several goroutines while ranks are refreshed; none is left out.
+// TestRefreshWhilePagesCome: pages arrive from several goroutines while ranks are refreshed; none is missed.
 func TestRefreshWhilePagesCome(t *testing.T) {
 	const seed, n = 5, 20_000
 	pages := ranktest.Pages(seed, n, 8)
@@ -285,8 +285,8 @@ func TestRefreshWhilePagesCome(t *testing.T) {
 	}
 }
 
-// TestTwoNodes: nodes that have half of the hosts each, and tell each other what links are worth, rank nearly as one
-// does, and much nearer than if they were silent; what moves with a host is ranked by the other as it was.
+// TestTwoNodes: nodes that each have half of the hosts and report the worth of links to each other rank nearly as a
+// single node, and much better than without reports. A URL that moves with its host keeps its rank.
 func TestTwoNodes(t *testing.T) {
 	const seed, n = 7, 20_000
 	pages := ranktest.Pages(seed, n, 8)
@@ -315,7 +315,7 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// owner is the node that has a URL's host, of which each has ten.
+// owner returns the node of a URL's host; a host has ten URLs.
 func owner(u rank.ID, nodes int) int { return int(u) / 10 % nodes }
 
 // crawl has nodes fetch pages.
@@ -358,7 +358,7 @@ func crawl(t *testing.T, pages []rank.Page, nodes int, tell bool) (all []*Ranker
 			t.Fatal(err)
 		}
 		for o := range gifts {
-			for range 2 { // which counts once
+			for range 2 { // counts once
 				if _, err := all[o].AddExternal(gifts[o], nil); err != nil {
 					t.Fatal(err)
 				}
@@ -389,7 +389,7 @@ func crawl(t *testing.T, pages []rank.Page, nodes int, tell bool) (all []*Ranker
 	return all
 }
 
-// tellAgain has other nodes be told after a refresh.
+// tellAgain reports to other nodes after a refresh.
 func tellAgain(t *testing.T, r *Ranker, all []*Ranker) (n int) {
 	err := r.ReportAgain(t.Context(), func(others []RemoteURL) error {
 		for i := range others {
@@ -415,7 +415,7 @@ func tellAgain(t *testing.T, r *Ranker, all []*Ranker) (n int) {
 	return n
 }
 
-// top are the 500 URLs that rank highest.
+// top returns the n URLs with the highest ranks.
 func top(nodes []*Ranker, n int) []rank.ID {
 	var all []rank.ID
 	importance := make([]float64, n)
@@ -446,7 +446,7 @@ func TestAPageThatIsFetchedAgainChangesNothing(t *testing.T) {
 	}
 }
 
-// What comes when there are no numbers left has importance 1, and the rest goes on.
+// TestNoMoreThanMost: URLs added when no numbers are left have importance 1, and others are still ranked.
 func TestNoMoreThanMost(t *testing.T) {
 	r := open(t, Config{Order: indegree.New(), MaxURLs: 4}, linklog.Mark{})
 	tell(t, r, &Visit{Page: 1, Links: []URL{{Key: 2}, {Key: 3}}})
@@ -503,7 +503,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocatedForALink: a page of known links costs no memory but what is kept of it.
+// TestNothingIsAllocatedForALink: a page with known links only takes the memory of its record.
 func TestNothingIsAllocatedForALink(t *testing.T) {
 	const seed = 1
 	r := open(t, Config{Order: pagerank.New(0)}, linklog.Mark{})
@@ -541,8 +541,8 @@ func BenchmarkKeyOf(b *testing.B) {
 	}
 }
 
-// TestPagesThatComeAtOnceCountEach: where two pages link to another node's URL, and the second is asked about before
-// the first is told, that node hears of both.
+// TestPagesThatComeAtOnceCountEach: if two pages link to another node's URL, and the second is ranked before the first
+// is added, both are reported to that node.
 func TestPagesThatComeAtOnceCountEach(t *testing.T) {
 	r := open(t, Config{Order: indegree.New(), Others: true}, linklog.Mark{})
 	other := RemoteURL{URL{Key: 99}, "https://example.com/99"}

@@ -8,26 +8,26 @@ import (
 	"kumo/internal/state/rank/ids"
 )
 
-// A Change is a URL that waits and belongs elsewhere in its host's queue than it did.
+// A Change is a pending URL whose place in its host's queue has changed.
 type Change struct {
 	Key      ids.Key
 	From, To rank.Place // without lifts
 }
 
-// A Refreshed is what a refresh has done.
+// RefreshStats are the results of a refresh.
 type RefreshStats struct {
-	Generation uint64  // how many there were since the ranker was opened
-	Change     float64 // the sum over all URLs of the differences of importance, by its sum
-	Places     int     // how many changes were told
+	Generation uint64  // number of refreshes since the ranker was opened
+	Change     float64 // sum of the differences of importance, divided by the sum of importance
+	Places     int     // number of changes reported
 }
 
-// changeBatch is how many changes are told at once, about.
+// changeBatch is the approximate number of changes per batch.
 const changeBatch = 4096
 
-// maxLockedLen is how many bytes of links may be gone through with the lock held.
+// maxLockedLen is the maximum number of bytes of links that a pass processes with the lock held.
 const maxLockedLen = 32 << 10
 
-// Due reports whether links have become more by enough for a refresh. Orders that need none are never due.
+// Due reports whether links have grown enough for a refresh. It is always false for orders that are not iterative.
 func (r *Ranker) Due() bool {
 	if r.iterative == nil {
 		return false
@@ -38,15 +38,16 @@ func (r *Ranker) Due() bool {
 	return r.warmUpsLeft > 0 || float64(end-r.refreshed) > max(minGrowth, r.cfg.Growth*float64(r.refreshed))
 }
 
-// Generation changes with each refresh: while it is the same, only what Fetched and Give have told has changed.
+// Generation changes with each refresh. While it stays the same, only Fetched and AddExternal have changed places.
 func (r *Ranker) Generation() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.generation
 }
 
-// Refresh makes a pass over all links, beside other methods, and calls changed with batches, each valid during the
-// call. It ends early with an error of the disk, of ctx or of changed; ranks are new from the first call on.
+// Refresh makes a pass over all links, concurrently with other methods, and calls changed with batches of changes, each
+// valid during the call. It stops at an error of the disk, of ctx or of changed; the new ranks are in effect from the
+// first call on.
 func (r *Ranker) Refresh(ctx context.Context, changed func([]Change) error) (RefreshStats, error) {
 	if r.iterative == nil {
 		return RefreshStats{}, nil
@@ -75,11 +76,11 @@ func (r *Ranker) Refresh(ctx context.Context, changed func([]Change) error) (Ref
 	return done, nil
 }
 
-// compareBatch is how many URLs are compared before others are let in.
+// compareBatch is the number of URLs compared before the lock is released.
 const compareBatch = 1 << 15
 
-// compare notes which URLs have another place after a pass, and returns by how much importance changed. It goes through
-// URLs by their numbers, which is how ranks lie in memory.
+// compare records which URLs have another place after a pass, and returns the relative change of importance. It
+// processes URLs in the order of their numbers, like ranks in memory.
 func (r *Ranker) compare() (change float64) {
 	var diff, sum float64
 	for u := 0; ; {
@@ -100,7 +101,7 @@ func (r *Ranker) compare() (change float64) {
 	}
 }
 
-// changesOf appends what a part of the table has of the changes that were noted.
+// changesOf appends the recorded changes of a part of the table.
 func (r *Ranker) changesOf(part int, to []Change) []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,8 +121,8 @@ func (r *Ranker) isPending(u rank.ID) bool {
 	return !r.fetched.has(u) && (r.reports == nil || r.reports.Worth(u) == 0)
 }
 
-// pass makes ranks anew. What comes while it goes through the links it goes through next, the last of it with the lock
-// held, so that no link is left out.
+// pass recomputes the ranks. Links added during the pass are processed next, the last ones with the lock held, so that
+// none is missed.
 func (r *Ranker) pass(ctx context.Context) (generation uint64, err error) {
 	r.mu.Lock()
 	r.iterative.Begin()

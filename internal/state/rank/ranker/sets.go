@@ -20,8 +20,8 @@ func (b *bits) set(u rank.ID, is bool) {
 	}
 }
 
-// Expected is what links to others' URLs are worth of pages that are not told by Fetched yet: without it two pages that
-// come at the same time would be one for who is told.
+// expected is the worth of links to others' URLs from pages that were not added with Fetched yet. Without it, two
+// concurrent pages would count only once in reports.
 type expected map[rank.ID]expectedWorth
 
 type expectedWorth struct {
@@ -45,7 +45,7 @@ func (e expected) remove(u rank.ID, share float32) {
 	}
 }
 
-// Taken are gifts that were taken: one that comes again is dropped.
+// recentContributions are the contributions added recently; duplicates are dropped.
 type recentContributions struct {
 	*bounded.Recent[contributionKey, struct{}]
 }
@@ -55,12 +55,12 @@ type contributionKey struct {
 	tag uint32
 }
 
-// newRecentContributions remembers some gifts at the least. Batches on their way have some thousands for each node.
+// newRecentContributions returns an empty set. Batches in transit have some thousand contributions per node.
 func newRecentContributions() recentContributions {
 	return recentContributions{bounded.NewRecent[contributionKey, struct{}](1 << 17)}
 }
 
-// add reports whether a gift was not taken before, as far as its tag says.
+// add adds a contribution, and reports whether it is new, according to its tag.
 func (t recentContributions) add(g linklog.Contribution) bool {
 	if g.Tag == 0 {
 		return true

@@ -11,14 +11,14 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// Pages makes a graph of n URLs of which all but some were fetched: most links lead to few URLs, some pages link to
-// nothing, some to themselves. The same seed gives the same graph.
+// Pages returns a graph of n URLs, most of which were fetched. Most links lead to few URLs; some pages have no links,
+// and some link to themselves. The same seed gives the same graph.
 func Pages(seed uint64, n, meanLinks int) []rank.Page {
 	dice := rand.New(rand.NewPCG(seed, 7))
 	pages := make([]rank.Page, 0, n)
 	for id := range n {
 		if dice.IntN(10) == 0 {
-			continue // it waits
+			continue // pending
 		}
 		p := rank.Page{ID: rank.ID(id)}
 		for range dice.IntN(2*meanLinks + 1) {
@@ -34,7 +34,7 @@ func Pages(seed uint64, n, meanLinks int) []rank.Page {
 	return pages
 }
 
-// ScanOf is a scan of pages.
+// ScanOf returns a scan of pages.
 func ScanOf(pages []rank.Page) rank.Scan {
 	return func(_ context.Context, page func(*rank.Page), _ func(rank.ID, float32)) error {
 		for i := range pages {
@@ -44,13 +44,13 @@ func ScanOf(pages []rank.Page) rank.Scan {
 	}
 }
 
-// Run tries what all orders promise.
+// Run tests the contract of orders.
 func Run(t *testing.T, newOrder func() rank.Order) {
-	t.Run("importance is a number above 0", func(t *testing.T) { numbers(t, newOrder()) })
-	t.Run("the same graph, the same importance", func(t *testing.T) { same(t, newOrder(), newOrder()) })
-	t.Run("a link is worth what its share says", func(t *testing.T) { share(t, newOrder(), newOrder()) })
-	t.Run("what was given can be taken back", func(t *testing.T) { takeBack(t, newOrder()) })
-	t.Run("worth is what the next node needs", func(t *testing.T) { worth(t, newOrder(), newOrder()) })
+	t.Run("importance is above 0 and finite", func(t *testing.T) { numbers(t, newOrder()) })
+	t.Run("the same graph yields the same importance", func(t *testing.T) { same(t, newOrder(), newOrder()) })
+	t.Run("Share matches Fetched", func(t *testing.T) { share(t, newOrder(), newOrder()) })
+	t.Run("AddExternal can be reverted", func(t *testing.T) { takeBack(t, newOrder()) })
+	t.Run("Worth transfers importance to another order", func(t *testing.T) { worth(t, newOrder(), newOrder()) })
 }
 
 const urls = 3000
@@ -73,7 +73,7 @@ func numbers(t *testing.T, o rank.Order) {
 			}
 		}
 		if s := o.Share(u, 0); s < 0 || math.IsInf(float64(s), 1) {
-			t.Fatalf("URL %d shares %v", u, s)
+			t.Fatalf("URL %d: share %v", u, s)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func same(t *testing.T, a, b rank.Order) {
 	}
 }
 
-// share: a node that is given links instead of finding them itself finds their URLs as important.
+// share checks that an order that receives links as external worth computes the same importance as one that found them.
 func share(t *testing.T, finder, other rank.Order) {
 	finder.Grow(urls)
 	other.Grow(urls)
@@ -104,30 +104,30 @@ func share(t *testing.T, finder, other rank.Order) {
 		}
 	}
 	for i := range pages {
-		delete(linked, pages[i].ID) // what it has used up the other does not know
+		delete(linked, pages[i].ID) // the other order does not know that it has used it up
 	}
 	if len(linked) < 10 {
-		t.Fatal("the graph has too few URLs that wait")
+		t.Fatal("the graph has too few pending URLs")
 	}
 	for u := range linked {
 		if x, y := finder.Importance(u, 1), other.Importance(u, 1); math.Abs(x-y) > 1e-5*x {
-			t.Errorf("URL %d: %v where its links were found, %v where they were told", u, x, y)
+			t.Errorf("URL %d: %v with links, %v with external worth", u, x, y)
 		}
 	}
 }
 
-// takeBack: what is given and taken again leaves a URL as it was, and a unit makes its importance one more.
+// takeBack checks that worth added and subtracted again changes nothing, and that a unit raises importance by one.
 func takeBack(t *testing.T, o rank.Order) {
 	fill(o, Pages(5, urls, 5))
 	for u := range rank.ID(urls) {
 		before, far := o.Importance(u, 1), o.Unit()*300
 		o.AddExternal(u, far)
 		if x := o.Importance(u, 1); x != before && math.Abs(x-before-300) > 1e-3 && before > 0.01 {
-			t.Fatalf("URL %d: %v, and %v with 300 units", u, before, x)
+			t.Fatalf("URL %d: %v, then %v with 300 more units", u, before, x)
 		}
 		o.AddExternal(u, -far)
 		if x := o.Importance(u, 1); math.Abs(x-before) > 1e-4 {
-			t.Fatalf("URL %d: %v, and %v with what was taken again", u, before, x)
+			t.Fatalf("URL %d: %v, then %v after subtraction", u, before, x)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func worth(t *testing.T, before, after rank.Order) {
 	for u := range rank.ID(urls) {
 		after.AddExternal(u, before.Worth(u))
 		if x, y := before.Importance(u, 1), after.Importance(u, 1); math.Abs(x-y) > 1e-6*x {
-			t.Fatalf("URL %d: %v before it moved, %v after", u, x, y)
+			t.Fatalf("URL %d: %v before the move, %v after", u, x, y)
 		}
 	}
 }

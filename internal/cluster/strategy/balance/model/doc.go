@@ -32,8 +32,8 @@
 //
 // One sample in five is held back and serves only to measure the error that [Report] contains. With fewer than 20
 // training samples there is no network. The time of a node then follows from its own pages per second, or from the mean
-// of the other nodes if it has no samples; [Basis] tells which. The same applies to nodes with samples while at least
-// ten held-back samples show that the network is worse.
+// of the other nodes if it has no samples; [Basis] identifies the source. The same applies to nodes with samples while
+// the network is not known to be better: fewer than three samples are held back, or its error on them is greater.
 //
 // The number of samples is bounded, and each node has the same share. A new sample replaces a random one of the same
 // node. If there are more nodes than an eighth of the samples, the nodes without new samples for the longest time are

@@ -7,21 +7,21 @@ import (
 	"testing"
 )
 
-// A form is one of the ways in which a network could predict times that rise.
+// A form is a way to make a network's predictions increase with the number of URLs.
 type form struct {
 	name   string
-	linear bool // figures and times as they are, as in the paper, not their logarithms
+	linear bool // plain figures and times, as in the paper, instead of logarithms
 	rise   int
 }
 
 const (
-	free   = iota // times may fall
-	clip          // weights that must not be negative are put back to 0: what the package does
+	free   = iota // times may decrease
+	clip          // weights that must not be negative are clamped to 0, as in the package
 	powers        // these weights are powers of e
-	pool          // free, then adjacent predictions that fall are pooled
+	pool          // free, with adjacent decreasing predictions pooled
 )
 
-// TestForms measures the form that the package has against others.
+// TestForms compares the package's form with others.
 func TestForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds of training")
@@ -69,8 +69,8 @@ func testForms(t *testing.T, w world) {
 
 func oneOfFive(rng *rand.Rand) Machine { return fiveNodes[rng.IntN(5)] }
 
-// learn trains a network with samples of machines in turn, and returns its error, a root mean square of logarithms
-// against the truth without noise, and how often its times fall.
+// learn trains a network on samples of several machines. It returns its error (a root mean square of logarithms,
+// against the truth without noise), and how often its times decrease.
 func (f form) learn(
 	w world, seed uint64, count int, machines []Machine, probe func(*rand.Rand) Machine,
 ) (e, falls float64) {
@@ -127,7 +127,7 @@ func (f form) example(c *scaling, s Sample) example {
 	return e
 }
 
-// seconds is the prediction, at least a tenth of a second.
+// seconds returns the prediction, at least a tenth of a second.
 func (f form) seconds(n *network, c *scaling, s Sample) float64 {
 	e := f.example(c, s)
 	switch o := n.output(&e.x); {
@@ -141,7 +141,7 @@ func (f form) seconds(n *network, c *scaling, s Sample) float64 {
 	}
 }
 
-// trainPowers trains with powers of e in place of the weights that must not be negative.
+// trainPowers trains with powers of e instead of the weights that must not be negative.
 func trainPowers(n *network, examples []example, rng *rand.Rand) {
 	var rising []int
 	for u := range n.units {
@@ -176,7 +176,7 @@ func trainPowers(n *network, examples []example, rng *rand.Rand) {
 	}
 }
 
-// pooled is the output at the example's number of URLs after pooling of a grid's adjacent violators.
+// pooled returns the output at the example's number of URLs after pooling adjacent violators on a grid.
 func pooled(n *network, e example) float64 {
 	const grid = 40
 	type block struct{ mean, points float64 }

@@ -8,9 +8,10 @@ import (
 	"kumo/internal/cluster/strategy/balance/split"
 )
 
-// TestLearning is the whole of it: five nodes like the paper's report what their work took, with noise, and 500 URLs
-// are split by what the model says. Printed for so many samples: the error that the model reports of what it held back,
-// its error against the truth without noise, and how long the run takes with its split, against the best split.
+// TestLearning tests the whole process: five nodes like the paper's report how long their work took, with noise, and
+// 500 URLs are split by the model. For several numbers of samples it logs the error that the model reports for
+// held-back samples, its error against the truth without noise, and the duration of the run with its split, relative to
+// the best split.
 func TestLearning(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -30,7 +31,8 @@ func TestLearning(t *testing.T) {
 	}
 }
 
-// splitAll returns the means, over some seeds, of the error, and of the run with the model's split by the shortest.
+// splitAll returns means over some seeds: the error, and the duration of the run with the model's split, relative to
+// the shortest.
 func (w world) splitAll(t *testing.T, samples int) (off, run float64) {
 	const total, seeds = 500, 20
 	var truths []split.Time
@@ -62,7 +64,7 @@ func (w world) splitAll(t *testing.T, samples int) (off, run float64) {
 	return off, run
 }
 
-// TestUnseenNode: what was learnt of other machines serves a node that has done nothing yet.
+// TestUnseenNode: samples of other machines help to predict a new node.
 func TestUnseenNode(t *testing.T) {
 	var ratio, mean float64
 	const seeds = 10

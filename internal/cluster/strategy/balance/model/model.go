@@ -6,58 +6,50 @@ import (
 	"math/rand/v2"
 )
 
-// A Config says how a model learns. What is 0 has its default; nothing may be negative.
+// A Config configures a model's training. Zero values mean the defaults given; no value may be negative.
 type Config struct {
-	Hidden     int     // units of the hidden layer; 0: 13
-	Rate       float64 // learning rate, of Adam's steps; 0: 0.02
-	Decay      float64 // of weights, a share of each step; 0: 0.003
-	Threshold  float64 // training stops at a mean of E below it; 0: 1e-6
-	MaxSamples int     // the most that are kept, at least 8; 0: 2,000
-	MinSamples int     // samples to learn from without which there is no network; 0: DefaultMinSamples
-	Seed       uint64  // of the first weights, of the order of examples, and of what is kept and held back
+	Hidden     int     // units of the hidden layer; 13
+	Rate       float64 // learning rate of Adam's steps; 0.02
+	Decay      float64 // weight decay, relative to a step; 0.003
+	Threshold  float64 // mean of E below which training stops; 1e-6
+	MaxSamples int     // maximum number of samples kept, at least 8; 2,000
+	MinSamples int     // training samples needed for a network; DefaultMinSamples
+	Seed       uint64  // for the initial weights and the choice and order of samples
 }
 
-// DefaultMinSamples is a Config's Least if nothing is said.
+// DefaultMinSamples is the default of Config.MinSamples.
 const DefaultMinSamples = 20
 
 func (c Config) withDefaults() Config {
-	c.Hidden, c.MaxSamples, c.MinSamples = cmp.Or(
-		c.Hidden,
-		13,
-	), cmp.Or(
-		c.MaxSamples,
-		2000,
-	), cmp.Or(
-		c.MinSamples,
-		DefaultMinSamples,
-	)
+	c.Hidden, c.MaxSamples = cmp.Or(c.Hidden, 13), cmp.Or(c.MaxSamples, 2000)
+	c.MinSamples = cmp.Or(c.MinSamples, DefaultMinSamples)
 	c.Rate, c.Decay, c.Threshold = cmp.Or(c.Rate, 0.02), cmp.Or(c.Decay, 0.003), cmp.Or(c.Threshold, 1e-6)
 	return c
 }
 
-// A Report is what the last training came to. Errors are of the samples held back, which nothing was learnt from: root
-// mean squares of the logarithm of predicted by true seconds, so that 0.1 is about 10 %.
+// A Report is the result of the last training. Errors are measured on the samples held back: root mean squares of the
+// logarithm of predicted by true seconds, so that 0.1 is about 10 %.
 type Report struct {
-	Trained  int     `json:"trained"`       // samples learnt from; 0: too few, there is no network
-	HeldBack int     `json:"held_back"`     // samples held back; if there are none, so are errors
-	Epochs   int     `json:"epochs"`        // how often each was shown
-	Loss     float64 `json:"loss"`          // mean of E in the last epoch, of scaled logarithms
-	Error    float64 `json:"error"`         // of the network, with what it knows of single nodes
-	ByPace   float64 `json:"error_by_pace"` // of each node's own pages a second, without a network
+	Trained  int     `json:"trained"`       // training samples; 0: too few, there is no network
+	HeldBack int     `json:"held_back"`     // samples held back; without any, errors are 0
+	Epochs   int     `json:"epochs"`        // epochs trained
+	Loss     float64 `json:"loss"`          // mean of E in the last epoch, in scaled logarithms
+	Error    float64 `json:"error"`         // of the network with each node's correction
+	ByPace   float64 `json:"error_by_pace"` // of each node's own pages/s, without a network
 }
 
-// A Model predicts how long nodes take. It is used by one goroutine at a time; what Time returns, by any.
+// A Model predicts how long nodes take. It is not safe for concurrent use, but the functions returned by Time are.
 type Model struct {
 	config  Config
 	samples reservoir
 	scaling scaling
 	net     *network // nil: not trained yet
 	report  Report
-	pace    map[string]float64 // pages a second, of nodes with samples
-	factor  map[string]float64 // a node's times by what the network says of such machines
+	pace    map[string]float64 // pages/s of nodes with samples
+	factor  map[string]float64 // correction factors of nodes with samples
 }
 
-// New is a model that has seen nothing.
+// New returns a model without samples.
 func New(c Config) *Model {
 	c = c.withDefaults()
 	return &Model{
@@ -66,8 +58,8 @@ func New(c Config) *Model {
 	}
 }
 
-// Add takes in how long an assignment took. What the model knows of that node changes at once, the network with the
-// next training. An error is one of [Sample.Check].
+// Add adds the result of an assignment. The data about the node changes at once, the network with the next training.
+// Errors are those of [Sample.Check].
 func (m *Model) Add(s Sample) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -80,7 +72,7 @@ func (m *Model) Add(s Sample) error {
 	return nil
 }
 
-// MaxSamples are those that are kept, in the order in which they came.
+// Samples returns the samples that are kept, the oldest first.
 func (m *Model) Samples() (samples []Sample) {
 	for _, rec := range m.samples.records() {
 		samples = append(samples, rec.Sample)
@@ -88,9 +80,9 @@ func (m *Model) Samples() (samples []Sample) {
 	return samples
 }
 
-// Train shows the network all samples, but those held back, so many times, or until its error is below the threshold.
-// It goes on from the weights that it has. 200 epochs make a network from the beginning; 20 are enough for a few more
-// samples. An epoch over 1,000 samples takes half a millisecond; a training has some milliseconds beside its epochs.
+// Train trains the network for a number of epochs on all samples that are not held back, or until its error is below
+// the threshold. It continues from the current weights. 200 epochs are enough from the start, 20 after a few new
+// samples. An epoch over 1,000 samples takes half a millisecond; a training takes a few milliseconds more.
 func (m *Model) Train(epochs int) Report {
 	training := m.samples.training()
 	if len(training) < m.config.MinSamples {
@@ -119,10 +111,10 @@ func (m *Model) Train(epochs int) Report {
 	return m.report
 }
 
-// Report is what the last training came to.
+// Report returns the result of the last training.
 func (m *Model) Report() Report { return m.report }
 
-// measureErrors fills in the errors of the report.
+// measureErrors sets the errors in the report.
 func (m *Model) measureErrors() {
 	var learnt, paced float64
 	n := 0

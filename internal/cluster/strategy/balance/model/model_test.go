@@ -14,7 +14,7 @@ func add(t testing.TB, m *Model, s Sample) {
 	}
 }
 
-// seconds is what the model says, and on what basis.
+// seconds returns the model's prediction and its basis.
 func seconds(m *Model, node string, machine Machine, n int) (float64, Basis) {
 	time, basis := m.Time(node, machine)
 	return time(n), basis
@@ -57,8 +57,8 @@ func TestWithFewSamples(t *testing.T) {
 	}
 }
 
-// TestRising: times rise with the number of URLs, below, within and beyond what was learnt from, for nodes that are
-// known and others; beyond they go on at the same pace.
+// TestRising: times increase with the number of URLs below, within and beyond the range of the samples, for known nodes
+// and others. Beyond it the pace stays the same.
 func TestRising(t *testing.T) {
 	for seed := range uint64(5) {
 		m, rng := quick.learn(t, 100, seed), rand.New(rand.NewPCG(seed, 2))
@@ -83,7 +83,7 @@ func TestRising(t *testing.T) {
 	}
 }
 
-// TestFewerThanEver: a number of URLs below all that were learnt from takes the same time a page as the least of them.
+// TestFewerThanEver: below the least number of URLs in the samples, the time per page stays the same.
 func TestFewerThanEver(t *testing.T) {
 	m, rng := New(Config{Seed: 1}), rand.New(rand.NewPCG(1, 4))
 	for i := range 50 {
@@ -100,8 +100,8 @@ func TestFewerThanEver(t *testing.T) {
 	}
 }
 
-// TestOddNode: a machine that takes twice as long as others like it is known by its own samples, the sooner the more it
-// has; and one that changes is known again.
+// TestOddNode: a machine that takes twice as long as similar ones is predicted from its own samples, the better the
+// more it has; and a machine that changes is predicted correctly again.
 func TestOddNode(t *testing.T) {
 	m, rng := quick.learn(t, 200, 3), rand.New(rand.NewPCG(3, 3))
 	odd := fiveNodes[0]
@@ -136,15 +136,15 @@ func TestOddNode(t *testing.T) {
 	}
 }
 
-// TestGoesOnLearning: a network that is trained a little with every few samples becomes as good as one that is trained
-// once with all, and what it knew it keeps when faster machines come.
+// TestGoesOnLearning: a network trained a little after every few samples becomes as good as one trained once with all
+// of them, and stays correct for slow machines when faster ones join.
 func TestGoesOnLearning(t *testing.T) {
 	for seed := range uint64(3) {
 		m, rng := New(Config{Seed: seed}), rand.New(rand.NewPCG(seed, 1))
 		for i := range 300 {
 			node := i % 5
 			if node == 0 && i < 150 {
-				node = 3 // the fastest comes late
+				node = 3 // the fastest joins late
 			}
 			add(t, m, quick.measure(fmt.Sprint("n", node), fiveNodes[node], rng))
 			if i%10 == 9 {
@@ -157,7 +157,7 @@ func TestGoesOnLearning(t *testing.T) {
 	}
 }
 
-// TestWiderRanges: a machine and an assignment beyond all others change nothing of what is known of these.
+// TestWiderRanges: an extreme machine and an extreme assignment do not change the predictions for others.
 func TestWiderRanges(t *testing.T) {
 	m := quick.learn(t, 100, 1)
 	before, _ := m.Time("n1", fiveNodes[1])
@@ -172,7 +172,7 @@ func TestWiderRanges(t *testing.T) {
 	}
 }
 
-// TestReport: the error of the samples held back is what the noise alone would make it.
+// TestReport: the error on the samples held back is that of the noise alone.
 func TestReport(t *testing.T) {
 	m := quick.learn(t, 1000, 4)
 	r := m.Report()
@@ -187,7 +187,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestThreshold: training ends when the network is as good as was asked for.
+// TestThreshold: training ends when the error is below the threshold.
 func TestThreshold(t *testing.T) {
 	m, rng := New(Config{Seed: 1, Threshold: 0.01}), rand.New(rand.NewPCG(1, 1))
 	for i := range 100 {
@@ -198,10 +198,11 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// TestAPaceThatIsBetter: where a network is worse than the nodes' own pages a second, known nodes have these.
+// TestAPaceThatIsBetter: if the network is worse than the nodes' own pages per second, known nodes are predicted by
+// these.
 func TestAPaceThatIsBetter(t *testing.T) {
 	m, rng := New(Config{Seed: 5, Hidden: 1}), rand.New(rand.NewPCG(5, 0))
-	for i := range 200 { // machines alike, with paces of their own: all that figures of machines could tell is wrong
+	for i := range 200 { // equal machines with different paces: their figures predict nothing
 		machine := fiveNodes[rng.IntN(5)]
 		n := 1 + rng.IntN(200)
 		add(t, m, Sample{Node: fmt.Sprint("n", i%5), Machine: machine, URLs: n, Seconds: float64(n * (1 + i%5))})
@@ -218,7 +219,7 @@ func TestAPaceThatIsBetter(t *testing.T) {
 	}
 }
 
-// TestUnknownFacts: a machine of which something is not known is neither the best nor the worst.
+// TestUnknownFacts: a machine with unknown figures is neither the best nor the worst.
 func TestUnknownFacts(t *testing.T) {
 	m, rng := New(Config{Seed: 6}), rand.New(rand.NewPCG(6, 0))
 	for i := range 300 {
@@ -253,7 +254,7 @@ func TestBadSamples(t *testing.T) {
 	}
 }
 
-// BenchmarkTrain has an epoch, and a training of a few more samples.
+// BenchmarkTrain measures an epoch, and a training after a few new samples.
 func BenchmarkTrain(b *testing.B) {
 	for _, epochs := range []int{1, 20} {
 		b.Run(fmt.Sprint(epochs), func(b *testing.B) {

@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 )
 
-// A network has one hidden layer of tanh units and one linear output. Its weights are one slice: for each unit those of
-// its inputs, its bias, and that from the unit to the output; behind all units the output's bias.
+// A network has one hidden layer of tanh units and one linear output. The weights are in one slice: for each unit those
+// of its inputs, its bias, and the weight from the unit to the output; after all units the output's bias.
 //
-// The weights from the number of URLs to a unit and from a unit to the output are never negative. So the output falls
-// for no greater number of URLs, whatever was learnt. With the other inputs this forbids nothing: a unit that has the
-// signs before and behind it turned is the same unit.
+// The weights from the number of URLs to a unit, and from a unit to the output, are never negative. So the output never
+// decreases with the number of URLs. This does not restrict the other inputs: a unit with all signs before and after it
+// inverted is the same unit.
 type network struct {
 	units   int
 	weights []float64
 }
 
-// Where a unit has the weights that are not those of its inputs.
+// Offsets of a unit's weights after those of its inputs.
 const (
 	bias   = inputs
 	out    = inputs + 1
@@ -39,10 +39,10 @@ func newNetwork(units int, rng *rand.Rand) *network {
 
 func (n *network) unit(u int) []float64 { return n.weights[u*stride : (u+1)*stride] }
 
-// outBias is the output's bias.
+// outBias returns the output's bias.
 func (n *network) outBias() *float64 { return &n.weights[n.units*stride] }
 
-// constrain puts the weights that must not be negative back where they may be.
+// constrain clamps the weights that must not be negative.
 func (n *network) constrain() {
 	for u := range n.units {
 		w := n.unit(u)
@@ -50,7 +50,7 @@ func (n *network) constrain() {
 	}
 }
 
-// sum is what a unit is given.
+// sum returns the input of a unit's activation.
 func sum(w []float64, x *[inputs]float64) float64 {
 	s := w[bias]
 	for i, xi := range x {
@@ -59,8 +59,8 @@ func sum(w []float64, x *[inputs]float64) float64 {
 	return s
 }
 
-// backPropagate adds the gradient of E = (y - output)²/2 to what gradient has, and returns E. hidden has room for what
-// the units put out.
+// backPropagate adds the gradient of E = (y - output)²/2 to gradient, and returns E. hidden is a buffer for the units'
+// outputs.
 func (n *network) backPropagate(e *example, gradient, hidden []float64) float64 {
 	o := *n.outBias()
 	for u := range n.units {
@@ -82,18 +82,18 @@ func (n *network) backPropagate(e *example, gradient, hidden []float64) float64 
 	return d * d / 2
 }
 
-// maxGrowth is how many times as wide a span may become while weights grow with it. Of a narrower one nothing was
-// learnt that holds for the wide one.
+// maxGrowth is the maximum growth of a span for which the weights are adjusted. Weights trained on a narrower span mean
+// nothing for a much wider one.
 const maxGrowth = 16
 
-// rescale changes the weights so that within from's spans the network says by to's what it said by from's.
+// rescale adjusts the weights so that within the spans of from, the network returns the same times with the scaling to.
 func (n *network) rescale(from, to *scaling) {
 	for u := range n.units {
 		w := n.unit(u)
 		for i := range inputs {
 			old, now := from.Inputs[i], to.Inputs[i]
 			switch {
-			case old == now || now.width() == 0: // as before, or shown as 0
+			case old == now || now.width() == 0: // as before, or the input is always 0
 			case old.width() < now.width()/maxGrowth:
 				w[bias] -= w[i] * now.scale(old.Min)
 			default:

@@ -14,7 +14,7 @@ func anyExample(rng *rand.Rand) (e example) {
 	return e
 }
 
-// TestGradient holds back-propagation against differences of E.
+// TestGradient compares back-propagation with differences of E.
 func TestGradient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	n := newNetwork(5, rng)
@@ -40,7 +40,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestOutputRises: however it was trained, to times that fall, too, a network's output falls nowhere.
+// TestOutputRises: a network's output never decreases, even if it was trained on decreasing times.
 func TestOutputRises(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -68,7 +68,7 @@ func TestOutputRises(t *testing.T) {
 	}
 }
 
-// TestRescale: what a network says does not change when samples come that make the spans wider.
+// TestRescale: a network's output does not change when new samples widen the spans.
 func TestRescale(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -86,7 +86,7 @@ func TestRescale(t *testing.T) {
 		to := from
 		for range 20 {
 			s := some(3)
-			s.GHz = 2 + rng.Float64() // some below and some above what was the same for all
+			s.GHz = 2 + rng.Float64() // below and above the value that all had before
 			to.add(s)
 		}
 		n := newNetwork(13, rng)

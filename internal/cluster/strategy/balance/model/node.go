@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	residualDecay  = 0.9 // what a residual counts by the next one of its node
-	priorResiduals = 2   // residuals that say 0, and are put beside a node's own
+	residualDecay  = 0.9 // weight of a residual relative to the node's next one
+	priorResiduals = 2   // residuals of 0 that are added to a node's own
 )
 
-// updateNodes finds anew what is known of single nodes.
+// updateNodes recomputes the pace and correction factor of all nodes.
 func (m *Model) updateNodes() {
 	clear(m.pace)
 	clear(m.factor)
@@ -19,8 +19,8 @@ func (m *Model) updateNodes() {
 	}
 }
 
-// updateNode finds a node's pace, and by what factor it differs from machines like it: residuals are logarithms of true
-// by predicted seconds; of their mean the newest are the greater part, and the fewer there are, the nearer it is to 0.
+// updateNode computes a node's pace and its correction factor, from the weighted mean of its residuals. Residuals are
+// logarithms of true by predicted seconds; newer ones have more weight. With few samples the mean is close to 0.
 func (m *Model) updateNode(node string) {
 	records := m.samples.nodes[node]
 	var pages, seconds, residuals, weights float64

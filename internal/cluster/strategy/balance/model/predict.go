@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// A Basis is what a prediction rests on.
+// A Basis is the source of a prediction.
 type Basis uint8
 
-// What predictions may rest on, the worst first.
+// Sources of predictions, the worst first.
 const (
-	Nothing Basis = iota // no sample of any node: a second a page
-	Mean                 // the mean of other nodes' pages a second, because this one has no samples
-	Pace                 // the node's own pages a second
-	Network              // the network
+	Nothing Basis = iota // no samples: one page per second
+	Mean                 // mean pages/s of other nodes, since this one has no samples
+	Pace                 // the node's own pages/s
+	Network              // the neural network
 )
 
-// String is a word for people.
+// String returns the basis as text, as in reports.
 func (b Basis) String() string {
 	return [...]string{"nothing", "mean", "pace", "learnt"}[min(b, Network)]
 }
 
-// minHeldBack samples held back tell which of two errors is the less.
+// minHeldBack is the number of held-back samples needed to compare two errors.
 const minHeldBack = 3
 
-// Time is how long a node with such a machine takes for n URLs, in seconds: 0 for none, and, but for rounding, never
-// less for more. It says what the model knows now, and stays as it is when the model learns.
+// Time returns a node's time for n URLs on a machine, in seconds. It is 0 for none, and, except for rounding, never
+// decreases with n. The function does not change when the model learns.
 func (m *Model) Time(node string, machine Machine) (func(n int) float64, Basis) {
 	pace, known := m.pace[node]
 	worse := m.report.HeldBack < minHeldBack || m.report.ByPace < m.report.Error
@@ -42,20 +42,20 @@ func (m *Model) Time(node string, machine Machine) (func(n int) float64, Basis) 
 	}
 }
 
-// atPace is the time at so many pages a second.
+// atPace returns the time at a number of pages per second.
 func atPace(pace float64) func(n int) float64 {
 	return func(n int) float64 { return max(float64(n), 0) / pace }
 }
 
 func (m *Model) meanPace() float64 {
 	var sum float64
-	for _, node := range slices.Sorted(maps.Keys(m.pace)) { // a sum depends on the order
+	for _, node := range slices.Sorted(maps.Keys(m.pace)) { // in a fixed order, since float sums depend on it
 		sum += m.pace[node]
 	}
 	return sum / float64(len(m.pace))
 }
 
-// nodeTime is the time by the network and what is known of the node.
+// nodeTime returns the network's time with the node's correction.
 func (m *Model) nodeTime(node string, machine Machine) func(n int) float64 {
 	if factor, known := m.factor[node]; known {
 		return m.machineTime(machine, factor)
@@ -63,8 +63,8 @@ func (m *Model) nodeTime(node string, machine Machine) func(n int) float64 {
 	return m.machineTime(machine, 1)
 }
 
-// machineTime is the network's time for a machine, times a factor. Below the least and above the greatest number of URLs
-// that was learnt from, pages a second stay as they are there.
+// machineTime returns the network's time for a machine, times a factor. Outside the range of the numbers of URLs in the
+// samples, the time per page is that of the nearer end.
 func (m *Model) machineTime(machine Machine, factor float64) func(n int) float64 {
 	type unit struct{ rest, perURL, out float64 }
 	units, x := make([]unit, m.net.units), m.scaling.machine(machine)

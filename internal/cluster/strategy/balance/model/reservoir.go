@@ -7,32 +7,32 @@ import (
 	"slices"
 )
 
-// A record is a sample that is kept.
+// A record is a sample in the reservoir.
 type record struct {
 	Sample
-	Number uint64 `json:"number"`         // how many samples had come with it
-	Held   bool   `json:"held,omitempty"` // back from training
+	Number uint64 `json:"number"`         // number of samples added so far
+	Held   bool   `json:"held,omitempty"` // held back from training
 }
 
 const (
-	minPerNode   = 8 // samples that each node may have, however many nodes there are
-	holdOutEvery = 5 // one of so many samples is held back
+	minPerNode   = 8 // samples per node that are always allowed
+	holdOutEvery = 5 // on average one sample in holdOutEvery is held back
 )
 
-// A reservoir keeps a bounded number of samples, and as many of each node. What comes is kept; what goes for it is
-// drawn from the same node's others. So of an old sample less and less is left, and of no node nothing.
+// A reservoir stores a bounded number of samples, with the same share for each node. A new sample is always stored, and
+// replaces a random one of the same node. So old samples become rare, and no node loses all of its samples.
 type reservoir struct {
 	limit int
 	seed  uint64
-	count uint64              // samples that came
-	nodes map[string][]record // in the order in which they came
+	count uint64              // samples added so far
+	nodes map[string][]record // in the order of addition
 }
 
 func newReservoir(limit int, seed uint64) reservoir {
 	return reservoir{limit: max(limit, minPerNode), seed: seed, nodes: map[string][]record{}}
 }
 
-// add says whether samples of other nodes went.
+// add adds a sample, and reports whether samples of other nodes were removed.
 func (r *reservoir) add(s Sample) (others bool) {
 	r.count++
 	rng := rand.New(rand.NewPCG(r.seed, r.count))
@@ -46,8 +46,8 @@ func (r *reservoir) add(s Sample) (others bool) {
 	return false
 }
 
-// shrink removes what is too much: of nodes that have been silent for longest all, if there are too many nodes; then of
-// each what is above its share.
+// shrink removes excess samples: if there are too many nodes, all samples of those that were silent for longest, then
+// each node's samples beyond its share.
 func (r *reservoir) shrink(rng *rand.Rand) (removed bool) {
 	for len(r.nodes)*minPerNode > r.limit {
 		delete(r.nodes, r.longestSilent())
@@ -61,11 +61,11 @@ func (r *reservoir) shrink(rng *rand.Rand) (removed bool) {
 	return removed
 }
 
-// share is how many samples a node may have.
+// share returns the number of samples that a node may have.
 func (r *reservoir) share() int { return max(r.limit/len(r.nodes), minPerNode) }
 
-// thin removes what is above the share: of those held back if they are more than their part, else of the others, and
-// the newest never.
+// thin removes random samples beyond the share, but never the newest. It removes held-back ones if these exceed their
+// part, else others.
 func thin(of []record, share int, rng *rand.Rand) []record {
 	for len(of) > share {
 		held := 0
@@ -92,7 +92,7 @@ func (r *reservoir) longestSilent() string {
 
 func (r *reservoir) names() []string { return slices.Sorted(maps.Keys(r.nodes)) }
 
-// records are all that are kept, in the order in which they came.
+// records returns all records in the order of addition.
 func (r *reservoir) records() (all []record) {
 	for _, of := range r.nodes {
 		all = append(all, of...)
@@ -101,7 +101,7 @@ func (r *reservoir) records() (all []record) {
 	return all
 }
 
-// training are the samples that may be learnt from, in the order in which they came.
+// training returns the training samples in the order of addition.
 func (r *reservoir) training() (samples []Sample) {
 	for _, rec := range r.records() {
 		if !rec.Held {

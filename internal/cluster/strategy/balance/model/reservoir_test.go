@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestKept: whatever nodes bring, memory is bounded, the newest sample is kept, and a node that brings few keeps them.
+// TestKept: memory is bounded, the newest sample is kept, and a node with few samples keeps them, in all cases.
 func TestKept(t *testing.T) {
 	const limit = 200
 	for seed := range uint64(5) {
@@ -42,7 +42,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestTooManyNodes: those that have been silent for longest are forgotten.
+// TestTooManyNodes: the nodes that were silent for longest are dropped.
 func TestTooManyNodes(t *testing.T) {
 	m, rng := New(Config{MaxSamples: 80, Seed: 1}), rand.New(rand.NewPCG(1, 0))
 	for node := range 30 {

@@ -2,13 +2,13 @@ package model
 
 import "math"
 
-// inputs is how many figures the network is shown: a machine's facts, and the number of URLs at index urls.
+// inputs is the number of inputs of the network: a machine's figures, then the number of URLs at index urls.
 const (
 	inputs = facts + 1
 	urls   = facts
 )
 
-// A span is where the logarithms of a figure have been so far. It only grows; Min is above Max before the first.
+// A span is the range of a figure's logarithms so far. It never shrinks; before the first value Min is above Max.
 type span struct {
 	Min float64 `json:"min"`
 	Max float64 `json:"max"`
@@ -23,10 +23,10 @@ func (s *span) add(v float64) {
 	s.Min, s.Max = min(s.Min, v), max(s.Max, v)
 }
 
-// minWidth is the width of a span whose figures, 5 % apart at most, count as one.
+// minWidth is the width below which a span counts as a single figure: a difference of 5 %.
 const minWidth = 0.05
 
-// width is 0 where all figures were the same.
+// width returns the width of the span; 0 if all figures are about the same.
 func (s span) width() float64 {
 	if w := s.Max - s.Min; w > minWidth {
 		return w
@@ -34,7 +34,7 @@ func (s span) width() float64 {
 	return 0
 }
 
-// scale maps the span to 0 to 1, and what is outside of it to the nearer end.
+// scale maps the span to 0 to 1, and values outside of it to the nearer end.
 func (s span) scale(v float64) float64 {
 	if s.width() == 0 {
 		return 0
@@ -42,7 +42,7 @@ func (s span) scale(v float64) float64 {
 	return (min(max(v, s.Min), s.Max) - s.Min) / s.width()
 }
 
-// A scaling makes samples into examples for a network.
+// A scaling converts samples to examples for a network.
 type scaling struct {
 	Inputs  [inputs]span `json:"inputs"`
 	Seconds span         `json:"seconds"`
@@ -56,7 +56,7 @@ func newScaling() (c scaling) {
 	return c
 }
 
-// add makes the spans reach the sample.
+// add extends the spans to include the sample.
 func (c *scaling) add(s Sample) {
 	for i, f := range s.facts() {
 		if f > 0 {
@@ -67,7 +67,7 @@ func (c *scaling) add(s Sample) {
 	c.Seconds.add(math.Log(s.Seconds))
 }
 
-// machine is the input for no URLs yet.
+// machine returns the input for a machine, without the number of URLs.
 func (c *scaling) machine(m Machine) (x [inputs]float64) {
 	for i, f := range m.facts() {
 		switch {
@@ -88,10 +88,10 @@ func (c *scaling) example(s Sample) example {
 	return e
 }
 
-// seconds is by how much the logarithm of the seconds grows while the network's output grows by one.
+// seconds returns the growth of the logarithm of the seconds per unit of the network's output.
 func (c *scaling) seconds() float64 { return max(c.Seconds.Max-c.Seconds.Min, 0.5) }
 
-// unscale is the time, in seconds, that an output stands for.
+// unscale converts an output to seconds.
 func (c *scaling) unscale(output float64) float64 {
 	return math.Exp(c.Seconds.Min + output*c.seconds())
 }

@@ -12,10 +12,10 @@ import (
 	"strconv"
 )
 
-// columns are those of samples as CSV, and the names of their fields as JSON.
+// columns are the columns of samples in CSV, and their field names in JSON.
 var columns = []string{"node", "cores", "ghz", "memory_gb", "network_mbps", "disk_mbps", "urls", "seconds"}
 
-// WriteCSV writes a header and a line a sample: node, cores, ghz, memory_gb, network_mbps, disk_mbps, urls, seconds.
+// WriteCSV writes samples as CSV, with a header: node, cores, ghz, memory_gb, network_mbps, disk_mbps, urls, seconds.
 func WriteCSV(w io.Writer, samples []Sample) error {
 	c := csv.NewWriter(w)
 	if err := c.Write(columns); err != nil {
@@ -35,8 +35,7 @@ func WriteCSV(w io.Writer, samples []Sample) error {
 	return c.Error()
 }
 
-// ReadCSV yields the samples that WriteCSV wrote, or a person in the same form. It ends at the first error, which names
-// the line.
+// ReadCSV yields the samples in the format of WriteCSV. It stops at the first error, which contains the line number.
 func ReadCSV(r io.Reader) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		c := csv.NewReader(r)
@@ -50,7 +49,7 @@ func ReadCSV(r io.Reader) iter.Seq2[Sample, error] {
 			yield(Sample{}, fmt.Errorf("samples as CSV: %w", err))
 			return
 		case !slices.Equal(header, columns):
-			yield(Sample{}, fmt.Errorf("samples as CSV: the first line is %q, not %q", header, columns))
+			yield(Sample{}, fmt.Errorf("samples as CSV: header is %q, want %q", header, columns))
 			return
 		}
 		for {
@@ -92,7 +91,7 @@ func parse(fields []string) (s Sample, err error) {
 	return s, s.Check()
 }
 
-// WriteJSON writes a line of JSON a sample, with the fields of WriteCSV.
+// WriteJSON writes samples as JSON Lines, with the fields of WriteCSV.
 func WriteJSON(w io.Writer, samples []Sample) error {
 	e := json.NewEncoder(w)
 	for _, s := range samples {
@@ -103,10 +102,10 @@ func WriteJSON(w io.Writer, samples []Sample) error {
 	return nil
 }
 
-// maxLine is the longest line of JSON that is read, in bytes.
+// maxLine is the maximum length of a JSON line, in bytes.
 const maxLine = 64 << 10
 
-// ReadJSON yields the samples that WriteJSON wrote. It ends at the first error, which names the line.
+// ReadJSON yields the samples in the format of WriteJSON. It stops at the first error, which contains the line number.
 func ReadJSON(r io.Reader) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		lines := bufio.NewScanner(r)

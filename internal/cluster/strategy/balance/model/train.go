@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// An example is a sample as the network sees it.
+// An example is a sample in the network's scaling.
 type example struct {
 	x [inputs]float64
 	y float64
 }
 
-// A trainer changes a network's weights by back-propagation. Steps are those of Adam (Kingma and Ba, 2015): the mean of
-// the last gradients, over the root of the mean of their squares, so that one learning rate suits all weights.
+// A trainer trains a network by back-propagation with Adam (Kingma and Ba, 2015): a step is the mean of the last
+// gradients divided by the root of the mean of their squares, so that one learning rate suits all weights.
 type trainer struct {
 	net            *network
 	constrain      func()
@@ -20,11 +20,11 @@ type trainer struct {
 	gradient       []float64
 	mean, square   []float64
 	hidden         []float64
-	early1, early2 float64 // share of the beginning, zeros, in the means
+	early1, early2 float64 // weight of the initial zeros in the means
 }
 
 const (
-	batch   = 8 // examples a step
+	batch   = 8 // examples per step
 	beta1   = 0.9
 	beta2   = 0.999
 	epsilon = 1e-8
@@ -39,8 +39,8 @@ func newTrainer(n *network, decay float64) *trainer {
 	}
 }
 
-// run shows the network all examples so many times, or until the mean of E is below the threshold, and returns how
-// often it did, and that mean. The learning rate falls to a hundredth along half a cosine.
+// run trains for the given number of epochs, or until the mean of E is below the threshold. It returns the number of
+// epochs and the last mean. The learning rate falls to a hundredth along half a cosine.
 func (t *trainer) run(
 	examples []example, epochs int, rate, threshold float64, rng *rand.Rand,
 ) (done int, loss float64) {
@@ -54,7 +54,7 @@ func (t *trainer) run(
 	return done, loss
 }
 
-// epoch shows all examples once, in an order of rng's, and returns the mean of E meanwhile.
+// epoch trains once on all examples in random order, and returns the mean of E.
 func (t *trainer) epoch(examples []example, rate float64, rng *rand.Rand) float64 {
 	rng.Shuffle(len(examples), func(i, j int) { examples[i], examples[j] = examples[j], examples[i] })
 	var loss float64
@@ -70,7 +70,7 @@ func (t *trainer) epoch(examples []example, rate float64, rng *rand.Rand) float6
 	return loss / float64(len(examples))
 }
 
-// step moves the weights against the gradient times share.
+// step moves the weights against the gradient, which is multiplied by share.
 func (t *trainer) step(share, rate float64) {
 	t.early1, t.early2 = t.early1*beta1, t.early2*beta2
 	for i, g := range t.gradient {

@@ -2,14 +2,15 @@ package split
 
 import "math/bits"
 
-// Exact is the split with the least makespan; nodes have at least one. Of several such splits it is the one to which
-// giving unit by unit leads, each to the node that would be done with it first, of equal ones to the first.
+// Exact returns the split with the least makespan; there must be at least one node. Of several such splits it is the
+// one that results from assigning unit by unit, each to the node that would finish it first, and in a tie to the first
+// such node.
 //
-// Giving blocks leads there sooner (Hochbaum, 1994). Let each block go to the node that would be done first with one
-// unit more. What a node has then, less its last block, is no more than it has in the end. For if node i had fewer in
-// the end, some other node, j, would have more than it had when i got that block; but i was preferred to j then, with
-// more than it has in the end. So all but the last blocks are kept, and the rest is given in blocks of half the size,
-// down to single units. It takes O(M log(N/M)) evaluations of times, for M nodes and N units.
+// Assigning blocks is faster (Hochbaum, 1994). Let each block go to the node that would finish one more unit first.
+// What a node has then, less its last block, is at most its final number. For if node i had fewer in the end, some
+// other node j would have more than it had when i got that block; but i was preferred to j then, with more than it has
+// in the end. So all but the last blocks are kept, and the rest is assigned in blocks of half the size, down to single
+// units. It takes O(M log(N/M)) evaluations of times, for M nodes and N units.
 func Exact(nodes []Time, units int) []int {
 	counts := make([]int, len(nodes))
 	for block := firstBlock(units, len(nodes)); ; block /= 2 {
@@ -20,13 +21,13 @@ func Exact(nodes []Time, units int) []int {
 	}
 }
 
-// firstBlock is a power of two, of which a node is to get one or two.
+// firstBlock returns the size of the first blocks, a power of two. A node gets about one or two of them.
 func firstBlock(units, nodes int) int {
 	return 1 << max(bits.Len(uint(units/nodes))-2, 0)
 }
 
-// give adds blocks to the counts, and takes the last of each node away again if they are more than one unit. It returns
-// the units that are left.
+// give adds blocks to the counts, then takes each node's last block away again unless blocks are single units. It
+// returns the number of units left.
 func give(nodes []Time, counts []int, units, block int) int {
 	q := newQueue(nodes, counts, 1)
 	given := make([]bool, len(nodes))
@@ -48,13 +49,13 @@ func give(nodes []Time, counts []int, units, block int) int {
 	return units
 }
 
-// A queue has nodes by the time at which they would be done with more, of equal ones the first in front.
+// A queue is a heap of nodes by the time at which they would finish more work; ties go to the first node.
 type queue struct {
 	times []float64 // by node
 	heap  []int
 }
 
-// newQueue has each node with its count and so many units more.
+// newQueue returns the queue in which each node gets more units in addition to its count.
 func newQueue(nodes []Time, counts []int, more int) *queue {
 	q := &queue{make([]float64, len(nodes)), make([]int, len(nodes))}
 	for i, f := range nodes {
@@ -68,7 +69,7 @@ func newQueue(nodes []Time, counts []int, more int) *queue {
 
 func (q *queue) first() int { return q.heap[0] }
 
-// updateFirst gives the first another time, not before the one that it had.
+// updateFirst sets the first node's time, which must not decrease.
 func (q *queue) updateFirst(time float64) {
 	q.times[q.first()] = time
 	q.sink(0)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Counts are the units of each node, if hosts of such sizes have such owners.
+// Counts returns the units of each node, given the sizes and owners of hosts.
 func Counts(nodes int, sizes, owners []int) []int {
 	counts := make([]int, nodes)
 	for k, owner := range owners {
@@ -15,20 +15,21 @@ func Counts(nodes int, sizes, owners []int) []int {
 	return counts
 }
 
-// Hosts gives whole hosts, of such sizes in units, to nodes, so that the makespan is small: the largest first, each to
-// the node that is done with it first (longest processing time); then hosts of the node that takes longest are moved,
-// or exchanged for others, while that helps. Nodes have at least one; sizes are not negative. It is deterministic.
+// Hosts assigns whole hosts, with sizes in units, to nodes so that the makespan is short. It assigns the largest host
+// first, each to the node that finishes it first (longest processing time). Then it moves hosts of the node that takes
+// longest, or exchanges them for others, while that helps. There must be at least one node; sizes are not negative. The
+// result is deterministic.
 //
-// With nodes that only differ in speed (times proportional to sizes) the makespan is at most 1.58 times the least
-// (Kovács, 2010; Friesen, 1987, had 5/3). With other times no factor holds for all; LowerBound tells how near it is.
+// If nodes only differ in speed (times proportional to sizes) the makespan is at most 1.58 times the shortest (Kovács,
+// 2010; Friesen, 1987, had 5/3). For other times there is no such factor; LowerBound gives a limit.
 func Hosts(nodes []Time, sizes []int) (owners []int) {
 	owners = longestFirst(nodes, sizes)
 	improve(nodes, sizes, owners)
 	return owners
 }
 
-// LowerBound is a time that no split of whole hosts is below: that of the best split if they could be cut, or of the
-// largest host at the node that is fastest with it.
+// LowerBound returns a lower bound for the makespan of whole hosts: that of the best split of single units, or the
+// largest host's time on its fastest node, whichever is longer.
 func LowerBound(nodes []Time, sizes []int) float64 {
 	sum, largest := 0, 0
 	for _, size := range sizes {
@@ -41,8 +42,8 @@ func LowerBound(nodes []Time, sizes []int) float64 {
 	return max(alone, Makespan(nodes, Exact(nodes, sum)))
 }
 
-// longestFirst gives hosts away, the largest first. There is a queue for each size, so times are evaluated once a host,
-// and once a node for each size.
+// longestFirst assigns hosts, the largest first. It has one queue per size, so it evaluates one time per host, and one
+// per node and size.
 func longestFirst(nodes []Time, sizes []int) []int {
 	owners, counts := make([]int, len(sizes)), make([]int, len(nodes))
 	order := make([]int, len(sizes))

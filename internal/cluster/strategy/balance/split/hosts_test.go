@@ -16,7 +16,7 @@ func makespan(nodes []split.Time, sizes, owners []int) float64 {
 	return split.Makespan(nodes, split.Counts(len(nodes), sizes, owners))
 }
 
-// anySizes are of few large and many small hosts.
+// anySizes returns the sizes of few large and many small hosts.
 func anySizes(rng *rand.Rand, count int) []int {
 	sizes := make([]int, count)
 	for k := range sizes {
@@ -25,7 +25,7 @@ func anySizes(rng *rand.Rand, count int) []int {
 	return sizes
 }
 
-// shortest is the least makespan of all splits of whole hosts.
+// shortest returns the least makespan of all splits of whole hosts.
 func shortest(nodes []split.Time, sizes []int) float64 {
 	least, owners := math.Inf(1), make([]int, len(sizes))
 	for {
@@ -43,8 +43,8 @@ func shortest(nodes []split.Time, sizes []int) float64 {
 	}
 }
 
-// TestHosts: with nodes that differ in speed alone the split is within the bound, with any others it is not below the
-// bound that LowerBound tells, and it is found again. How far it is off is printed.
+// TestHosts: if nodes differ only in speed, the split is within the proven bound; otherwise it is not below LowerBound.
+// The result is deterministic. The ratios are logged.
 func TestHosts(t *testing.T) {
 	var speeds, others []float64
 	for seed := range uint64(400) {
@@ -85,7 +85,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestManyHosts: where hosts are many, whole hosts take hardly longer than if they could be cut.
+// TestManyHosts: with many hosts, whole hosts take hardly longer than single units.
 func TestManyHosts(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -104,7 +104,7 @@ func TestManyHosts(t *testing.T) {
 	}
 }
 
-// hashHosts gives each host to a node by a hash of its name alone, whatever nodes can do and hosts have.
+// hashHosts assigns each host by a hash of its name.
 func hashHosts(nodes int, names []string) (owners []int) {
 	owners = make([]int, len(names))
 	for k, name := range names {
@@ -130,7 +130,7 @@ func BenchmarkHosts(b *testing.B) {
 	}
 }
 
-// TestExchange: the largest first alone makes 7 of these.
+// TestExchange: longest processing time alone yields 7.
 func TestExchange(t *testing.T) {
 	same := split.Time(func(n int) float64 { return float64(n) })
 	nodes, sizes := []split.Time{same, same}, []int{3, 3, 2, 2, 2}

@@ -2,10 +2,10 @@ package split
 
 import "slices"
 
-// maxTrials is how many exchanges are tried at most: some hundredths of a second.
+// maxTrials bounds the exchanges tried, which take some hundredths of a second.
 const maxTrials = 1 << 17
 
-// A search makes a split of whole hosts better.
+// A search improves a split of whole hosts.
 type search struct {
 	nodes  []Time
 	sizes  []int
@@ -14,14 +14,15 @@ type search struct {
 	left   int     // trials
 }
 
-// An exchange gives a host of the node that takes longest to another, for a smaller one of its hosts, or for none.
+// An exchange moves a host of the node that takes longest to another node, for a smaller host of that node or for none.
 type exchange struct {
-	give, receive int // hosts; take is -1 if there is none
+	give, receive int // hosts; receive is -1 if there is none
 	to            int
-	time          float64 // the longer of the two nodes' times after it
+	time          float64 // the longer of the two nodes' times after the exchange
 }
 
-// improve changes owners by exchanges while these make the longest time shorter, or one node fewer take as long.
+// improve changes owners by exchanges while these shorten the longest time, or reduce the number of nodes that take as
+// long.
 func improve(nodes []Time, sizes, owners []int) {
 	s := search{nodes, sizes, Counts(len(nodes), sizes, owners), make([][]int, len(nodes)), maxTrials}
 	for k, owner := range owners {
@@ -47,7 +48,7 @@ func improve(nodes []Time, sizes, owners []int) {
 	}
 }
 
-// longest is the node that takes longest.
+// longest returns the node that takes longest.
 func (s *search) longest() (longest int) {
 	var most float64
 	for i, f := range s.nodes {
@@ -58,7 +59,7 @@ func (s *search) longest() (longest int) {
 	return longest
 }
 
-// best is the exchange after which the node and the other one are done first, and before the time.
+// best returns the exchange after which both nodes finish first, if that is before time.
 func (s *search) best(from int, time float64) (best exchange, found bool) {
 	best.time = time
 	for _, give := range s.hosts[from] {
@@ -82,7 +83,7 @@ func (s *search) best(from int, time float64) (best exchange, found bool) {
 	return best, found
 }
 
-// try makes the exchange the best, if it is.
+// try replaces best by an exchange that is better, and reports whether it did.
 func (s *search) try(best *exchange, from int, e exchange) bool {
 	size := s.sizes[e.give]
 	if e.receive >= 0 {
@@ -103,7 +104,7 @@ func (s *search) try(best *exchange, from int, e exchange) bool {
 	return true
 }
 
-// move changes what is known of who has a host.
+// move records a host's new owner.
 func (s *search) move(host, from, to int) {
 	at := slices.Index(s.hosts[from], host)
 	s.hosts[from] = slices.Delete(s.hosts[from], at, at+1)

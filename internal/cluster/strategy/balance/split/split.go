@@ -2,11 +2,11 @@ package split
 
 import "math"
 
-// A Time is how long a node takes for n units, in seconds: 0 for none, which it is not asked for, and never less for
-// more. +Inf says that the node cannot do so many; NaN counts as that.
+// A Time returns how long a node takes for n units, in seconds. It is only called for n > 0, and must not decrease.
+// +Inf or NaN means that the node cannot do so many.
 type Time func(n int) float64
 
-// at is the time for n units.
+// at returns the time for n units.
 func (f Time) at(n int) float64 {
 	if n <= 0 {
 		return 0
@@ -17,7 +17,7 @@ func (f Time) at(n int) float64 {
 	return math.Inf(1)
 }
 
-// Makespan is the time of the whole run, in seconds: that of the node which takes longest for its count.
+// Makespan returns the time of the whole run, in seconds, which is the longest time of a node.
 func Makespan(nodes []Time, counts []int) (longest float64) {
 	for i, f := range nodes {
 		longest = max(longest, f.at(counts[i]))
@@ -25,7 +25,7 @@ func Makespan(nodes []Time, counts []int) (longest float64) {
 	return longest
 }
 
-// Variance is that of the nodes' times, in seconds squared: what the paper has as small as possible.
+// Variance returns the variance of the nodes' times, in seconds squared, which the paper minimizes.
 func Variance(nodes []Time, counts []int) float64 {
 	var sum, squares float64
 	for i, f := range nodes {
@@ -39,7 +39,7 @@ func Variance(nodes []Time, counts []int) float64 {
 	return squares / float64(len(nodes))
 }
 
-// Even gives each of so many nodes the same number of units, and the first ones one more if they do not go up.
+// Even splits units equally among nodes; the first ones get one more if there is a remainder.
 func Even(nodes, units int) []int {
 	counts := make([]int, nodes)
 	for i := range counts {

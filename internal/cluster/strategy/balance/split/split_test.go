@@ -12,8 +12,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// anyTime is a rising time: 0.1 to 10 s a unit, most with a start of their own, some bent upward or downward, some in
-// steps, some the same as others', some that can do only so much.
+// anyTime returns an increasing function with 0.1 to 10 s per unit. Most have a start-up time; some are convex or
+// concave, some step functions, some equal to others, some limited to a number of units.
 func anyTime(rng *rand.Rand, units int) split.Time {
 	pace, start := math.Pow(10, 2*rng.Float64()-1), 0.0
 	if rng.IntN(3) > 0 {
@@ -64,7 +64,7 @@ func whole(t *testing.T, nodes []split.Time, counts []int, units int) {
 	}
 }
 
-// TestExact: no split at all is shorter.
+// TestExact: no split is shorter.
 func TestExact(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -82,7 +82,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// every calls f with every split of the units over counts from at on.
+// every calls f with every split of the units over counts[at:].
 func every(counts []int, at, units int, f func([]int)) {
 	if at == len(counts)-1 {
 		counts[at] = units
@@ -95,8 +95,7 @@ func every(counts []int, at, units int, f func([]int)) {
 	}
 }
 
-// TestExactIsUnitByUnit: blocks lead to just the split to which giving unit by unit does, for ties, too, with few
-// evaluations.
+// TestExactIsUnitByUnit: blocks lead to the same split as assigning unit by unit, including ties, with few evaluations.
 func TestExactIsUnitByUnit(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -126,7 +125,7 @@ func TestExactIsUnitByUnit(t *testing.T) {
 	}
 }
 
-// TestMakespanAndVariance is the case where the paper's aim is not the user's.
+// TestMakespanAndVariance shows a case in which the paper's goal is not the user's.
 func TestMakespanAndVariance(t *testing.T) {
 	fast := split.Time(func(n int) float64 { return float64(n) })
 	slow := split.Time(func(n int) float64 { return 80 * float64(n) })
@@ -145,7 +144,7 @@ func TestMakespanAndVariance(t *testing.T) {
 	}
 }
 
-// TestNoTime: what is no number counts as what cannot be done.
+// TestNoTime: NaN counts as impossible.
 func TestNoTime(t *testing.T) {
 	odd := split.Time(func(n int) float64 {
 		if n > 3 {
@@ -168,7 +167,7 @@ func TestEven(t *testing.T) {
 	}
 }
 
-// realNodes have a start of 0 to 10 s and 0.1 to 10 s a unit.
+// realNodes returns times with a start-up of 0 to 10 s and 0.1 to 10 s per unit.
 func realNodes(rng *rand.Rand, count int) []split.Time {
 	nodes := make([]split.Time, count)
 	for i := range nodes {
@@ -178,8 +177,8 @@ func realNodes(rng *rand.Rand, count int) []split.Time {
 	return nodes
 }
 
-// TestSwarm: the exact split is never worse than what swarms find, with the paper's fitness or with the makespan. How
-// far they are off is printed.
+// TestSwarm: the exact split is never worse than that of a swarm, with the paper's fitness or with the makespan. The
+// ratios are logged.
 func TestSwarm(t *testing.T) {
 	clusters := uint64(testmain.Rounds(1000, 10_000))
 	fitness := map[string]split.Fitness{"variance": split.Variance, "makespan": split.Makespan}
@@ -224,8 +223,8 @@ func spread(of []float64) string {
 		mean(of), of[len(of)/2], of[len(of)*99/100], of[len(of)-1])
 }
 
-// TestSwarmOfMany: with more nodes than units, one node, and nothing to do, a swarm's split is whole, too, and one seed
-// finds the same again.
+// TestSwarmOfMany: a swarm's split is valid for more nodes than units, one node, and no units, and depends only on the
+// seed.
 func TestSwarmOfMany(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -246,7 +245,7 @@ func BenchmarkSwarm(b *testing.B) {
 	bench(b, func(nodes []split.Time, units int) []int { return split.Swarm(nodes, units, split.SwarmConfig{}) })
 }
 
-// bench splits 100 units a node.
+// bench splits 100 units per node.
 func bench(b *testing.B, find func([]split.Time, int) []int) {
 	for _, m := range []int{5, 20, 100, 1000} {
 		b.Run(fmt.Sprint(m), func(b *testing.B) {

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// A Fitness is what a swarm makes small.
+// A Fitness is a function that a swarm minimizes.
 type Fitness func(nodes []Time, counts []int) float64
 
-// SwarmConfig is the paper's where it is 0.
+// SwarmConfig configures Swarm. Zero values mean those of the paper.
 type SwarmConfig struct {
 	Particles  int     // 0: 30
-	Iterations int     // 0: 100; the paper does not say
+	Iterations int     // 0: 100; the paper gives no value
 	Inertia    float64 // 0: 0.8
-	ToOwn      float64 // c1, the pull to the best that a particle has met; 0: 2
-	ToBest     float64 // c2, the pull to the best that any has met; 0: 2
-	Fitness    Fitness // nil: Variance, as in the paper; Makespan is what users want
+	ToOwn      float64 // c1, the pull to the particle's own best position; 0: 2
+	ToBest     float64 // c2, the pull to the best position of all; 0: 2
+	Fitness    Fitness // nil: Variance, as in the paper; users want Makespan
 	Seed       uint64
 }
 
@@ -37,8 +37,8 @@ type particle struct {
 	fitness  float64 // of best
 }
 
-// Swarm looks for a split with the least fitness by particle swarm optimisation, as the paper does. Nodes have at least
-// one. What it finds has all units, and no negative counts; it may be any distance from the best.
+// Swarm searches for the split with the least fitness by particle swarm optimization, as in the paper. There must be at
+// least one node. The result contains all units and no negative counts, but may be far from the best.
 func Swarm(nodes []Time, units int, c SwarmConfig) []int {
 	c = c.withDefaults()
 	rng := rand.New(rand.NewPCG(c.Seed, 0))
@@ -74,8 +74,8 @@ func Swarm(nodes []Time, units int, c SwarmConfig) []int {
 	return best
 }
 
-// move changes velocity and place. No velocity is above the number of units: with the paper's weights they would grow
-// without end.
+// move updates velocity and position. Velocities are bounded by the number of units, since with the paper's weights
+// they would grow without limit.
 func (p *particle) move(best []int, units int, c SwarmConfig, rng *rand.Rand) {
 	r1, r2, most := rng.Float64(), rng.Float64(), float64(units)
 	for i := range p.at {
@@ -87,8 +87,8 @@ func (p *particle) move(best []int, units int, c SwarmConfig, rng *rand.Rand) {
 	repair(p.at, units, rng)
 }
 
-// repair makes negative counts 0, and spreads what the sum has too much or too little over all counts alike, as far as
-// they have it; what does not go up falls to some of them.
+// repair sets negative counts to 0, and spreads the difference between the sum and units equally over all counts, as
+// far as possible; the remainder goes to some of them.
 func repair(counts []int, units int, rng *rand.Rand) {
 	sum := 0
 	for i := range counts {

@@ -10,37 +10,38 @@ import (
 	"kumo/internal/cluster/strategy/central"
 )
 
-// A Cluster is some nodes that hear each other at once, and a log. Its fields may be set between two calls.
+// A Cluster simulates nodes and a log; messages arrive at once unless Delay is set. Its fields may be changed between
+// calls.
 type Cluster struct {
 	Now    time.Time
 	Nodes  map[strategy.Node]*central.Strategy
 	Inbox  map[strategy.Node][]strategy.Event
 	Log    [][]byte
-	Base   int                                              // number of the first entry of Log, less one
-	Reach  func(n strategy.Node, host string) time.Duration // how long a connection takes; 0: it fails
-	Queues func(n strategy.Node) []strategy.Queue           // what a node can spare; nil: nothing waits
-	Moves  []Move                                           // that nodes want
-	Probes []strategy.Probe                                 // that nodes were asked for
-	Delay  func(from, to strategy.Node) time.Duration       // of messages; nil: they come at once
+	Base   int                                              // number of the entry before Log[0]
+	Reach  func(n strategy.Node, host string) time.Duration // connection time to a host; 0: it fails
+	Queues func(n strategy.Node) []strategy.Queue           // a node's queues; nil: all are empty
+	Moves  []Move                                           // requested by HandOver
+	Probes []strategy.Probe                                 // requested by nodes
+	Delay  func(from, to strategy.Node) time.Duration       // of messages; nil: none
 	later  []message
 	fresh  func(n strategy.Node) *central.Strategy
 	wake   map[strategy.Node]map[uint64]time.Time
 }
 
-// A Move is a HandOver, and who does it.
+// A Move is a HandOver action with the node that requested it.
 type Move struct {
 	strategy.HandOver
 	From strategy.Node
 }
 
-// A letter is a message on its way.
+// A message is a message in transit.
 type message struct {
 	at   time.Time
 	to   strategy.Node
 	said strategy.Message
 }
 
-// New makes a cluster of nodes that are all members, and reach each host in 10 ms.
+// New returns a cluster in which all nodes are members and reach every host in 10 ms.
 func New(fresh func(n strategy.Node) *central.Strategy, nodes ...strategy.Node) *Cluster {
 	c := &Cluster{Now: time.Unix(1e9, 0), Nodes: map[strategy.Node]*central.Strategy{},
 		Inbox: map[strategy.Node][]strategy.Event{}, fresh: fresh, wake: map[strategy.Node]map[uint64]time.Time{},
@@ -52,16 +53,16 @@ func New(fresh func(n strategy.Node) *central.Strategy, nodes ...strategy.Node) 
 	return c
 }
 
-// Add adds a node, which is told nothing yet.
+// Add adds a node without sending it any events.
 func (c *Cluster) Add(n strategy.Node) {
 	c.Nodes[n] = c.fresh(n)
 	c.wake[n] = map[uint64]time.Time{}
 }
 
-// Names are the nodes, sorted.
+// Names returns the nodes, sorted.
 func (c *Cluster) Names() []strategy.Node { return slices.Sorted(maps.Keys(c.Nodes)) }
 
-// Members tells all nodes that they are the members.
+// Members sends all nodes a member list with all of them.
 func (c *Cluster) Members(epoch, settled uint64, moves ...strategy.Move) {
 	e := strategy.Members{Epoch: epoch, Settled: settled, Moves: moves}
 	for _, n := range c.Names() {
@@ -72,18 +73,18 @@ func (c *Cluster) Members(epoch, settled uint64, moves ...strategy.Move) {
 	}
 }
 
-// Post has a node told something in its next step.
+// Post queues an event for a node's next step.
 func (c *Cluster) Post(n strategy.Node, e strategy.Event) { c.Inbox[n] = append(c.Inbox[n], e) }
 
-// RequestOwners tells a node of hosts for which it has links.
+// RequestOwners sends a node an event that its links need owners for these hosts.
 func (c *Cluster) RequestOwners(n strategy.Node, hosts ...string) {
 	c.Post(n, strategy.OwnersNeeded{Hosts: hosts})
 }
 
-// Settle lets a minute pass.
+// Settle runs the cluster for a minute.
 func (c *Cluster) Settle() { c.Run(time.Minute) }
 
-// Run lets time pass, in steps of 20 ms.
+// Run advances the time by d in steps of 20 ms.
 func (c *Cluster) Run(d time.Duration) {
 	for end := c.Now.Add(d); c.Now.Before(end); c.Now = c.Now.Add(20 * time.Millisecond) {
 		c.deliver()
@@ -96,7 +97,7 @@ func (c *Cluster) Run(d time.Duration) {
 	}
 }
 
-// deliver tells nodes what has come to them by now.
+// deliver delivers the messages that are due.
 func (c *Cluster) deliver() {
 	c.later = slices.DeleteFunc(c.later, func(l message) bool {
 		if l.at.After(c.Now) {
@@ -109,7 +110,7 @@ func (c *Cluster) deliver() {
 	})
 }
 
-// Step lets a node take in what it was told, and reports whether there was something.
+// Step applies a node's queued events, and reports whether there were any.
 func (c *Cluster) Step(n strategy.Node) bool {
 	in := c.Inbox[n]
 	for _, timer := range slices.Sorted(maps.Keys(c.wake[n])) {
@@ -128,7 +129,7 @@ func (c *Cluster) Step(n strategy.Node) bool {
 	return true
 }
 
-// Execute does what a node wants done.
+// Execute executes an action of a node.
 func (c *Cluster) Execute(n strategy.Node, a strategy.Action) {
 	switch a := a.(type) {
 	case strategy.Send:
@@ -177,7 +178,7 @@ func (c *Cluster) Execute(n strategy.Node, a strategy.Action) {
 	}
 }
 
-// Owners are the nodes that take a host for theirs.
+// Owners returns the nodes that consider themselves the owner of a host.
 func (c *Cluster) Owners(host string) (owners []strategy.Node) {
 	for _, n := range c.Names() {
 		if o, s := c.Nodes[n].View().Owner(host); s != strategy.Unknown && o == n {
@@ -187,7 +188,7 @@ func (c *Cluster) Owners(host string) (owners []strategy.Node) {
 	return owners
 }
 
-// Leader is the first node that believes that it leads; "" if there is none.
+// Leader returns the first node that considers itself the leader; "" if none does.
 func (c *Cluster) Leader() strategy.Node {
 	for _, n := range c.Names() {
 		if c.Nodes[n].Status().Leads {
@@ -197,7 +198,7 @@ func (c *Cluster) Leader() strategy.Node {
 	return ""
 }
 
-// Read calls f with the entries of the log.
+// Read calls f with each entry of the log.
 func (c *Cluster) Read(f func(number uint64, data []byte) error) error {
 	for i, data := range c.Log {
 		if err := f(uint64(c.Base+i+1), data); err != nil {

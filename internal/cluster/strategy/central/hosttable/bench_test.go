@@ -12,7 +12,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// times are how long many calls took.
+// times are the durations of calls.
 type times struct {
 	all []uint32 // nanoseconds
 }
@@ -30,7 +30,7 @@ func (m *times) String() string {
 		at(0.5), at(0.999), at(0.99999), at(1), len(m.all)-slow)
 }
 
-// A naming makes names as they are met: words, often with www in front, no two alike.
+// A naming generates unique realistic names: words, often with www in front.
 type naming struct{ buf []byte }
 
 func (n *naming) name(i int) []byte {
@@ -44,7 +44,7 @@ func (n *naming) name(i int) []byte {
 		x = x*6364136223846793005 + 1442695040888963407
 		b = append(b, letters[min(x>>40%26, x>>50%26)])
 	}
-	for v := uint64(i) + 1; v > 0; v /= 24 { // what makes it one of its own
+	for v := uint64(i) + 1; v > 0; v /= 24 { // makes it unique
 		b = append(b, letters[v%24])
 	}
 	if x>>33%4 == 0 {
@@ -97,7 +97,7 @@ func BenchmarkSetNew(b *testing.B) {
 	}
 }
 
-// BenchmarkDelete deletes hosts, and adds them again when half are gone, off the clock.
+// BenchmarkDelete deletes hosts; when half are deleted, it adds them again with the timer stopped.
 func BenchmarkDelete(b *testing.B) {
 	tab, all := benchTable(b)
 	for i := range b.N {

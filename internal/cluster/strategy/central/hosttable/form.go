@@ -12,22 +12,22 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A part is written as its version and its number; the names of the nodes that own something in it; its rows, each as
-// name, owner (1 is the first of those nodes, 0 is nobody), state, round and since; and the xxhash of all that. Numbers
-// are varints, but for since (4 bytes) and the hash (8), which are little-endian; what is of any length has its length
-// in front.
+// A part is encoded as: version; part number; the names of the nodes that own hosts in it; its rows, each as name,
+// owner (1 is the first of those nodes, 0 is no owner), state, round and since; xxhash of all that. Numbers are
+// varints, except since (4 bytes) and the hash (8 bytes), which are little-endian. Lists and strings are preceded by
+// their length.
 //
-// Names are not sorted for a common beginning to be left out: of all names one in 4,096 is in a part, so neighbours
-// have little in common.
+// Names are not sorted for prefix compression: a part has only one in 4,096 of all names, so neighbors have little in
+// common.
 const version = 1
 
-// minRowSize is how few bytes a row has.
+// minRowSize is the minimum size of a row, in bytes.
 const minRowSize = 8
 
-// ErrDamaged is what LoadPart says of bytes that are no part, or one of a table with another key.
-var ErrDamaged = errors.New("these are not the hosts of a part")
+// ErrDamaged is the error of LoadPart for bytes that are not a part of a table with the same key.
+var ErrDamaged = errors.New("damaged part of the host table")
 
-// AppendPart appends all that is said of a part's hosts to b.
+// AppendPart appends the encoding of a part to b.
 func (t *Table) AppendPart(b []byte, part int) []byte {
 	p, begin := &t.parts[part], len(b)
 	b = append(b, version)
@@ -53,7 +53,7 @@ func (t *Table) AppendPart(b []byte, part int) []byte {
 	return binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b[begin:]))
 }
 
-// number numbers the nodes that own something in a part, from 1, in the order of its rows.
+// numberOwners numbers the owners in a part from 1, in the order of its rows.
 func (t *Table) numberOwners(p *part) (owners []uint16) {
 	if more := len(t.nodes.all) - len(t.localNumbers); more > 0 {
 		t.localNumbers = append(t.localNumbers, make([]uint32, more)...)
@@ -71,21 +71,21 @@ func appendBytes[T ~string | ~[]byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// LoadPart replaces what is said of a part's hosts by what AppendPart wrote. Where b is damaged, or the other table has
-// another key, nothing is changed, and the error is ErrDamaged.
+// LoadPart replaces a part by one that AppendPart encoded. If b is damaged or the other table has another key, it
+// changes nothing and returns ErrDamaged.
 func (t *Table) LoadPart(b []byte) error {
 	if len(b) < 8 || len(b) > math.MaxInt32 || xxhash.Sum64(b[:len(b)-8]) != binary.LittleEndian.Uint64(b[len(b)-8:]) {
-		return fmt.Errorf("%w: their checksum is another", ErrDamaged)
+		return fmt.Errorf("%w: wrong checksum", ErrDamaged)
 	}
 	l := loader{in: b[:len(b)-8]}
 	if v := l.readBytes(1); len(v) == 0 || v[0] != version {
-		return fmt.Errorf("%w: version %d", ErrDamaged, v)
+		return fmt.Errorf("%w: unknown version %d", ErrDamaged, v)
 	}
 	l.part = int(l.readNumber(Parts - 1))
 	l.readNodes()
 	l.readRows(&t.key)
 	if l.bad == nil && len(l.in) > 0 {
-		l.bad = fmt.Errorf("%w: %d bytes too many", ErrDamaged, len(l.in))
+		l.bad = fmt.Errorf("%w: %d extra bytes", ErrDamaged, len(l.in))
 	}
 	if l.bad == nil && t.nodes.known()+len(l.owners) > MaxNodes {
 		l.bad = fmt.Errorf("more than %d nodes own hosts", MaxNodes)
@@ -97,7 +97,7 @@ func (t *Table) LoadPart(b []byte) error {
 	return nil
 }
 
-// replace puts a part in place of what is there. In its rows are numbers of owners, from 1.
+// replace replaces a part. The rows of p have numbers of owners, from 1.
 func (t *Table) replace(n int, p part, owners []owner) {
 	numbers := make([]uint16, 1+len(owners))
 	for i, o := range owners {
@@ -124,7 +124,7 @@ func (t *Table) replace(n int, p part, owners []owner) {
 	*old = p
 }
 
-// A loader reads a part. After the first error what it reads is empty.
+// A loader decodes a part. After the first error it returns only empty values.
 type loader struct {
 	in     []byte
 	part   int
@@ -136,7 +136,7 @@ type loader struct {
 func (l *loader) readNumber(most uint64) uint64 {
 	x, n := binary.Uvarint(l.in)
 	if n <= 0 || x > most {
-		l.fail("a number")
+		l.fail("number")
 		return 0
 	}
 	l.in = l.in[n:]
@@ -145,7 +145,7 @@ func (l *loader) readNumber(most uint64) uint64 {
 
 func (l *loader) readBytes(n uint64) []byte {
 	if n > uint64(len(l.in)) {
-		l.fail("what has a length")
+		l.fail("length")
 		n = 0
 	}
 	b := l.in[:n]
@@ -155,7 +155,7 @@ func (l *loader) readBytes(n uint64) []byte {
 
 func (l *loader) fail(what string) {
 	if l.bad == nil {
-		l.bad = fmt.Errorf("%w: %s is none", ErrDamaged, what)
+		l.bad = fmt.Errorf("%w: invalid %s", ErrDamaged, what)
 	}
 	l.in = nil
 }
@@ -166,7 +166,7 @@ func (l *loader) readNodes() {
 	for range n {
 		name := strategy.Node(l.readBytes(l.readNumber(math.MaxInt32)))
 		if name == "" || known[name] {
-			l.fail("a node's name")
+			l.fail("node name")
 			return
 		}
 		known[name] = true
@@ -198,11 +198,11 @@ func (l *loader) readRows(k *Key) {
 func (l *loader) add(k *Key, name []byte, r row) {
 	p, h := &l.to, k.Sum(name)
 	if partOf(h) != l.part {
-		l.fail("a name of this part")
+		l.fail("host name: belongs to another part")
 		return
 	}
 	if _, _, there := p.find(h, name); there {
-		l.fail("a name that is there once")
+		l.fail("host name: duplicate")
 		return
 	}
 	r.name = uint32(len(p.names))

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestParts: what is written by parts is the whole, and a part takes the place of what was there.
+// TestParts: the encoded parts contain the whole table, and a loaded part replaces the previous one.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	const seed = 5
@@ -42,7 +42,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestForm holds the form by itself: it lies in logs that outlive a process.
+// TestForm fixes the encoding, which is stored in logs.
 func TestForm(t *testing.T) {
 	tab := New(testKey)
 	tab.Set("www51.example.org", Row{Owner: "b~7", State: 2, Round: 3, Since: 0x01020304})
@@ -54,12 +54,12 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// sealed adds the checksum.
+// sealed appends the checksum.
 func sealed(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(bytes.Clone(b), xxhash.Sum64(b))
 }
 
-// TestDamaged: what is no part changes nothing, and takes no memory that it does not have itself.
+// TestDamaged: an invalid part changes nothing, and needs no more memory than its own size.
 func TestDamaged(t *testing.T) {
 	tab := New(testKey)
 	names := crowd(50, 1)
@@ -97,7 +97,7 @@ func TestDamaged(t *testing.T) {
 		b[i] ^= 1 << (i % 8)
 		cases[fmt.Sprint("bit ", i)] = b
 	}
-	for part := range Parts { // of another key
+	for part := range Parts { // parts of a table with another key
 		if b := other.AppendPart(nil, part); other.parts[part].rows != nil && part != 0 {
 			cases[fmt.Sprint("another key ", part)] = b
 		}
@@ -120,7 +120,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestTooManyNodes: more owners than can be numbered are refused before anything is changed.
+// TestTooManyNodes: too many owners are refused before anything is changed.
 func TestTooManyNodes(t *testing.T) {
 	t.Parallel()
 	tab, other := New(testKey), New(testKey)
@@ -142,7 +142,8 @@ func TestTooManyNodes(t *testing.T) {
 	tab.Set("x", Row{Owner: "one-more~1"})
 }
 
-// FuzzLoadPart: whatever is loaded, the table is sound, and unchanged after an error. seal: the checksum is made right.
+// FuzzLoadPart: after loading arbitrary data the table is consistent, and after an error unchanged. seal: correct the
+// checksum.
 func FuzzLoadPart(f *testing.F) {
 	names := crowd(60, 1)
 	dice := rand.New(rand.NewPCG(1, 1))

@@ -12,7 +12,7 @@ import (
 
 var testKey = Key{1, 2, 3}
 
-// crowd makes names that all fall into one of the first parts, so that few of them fill these.
+// crowd returns names that all belong to the first parts, to fill these with few names.
 func crowd(n, parts int) []string {
 	var all []string
 	for i := 0; len(all) < n; i++ {
@@ -35,7 +35,7 @@ func randomRow(dice *rand.Rand, owners int) Row {
 	return r
 }
 
-// content is what a table says of all hosts.
+// content returns the rows of all hosts.
 func content(t *testing.T, tab *Table) map[string]Row {
 	t.Helper()
 	all := map[string]Row{}
@@ -50,7 +50,7 @@ func content(t *testing.T, tab *Table) map[string]Row {
 	return all
 }
 
-// sound compares what a table counts with what is in it.
+// sound compares a table's counters with its contents.
 func (t *Table) sound() error {
 	hosts, bytes, owned := 0, int64(0), make([]int, len(t.nodes.all))
 	for n := range t.parts {

@@ -29,38 +29,39 @@ package hosttable
 
 import "kumo/internal/cluster/strategy"
 
-// Parts is how many parts a table has. The hash's first bits name one: that is written down, and will never be changed.
+// Parts is the number of parts of a table. The first bits of the hash select one. Stored logs depend on it, so it must
+// never change.
 const (
 	Parts    = 1 << partBits
 	partBits = 12
 )
 
-// MaxNodes is how many nodes may own hosts at one time.
+// MaxNodes is the maximum number of nodes that own hosts at the same time.
 const MaxNodes = 1<<16 - 1
 
-// A Row is what the table says of a host.
+// A Row is the table's data about a host.
 type Row struct {
-	Owner        strategy.Node // "": nobody
-	State, Round uint8         // the caller's
-	Since        uint32        // seconds of Unix time
+	Owner        strategy.Node // "": none
+	State, Round uint8         // defined by the caller
+	Since        uint32        // Unix time in seconds
 }
 
-// A Table says who owns which host. Its methods are called by one goroutine at a time.
+// A Table stores the owner of each host. It is not safe for concurrent use.
 type Table struct {
 	key          Key
 	parts        []part
 	nodes        nodes
 	hosts        int
 	bytes        int64
-	localNumbers []uint32 // by a node's index: its number in the part that is being written, 0 between two
+	localNumbers []uint32 // by node index: number within the part being encoded; all 0 otherwise
 }
 
-// New makes an empty table. Who reads the parts that another table has written has its key.
+// New returns an empty table. Only a table with the same key can read its parts.
 func New(key Key) *Table {
 	return &Table{key: key, parts: make([]part, Parts), nodes: newNodes()}
 }
 
-// Get returns what is said of a host. It allocates nothing.
+// Get returns a host's row, without allocating memory.
 func (t *Table) Get(host string) (Row, bool) {
 	name := []byte(host)
 	h := t.key.Sum(name)
@@ -72,7 +73,7 @@ func (t *Table) Get(host string) (Row, bool) {
 	return t.row(&p.rows[i]), true
 }
 
-// Set adds a host or changes what is said of it. It panics where there would be more than MaxNodes owners.
+// Set adds or replaces a host's row. It panics if there would be more than MaxNodes owners.
 func (t *Table) Set(host string, r Row) {
 	name := []byte(host)
 	h := t.key.Sum(name)
@@ -90,7 +91,7 @@ func (t *Table) Set(host string, r Row) {
 	t.bytes += p.size() - before
 }
 
-// Delete removes a host, and reports whether it was there.
+// Delete removes a host, and reports whether it was in the table.
 func (t *Table) Delete(host string) bool {
 	name := []byte(host)
 	h := t.key.Sum(name)
@@ -107,16 +108,16 @@ func (t *Table) Delete(host string) bool {
 	return true
 }
 
-// Len is how many hosts there are.
+// Len returns the number of hosts.
 func (t *Table) Len() int { return t.hosts }
 
-// Count is how many hosts a node owns; "": how many nobody owns.
+// Count returns the number of hosts that a node owns; for "", of those without an owner.
 func (t *Table) Count(n strategy.Node) int { return t.nodes.count(n) }
 
-// Bytes is how much memory rows, names and indices take.
+// Bytes returns the memory used by rows, names and indexes.
 func (t *Table) Bytes() int64 { return t.bytes }
 
-// Part is the number of the part that a host is in.
+// Part returns the part that a host belongs to.
 func (t *Table) Part(host string) int { return partOf(t.key.Sum([]byte(host))) }
 
 func (t *Table) row(r *row) Row {

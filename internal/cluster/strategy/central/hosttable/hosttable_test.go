@@ -9,7 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestModel: a table is a map, whatever is done to it.
+// TestModel compares a table with a map under random operations.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	names := crowd(3000, 2)
@@ -35,11 +35,11 @@ type model struct {
 	tab   *Table
 	want  map[string]Row
 	dice  *rand.Rand
-	saved [2][]byte // parts as they were once
+	saved [2][]byte // earlier encodings of parts
 	then  [2]map[string]Row
 }
 
-// run does some steps, of which a share removes hosts.
+// run runs random steps; removing is the share of deletions.
 func (m *model) run(names []string, steps int, removing float64, owners int) {
 	for range steps {
 		host := names[m.dice.IntN(len(names))]
@@ -95,7 +95,7 @@ func (m *model) load(part int) {
 	maps.Copy(m.want, m.then[part])
 }
 
-// TestCount: hosts are counted by owner, and who owns none is forgotten.
+// TestCount: hosts are counted by owner, and an owner without hosts is forgotten.
 func TestCount(t *testing.T) {
 	tab := New(testKey)
 	for i := range 100 {
@@ -108,7 +108,7 @@ func TestCount(t *testing.T) {
 			t.Errorf("%q owns %d hosts, want %d", node, got, want)
 		}
 	}
-	for life := range 5 * MaxNodes { // more lives than there are numbers
+	for life := range 5 * MaxNodes { // more node ids than there are numbers
 		tab.Set("1", Row{Owner: strategy.Node(fmt.Sprint("life~", life))})
 	}
 	if n := len(tab.nodes.all); n > 6 {
@@ -117,7 +117,7 @@ func TestCount(t *testing.T) {
 	must(t, tab.sound())
 }
 
-// TestAllocations: looking up and changing allocates nothing.
+// TestAllocations: lookups and changes do not allocate.
 func TestAllocations(t *testing.T) {
 	tab, long := New(testKey), "a-name-of-more-than-thirty-two-bytes.example.com"
 	tab.Set(long, Row{Owner: "a~1"})
@@ -132,7 +132,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestPart: which part a host is in is part of a crawl's state.
+// TestPart fixes the part of a host, which is part of a crawl's state.
 func TestPart(t *testing.T) {
 	var key Key
 	for i := range key {

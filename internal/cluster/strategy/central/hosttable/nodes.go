@@ -6,10 +6,9 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// nodes gives owners small numbers, and counts what they own. A number whose node owns nothing any more is given to
-// another.
+// nodes assigns small numbers to owners and counts their hosts. The number of a node without hosts is reused.
 type nodes struct {
-	all    []owner // the first is nobody
+	all    []owner // the first means no owner
 	number map[strategy.Node]uint16
 	free   []uint16
 }
@@ -31,10 +30,10 @@ func (n *nodes) count(name strategy.Node) int {
 	return n.all[i].hosts
 }
 
-// known is how many nodes have numbers.
+// known returns the number of nodes that have numbers.
 func (n *nodes) known() int { return len(n.number) - 1 }
 
-// take counts one more host of a node, and returns its number.
+// acquire adds a host to a node's count, and returns the node's number.
 func (n *nodes) acquire(name strategy.Node) uint16 { return n.acquireMany(name, 1) }
 
 func (n *nodes) acquireMany(name strategy.Node, hosts int) uint16 {
@@ -61,7 +60,7 @@ func (n *nodes) unused() uint16 {
 	return uint16(len(n.all) - 1)
 }
 
-// release counts one host less.
+// release subtracts a host from a node's count.
 func (n *nodes) release(i uint16) {
 	o := &n.all[i]
 	if o.hosts--; o.hosts > 0 || i == 0 {

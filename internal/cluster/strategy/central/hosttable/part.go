@@ -9,21 +9,22 @@ import (
 	"unsafe"
 )
 
-// A part is a hash table with the hosts of which the hash begins with the same bits.
+// A part is a hash table of the hosts whose hashes begin with the same bits.
 type part struct {
 	rows  []row
-	names []byte // each with its length in front
-	// of rows: bits of the hash above, the row's number plus one below; 0: empty. Its length is a power of two, or 0
+	names []byte // each preceded by its length
+	// of rows: an entry has the row's number plus one in its low bits, and bits of the hash above; 0: empty. Its length
+	// is a power of two, or 0
 	index      []uint32
-	freeHead   uint32 // the first free row's number plus one; 0: none
-	freeCount  int    // how many rows are free
-	waste      int    // bytes of names that are gone
-	generation uint32 // how often rows have changed their numbers
+	freeHead   uint32 // number of the first free row plus one; 0: none
+	freeCount  int    // free rows
+	waste      int    // bytes of deleted names
+	generation uint32 // changes when rows are renumbered
 }
 
-// A row is a host. In a free one name is gone, and since is the next free row's number plus one.
+// A row is a host. In a free row, name is freeName, and since is the number of the next free row plus one.
 type row struct {
-	name         uint32 // where in names
+	name         uint32 // offset in names
 	since        uint32
 	owner        uint16
 	state, round uint8
@@ -35,7 +36,7 @@ func (p *part) size() int64 {
 	return int64(cap(p.rows))*int64(unsafe.Sizeof(row{})) + int64(cap(p.names)) + 4*int64(cap(p.index))
 }
 
-// name is a row's name.
+// name returns a row's name.
 func (p *part) name(i uint32) []byte {
 	b := p.names[p.rows[i].name:]
 	if n := b[0]; n < 0x80 {
@@ -45,14 +46,14 @@ func (p *part) name(i uint32) []byte {
 	return b[w : w+int(n)]
 }
 
-// home is where the search for a name with hash h begins.
+// home returns the slot at which the search for a name with hash h starts.
 func (p *part) home(h uint64) uint32 {
 	return uint32(h << partBits >> (64 - bits.Len32(p.mask())))
 }
 
 func (p *part) mask() uint32 { return uint32(len(p.index) - 1) }
 
-// find returns where in the index a host is, and its row.
+// find returns a host's slot in the index, and its row.
 func (p *part) find(h uint64, host []byte) (slot, i uint32, ok bool) {
 	if len(p.index) == 0 {
 		return 0, 0, false
@@ -69,7 +70,7 @@ func (p *part) find(h uint64, host []byte) (slot, i uint32, ok bool) {
 	}
 }
 
-// insertIndex puts a row into the index, where there is room.
+// insertIndex adds a row to the index, which must have room.
 func (p *part) insertIndex(h uint64, i uint32) {
 	mask := p.mask()
 	slot := p.home(h)
@@ -79,7 +80,7 @@ func (p *part) insertIndex(h uint64, i uint32) {
 	p.index[slot] = uint32(h)&^mask | (i + 1)
 }
 
-// add adds a host that is not there.
+// add adds a host that is not in the part.
 func (p *part) add(k *Key, h uint64, host []byte, r row) {
 	r.name = p.appendName(host)
 	i := p.freeHead - 1
@@ -91,14 +92,14 @@ func (p *part) add(k *Key, h uint64, host []byte, r row) {
 		i = uint32(len(p.rows))
 		p.rows = append(grown(p.rows, 1, 8), r)
 		if n := indexFor(len(p.rows)); n > len(p.index) {
-			p.reindex(k, n) // has the new row, too
+			p.reindex(k, n) // includes the new row
 			return
 		}
 	}
 	p.insertIndex(h, i)
 }
 
-// appendName adds a name to names.
+// appendName appends a name to names, and returns its offset.
 func (p *part) appendName(host []byte) uint32 {
 	p.names = grown(p.names, len(host)+binary.MaxVarintLen32, 64)
 	at := uint32(len(p.names))
@@ -106,7 +107,7 @@ func (p *part) appendName(host []byte) uint32 {
 	return at
 }
 
-// grown makes room for n more, by an eighth of what there is: append would take a quarter.
+// grown returns s with room for n more elements. It grows by an eighth, where append would grow by a quarter.
 func grown[E any](s []E, n, least int) []E {
 	if cap(s)-len(s) >= n {
 		return s
@@ -114,7 +115,7 @@ func grown[E any](s []E, n, least int) []E {
 	return append(slices.Grow([]E(nil), len(s)+max(n, len(s)/8, least)), s...)
 }
 
-// indexFor is how long an index for so many rows is: at most four fifths of it are in use.
+// indexFor returns the length of an index for a number of rows, which uses at most four fifths of it.
 func indexFor(rows int) int {
 	n := 8
 	for n*4/5 < rows {
@@ -123,7 +124,7 @@ func indexFor(rows int) int {
 	return n
 }
 
-// reindex makes an index of the length n.
+// reindex rebuilds the index with length n.
 func (p *part) reindex(k *Key, n int) {
 	p.index = make([]uint32, n)
 	for i := range uint32(len(p.rows)) {
@@ -133,11 +134,11 @@ func (p *part) reindex(k *Key, n int) {
 	}
 }
 
-// remove removes a row, which lies in a slot of the index.
+// remove removes a row, given with its slot in the index.
 func (p *part) remove(k *Key, slot, i uint32) {
 	p.clearSlot(k, slot)
 	n := len(p.name(i))
-	p.waste += n + (bits.Len(uint(n|1))+6)/7 // the length's bytes, too
+	p.waste += n + (bits.Len(uint(n|1))+6)/7 // with the bytes of the length
 	p.rows[i] = row{name: freeName, since: p.freeHead}
 	p.freeHead = i + 1
 	p.freeCount++
@@ -146,7 +147,7 @@ func (p *part) remove(k *Key, slot, i uint32) {
 	}
 }
 
-// clearSlot empties a slot of the index. What was put further on because it was taken moves up.
+// clearSlot clears a slot of the index. Entries that were displaced because it was taken move up.
 func (p *part) clearSlot(k *Key, slot uint32) {
 	mask := p.mask()
 	for at := slot; ; {
@@ -163,7 +164,7 @@ func (p *part) clearSlot(k *Key, slot uint32) {
 	p.index[slot] = 0
 }
 
-// compact leaves out what is free.
+// compact removes free rows and unused name bytes.
 func (p *part) compact(k *Key) {
 	old := *p
 	*p = part{generation: old.generation + 1}

@@ -13,14 +13,14 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// worked is how long this thread was at work, so that what else runs on the machine is not measured.
+// worked returns the CPU time of this thread, which excludes other processes.
 func worked(t *testing.T) time.Duration {
 	var now unix.Timespec
 	must(t, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now))
 	return time.Duration(now.Nano())
 }
 
-// TestScale measures a table of KUMO_TEST_HOSTS hosts. Times of single calls are those of the processor.
+// TestScale measures a table of KUMO_TEST_HOSTS hosts. Times of single calls are CPU times.
 func TestScale(t *testing.T) {
 	hosts, err := strconv.Atoi(os.Getenv("KUMO_TEST_HOSTS"))
 	if err != nil {
@@ -80,7 +80,7 @@ func weigh(t *testing.T, tab *Table, base uint64) {
 	runtime.KeepAlive(tab)
 }
 
-// insert adds hosts, and takes the time of each.
+// insert adds hosts, and measures each call.
 func insert(t *testing.T, tab *Table, hosts int) (bytes int) {
 	var names naming
 	times := newTimes(hosts)

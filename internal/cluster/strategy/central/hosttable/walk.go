@@ -2,14 +2,14 @@ package hosttable
 
 import "kumo/internal/cluster/strategy"
 
-// maxScan is how many rows one call of Each looks at, at most: so that it comes back within about a millisecond though a
-// node owns little.
+// maxScan is the maximum number of rows that a call of Each scans, so that it returns within about a millisecond even
+// if a node owns few hosts.
 const maxScan = 1 << 16
 
-// Each calls f with hosts of a node ("": of nobody), most at most, and returns the cursor to go on with. The first one
-// is 0. The table may change between two calls, but not in f. What a node owns all the while is told at least once;
-// what lies elsewhere since its part was compacted or loaded may be told again. A call may tell of nothing and not be
-// the last.
+// Each calls f with at most most hosts of a node ("": hosts without an owner), and returns the cursor for the next
+// call; the first cursor is 0. The table may change between calls, but not within f. A host that the node owns all the
+// time is passed at least once; it may be passed again if its part was compacted or loaded in between. A call that
+// passes no host is not necessarily the last.
 func (t *Table) Each(node strategy.Node, cursor uint64, most int, f func(host string, r Row)) (next uint64, done bool) {
 	number, known := t.nodes.number[node]
 	if !known || t.nodes.all[number].hosts == 0 {
@@ -18,7 +18,7 @@ func (t *Table) Each(node strategy.Node, cursor uint64, most int, f func(host st
 	return t.walk(cursor, most, func(r *row) bool { return r.owner == number }, f)
 }
 
-// All calls f with hosts as Each does, whoever owns them.
+// All calls f with all hosts, like Each.
 func (t *Table) All(cursor uint64, most int, f func(host string, r Row)) (next uint64, done bool) {
 	return t.walk(cursor, most, func(*row) bool { return true }, f)
 }
@@ -44,8 +44,8 @@ func (t *Table) walk(cursor uint64, most int, wanted func(*row) bool, f func(str
 	return 0, true
 }
 
-// cursor is the cursor of a row. It names the order that rows are in, too: where that has changed, the part is told from
-// its beginning.
+// cursor returns the cursor of a row. It contains the part's generation: if rows were renumbered, the walk restarts at
+// the beginning of the part.
 func (p *part) cursor(part int, i uint32) uint64 {
 	const moveBits = 64 - partBits - 32
 	return uint64(part)<<(64-partBits) | uint64(p.generation%(1<<moveBits))<<32 | uint64(i)

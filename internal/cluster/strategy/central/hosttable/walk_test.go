@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestWalk: whoever walks is told at least once what is there all along, and once where nothing changes.
+// TestWalk: a walk passes hosts that are always present at least once, and exactly once if nothing changes.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	names := crowd(2000, 3)
@@ -31,9 +31,9 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// walk goes through the hosts of a node while change is called between each two steps.
+// walk walks over the hosts of a node, and calls change between steps.
 func walk(t *testing.T, tab *Table, node strategy.Node, most int, calm bool, change func()) {
-	still := map[string]bool{} // of the node since the walk began
+	still := map[string]bool{} // owned by the node since the walk began
 	for host, r := range content(t, tab) {
 		if r.Owner == node {
 			still[host] = true
@@ -86,7 +86,7 @@ func disturb(tab *Table, names []string, dice *rand.Rand) {
 	}
 }
 
-// TestWalkFew: a call comes back though the node it asks for owns next to nothing.
+// TestWalkFew: a call returns soon even if the node owns hardly any hosts.
 func TestWalkFew(t *testing.T) {
 	t.Parallel()
 	tab := New(testKey)
