@@ -44,7 +44,7 @@ func TestAStalledCrawlSaysWhy(t *testing.T) {
 	<-slowed
 	ahead.Store(int64(5 * time.Minute))
 	got := <-stalls
-	if !strings.HasPrefix(got.why, "1 host is left alone after failures or at their wish; the first is a.test:") ||
+	if !strings.HasPrefix(got.why, "1 host is backing off, after failures or at their request; the first is a.test:") ||
 		!strings.Contains(got.do, "--max-backoff") || got.after < 5*time.Minute {
 		t.Errorf("%+v", got)
 	}

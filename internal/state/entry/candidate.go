@@ -9,19 +9,19 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A Candidate is a link that is judged. Its item has the path of the page that has the link.
+// A Candidate is a link with its verdict. Its item has the path of the page that contains the link.
 type Candidate struct {
 	Host string
 	Item item.Item
 	policy.Verdict
 
-	// What the link adds to the importance of its URL, where the crawl goes by that; see [rank.Order]. The tag tells it
-	// from what others add to the same URL, so that a link that comes twice adds once.
+	// Worth is the importance that the link adds to its URL, if the crawl's order uses links; see [rank.Order]. The tag
+	// distinguishes it from the contributions of other links, so that a link that arrives twice counts once.
 	Worth float32
 	Tag   uint32
 }
 
-// WithHop is a candidate's item with the path of its own.
+// WithHop returns the candidate's item with its own path, one hop longer than the page's.
 func (c *Candidate) WithHop() item.Item {
 	it := c.Item
 	if hop := it.Kind.Hop(); hop != 0 && len(it.Path) < MaxPath {
@@ -30,10 +30,10 @@ func (c *Candidate) WithHop() item.Item {
 	return it
 }
 
-// MaxPath is how many hops a path has at the most: as many as crawl.log has.
+// MaxPath is the maximum number of hops in a path, the same as in crawl.log.
 const MaxPath = 50
 
-// Candidate is a URL that seen has yet to decide about, with its verdict.
+// Candidate writes a candidate with its verdict.
 func (e *Encoder) Candidate(c *Candidate) {
 	e.Item(&c.Item)
 	e.String(c.Rule)
@@ -45,10 +45,10 @@ func (e *Encoder) Candidate(c *Candidate) {
 	}
 }
 
-// worthLen is how long a candidate's worth is as it is written, with the tag.
+// worthLen is the encoded length of a candidate's worth and tag.
 const worthLen = 8
 
-// Candidate reads a candidate, with which what there is to be read ends.
+// Candidate reads a candidate. It must be the last field.
 func (d *Decoder) Candidate() Candidate {
 	it := d.Item("")
 	c := Candidate{Host: it.Host(), Item: it, Verdict: policy.Verdict{Rule: d.String(), Why: d.String(),
@@ -61,8 +61,8 @@ func (d *Decoder) Candidate() Candidate {
 	return c
 }
 
-// StateFor is what a URL of that verdict is to be known as. What is left out can still be brought in: by a seed that
-// names it, or by a scope that has grown.
+// StateFor returns the state in which a URL with this verdict is stored. An excluded URL can still be admitted later,
+// by a seed that names it or by a wider scope.
 func StateFor(v policy.Verdict) seen.State {
 	if v.Rule == "" {
 		return seen.Known

@@ -22,63 +22,63 @@ import (
 	"kumo/internal/state/store"
 )
 
-// The kinds of entries. Those of URLs that are left out are named by who writes them.
+// The kinds of entries. The writer chooses among the Skip kinds of excluded URLs.
 const (
 	kindFound        = 'f' // a URL entered the frontier
 	kindDone         = 'd' // a URL was answered, or failed for good
-	SkipKnown        = 's' // a URL was left out for good
-	SkipDeferred     = 'a' // a URL was set aside: a better link may bring it in
-	kindUndecided    = 'l' // a URL was met that may be known: the next merge of seen decides
-	kindDeferredRead = 'q' // how much of the file of set-aside URLs has been written down
+	SkipKnown        = 's' // a URL was excluded permanently
+	SkipDeferred     = 'a' // a URL was deferred: a better link may admit it
+	kindUndecided    = 'l' // a URL that may be known was found; the next merge of seen decides
+	kindDeferredRead = 'q' // how much of the file of deferred URLs was written to skipped.jsonl
 	kindMark         = 'm' // a record file's length at this point
-	SkipNew          = 'x' // a URL was left out on its way in; a seed may still name it
-	SkipPending      = 'g' // a URL was left out that had waited; a seed may still name it
-	kindReported     = 't' // a URL was said to have failed with its host; it still waits
-	kindNearer       = 'r' // a URL was met nearer to a seed
-	kindOffHost      = 'o' // links to a host that is not the crawl's
-	kindCounters     = 'n' // counters that follow from no other entry
-	kindRecrawl      = 'w' // a URL was taken for a recrawl
-	kindDue          = 'u' // when a URL is to be visited again
-	kindFrom         = 'F' // which page named a URL that is to be visited again
-	kindTime         = 'C' // when what follows was put: what a batch with entries begins with
-	kindOutgoing     = 'b' // a link is bound for another node
-	kindDelivered    = 'k' // links that were bound for other nodes have come there
-	kindSeedList     = 'L' // how far a list of seeds was taken in
-	kindDispatched   = 'A' // a URL entered the frontier, of a host that had been given away before
-	kindEnded        = 'E' // a URL's visit ended without an answer, or it will have none: nothing of it waits
-	kindReleased     = 'R' // hosts were given away, with nothing that is known of them
-	kindCookie       = 'J' // a server has set a cookie, or deleted it
+	SkipNew          = 'x' // a URL was excluded on admission; a seed may still name it
+	SkipPending      = 'g' // a pending URL was excluded; a seed may still name it
+	kindReported     = 't' // a URL was reported as failed with its host; it is still pending
+	kindNearer       = 'r' // a known URL was found at a lower depth
+	kindOffHost      = 'o' // links to a host outside the crawl
+	kindCounters     = 'n' // counters that no other entry contains
+	kindRecrawl      = 'w' // a URL was queued for a recrawl
+	kindDue          = 'u' // when a URL is due for another visit
+	kindFrom         = 'F' // which page named a URL that is due for another visit
+	kindTime         = 'C' // time of the following entries; the first entry of each batch
+	kindOutgoing     = 'b' // a link was queued for another node
+	kindDelivered    = 'k' // links for other nodes were delivered
+	kindSeedList     = 'L' // how much of a seed list was read
+	kindDispatched   = 'A' // a URL entered the frontier; its host had been released before
+	kindEnded        = 'E' // a URL is finished without a Done: its visit got no response, or there will be none
+	kindReleased     = 'R' // hosts were released, and all data about them dropped
+	kindCookie       = 'J' // a server set or deleted a cookie
 
 	kindChunk           = 'h' // a chunk of a transfer of hosts to this node
-	kindMergedChunk     = 'H' // the same, of hosts some of which this node has
-	kindTransferDropped = 'y' // a transfer did not come whole, and is undone
-	kindHostsForgotten  = 'z' // hosts have gone to other nodes
-	kindTransfersDone   = 'Z' // transfers that are done with: they went whole, and their hosts are forgotten
-	kindEpochSettled    = 'e' // which transfers came or went whole need not be known any more, up to an epoch
+	kindMergedChunk     = 'H' // the same, with hosts that this node already held
+	kindTransferDropped = 'y' // an incomplete transfer was undone
+	kindHostsForgotten  = 'z' // hosts were transferred to other nodes
+	kindTransfersDone   = 'Z' // transfers that are complete, and whose hosts were forgotten
+	kindEpochSettled    = 'e' // transfers up to an epoch are settled, and their records dropped
 
-	kindOldTime = 'c' // what batches began with when items were written otherwise
+	kindOldTime = 'c' // first entry of a batch in an older format of items
 )
 
-// An Encoder writes entries, one behind the other.
+// An Encoder appends encoded entries.
 type Encoder struct{ varint.Writer }
 
-// Item writes an item for who does not know its host.
+// Item writes an item with its host, for readers that do not know the host.
 func (e *Encoder) Item(it *item.Item) { e.Writer = item.Append(e.Writer, "", it) }
 
-// ErrShort is an entry that ends early.
-var ErrShort = errors.New("an entry ends early")
+// ErrShort reports a truncated entry.
+var ErrShort = errors.New("truncated entry")
 
-// A Decoder reads fields; after the first that is not there all are zero.
+// A Decoder reads fields. After an error all further fields are zero.
 type Decoder struct {
 	varint.Reader
-	Text    item.Reader // where it shares, all strings are parts of a few
-	itemErr error       // an item could not be read
+	Text    item.Reader // decodes strings; may share memory between them
+	itemErr error       // error of an item
 }
 
-// NewDecoder reads what is in b, which does not change meanwhile.
+// NewDecoder returns a decoder of b, which must not change meanwhile.
 func NewDecoder(b []byte) *Decoder { return &Decoder{Reader: varint.Reader{Rest: b}} }
 
-// Err is why not all fields could be read, nil if they were.
+// Err returns the error if not all fields could be read.
 func (d *Decoder) Err() error {
 	if d.Bad && d.itemErr == nil {
 		return ErrShort
@@ -86,10 +86,10 @@ func (d *Decoder) Err() error {
 	return d.itemErr
 }
 
-// String reads a string as those of items are.
+// String reads a string in the same way as those of items.
 func (d *Decoder) String() string { return d.Text.String(d.Bytes()) }
 
-// Item reads an item of a host, "" where it says so itself.
+// Item reads an item of a host. The host is "" if the item contains it.
 func (d *Decoder) Item(host string) (it item.Item) {
 	if d.Bad {
 		return it
@@ -99,34 +99,34 @@ func (d *Decoder) Item(host string) (it item.Item) {
 	return it
 }
 
-// Found is a URL that entered the frontier.
+// Found writes a URL that entered the frontier.
 func (e *Encoder) Found(it *item.Item) {
 	e.Byte(kindFound)
 	e.Item(it)
 }
 
-// Undecided is a candidate, as Candidate writes it, of which the next merge of the URL database says whether it is
-// news.
+// Undecided writes a candidate, encoded by Candidate. The next merge of the URL database decides whether its URL is
+// new.
 func (e *Encoder) Undecided(payload []byte) {
 	e.Byte(kindUndecided)
 	e.String(string(payload))
 }
 
-// DeferredRead is how much of the file of deferred URLs has been told of in skipped.jsonl, in bytes.
+// DeferredRead writes how many bytes of the file of deferred URLs were reported in skipped.jsonl.
 func (e *Encoder) DeferredRead(upTo int64) {
 	e.Byte(kindDeferredRead)
 	e.Int(upTo)
 }
 
-// Done is what the journal keeps of a visit: enough to count it and to refer to its record.
+// Done is the journal's data of a visit: enough to count it and to refer to its record.
 type Done struct {
 	URL   string
 	Visit stats.Visit
-	Meta  seen.Meta // what the URL database keeps of it
-	Ref   page.Ref  // where the payload lies, if this record has it
+	Meta  seen.Meta // for the URL database
+	Ref   page.Ref  // location of the payload, if this record has it
 }
 
-// Done is the end of a visit.
+// Done writes the end of a visit.
 func (e *Encoder) Done(v *Done) {
 	e.Byte(kindDone)
 	e.String(v.URL)
@@ -163,7 +163,7 @@ func (d *Decoder) done() (v Done) {
 	flags := d.Byte()
 	v.Visit.Duplicate, v.Visit.Recrawl, v.Visit.LinksCut = flags&1 != 0, flags&2 != 0, flags&8 != 0
 	v.Meta = seen.Meta{Status: v.Visit.Status, Fetched: time.Unix(d.Int(), 0).UTC()}
-	if flags&4 != 0 { // the answer says that what is known holds
+	if flags&4 != 0 { // the response confirms the known content
 		v.Meta.Status = http.StatusOK
 	}
 	if modified := d.Int(); modified > 0 {
@@ -185,7 +185,7 @@ func (d *Decoder) done() (v Done) {
 	return v
 }
 
-// Skip is a URL that is left out: kind is one of the Skip constants.
+// Skip writes an excluded URL. kind is one of the Skip constants.
 func (e *Encoder) Skip(kind byte, s *page.Skip) {
 	e.Byte(kind)
 	e.String(s.URL)
@@ -196,13 +196,13 @@ func (e *Encoder) Skip(kind byte, s *page.Skip) {
 	e.String(s.Why)
 }
 
-// Skip reads what Encoder.Skip wrote behind its kind.
+// Skip reads the fields written by Encoder.Skip, after the kind.
 func (d *Decoder) Skip() page.Skip {
 	return page.Skip{URL: d.String(), Host: d.String(), From: d.String(), Depth: int(d.Int()), Rule: d.String(),
 		Why: d.String()}
 }
 
-// Mark is a record file's length.
+// Mark writes the length of a record file.
 func (e *Encoder) Mark(m store.Mark) {
 	e.Byte(kindMark)
 	e.String(m.Name)
@@ -211,20 +211,20 @@ func (e *Encoder) Mark(m store.Mark) {
 
 func (d *Decoder) mark() store.Mark { return store.Mark{Name: d.String(), Length: d.Int()} }
 
-// Reported is a URL of which skipped.jsonl has said that it failed with its host; it waits still.
+// Reported writes a URL that skipped.jsonl reports as failed with its host. It is still pending.
 func (e *Encoder) Reported(url string) {
 	e.Byte(kindReported)
 	e.String(url)
 }
 
-// Nearer is a known URL that was met nearer to a seed.
+// Nearer writes a known URL that was found at a lower depth.
 func (e *Encoder) Nearer(url string, depth int32) {
 	e.Byte(kindNearer)
 	e.String(url)
 	e.Int(int64(depth))
 }
 
-// Counters are those that follow from no other entry.
+// Counters writes counters that no other entry contains.
 func (e *Encoder) Counters(s stats.Sums) {
 	e.Byte(kindCounters)
 	for _, n := range []int64{s.Retries, s.Robots, s.Links, s.ExtraBytes} {
@@ -236,7 +236,7 @@ func (d *Decoder) sums() stats.Sums {
 	return stats.Sums{Retries: d.Int(), Robots: d.Int(), Links: d.Int(), ExtraBytes: d.Int()}
 }
 
-// Recrawl is found for a recrawl.
+// Recrawl writes a URL that entered the frontier for a recrawl.
 func (e *Encoder) Recrawl(it *item.Item, queued time.Time) {
 	e.Byte(kindRecrawl)
 	e.Int(queued.Unix())
@@ -247,7 +247,7 @@ func (d *Decoder) recrawl() (queued time.Time, it item.Item) {
 	return time.Unix(d.Int(), 0).UTC(), d.Item("")
 }
 
-// Due is when a URL is to be visited again.
+// Due writes when a URL is due for another visit.
 func (e *Encoder) Due(url string, m *seen.Meta) {
 	e.Byte(kindDue)
 	e.String(url)
@@ -262,41 +262,41 @@ func (d *Decoder) due() (url string, m seen.Meta) {
 		Missing: int(d.Int()), Kind: uint8(d.Int())}
 }
 
-// From is the page that named a URL which is to be visited again. A Reader is told it by Due.
+// From writes the page that named a URL that is due for another visit. A Reader receives it as Due.
 func (e *Encoder) From(url, from string) {
 	e.Byte(kindFrom)
 	e.String(url)
 	e.String(from)
 }
 
-// OffHost counts links to a host that is not the crawl's.
+// OffHost writes a number of links to a host outside the crawl.
 func (e *Encoder) OffHost(host string, n int64) {
 	e.Byte(kindOffHost)
 	e.String(host)
 	e.Int(n)
 }
 
-// Time is when the entries behind it were put.
+// Time writes the time of the following entries.
 func (e *Encoder) Time(t time.Time) {
 	e.Byte(kindTime)
 	e.Int(t.Unix())
 }
 
-// Outgoing is a link for another node, a candidate as Candidate writes it, and its number in the outbox.
+// Outgoing writes a link for another node: a candidate, encoded by Candidate, and its number in the outbox.
 func (e *Encoder) Outgoing(number uint64, link string) {
 	e.Byte(kindOutgoing)
 	e.Int(int64(number))
 	e.String(link)
 }
 
-// Delivered are links by their numbers in the outbox that other nodes have taken.
+// Delivered writes the outbox numbers of links that other nodes have received.
 func (e *Encoder) Delivered(first, last uint64) {
 	e.Byte(kindDelivered)
 	e.Int(int64(first))
 	e.Int(int64(last))
 }
 
-// Dispatched is found for a URL whose host had been given away so often before.
+// Dispatched is Found for a URL whose host has been released tenure times before.
 func (e *Encoder) Dispatched(it *item.Item, tenure int) {
 	e.Byte(kindDispatched)
 	e.Int(int64(tenure))
@@ -305,19 +305,19 @@ func (e *Encoder) Dispatched(it *item.Item, tenure int) {
 
 func (d *Decoder) dispatched() (tenure int, it item.Item) { return int(d.Int()), d.Item("") }
 
-// Ended is a URL that is not fetched any more, and of which no Done tells.
+// Ended writes a URL that will not be fetched any more and has no Done.
 func (e *Encoder) Ended(url string) {
 	e.Byte(kindEnded)
 	e.String(url)
 }
 
-// HostsReleased are hosts that were given away: what waited there is unknown from then on.
+// HostsReleased writes hosts that were released: their pending URLs are unknown from now on.
 func (e *Encoder) HostsReleased(hosts []string) {
 	e.Byte(kindReleased)
 	e.hosts(hosts)
 }
 
-// Cookie is a cookie that a server has set; one that has expired is deleted.
+// Cookie writes a cookie that a server set. An expired cookie is deleted.
 func (e *Encoder) Cookie(c *cookies.Cookie) {
 	e.Byte(kindCookie)
 	e.Bytes(cookies.Append(nil, c))
@@ -329,7 +329,7 @@ func (d *Decoder) cookie() cookies.Cookie {
 	return c
 }
 
-// A Reader is told the entries of a batch.
+// A Reader receives the entries of a batch.
 type Reader interface {
 	Time(t time.Time)
 	Found(it item.Item)
@@ -361,7 +361,7 @@ type Reader interface {
 	Cookie(c cookies.Cookie)
 }
 
-// NopReader is a reader that ignores all, for those who want to be told of some.
+// NopReader returns a Reader that ignores all entries. Embed it to handle only some.
 func NopReader() Reader { return nopReader{} }
 
 type nopReader struct{}
@@ -395,7 +395,7 @@ func (nopReader) Ended(string)                    {}
 func (nopReader) HostsReleased([]string)          {}
 func (nopReader) Cookie(cookies.Cookie)           {}
 
-// Read tells r the entries of a batch.
+// Read calls r with the entries of a batch.
 func Read(batch []byte, r Reader) error {
 	d := NewDecoder(batch)
 	for len(d.Rest) > 0 && !d.Bad {
@@ -463,15 +463,15 @@ func Read(batch []byte, r Reader) error {
 		case kindTime:
 			r.Time(time.Unix(d.Int(), 0))
 		case kindOldTime:
-			return fmt.Errorf("the journal: %w", ErrOlder)
+			return fmt.Errorf("read the journal: %w", ErrOlder)
 		default:
-			return fmt.Errorf("the journal has an entry of kind %q: a newer kumo wrote it", k)
+			return fmt.Errorf("read the journal: unknown entry kind %q: it was written by a newer kumo", k)
 		}
 	}
 	return d.Err()
 }
 
-// AppendTime begins a batch of the journal.
+// AppendTime appends a Time to a batch. It must be the first entry.
 func AppendTime(batch []byte, now time.Time) []byte {
 	enc := Encoder{Writer: batch}
 	enc.Time(now)
@@ -485,6 +485,6 @@ func AppendMark(batch []byte, m store.Mark) []byte {
 	return enc.Writer
 }
 
-// ErrOlder is a state that an older version of kumo wrote, which this one cannot go on from.
-var ErrOlder = errors.New("an older kumo wrote this crawl's state, and this one cannot go on from it: begin again " +
+// ErrOlder reports a state of an older version of kumo that this version cannot read.
+var ErrOlder = errors.New("an older kumo wrote this crawl's state, and this version cannot resume it: start over " +
 	"with --fresh, or in another folder")

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// script writes down what it is told, in the order in which it is told.
+// script records the entries that it receives, in order.
 type script []any
 
 func (s *script) Found(it item.Item)             { *s = append(*s, it) }
@@ -58,7 +58,8 @@ func sampleBatch() ([]byte, script) {
 			Digest: page.Digest{1, 2, 3}},
 		Ref: page.Ref{URL: "http://a/", Time: time.UnixMicro(1e15).UTC(), ID: "urn:uuid:1"}}
 	unchanged := Done{URL: "http://u/", Visit: stats.Visit{Host: "u", Status: 304, Recrawl: true},
-		Meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Digest: [20]byte{7}, Content: 1<<63 + 1}} // what is known holds
+		// the known content is confirmed
+		Meta: seen.Meta{Status: 200, Fetched: time.Unix(1e9, 0).UTC(), Digest: [20]byte{7}, Content: 1<<63 + 1}}
 	failed := Done{URL: "http://d/", Visit: stats.Visit{Host: "d", Failure: "dns"},
 		Meta: seen.Meta{Fetched: time.Unix(1e9, 0).UTC()}}
 	skip := page.Skip{URL: "http://e/", Host: "e", From: "http://a/", Depth: 1, Rule: "robots", Why: "Disallow: /"}

@@ -8,10 +8,10 @@ import (
 	"kumo/internal/cluster/member"
 )
 
-// Links are links for other nodes that wait in the outbox: candidates, as Candidate writes them, by their numbers.
+// Links are the links in the outbox for other nodes: candidates, encoded by Candidate, by outbox number.
 type Links map[uint64]string
 
-// Delivered takes links out that other nodes have taken.
+// Delivered removes links that other nodes have received.
 func (l Links) Delivered(first, last uint64) {
 	if last-first > uint64(len(l)) {
 		maps.DeleteFunc(l, func(n uint64, _ string) bool { return first <= n && n <= last })
@@ -22,10 +22,10 @@ func (l Links) Delivered(first, last uint64) {
 	}
 }
 
-// Numbers are those of all links, sorted.
+// Numbers returns the numbers of all links, sorted.
 func (l Links) Numbers() []uint64 { return slices.Sorted(maps.Keys(l)) }
 
-// Batches calls f with all links, in batches as nodes send them to each other.
+// Batches calls f with all links, in the batches that nodes send to each other.
 func (l Links) Batches(f func(data []byte) error) error {
 	data := []byte{member.LinksVersion}
 	for _, n := range l.Numbers() {

@@ -2,17 +2,17 @@ package entry
 
 import "slices"
 
-// A SeedListMark says how far a list of seeds was taken in. A run that is given the same list again goes on from there.
+// A SeedListMark records how much of a seed list was read. A run with the same list resumes there.
 type SeedListMark struct {
-	Digest string // of the list's bytes: tells it from others
-	Name   string // by which a person knows it
-	Seeds  int64  // how many it has
-	Taken  int64  // of these, how many were taken in
-	Offset int64  // behind them
-	Done   bool   // nothing of it is left
+	Digest string // of the list's bytes; identifies the list
+	Name   string // for messages to the user
+	Seeds  int64  // total number
+	Taken  int64  // number of seeds read
+	Offset int64  // byte offset after them
+	Done   bool   // the list was read completely
 }
 
-// SeedList is how far a list of seeds was taken in.
+// SeedList writes how much of a seed list was read.
 func (e *Encoder) SeedList(m *SeedListMark) {
 	e.Byte(kindSeedList)
 	e.String(m.Digest)
@@ -28,7 +28,7 @@ func (d *Decoder) seedList() SeedListMark {
 		Done: d.Bool()}
 }
 
-// UpdateMarks returns marks with one that takes the place of an older one of the same list. The slice is not changed.
+// UpdateMarks returns marks with m in place of an older mark of the same list. It does not change marks.
 func UpdateMarks(marks []SeedListMark, m SeedListMark) []SeedListMark {
 	rest := slices.DeleteFunc(slices.Clone(marks), func(old SeedListMark) bool { return old.Digest == m.Digest })
 	return append(rest, m)

@@ -7,17 +7,17 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// MaxURL is how long a URL may be, and what goes along with it, in bytes.
+// MaxURL is the maximum length in bytes of a URL and of the strings stored with it.
 const MaxURL = 1<<16 - 1
 
-// Chunk is a chunk as the journal has it, with what was decided when it came.
+// Chunk is a chunk of a transfer in the journal, with the decisions that were made when it arrived.
 type Chunk struct {
 	Transfer member.Transfer
 	Seq      uint64
 	Last     bool
 	Data     string
-	Kept     []string // hosts, sorted, that the chunk has and that stay if the transfer is dropped
-	Excluded []int    // waiting URLs of these, by their place in the chunk, that were not taken in
+	Kept     []string // hosts of the chunk that stay if the transfer is dropped, sorted
+	Excluded []int    // indexes in the chunk of pending URLs of these hosts that were not admitted
 }
 
 // Keeps reports whether a host stays if the transfer is dropped.
@@ -38,7 +38,7 @@ func (d *Decoder) transfer() member.Transfer {
 		Attempt: uint64(d.Int())}
 }
 
-// Chunk is a chunk of a transfer that has come.
+// Chunk writes a received chunk of a transfer.
 func (e *Encoder) Chunk(c Chunk) {
 	if len(c.Kept) == 0 {
 		e.Byte(kindChunk)
@@ -62,7 +62,7 @@ func (d *Decoder) chunk() Chunk {
 	return Chunk{Transfer: d.transfer(), Seq: uint64(d.Int()), Last: d.Bool(), Data: d.String()}
 }
 
-// mergedChunk is came of a chunk that has hosts which are kept.
+// mergedChunk reads a chunk with kept hosts.
 func (d *Decoder) mergedChunk() Chunk {
 	kept, at := d.hosts(), 0
 	var left []int
@@ -75,19 +75,19 @@ func (d *Decoder) mergedChunk() Chunk {
 	return c
 }
 
-// TransferDropped is a transfer that did not come whole, and is undone.
+// TransferDropped writes an incomplete transfer that is undone.
 func (e *Encoder) TransferDropped(t member.Transfer) {
 	e.Byte(kindTransferDropped)
 	e.transfer(t)
 }
 
-// HostsForgotten are hosts, sorted, that have gone to other nodes, or whose transfer is being undone.
+// HostsForgotten writes hosts, sorted, that were transferred to other nodes, or whose transfer is being undone.
 func (e *Encoder) HostsForgotten(hosts []string) {
 	e.Byte(kindHostsForgotten)
 	e.hosts(hosts)
 }
 
-// hosts writes names, each by what it does not share with the one before.
+// hosts writes names, each without the prefix that it shares with the previous one.
 func (e *Encoder) hosts(hosts []string) {
 	e.Int(int64(len(hosts)))
 	before := ""
@@ -106,7 +106,7 @@ func (d *Decoder) hosts() (hosts []string) {
 	return hosts
 }
 
-// TransfersDone are transfers that went whole, and whose hosts are forgotten.
+// TransfersDone writes transfers that are complete, and whose hosts were forgotten.
 func (e *Encoder) TransfersDone(all []member.Transfer) {
 	e.Byte(kindTransfersDone)
 	e.Int(int64(len(all)))
@@ -122,7 +122,7 @@ func (d *Decoder) transfers() (all []member.Transfer) {
 	return all
 }
 
-// EpochSettled is the epoch up to which transfers need not be known any more.
+// EpochSettled writes the epoch up to which the records of transfers can be dropped.
 func (e *Encoder) EpochSettled(settled uint64) {
 	e.Byte(kindEpochSettled)
 	e.Int(int64(settled))

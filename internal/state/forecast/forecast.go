@@ -11,24 +11,25 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A Sample is a crawl at one time.
+// A Sample is the state of a crawl at one time.
 type Sample struct {
 	Time    time.Time
 	Pending int   // URLs in queues
-	Done    int64 // URLs that were answered, or have failed
-	// the hosts that are known to take longest, the longest first; there may be others that nobody has looked at yet
+	Done    int64 // URLs that got a response, or have failed
+	// SlowestHosts are the known hosts that take longest, the longest first. There may be longer ones that were not
+	// examined yet.
 	SlowestHosts []Host
 }
 
-// A Host is what waits at one.
+// A Host is a host with pending URLs.
 type Host struct {
 	Name      string
 	URLs      int
-	Delay     time.Duration // between two of them
-	Remaining time.Duration // until they are fetched, at the least
+	Delay     time.Duration // between two requests
+	Remaining time.Duration // least time to fetch the URLs
 }
 
-// CapURLs bounds how many URLs of a host count, as of a crawl that takes no more pages of it; 0: all do.
+// CapURLs limits the URLs that count for a host, for a crawl with a limit of pages per host; 0 means no limit.
 func (s *Sample) CapURLs(mostOf func(host string) int) {
 	for i := range s.SlowestHosts {
 		h := &s.SlowestHosts[i]
@@ -39,42 +40,43 @@ func (s *Sample) CapURLs(mostOf func(host string) int) {
 	}
 }
 
-// A Trend is what becomes of the number of URLs that wait.
+// A Trend is the development of the number of pending URLs.
 type Trend string
 
-// The trends.
+// Trends.
 const (
-	Unknown Trend = "unknown" // it was not seen for long enough
+	Unknown Trend = "unknown" // not observed for long enough
 	Grows   Trend = "grows"
 	Steady  Trend = "steady"
 	Shrinks Trend = "shrinks"
 )
 
-// A Forecast is what is to be expected.
+// A Forecast is an estimate of the rest of a crawl.
 type Forecast struct {
 	Trend Trend `json:"trend"`
-	// URLs a second that wait more, negative: less, over the last minutes
+	// Growth is the growth of the number of pending URLs per second, over the last minutes.
 	Growth  float64 `json:"growth"`
-	Rate    float64 `json:"done_per_second"`             // URLs, over the last minutes
-	AtLeast float64 `json:"at_least_seconds"`            // until what waits now is done; 0: nothing is known
-	About   float64 `json:"about_seconds,omitempty"`     // until nothing waits, if it goes on so; 0: it does not shrink
-	Host    string  `json:"slowest_host,omitempty"`      // that takes longest
-	URLs    int     `json:"slowest_host_urls,omitempty"` // that wait there
-	Words   string  `json:"words"`
+	Rate    float64 `json:"done_per_second"`  // URLs done, over the last minutes
+	AtLeast float64 `json:"at_least_seconds"` // until the URLs now pending are done; 0 if unknown
+	// until the queue is empty, if the trend continues; 0 if it does not shrink
+	About float64 `json:"about_seconds,omitempty"`
+	Host  string  `json:"slowest_host,omitempty"`      // host that takes longest
+	URLs  int     `json:"slowest_host_urls,omitempty"` // its pending URLs
+	Words string  `json:"words"`
 }
 
 const (
 	window         = 5 * time.Minute
-	sampleInterval = 5 * time.Second  // between two samples that are kept
-	minSpan        = 20 * time.Second // of samples, for a trend: of the later half of them
+	sampleInterval = 5 * time.Second  // between retained samples
+	minSpan        = 20 * time.Second // least age of the baseline for a trend
 )
 
-// A Watch makes forecasts of samples. It is used by one goroutine.
+// A Forecaster makes forecasts from samples. It must be used by one goroutine.
 type Forecaster struct {
 	samples []Sample // without hosts, oldest first
 }
 
-// Update takes a sample in, no earlier than the one before, and says what is to be expected.
+// Update adds a sample, which must not be older than the previous one, and returns a forecast.
 func (w *Forecaster) Update(s Sample) Forecast {
 	f := Forecast{Trend: Unknown}
 	if n := len(w.samples); n == 0 || s.Time.Sub(w.samples[n-1].Time) >= sampleInterval {
@@ -97,8 +99,8 @@ func (w *Forecaster) Update(s Sample) Forecast {
 	return f
 }
 
-// baseline is the sample to compare with: the last one of the earlier half of what is kept. The first would have a crawl
-// that begins with one URL grow for as long as that one is kept.
+// baseline returns the sample to compare with: the last one of the older half of the window. With the first sample, a
+// crawl that starts with one URL would seem to grow for as long as that sample is retained.
 func (w *Forecaster) baseline(now time.Time) Sample {
 	half := now.Sub(w.samples[0].Time) / 2
 	at := 0
@@ -108,7 +110,7 @@ func (w *Forecaster) baseline(now time.Time) Sample {
 	return w.samples[at]
 }
 
-// trend tells what the queue does from what chance does to it.
+// trend distinguishes growth from random variation.
 func trend(growth, rate float64) Trend {
 	switch slack := max(0.05*rate, 0.02); {
 	case growth > slack:
@@ -132,19 +134,19 @@ func (f *Forecast) estimate(s *Sample) {
 	}
 }
 
-// minReported is a time that is worth a word.
+// minReported is the shortest time that is reported as a bound.
 const minReported = time.Minute
 
 func (f *Forecast) describe(s *Sample) string {
 	if s.Pending == 0 {
-		return "nothing waits"
+		return "the queue is empty"
 	}
 	bound := ""
 	if f.AtLeast >= minReported.Seconds() {
 		h := &s.SlowestHosts[0]
 		bound = fmt.Sprintf("at least %s: %s has %s at %s", span(f.AtLeast), h.Name, urls(h.URLs), Pace(h.Delay))
 		if queue := time.Duration(h.URLs-1) * h.Delay; queue < h.Remaining/2 {
-			bound = fmt.Sprintf("at least %s: %s has %s, and is left alone for %s", span(f.AtLeast), h.Name, urls(h.URLs),
+			bound = fmt.Sprintf("at least %s: %s has %s, and may not be visited for %s", span(f.AtLeast), h.Name, urls(h.URLs),
 				stats.Span(h.Remaining-queue))
 		}
 	}
@@ -159,7 +161,7 @@ func (f *Forecast) describe(s *Sample) string {
 		return join(about, bound)
 	case Steady:
 		if f.Rate == 0 {
-			return join("unknown: nothing is done at present", bound)
+			return join("unknown: no URL was done recently", bound)
 		}
 		return join("unknown: as many URLs are found as are done", bound)
 	}
@@ -184,7 +186,7 @@ func span(seconds float64) string {
 	return stats.Span(time.Duration(min(seconds, 1e9) * float64(time.Second)))
 }
 
-// Pace is a delay as a pace: "one a second", "4 a second", "one every 30 s".
+// Pace formats a delay as a rate: "one a second", "4 a second", "one every 30 s".
 func Pace(delay time.Duration) string {
 	switch {
 	case delay <= 0:
@@ -204,7 +206,7 @@ func number(n float64) string {
 	return Grouped(int64(n + 0.5))
 }
 
-// Grouped is a number with its thousands apart: 32,400.
+// Grouped formats a number with separators of thousands: 32,400.
 func Grouped(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

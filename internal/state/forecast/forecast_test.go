@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// watched is the forecast after some minutes in which the numbers change by so much a second.
+// watched returns the forecast after some minutes with constant growth per second.
 func watched(waiting, waitingBy, doneBy float64, minutes float64, longest ...Host) Forecast {
 	var w Forecaster
 	var f Forecast
@@ -36,11 +36,11 @@ func TestForecast(t *testing.T) {
 			"at least 9 h: example.com has 32,400 URLs at one a second"},
 		"it shrinks slowly": {watched(40_000, -0.1, 5, 5, quick), Steady,
 			"unknown: as many URLs are found as are done"},
-		"it stands": {watched(100, 0, 0, 5, quick), Steady, "unknown: nothing is done at present"},
+		"it stands": {watched(100, 0, 0, 5, quick), Steady, "unknown: no URL was done recently"},
 		"a host is left alone": {watched(2, 0, 0, 0, Host{Name: "a.test", URLs: 2, Delay: time.Second,
 			Remaining: 10 * time.Minute}),
-			Unknown, "at least 10 min: a.test has 2 URLs, and is left alone for 10 min"},
-		"the end": {watched(10, -1, 1, 1), Steady, "nothing waits"},
+			Unknown, "at least 10 min: a.test has 2 URLs, and may not be visited for 10 min"},
+		"the end": {watched(10, -1, 1, 1), Steady, "the queue is empty"},
 	} {
 		if c.got.Trend != c.trend || c.got.Words != c.words {
 			t.Errorf("%s: %s, %q; want %s, %q", name, c.got.Trend, c.got.Words, c.trend, c.words)
@@ -48,7 +48,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// What was long ago does not count.
+// Old samples do not count.
 func TestAForecastForgets(t *testing.T) {
 	var w Forecaster
 	start := time.Unix(1_000_000, 0)
@@ -67,7 +67,7 @@ func TestAForecastForgets(t *testing.T) {
 	}
 }
 
-// A crawl that begins with one URL and finds many at once shrinks from then on.
+// A crawl that starts with one URL and finds many at once shrinks from then on.
 func TestTheFirstMomentIsNoMeasure(t *testing.T) {
 	var w Forecaster
 	start := time.Unix(1_000_000, 0)

@@ -12,38 +12,39 @@ type addresses struct {
 	byAddr    map[netip.Addr]*address
 	delay     time.Duration // Config.AddrDelay
 	interval  time.Duration // between two turns: delay times sharers
-	sharers   int           // frontiers that may have hosts at the same addresses; 0 is 1
+	sharers   int           // frontiers that may have hosts at the same addresses; 0 means 1
 	sliced    bool          // hosts are divided into slices
-	busiest   *address      // the one whose last turn is the latest
+	busiest   *address      // the address whose last turn is the latest
 	crowdedAt netip.Addr
-	swept     int // addresses that the last sweep left
+	swept     int // number of addresses that the last sweep retained
 }
 
-// An address is a server's, with the clock that its hosts share.
+// An address is a server address with the clock that its hosts share.
 type address struct {
-	hosts    int       // in memory
+	hosts    int       // hosts in memory
 	departed int       // hosts that left memory while the clock ran
-	host     string    // if all are slices of one host: that one; else ""
-	next     time.Time // of the next free turn
+	host     string    // the host, if all hosts here are slices of it; else ""
+	next     time.Time // time of the next free turn
 }
 
-// An addressTurn is what a host has of addresses.
+// An addressTurn is the part of a host that addresses owns.
 type addressTurn struct {
 	addr netip.Addr
-	turn time.Time // its turn at a shared address, zero if it has none
+	turn time.Time // the host's turn at a shared address; zero if it has none
 }
 
 func newAddresses(delay time.Duration, sliced bool) *addresses {
 	return &addresses{byAddr: map[netip.Addr]*address{}, delay: delay, interval: delay, sliced: sliced}
 }
 
-// nextSet sets Config.AddrDelay, and the number of frontiers that share addresses.
+// set sets Config.AddrDelay and the number of frontiers that share addresses.
 func (a *addresses) set(delay time.Duration, sharers int) {
 	a.delay, a.sharers = delay, sharers
 	a.interval = delay * time.Duration(max(sharers, 1))
 }
 
-// reserve asks for the turn of a host at an address. If it is later, it returns when; else zero.
+// reserve reserves the turn of a host at an address. It returns the time of the turn if that is in the future, else
+// zero.
 func (a *addresses) reserve(h *addressTurn, host string, addr netip.Addr, now time.Time) (later time.Time) {
 	if a.interval <= 0 {
 		return time.Time{}
@@ -53,7 +54,7 @@ func (a *addresses) reserve(h *addressTurn, host string, addr netip.Addr, now ti
 	h.turn = time.Time{}
 	switch {
 	case !turn.IsZero() && !now.Before(turn) && now.Before(turn.Add(a.interval)):
-		return time.Time{} // its own turn; one that was missed is gone
+		return time.Time{} // the host's own turn has come; a missed turn expires
 	case at.hosts+at.departed < 2 || at.host != "" || !now.Before(at.next):
 		at.departed = 0
 		at.next = now.Add(a.interval)
@@ -92,7 +93,7 @@ func (a *addresses) move(h *addressTurn, host string, addr netip.Addr, now time.
 	return at
 }
 
-// leave takes a host from its address.
+// leave removes a host from its address.
 func (a *addresses) leave(h *addressTurn, now time.Time) {
 	at := a.byAddr[h.addr]
 	if at == nil {
@@ -110,7 +111,7 @@ func (a *addresses) leave(h *addressTurn, now time.Time) {
 	}
 }
 
-// sweep forgets the addresses without hosts whose clocks have run out.
+// sweep removes the addresses without hosts whose clocks have run out.
 func (a *addresses) sweep(now time.Time) {
 	for addr, at := range a.byAddr {
 		if at.hosts == 0 && !now.Before(at.next) {
@@ -120,22 +121,22 @@ func (a *addresses) sweep(now time.Time) {
 	a.swept = len(a.byAddr)
 }
 
-// A Crowd is the hosts that wait for their turn at an address.
+// An AddressQueue describes the hosts that wait for their turn at an address.
 type AddressQueue struct {
 	Addr     netip.Addr
 	Hosts    int
-	Interval time.Duration // one turn
+	Interval time.Duration // time between two turns
 }
 
 // Wait is the time until the last host's turn.
 func (c AddressQueue) Wait() time.Duration { return time.Duration(c.Hosts) * c.Interval }
 
-// longestQueue returns the largest crowd, the zero Crowd if there is none.
+// longestQueue returns the longest queue, or the zero AddressQueue if no host waits.
 func (a *addresses) longestQueue(now time.Time) (c AddressQueue) {
 	if a.busiest == nil || a.interval <= 0 {
 		return c
 	}
-	if until := a.busiest.next.Sub(now); until > a.interval { // next is the turn of one host more
+	if until := a.busiest.next.Sub(now); until > a.interval { // next is the turn of one more host
 		c = AddressQueue{a.crowdedAt, int((until - 1) / a.interval), a.interval}
 	}
 	return c

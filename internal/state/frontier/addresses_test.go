@@ -16,7 +16,8 @@ func TestHostsAtAnAddressTakeTurns(t *testing.T) {
 		t.Errorf("a host alone at its address waits until %v", later)
 	}
 	for i := 1; i < 3; i++ {
-		if later := a.reserve(&hosts[i], fmt.Sprint("h", i), addr, now); !later.Equal(now.Add(time.Duration(2*i) * time.Second)) {
+		later := a.reserve(&hosts[i], fmt.Sprint("h", i), addr, now)
+		if !later.Equal(now.Add(time.Duration(2*i) * time.Second)) {
 			t.Errorf("host %d has its turn after %v", i, later.Sub(now))
 		}
 	}

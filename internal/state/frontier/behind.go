@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// A writeBehind has the frames that are not in their files yet, in extents, the oldest first. Frames are read from it
-// until then. The frontier's lock guards it.
+// A writeBehind holds the frames that are not in their files yet, in extents, oldest first. Until then, frames are read
+// from it. The frontier's lock guards it.
 type writeBehind struct {
 	extents []*extent
-	open    *extent // the last of them, if it takes more
-	bytes   int64   // of the others
+	open    *extent // the last extent, if it takes more frames
+	bytes   int64   // size of the other extents
 	spare   [][]byte
 }
 
-// An extent is a part of a segment, whole frames.
+// An extent is a part of a segment. It consists of whole frames.
 type extent struct {
 	segment *segment
-	from    int64 // in the segment
+	from    int64 // offset in the segment
 	data    []byte
-	written int // of data; the segmentWriter's
+	written int // bytes of data written to the file; owned by the segmentWriter
 }
 
 const spareExtents = 4
@@ -43,7 +43,7 @@ func (w *writeBehind) append(seg *segment, frame []byte, size int) {
 	w.open.data = append(w.open.data, frame...)
 }
 
-// seal ends the open extent, so that it may be written.
+// seal closes the open extent, so that it can be written.
 func (w *writeBehind) seal() {
 	if w.open != nil {
 		w.bytes += int64(len(w.open.data))
@@ -51,7 +51,7 @@ func (w *writeBehind) seal() {
 	}
 }
 
-// first returns the extent to be written first, nil if there is none.
+// first returns the extent to write first, nil if there is none.
 func (w *writeBehind) first() *extent {
 	if len(w.extents) == 0 || w.extents[0] == w.open {
 		return nil
@@ -59,7 +59,7 @@ func (w *writeBehind) first() *extent {
 	return w.extents[0]
 }
 
-// drop forgets the first extent, which is in its file.
+// drop removes the first extent after it was written to its file.
 func (w *writeBehind) drop() {
 	p := w.extents[0]
 	w.bytes -= int64(len(p.data))
@@ -70,7 +70,7 @@ func (w *writeBehind) drop() {
 	w.extents = w.extents[1:]
 }
 
-// frame returns the body of a frame in an extent; nil if none has it.
+// frame returns the body of a frame in an extent, nil if no extent has it.
 func (w *writeBehind) frame(at loc) []byte {
 	if len(w.extents) == 0 || at < w.extents[0].at() {
 		return nil
@@ -90,7 +90,7 @@ func (w *writeBehind) frame(at loc) []byte {
 
 func (p *extent) at() loc { return newLoc(p.segment.id, p.from) }
 
-// has reports whether an extent of a segment is not in its file.
+// has reports whether an extent of a segment is not in its file yet.
 func (w *writeBehind) has(seg *segment) bool {
 	return slices.ContainsFunc(w.extents, func(p *extent) bool { return p.segment == seg })
 }

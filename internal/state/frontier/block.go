@@ -2,31 +2,30 @@ package frontier
 
 import "slices"
 
-// A block is a part of a host's queue on disk: items in their order, and links to the blocks that hold the rest. A link
-// has the key of the first item below it, so that a queue is a heap of blocks: a block is read only when its first item
-// is next.
+// A block is a part of a host's queue on disk: sorted items, and links to the blocks with the rest. A link has the key
+// of the first item below it, so a queue is a heap of blocks. A block is read only when its first item is next.
 type block struct {
 	host  string
 	links []link
 	items []entry
-	size  int64 // in the file
+	size  int64 // bytes in the file
 }
 
-// A link leads to a block.
+// A link points to a block.
 type link struct {
 	at     loc
-	key    key    // of the first item there and below
-	oldest loc    // the least location of the blocks there and below, 0 if unknown
-	count  uint32 // items there and below
+	key    key    // of the first item in the block and below
+	oldest loc    // least location of the block and those below; 0 if unknown
+	count  uint32 // number of items in the block and below
 }
 
 const (
 	maxBlockItems = 64
 	maxBlockLinks = 64
-	maxFrame      = 64 << 20 // bytes: more is damage
+	maxFrame      = 64 << 20 // bytes; a longer frame is damaged
 )
 
-// A loc is the location of a frame: 26 bits of segment, 38 of offset. 0 is none.
+// A loc is the location of a frame: 26 bits of segment, 38 bits of offset. 0 means none.
 type loc uint64
 
 func newLoc(segment uint32, offset int64) loc { return loc(uint64(segment)<<38 | uint64(offset)) }
@@ -36,7 +35,7 @@ func (l loc) offset() int64   { return int64(l & (1<<38 - 1)) }
 
 var errBlock error = blockError{}
 
-// A blockError is a damaged block. It is an ErrDamaged.
+// A blockError reports a damaged block. It matches ErrDamaged.
 type blockError struct{}
 
 func (blockError) Error() string        { return "damaged block" }
@@ -50,7 +49,7 @@ func (w *writer) block(b *block) {
 	w.entries(b.items)
 }
 
-// block decodes a block's frame. The items keep the bytes.
+// block decodes a block's frame. The items share its bytes.
 func (r *reader) block(frame []byte) (block, error) {
 	r.Rest, r.Bad = frame, false
 	if r.Byte() != frameBlock {
@@ -63,7 +62,7 @@ func (r *reader) block(frame []byte) (block, error) {
 	return b, nil
 }
 
-// directory is the link to a block that holds links.
+// directory returns the link to a block that contains links.
 func directory(at loc, links []link) link {
 	d := link{at: at, key: lastKey, oldest: at}
 	for _, l := range links {
@@ -76,7 +75,7 @@ func directory(at loc, links []link) link {
 	return d
 }
 
-// insertLink keeps links sorted by key.
+// insertLink inserts a link and keeps the links sorted by key.
 func insertLink(links []link, l link) []link {
 	i, _ := slices.BinarySearchFunc(links, l, func(a, b link) int { return a.key.compare(b.key) })
 	return slices.Insert(links, i, l)

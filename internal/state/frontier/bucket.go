@@ -2,39 +2,40 @@ package frontier
 
 import "encoding/binary"
 
-// A bucket has the fronts of cold hosts' queues whose times are near each other, in the order in which they came: an
-// entry for a host that was put there, and one for each push to it since. So a push to a cold host reads nothing, and
-// thousands of hosts are loaded with a few long reads. Only its end is in memory.
+// A bucket contains the fronts of the queues of cold hosts whose next times are near each other. Its entries are in the
+// order of their arrival: one for a host placed there, and one for each later push. So a push to a cold host reads
+// nothing, and a few long reads load thousands of hosts. Only the end of a bucket is in memory.
 //
-// An entry is the number of a host's record, its own length, and a kind. A host has its name, the first key and the
-// length of the rest of its queue, and items; a push has only items, and moves have neither. An entry counts if the
-// record names the bucket.
+// An entry has the number of the host's record, its own length, and a kind. A host entry has the name, the first key
+// and the length of the rest of the queue, and items. A push entry has items only, a move entry has moves only. An
+// entry is live if the host's record names the bucket.
 type bucket struct {
 	id       uint32
 	class    class
-	from     int64           // of its slot, in ticks
-	buf      []byte          // its end
-	chunks   []chunk         // the rest, on disk
-	size     int64           // of all, in bytes
-	closed   bool            // it takes no more hosts
-	overfull bool            // it is to be split
-	dirty    bool            // in the line of those to be written
-	era      int             // of checkpoints, in which it was created or saved
-	removed  map[uint32]bool // of a copy: the hosts that were removed, which alone count
+	from     int64           // start of its slot, in ticks
+	buf      []byte          // the end of the bucket
+	chunks   []chunk         // the rest of the bucket, on disk
+	size     int64           // total bytes
+	closed   bool            // accepts no more hosts
+	overfull bool            // must be split
+	dirty    bool            // has data in buf that must be written
+	era      int             // checkpoint era in which it was created or last saved
+	removed  map[uint32]bool // in a copy: the removed hosts, the only live ones of the copy
 }
 
 // A chunk is a frame: a part of a bucket, or a block.
 type chunk struct {
 	at   loc
-	size int64 // of its frame
+	size int64 // size of the frame
 }
 
 // The kinds of entries.
 const (
 	putHost   = 'h'
-	putRanked = 'r' // a host whose ranks change: first their generation plus 1, and how many moves were missed
+	putRanked = 'r' // a host whose ranks change; first the generation plus 1 and the number of missed moves
 	putItems  = 'i'
-	putMoves  = 'm' // the age of the youngest item then; for each move the number of its URL, four bytes, and the place
+	// the age of the youngest item at that time; for each move the number of its URL (4 bytes) and the place
+	putMoves = 'm'
 )
 
 // The kinds of frames in segments.
@@ -43,22 +44,22 @@ const (
 	frameChunk = 'b'
 )
 
-// buckets has the buckets of cold hosts, in a calendar for each of two classes, and writes to them. The frontier's lock
-// guards it.
+// buckets holds the buckets of cold hosts, in a calendar for each of two classes, and writes to them. The frontier's
+// lock guards it.
 type buckets struct {
 	ticks
-	calendars [2]calendar // of sound hosts, and of suspects
+	calendars [2]calendar // sound hosts, suspects
 	byID      map[uint32]*bucket
 	segments  *segments
 	saver     *saver
-	last      uint32     // bucket created
-	full      int64      // bytes from which a bucket takes no more hosts
-	dirty     []*bucket  // with an end in memory, in the order in which they are written
-	pool      bufferPool // of these ends
-	maxDirty  int64      // bytes that they may take
-	overfull  []*bucket  // to be split, as much was pushed to them
-	ranked    bool       // ranks change
-	run       uint64     // counts processes
+	last      uint32     // number of the last bucket created
+	full      int64      // size in bytes at which a bucket accepts no more hosts
+	dirty     []*bucket  // buckets with an end in memory, in the order in which they are written
+	pool      bufferPool // buffers of these ends
+	maxDirty  int64      // limit of the bytes in these buffers
+	overfull  []*bucket  // buckets to split, because they received many pushes
+	ranked    bool       // whether ranks change
+	run       uint64     // number of this process
 	enc       writer
 }
 
@@ -74,7 +75,7 @@ func coldClass(isSuspect bool) class {
 	return sound
 }
 
-// place puts a host into the bucket of its time.
+// place adds a host to the bucket for its next time.
 func (b *buckets) place(id uint32, r *record, s *coldHost, now int64) {
 	w := &b.enc
 	if !b.ranked {
@@ -96,7 +97,7 @@ func (b *buckets) place(id uint32, r *record, s *coldHost, now int64) {
 	b.put(to, id, w.b)
 }
 
-// move copies the entries of a host to the bucket of its time.
+// move copies the entries of a host to the bucket for its next time.
 func (b *buckets) move(id uint32, r *record, parts []part, now int64) {
 	to := b.at(r, now)
 	r.bucket = to.id
@@ -105,7 +106,7 @@ func (b *buckets) move(id uint32, r *record, parts []part, now int64) {
 	}
 }
 
-// at returns the bucket that takes a host.
+// at returns the bucket that accepts a host.
 func (b *buckets) at(r *record, now int64) *bucket {
 	c := coldClass(r.is(isSuspect))
 	s := b.calendars[c].at(r.next(), now)
@@ -125,7 +126,7 @@ func (b *buckets) at(r *record, now int64) *bucket {
 func (b *buckets) add(id uint32, r *record, data []byte) {
 	to := b.byID[r.bucket]
 	b.put(to, id, data)
-	if to.size > 4*b.full && !to.overfull { // its hosts need more buckets, or blocks
+	if to.size > 4*b.full && !to.overfull { // its hosts need several buckets, or blocks
 		to.overfull = true
 		b.overfull = append(b.overfull, to)
 	}
@@ -151,7 +152,7 @@ func (b *buckets) flush(from *bucket) {
 		return
 	}
 	retained := &b.segments.retained
-	retained.atCut = b.saver.needsSave(from.era) // these are its contents at the cut
+	retained.atCut = b.saver.needsSave(from.era) // these are the contents of the bucket at the cut
 	defer func() { retained.atCut = false }()
 	at, n := b.segments.append(func(w *writer) {
 		w.b = append(w.b, frameChunk)
@@ -164,7 +165,7 @@ func (b *buckets) flush(from *bucket) {
 	from.chunks = append(from.chunks, chunk{at, n})
 }
 
-// flushSome flushes the ends of buckets, those first that began first, until they take no more memory than they may.
+// flushSome flushes bucket ends, the oldest first, until they are within the limit of memory.
 func (b *buckets) flushSome() {
 	for b.pool.used > b.maxDirty && len(b.dirty) > 0 {
 		first := b.dirty[0]
@@ -174,7 +175,7 @@ func (b *buckets) flushSome() {
 	}
 }
 
-// drop forgets a bucket.
+// drop removes a bucket.
 func (b *buckets) drop(gone *bucket) {
 	b.saver.saveBucket(gone)
 	b.segments.release(gone.chunks)
@@ -183,14 +184,14 @@ func (b *buckets) drop(gone *bucket) {
 	delete(b.byID, gone.id)
 }
 
-// restore adds a bucket of a checkpoint. It takes no more hosts.
+// restore adds a bucket from a checkpoint. The bucket accepts no more hosts.
 func (b *buckets) restore(old *bucket) {
 	old.era, old.closed = b.saver.era, true
 	b.byID[old.id] = old
 	b.last = max(b.last, old.id)
 }
 
-// moveChunk copies a chunk that is in use to the current segment.
+// moveChunk copies a chunk in use to the current segment.
 func (b *buckets) moveChunk(id uint32, at loc, frame []byte) {
 	of := b.byID[id]
 	if of == nil {
@@ -208,7 +209,7 @@ func (b *buckets) moveChunk(id uint32, at loc, frame []byte) {
 	}
 }
 
-// copy returns a bucket as it is now, of which removed hosts count. Its segments stay until they are unpinned.
+// copy returns a copy of a bucket, in which only removed hosts are live. It pins the segments.
 func (b *buckets) copy(of *bucket) *bucket {
 	b.segments.retained.pin()
 	return &bucket{id: of.id, removed: map[uint32]bool{}, size: of.size,

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A bucketReader finds the hosts in buckets. Its results are valid until the next call, or until the lock is given up.
+// A bucketReader reads the hosts in buckets. Its results are valid until the next call, or until the lock is released.
 // The frontier's lock guards it.
 type bucketReader struct {
 	pages *pager
 	table *table
-	run   uint64 // counts processes
+	run   uint64 // number of this process
 	dec   reader
 
 	parts  []part // buffers for reuse
@@ -21,12 +21,12 @@ type bucketReader struct {
 
 // A part is an entry of a bucket.
 type part struct {
-	id   uint32 // of the host's record
-	old  bool   // of an earlier process, whose robots.txt fetches are void
-	data []byte // the kind is its first byte
+	id   uint32 // number of the host's record
+	old  bool   // written by an earlier process, whose robots.txt fetches are void
+	data []byte // the first byte is the kind
 }
 
-// hosts calls do with the entries of each host of a bucket, in their order.
+// hosts calls do with the entries of each host of a bucket, in order.
 func (r *bucketReader) hosts(b *bucket, do func(parts []part) error) error {
 	parts, err := r.read(b)
 	if err != nil {
@@ -47,14 +47,14 @@ func eachHost(parts []part, do func(parts []part) error) (err error) {
 	return err
 }
 
-// read finds all entries of a bucket that count, sorted by host, in their order.
+// read returns all live entries of a bucket, sorted by host, then in order.
 func (r *bucketReader) read(b *bucket) ([]part, error) {
 	r.parts, r.order = r.parts[:0], r.order[:0]
 	var missing error
 	for _, c := range b.chunks {
 		frame, err := r.pages.frame(c.at, c.size)
 		if err != nil {
-			missing = err // all of them are read together
+			missing = err // keep going: all missing frames are read together
 		} else if err := r.chunk(b, frame); err != nil {
 			return nil, r.pages.damaged(c.at, err)
 		}
@@ -83,7 +83,7 @@ func (r *bucketReader) chunk(b *bucket, frame []byte) error {
 	return r.parseEntries(b, d.Rest, run != r.run)
 }
 
-// isLive reports whether a bucket's entries of a host count.
+// isLive reports whether a bucket's entries of a host are live.
 func (r *bucketReader) isLive(b *bucket, id uint32) bool {
 	if b.removed != nil {
 		return b.removed[id]
@@ -92,7 +92,7 @@ func (r *bucketReader) isLive(b *bucket, id uint32) bool {
 	return rec.bucket == b.id && !rec.is(isHot)
 }
 
-// parseEntries appends the entries that count.
+// parseEntries appends the live entries.
 func (r *bucketReader) parseEntries(b *bucket, entries []byte, old bool) error {
 	d := &r.dec
 	d.Rest, d.Bad = entries, false
@@ -112,20 +112,20 @@ func (r *bucketReader) parseEntries(b *bucket, entries []byte, old bool) error {
 	return nil
 }
 
-// A coldHost is a host as its bucket has it.
+// A coldHost is a host decoded from its bucket.
 type coldHost struct {
 	name        string
-	key         key    // of the first item in blocks
-	rest        uint32 // items in blocks
+	key         key    // key of the first item in blocks
+	rest        uint32 // number of items in blocks
 	items       []entry
-	staleRobots int // robots.txt fetches that an earlier process waited for, which are not among items
+	staleRobots int // robots.txt fetches of an earlier process, which are not in items
 
-	generation  uint64 // of the ranks of items
-	missedMoves uint32 // moves that may be of items in blocks
-	deepest     int32  // rank to which an item was moved
+	generation  uint64 // generation of the ranks of items
+	missedMoves uint32 // moves that may apply to items in blocks
+	deepest     int32  // deepest rank to which an item was moved
 }
 
-// host decodes the entries of one host. Its items are parts of them; they are appended to items.
+// host decodes the entries of one host. It appends its items to items; they share the bytes of the entries.
 func (r *bucketReader) host(parts []part, items []entry) (coldHost, error) {
 	s := coldHost{items: items}
 	d := &r.dec

@@ -6,21 +6,21 @@ import (
 )
 
 const (
-	minSlotWidth = 256 // ms: the least width of a slot
-	slotDivisor  = 16  // a slot is at most this part as wide as it is far away when it is made
+	minSlotWidth = 256 // least width of a slot in ms
+	slotDivisor  = 16  // a slot is created with at most 1/slotDivisor of its distance as its width
 )
 
-// A slot is a span of time, in ticks, with the buckets of the hosts whose next times are in it.
+// A slot is a span of time, in ticks, with the buckets of the hosts whose next times lie in it.
 type slot struct {
 	from, to int64
-	buckets  []*bucket // the last one may take hosts
+	buckets  []*bucket // only the last may accept hosts
 }
 
-// isWide reports whether the slot's hosts have to be put into finer slots when its time is near.
+// isWide reports whether the slot's hosts must be moved to finer slots before its time.
 func (s *slot) isWide() bool { return s.to-s.from > minSlotWidth }
 
-// trigger is when a slot is processed: a wide one as long before its time as it is wide, others when all their hosts
-// are due.
+// trigger returns the tick at which a slot is processed. For a wide slot that is one width before its start, for others
+// their end, when all hosts are due.
 func (s *slot) trigger() int64 {
 	if s.isWide() {
 		return s.from - (s.to - s.from)
@@ -28,27 +28,27 @@ func (s *slot) trigger() int64 {
 	return s.to
 }
 
-// A calendar has the slots of one class of cold hosts, near ones narrow and far ones wide: a calendar queue (Brown
-// 1988) whose days grow with their distance, as those of a hierarchical timing wheel do (Varghese and Lauck 1987). A
-// host is moved to a finer slot a few times before its time comes, by copying.
+// A calendar holds the slots of one class of cold hosts: narrow slots for the near future, wide ones for the far. It is
+// a calendar queue (Brown 1988) whose days grow with distance, as in a hierarchical timing wheel (Varghese and Lauck
+// 1987). A host is copied to a finer slot a few times before its time.
 type calendar struct {
-	slots   []*slot       // by time
-	trigger int64         // the least trigger of the slots
-	due     []*bucket     // of hosts whose times have come or are near
-	early   []earlyBucket // buckets of wide slots
-	last    int64         // tick when the last of these was split, or the first was added
+	slots   []*slot       // sorted by time
+	trigger int64         // least trigger of the slots
+	due     []*bucket     // buckets of hosts that are due or almost due
+	early   []earlyBucket // buckets of wide slots, to be split
+	last    int64         // tick of the last split, or when the first early bucket was added
 }
 
-// An early bucket's hosts are to be put into finer slots before a time.
+// The hosts of an earlyBucket must be moved to finer slots by a deadline.
 type earlyBucket struct {
 	*bucket
-	before, to int64 // the slot's end
+	before, to int64 // the deadline; the slot's end
 }
 
-// at returns the slot of a tick, which it creates if need be.
+// at returns the slot of a tick. It creates the slot if needed.
 func (c *calendar) at(tick, now int64) *slot {
 	i, _ := slices.BinarySearchFunc(c.slots, tick+1, func(s *slot, t int64) int { return int(min(max(s.from-t, -1), 1)) })
-	// slots[i] begins behind tick
+	// slots[i] begins after tick
 	if i > 0 && tick < c.slots[i-1].to {
 		return c.slots[i-1]
 	}
@@ -80,7 +80,7 @@ func (c *calendar) insert(i int, s *slot) {
 	c.slots = slices.Insert(c.slots, i, s)
 }
 
-// restore adds a bucket of a checkpoint. Buckets are restored in the order of their times.
+// restore adds a bucket from a checkpoint. Buckets must be restored in the order of their times.
 func (c *calendar) restore(b *bucket, from int64) {
 	from = from &^ (minSlotWidth - 1)
 	if n := len(c.slots); n > 0 && c.slots[n-1].from >= from {
@@ -90,7 +90,7 @@ func (c *calendar) restore(b *bucket, from int64) {
 	c.insert(len(c.slots), &slot{from: from, to: from + minSlotWidth, buckets: []*bucket{b}})
 }
 
-// advance processes the slots whose trigger has come: their buckets become due or early.
+// advance processes the slots whose trigger has passed: their buckets become due or early.
 func (c *calendar) advance(now, ahead int64) {
 	for len(c.early) > 0 && c.early[0].to <= now+ahead { // it was not split in time: all its hosts are due
 		c.due = append(c.due, c.early[0].bucket)
@@ -120,13 +120,14 @@ func (c *calendar) advance(now, ahead int64) {
 	slices.SortStableFunc(c.early, func(a, b earlyBucket) int { return cmp.Compare(a.before, b.before) })
 }
 
-// nextSplit is the tick at which the next early bucket is to be split, so that all are in time and not many at once.
+// nextSplit returns the tick at which to split the next early bucket. It spreads the splits evenly, and all are in
+// time.
 func (c *calendar) nextSplit() int64 {
 	lead := max(0, c.early[0].before-c.last)
 	return c.last + lead/int64(len(c.early)+1)
 }
 
-// splitDue returns the next early bucket if it is to be split now, else nil.
+// splitDue returns the next early bucket if it is time to split it, else nil.
 func (c *calendar) splitDue(tick int64) *bucket {
 	if len(c.early) == 0 || tick < c.nextSplit() {
 		return nil
@@ -134,7 +135,7 @@ func (c *calendar) splitDue(tick int64) *bucket {
 	return c.early[0].bucket
 }
 
-// split forgets the first early bucket.
+// split removes the first early bucket.
 func (c *calendar) split(tick int64) { c.early, c.last = c.early[1:], tick }
 
 // makeAllDue makes all buckets due.
@@ -148,7 +149,7 @@ func (c *calendar) makeAllDue() {
 	c.early, c.slots, c.trigger = nil, nil, 0
 }
 
-// next is the tick at which there is something to do, if there is: wanted says that due hosts should be loaded.
+// next returns the tick of the next work, if there is any. wanted means that due hosts should be loaded.
 func (c *calendar) next(ahead int64, wanted bool) (at int64, some bool) {
 	at = 1<<63 - 1
 	if len(c.slots) > 0 {

@@ -17,11 +17,11 @@ const (
 	checkpointTemp  = "checkpoint.new"
 )
 
-// The sections of a checkpoint: a byte, the length of the body and the CRC-32C of body and byte, four bytes each,
-// little-endian, then the body.
+// The sections of a checkpoint: a kind byte, the length of the body and the CRC-32C of body and kind (4 bytes each,
+// little-endian), then the body.
 const (
 	sectionBegin   = 'B' // the process's number, and the Unix time of tick 0 in ms
-	sectionRecords = 'R' // the first one's number, four bytes; records of cold hosts, and others marked as hot
+	sectionRecords = 'R' // the first record's number (4 bytes); records of cold hosts; the others are marked as hot
 	// a record of a host that was in memory; its name, links, items in memory, items of visits under way
 	sectionHost       = 'H'
 	sectionBucket     = 'C' // a bucket's number, class and time; its chunks
@@ -32,11 +32,11 @@ const (
 // A checkpointFile collects the sections of a checkpoint in memory, and writes them.
 type checkpointFile struct {
 	folder folder
-	mu     *sync.Mutex // the frontier's; guards buf and err
-	buf    []byte      // not in the file yet
+	mu     *sync.Mutex // the frontier's lock; guards buf and err
+	buf    []byte      // not written to the file yet
 	err    error
 
-	// The holder of the disk alone uses these.
+	// Only the holder of the disk lock uses these.
 	file  vfs.File
 	spare []byte
 }
@@ -48,7 +48,7 @@ func sectionSum(kind byte, body []byte) uint32 {
 // section adds a section.
 func (c *checkpointFile) section(kind byte, body []byte) {
 	if len(body) > maxSection && c.err == nil {
-		c.err = fmt.Errorf("a section of %d bytes is too large to be read again", len(body))
+		c.err = fmt.Errorf("section of %d bytes exceeds the limit of the checkpoint format", len(body))
 	}
 	c.buf = append(c.buf, kind)
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(len(body)))
@@ -56,7 +56,7 @@ func (c *checkpointFile) section(kind byte, body []byte) {
 	c.buf = append(c.buf, body...)
 }
 
-// drain writes what was collected. Its error is in err.
+// drain writes the collected sections. It records an error in err.
 func (c *checkpointFile) drain() {
 	c.mu.Lock()
 	buf, err := c.buf, c.err
@@ -82,10 +82,10 @@ func (c *checkpointFile) open() (err error) {
 	return err
 }
 
-// close makes the file durable.
+// close syncs and closes the file.
 func (c *checkpointFile) close() error { return errors.Join(c.file.Sync(), c.file.Close()) }
 
-// abandon closes a file that is of no use.
+// abandon closes a file that will not be published.
 func (c *checkpointFile) abandon() {
 	if c.file != nil {
 		_ = c.file.Close()

@@ -2,10 +2,10 @@ package frontier
 
 import "time"
 
-// ticks converts times to the ticks of records and calendars: milliseconds since base.
+// ticks converts times to ticks, the unit of records and calendars: milliseconds since base.
 type ticks struct{ base time.Time }
 
-// tick rounds up: no host is visited early.
+// tick rounds up, so that no host is visited early.
 func (t ticks) tick(at time.Time) int64 {
 	return int64((at.Sub(t.base) + time.Millisecond - 1) / time.Millisecond)
 }
@@ -14,16 +14,16 @@ func (t ticks) time(tick int64) time.Time {
 	return t.base.Add(time.Duration(tick) * time.Millisecond)
 }
 
-// coldHosts has the records of the hosts that are not in memory, and sums over them. Records of hosts in memory are
-// marked as hot and do not count. The frontier's lock guards it.
+// coldHosts holds the records of the hosts that are not in memory, and totals over them. Records of hosts in memory are
+// marked as hot and not counted. The frontier's lock guards it.
 type coldHosts struct {
 	ticks
 	table      table
 	polite     *politeness
 	saver      *saver
-	parked     map[uint32]map[string]bool // origins for whose robots.txt a host waits
-	pending    int                        // items
-	eligible   int                        // hosts with an item to hand out
+	parked     map[uint32]map[string]bool // origins whose robots.txt a parked host waits for
+	pending    int                        // number of items
+	eligible   int                        // hosts with an item that may be handed out
 	backingOff int                        // hosts that back off
 }
 
@@ -36,16 +36,16 @@ func (c *coldHosts) find(key string) uint32 {
 	return c.table.find(c.table.identity(key))
 }
 
-// isCold reports whether a host has pending items, and is not in memory.
+// isCold reports whether a host has pending items and is not in memory.
 func (r *record) isCold() bool { return r.count > 0 && !r.is(isHot) }
 
-// changed returns a record for a change that leaves the sums as they are.
+// changed returns a record for a change that does not affect the totals.
 func (c *coldHosts) changed(id uint32) *record {
 	c.saver.saveRecord(id)
 	return c.table.at(id)
 }
 
-// update changes a record.
+// update changes a record and adjusts the totals.
 func (c *coldHosts) update(id uint32, change func(*record)) {
 	r := c.changed(id)
 	c.count(r, -1)
@@ -53,7 +53,7 @@ func (c *coldHosts) update(id uint32, change func(*record)) {
 	c.count(r, 1)
 }
 
-// count adds a record to the sums n times.
+// count adds n times a record's values to the totals.
 func (c *coldHosts) count(r *record, n int) {
 	if r.is(isHot) {
 		return
@@ -67,7 +67,7 @@ func (c *coldHosts) count(r *record, n int) {
 	}
 }
 
-// add returns the number of a new record for a host in memory.
+// add creates a record for a host in memory and returns its number.
 func (c *coldHosts) add(key string) uint32 {
 	c.saver.saveRecord(c.table.n + 1)
 	id := c.table.add(c.table.identity(key))
@@ -75,13 +75,13 @@ func (c *coldHosts) add(key string) uint32 {
 	return id
 }
 
-// restore adds a record of a checkpoint.
+// restore adds a record from a checkpoint.
 func (c *coldHosts) restore(id uint32, r *record) {
 	c.count(r, 1)
 	c.table.set(id, r)
 }
 
-// park keeps the ordinary items of a host back until unpark is called for the same origin.
+// park holds the ordinary items of a host back until unpark is called for the same origin.
 func (c *coldHosts) park(id uint32, origin string) {
 	parked := c.parked[id]
 	if parked == nil {
@@ -101,14 +101,15 @@ func (c *coldHosts) unpark(id uint32, origin string) {
 	}
 }
 
-// takeParked returns and forgets the origins for which a host is parked.
+// takeParked removes and returns the origins for which a host is parked.
 func (c *coldHosts) takeParked(id uint32) map[string]bool {
 	parked := c.parked[id]
 	delete(c.parked, id)
 	return parked
 }
 
-// setRequestedDelay sets the delay that a host asks for. If its next time is later now, it is found too early, and moved then.
+// setRequestedDelay sets the delay that a host requests. If its next time becomes later, the host keeps its bucket, and
+// is moved when that is read.
 func (c *coldHosts) setRequestedDelay(id uint32, key string, delay time.Duration) {
 	r := c.changed(id)
 	base := c.polite.baseDelayOf(key)
@@ -125,7 +126,7 @@ func (c *coldHosts) postpone(id uint32, until time.Time) {
 	r.setNext(max(r.next(), c.tick(until)))
 }
 
-// restartDelay lets a host owe its full delay from now.
+// restartDelay makes a host wait its full delay from now.
 func (c *coldHosts) restartDelay(id uint32, key string, now time.Time) {
 	c.postpone(id, now.Add(max(c.polite.baseDelayOf(key), c.table.at(id).requestedDelay())))
 }
@@ -136,12 +137,12 @@ func (c *coldHosts) clearAway(id uint32) {
 	r.setRequestedDelay(r.requestedDelay(), false)
 }
 
-// retime moves the next times of all cold hosts after the delays have changed, and reports whether one is sooner. Hosts
-// whose time is later are found too early, and moved then.
+// retime adjusts the next times of all cold hosts after the delays have changed, and reports whether one became
+// earlier. A host whose time became later keeps its bucket, and is moved when that is read.
 func (c *coldHosts) retime(was time.Duration) (sooner bool) {
 	for id := uint32(1); id <= c.table.n; id++ {
 		r := c.table.at(id)
-		if r.is(isHot) || r.delay&hasOwnDelay != 0 { // its own delay applies when it comes into memory
+		if r.is(isHot) || r.delay&hasOwnDelay != 0 { // its own delay is applied when it is loaded
 			continue
 		}
 		before := max(was, r.requestedDelay())
@@ -161,7 +162,7 @@ func (c *coldHosts) retime(was time.Duration) (sooner bool) {
 	return sooner
 }
 
-// describe writes a host into a record that is in no bucket.
+// describe writes a host into a record. The record names no bucket.
 func (c *coldHosts) describe(h *host, r *record) {
 	s := status{next: c.tick(h.clock.next), failures: h.clock.failures.n, throttles: h.clock.throttles.n,
 		deepest: h.queue.deepest}

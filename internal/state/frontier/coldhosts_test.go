@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The sums are those of all cold records, whatever changes them.
+// The totals are those of all cold records after any change.
 func TestColdHostsSumUpTheirRecords(t *testing.T) {
 	cfg := Config{Delay: time.Second}.withDefaults()
 	now := time.Now()

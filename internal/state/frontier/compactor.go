@@ -2,47 +2,47 @@ package frontier
 
 import "sync"
 
-// A compactor empties segments that are mostly out of use, so that their files can be removed. The frontier's lock
-// guards it.
+// A compactor empties segments that are mostly unused, so that their files can be removed. The frontier's lock guards
+// it.
 type compactor struct {
-	mu       *sync.Mutex // the frontier's
+	mu       *sync.Mutex // the frontier's lock
 	segments *segments
 	pages    *pager
 	queues   *queueStore
 	bench    *workbench
 	cold     *coldHosts
 	buckets  *buckets
-	victim   *victim // nil: none
+	victim   *victim // nil if none
 }
 
 // A victim is the segment being emptied.
 type victim struct {
 	segment *segment
-	offset  int64      // of the next frame
-	host    string     // whose blocks are being moved; "": none
-	cold    *hostQueue // of that host while it is not in memory; nil if it is, or if nothing was moved yet
+	offset  int64      // offset of the next frame
+	host    string     // host whose blocks are being moved; "" if none
+	cold    *hostQueue // the host's queue while the host is cold; nil if it is hot, or before the first move
 }
 
-// A blocksRewrite moves the blocks of a host that is not in memory. It is complete when the host's record leads to the
-// new ones.
+// A blocksRewrite moves the blocks of a host that is not in memory. It is complete when the host's record points to the
+// new blocks.
 type blocksRewrite struct {
-	top     loc // of the record when it began
+	top     loc // top of the record at the start
 	read    []chunk
 	written []chunk
 }
 
 const (
-	slackSegments = 4 // that may be empty before any is compacted
-	compactPace   = 4 // bytes read for each byte written: room for half as much again is freed
+	slackSegments = 4 // segments that may be empty before compaction starts
+	compactPace   = 4 // bytes read for each byte written; frees 1.5 times the space written
 )
 
-// needsSave reports whether so much was written that compaction is worthwhile.
+// isDue reports whether enough was written since the last compaction.
 func (c *compactor) isDue() bool {
 	s := c.segments
 	return s.written >= min(writeBuffer, s.full)/4 && (c.victim != nil || s.isWasteful())
 }
 
-// compact empties segments as fast as others are filled, so that nobody waits for it long. It stops when blocked.
+// compact empties segments at the rate at which others fill, in short steps. It stops when blocked returns true.
 func (c *compactor) compact(blocked func() bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *compactor) compact(blocked func() bool) error {
 	step := func() (err error) {
 		written := s.written
 		n, err = c.step(c.victim)
-		s.written = written // frames that were moved cause no more moves
+		s.written = written // moved frames must not trigger more moves
 		return err
 	}
 	for work > 0 && !blocked() {
@@ -78,8 +78,8 @@ func (c *compactor) compact(blocked func() bool) error {
 	return nil
 }
 
-// step looks at the victim's next frame, and moves it if it is in use: a chunk as it is; with a block, all blocks that
-// its host has in the segment. It returns how many bytes it has read.
+// step processes the victim's next frame, and moves it if it is in use. A chunk moves unchanged; for a block, all
+// blocks of its host in the segment move. It returns the number of bytes read.
 func (c *compactor) step(v *victim) (int64, error) {
 	if v.host != "" {
 		done, err := c.moveBlocks(v)
@@ -112,7 +112,7 @@ func (c *compactor) step(v *victim) (int64, error) {
 	return n, nil
 }
 
-// moveBlocks moves the blocks of the victim's host out of its segment, one at a time; done says that all are.
+// moveBlocks moves the blocks of the victim's host out of its segment, one at a time. done is true when all have moved.
 func (c *compactor) moveBlocks(v *victim) (done bool, err error) {
 	end := newLoc(v.segment.id+1, 0)
 	if h := c.bench.hosts[v.host]; h != nil {
@@ -127,13 +127,12 @@ func (c *compactor) moveBlocks(v *victim) (done bool, err error) {
 		top = c.cold.table.at(id).top
 	}
 	if v.cold != nil && v.cold.blocks.top != top {
-		c.abandon() // it was in memory meanwhile, or was removed
+		c.abandon() // it was loaded or removed since
 	}
 	if top == 0 {
 		return true, nil
 	}
-	// Only the blocks of a cold host move. What its bucket knows of them, the first key and the number of items, stays
-	// true.
+	// Only the blocks of a cold host move. The first key and the number of items in its bucket stay correct.
 	if v.cold == nil {
 		v.cold = &hostQueue{host: v.host, links: []link{{at: top}}, blocks: &blocksRewrite{top: top}}
 	}
@@ -149,8 +148,8 @@ func (c *compactor) moveBlocks(v *victim) (done bool, err error) {
 	return true, nil
 }
 
-// abandon releases the blocks that were written for a cold host that has come into memory, or was removed, or is about
-// to be in a checkpoint: its record leads to the old ones.
+// abandon releases the blocks written for a cold host if the host was loaded or removed, or before a checkpoint, as its
+// record still points to the old blocks.
 func (c *compactor) abandon() {
 	if c.victim == nil || c.victim.cold == nil {
 		return

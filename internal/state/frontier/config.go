@@ -6,33 +6,34 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Config sets how hosts are treated.
+// Config configures the frontier. Comments end with the default.
 type Config struct {
 	Hosts     int           // hosts visited at once; 64
 	PerHost   int           // connections to one host; 1
-	Delay     time.Duration // from the end of an answer to the host's next request
-	Session   int           // visits in a row that a host has before inactive ones, see doc.go; 16, 1: none
+	Delay     time.Duration // from the end of a response to the host's next request
+	Session   int           // visits in a row before inactive hosts have a turn, see doc.go; 1: no sessions; 16
 	AddrDelay time.Duration // between requests to one server address that several hosts share
-	MaxDelay  time.Duration // the most of a Crawl-delay that is obeyed; 30s, negative: nothing
-	RetryWait time.Duration // the first wait after a failure, doubled with each; 1s
-	MaxWait   time.Duration // the longest wait after a failure or at a server's request; DefaultMaxWait
-	SlowAfter time.Duration // a host whose answer took longer is a suspect; 5s
-	// Each host's URLs are divided into so many slices, and each slice is a host here: see [item.Slices]. All slices
-	// together keep to PerHost, as far as each has one connection at least, and to the delays on average: the delay of
-	// a slice is multiplied by their number, since others may fetch the slices that are not here. 1
-	Slices    int
-	Ranker    Ranker                       // where pending URLs belong; nil: where they belonged when they were pushed
+	MaxDelay  time.Duration // upper limit of an obeyed Crawl-delay; negative: ignore it; 30s
+	RetryWait time.Duration // wait after the first failure, doubled with each; 1s
+	MaxWait   time.Duration // longest wait after a failure or at a server's request; DefaultMaxWait
+	SlowAfter time.Duration // a host that takes longer to respond is a suspect; 5s
+	// Slices is the number of slices into which each host's URLs are divided. Each slice is a host here: see
+	// [item.Slices]. All slices of a host share PerHost, but each has at least one connection. They keep to the delays
+	// on average: the delay of a slice is multiplied by their number, as other nodes may fetch the other slices. 1
+	Slices int
+	// supplies current ranks; nil: items keep the rank that they were pushed with
+	Ranker    Ranker
 	Overrides func(host string) HostConfig // a host's own configuration, for all its slices; nil: none
-	// nextBefore hosts go by their first URLs' ranks: see schedule.go; always so with a Ranker
+	// RankHosts orders due hosts by the ranks of their first URLs: see schedule.go. It is implied by a Ranker.
 	RankHosts bool
 	Now       func() time.Time
 
-	Dir    string // the frontier's own folder for what does not fit into memory, see Open; "": all stays in memory
-	Disk   vfs.FS // where Dir is; vfs.OS
-	Memory int64  // bytes to be used, about, with Dir; 256 MiB
+	Dir    string // the frontier's own folder for data that exceeds Memory, see Open; "": all stays in memory
+	Disk   vfs.FS // file system of Dir; vfs.OS
+	Memory int64  // approximate limit in bytes with Dir; 256 MiB
 }
 
-// A HostConfig replaces the Config for a host. Zero values stand for the Config's.
+// A HostConfig overrides the Config for a host. Zero values mean the Config's.
 type HostConfig struct {
 	HasDelay bool
 	Delay    time.Duration // a longer Crawl-delay still applies
@@ -41,7 +42,7 @@ type HostConfig struct {
 
 const defaultMaxDelay = 30 * time.Second
 
-// DefaultMaxWait bounds the wait for a server that asks for years, or fails all day.
+// DefaultMaxWait bounds the wait for a server that requests years, or fails all day.
 const DefaultMaxWait = time.Hour
 
 func (c Config) withDefaults() Config {
@@ -63,7 +64,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// scaleDelay multiplies a delay, up to the most that a record can have.
+// scaleDelay multiplies a delay, up to the maximum of a record.
 func scaleDelay(delay time.Duration, n int) time.Duration {
 	const most = (hasOwnDelay - 1) * time.Millisecond
 	if n > 1 && delay > most/time.Duration(n) {

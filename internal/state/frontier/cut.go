@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// ErrInMemory is returned by a frontier without a folder for a checkpoint.
-var ErrInMemory = errors.New("the frontier is in memory only")
+// ErrInMemory is returned when a frontier without a folder is asked for a checkpoint.
+var ErrInMemory = errors.New("the frontier has no folder")
 
 const (
 	cutStep       = 16              // hosts saved in one hold of the lock
-	cutFlushBytes = 4 * writeBuffer // bytes saved from which not only Write writes them
+	cutFlushBytes = 4 * writeBuffer // saved bytes from which the disk worker writes them too, not only Write
 )
 
-// A checkpointer makes checkpoints. The frontier's lock guards what it reads.
+// A checkpointer makes checkpoints. The frontier's lock guards the data that it reads.
 type checkpointer struct {
-	mu         *sync.Mutex // the frontier's
+	mu         *sync.Mutex // the frontier's lock
 	disk       *diskLock
 	saver      *saver
 	bench      *workbench
@@ -33,18 +33,18 @@ type checkpointer struct {
 	removals   *removals
 }
 
-// A Cut is the frontier as it was at one moment, from which a checkpoint is made while the frontier goes on: a saver
-// calls it before anything changes.
+// A Cut is a consistent snapshot of the frontier, from which a checkpoint is written while the frontier is in use.
+// Parts of the frontier are saved before they change (saver).
 type Cut struct {
 	from       *checkpointer
 	file       checkpointFile
-	chunks     []bool // of records: saved
+	chunks     []bool // whether each chunk of records is saved
 	hosts      []*host
 	buckets    []*bucket
 	inFlight   map[string]bool // URLs of visits under way
 	suppressed urlCounts
 	enc        writer
-	last       uint32 // the segment that may have grown since
+	last       uint32 // the segment that may have grown since the cut
 }
 
 // UnderWay reports whether a visit to a URL was under way at the cut.
@@ -52,7 +52,7 @@ func (c *Cut) UnderWay(url string) bool { return c.inFlight[url] }
 
 // cut begins a checkpoint.
 func (p *checkpointer) cut() (*Cut, error) {
-	p.compactor.abandon() // or its blocks would be in use there for nobody
+	p.compactor.abandon() // else the checkpoint would count its blocks as in use
 	if err := p.segments.retained.begin(p.segments.all); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (c *Cut) saveBucket(b *bucket) {
 	c.file.section(sectionBucket, w.b)
 }
 
-// saveSuppressed saves what is suppressed, which is empty except for a while after a crash.
+// saveSuppressed saves the suppressed URLs. There are none except for a while after a crash.
 func (c *Cut) saveSuppressed() {
 	var body []byte
 	for k, n := range c.suppressed {
@@ -142,8 +142,8 @@ func (c *Cut) saveSuppressed() {
 	c.file.section(sectionSuppressed, body)
 }
 
-// Write writes the checkpoint of a cut, with a note that Open returns: how far the caller's journal was then, say. When
-// it returns without error, the checkpoint is durable; after an error the previous one holds.
+// Write writes the checkpoint with a note, which Open returns: for example the caller's journal position. When it
+// returns nil, the checkpoint is durable. After an error the previous checkpoint remains valid.
 func (c *Cut) Write(note []byte) error {
 	p := c.from
 	err := c.save(note)
@@ -184,7 +184,7 @@ func (c *Cut) save(note []byte) error {
 	for i := range c.chunks {
 		c.step(func() { c.saveChunk(uint32(i)) })
 	}
-	if err := p.removals.readAll(); err != nil { // what was removed before the cut is out of use there
+	if err := p.removals.readAll(); err != nil { // hosts removed before the cut must not be in the checkpoint
 		return err
 	}
 	var unsynced []uint32
@@ -195,7 +195,7 @@ func (c *Cut) save(note []byte) error {
 	retained := &p.segments.retained
 	for _, id := range unsynced {
 		if err := p.writer.sync(id); err != nil {
-			c.locked(func() { retained.broken = err }) // what is on the disk is unknown
+			c.locked(func() { retained.broken = err }) // the state of the disk is unknown
 			return err
 		}
 	}
@@ -211,12 +211,12 @@ func (c *Cut) save(note []byte) error {
 	}
 	err := c.file.publish()
 	if err != nil {
-		c.locked(func() { retained.broken = err }) // either checkpoint may be found by Open
+		c.locked(func() { retained.broken = err }) // Open may find either checkpoint
 	}
 	return err
 }
 
-// step saves a part, and writes what was saved when that is enough.
+// step saves a part, and writes the saved data if there is enough.
 func (c *Cut) step(save func()) {
 	due := false
 	c.locked(func() {
@@ -230,7 +230,7 @@ func (c *Cut) step(save func()) {
 	}
 }
 
-// writeAll writes the rest of the checkpoint, and of the segments that it names.
+// writeAll writes the rest of the checkpoint, and of its segments.
 func (c *Cut) writeAll() error {
 	c.from.disk.acquire()
 	defer c.from.disk.release()
@@ -244,7 +244,8 @@ func (c *Cut) locked(do func()) {
 	do()
 }
 
-// finish saves the end of the checkpoint; nothing has to be saved after it. It returns the segments to be synced.
+// finish saves the end of the checkpoint. After it, changes need not be saved any more. It returns the segments to
+// sync.
 func (c *Cut) finish(note []byte) (unsynced []uint32) {
 	s := c.from.segments
 	s.behind.seal()

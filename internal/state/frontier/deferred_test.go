@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is deferred goes after all else of its host, however late that comes, the deepest first; also from the disk, and
-// after a restart from a checkpoint.
+// Deferred items go after all other items of their host, the deepest first, even if the others are pushed later; also
+// from disk, and after a restart from a checkpoint.
 func TestDeferredGoesLast(t *testing.T) {
 	cfg := Config{Dir: t.TempDir(), Memory: 64 << 10}
 	f := open(t, cfg)

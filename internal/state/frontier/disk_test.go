@@ -26,7 +26,7 @@ func open(t *testing.T, cfg Config) *Frontier {
 	return f
 }
 
-// drain hands out all and counts how often each URL came.
+// drain hands out all items and counts the occurrences of each URL.
 func drain(t *testing.T, f *Frontier) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
@@ -85,7 +85,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	wantOnce(t, drain(t, f), 300*20)
 }
 
-// badReads is a disk whose reads can be made to fail.
+// badReads is a disk whose reads can fail on request.
 type badReads struct {
 	vfs.FS
 	bad bool
@@ -140,7 +140,7 @@ func TestACheckpointThatCannotBeWrittenLeavesTheOneBefore(t *testing.T) {
 	if err := f.Checkpoint([]byte("first")); err != nil {
 		t.Fatal(err)
 	}
-	drain(t, f) // all that the checkpoint names is out of use, and must stay
+	drain(t, f) // everything in the checkpoint is unused, and must stay
 	fill(f, 100, 30)
 	disk.SetRoom(100)
 	if err := f.Checkpoint([]byte("second")); err == nil {
@@ -306,7 +306,7 @@ func TestHostsAreListed(t *testing.T) {
 	}
 }
 
-// Of many hosts where as much waits, those are listed whose names are read together.
+// Among many hosts with equally many items, those are listed whose names can be read together.
 func TestEqualHostsAreListed(t *testing.T) {
 	var reads atomic.Int64
 	disk := vfstest.NewSlow(vfs.OS, func(call string) {
@@ -348,8 +348,8 @@ func TestEqualHostsAreListed(t *testing.T) {
 	t.Log(len(met), "hosts,", reads.Load(), "reads,", len(f.disk.buckets.byID), "buckets")
 }
 
-// Hosts that wait from no time to weeks come out of the calendar when they are due, each bucket split a few times at
-// the most.
+// Hosts with waits from zero to weeks come out of the calendar when they are due. Each bucket is split only a few
+// times.
 func TestTheCalendar(t *testing.T) {
 	const n, step = 5000, 1000 * 1000 // hosts, and ticks between two
 	var c calendar
@@ -462,7 +462,7 @@ func FuzzItem(f *testing.F) {
 	})
 }
 
-// A host that never answers would else be waited for longer with each run, for hours soon.
+// Without this, a host that never answers would wait longer in each run, soon for hours.
 func TestANewProcessBeginsWithShortWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Config{Dir: t.TempDir(), RetryWait: time.Second}
@@ -492,7 +492,7 @@ func TestANewProcessBeginsWithShortWaits(t *testing.T) {
 	})
 }
 
-// Two hosts after a crash: one that the checkpoint knows to owe more than its delay, and one that it does not know.
+// Two hosts after a crash: the checkpoint contains a wait longer than the delay for one, and nothing about the other.
 func TestAHostOwesItsDelayAfterACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Config{Dir: t.TempDir(), Delay: time.Second}
@@ -522,7 +522,7 @@ func TestAHostOwesItsDelayAfterACrash(t *testing.T) {
 	})
 }
 
-// Who finds that what goes first at a host has yet to be read does not sleep: nobody else would wake it.
+// A caller that finds that a host's first item must be read does not sleep, because nobody else would wake it.
 func TestWhatHasYetToBeReadIsNotSleptOver(t *testing.T) {
 	f := open(t, Config{Dir: t.TempDir(), Memory: 64 << 10})
 	const n = 20_000
@@ -532,7 +532,7 @@ func TestWhatHasYetToBeReadIsNotSleptOver(t *testing.T) {
 	}
 	for got := 0; got < n; {
 		select {
-		case <-f.leader.wake: // as if the leader had been woken by it before
+		case <-f.leader.wake: // as if it had woken the leader before
 		default:
 		}
 		v, work, wait, err := f.poll()

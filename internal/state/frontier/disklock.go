@@ -1,7 +1,7 @@
 package frontier
 
-// A diskLock is held by the one goroutine that writes to the disk, and reads for all: a caller of Next or Room at a
-// time, or of Close, or of a checkpoint's Write. It is acquired without the frontier's lock.
+// A diskLock is held by the one goroutine that writes to the disk and reads for all: a caller of Next or WaitForRoom,
+// of Close, or of a checkpoint's Write. Acquire it without the frontier's lock.
 type diskLock struct {
 	held   chan struct{}
 	leader *leader

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// A diskWorker does the work on the disk: it writes, reads what is due, and compacts, each without the frontier's lock.
-// A caller of Next or Room runs it with the disk locked; the others go on with the hosts in memory. Push, and all that
-// changes the frontier, only adds to what is to be written.
+// A diskWorker does the work on disk without holding the frontier's lock: it writes, reads due hosts, and compacts. A
+// caller of Next or WaitForRoom runs it with the disk lock; other callers continue with the hosts in memory. Push and
+// other changes only add to the data to write.
 type diskWorker struct {
-	mu        *sync.Mutex // the frontier's
+	mu        *sync.Mutex // the frontier's lock
 	lock      *diskLock
-	virtual   *virtualizer // nil: all is in memory, and there is no work
+	virtual   *virtualizer // nil if all is in memory; then there is no work
 	writer    *segmentWriter
 	pages     *pager
 	reads     *readQueue
 	compactor *compactor
 	saver     *saver
-	err       error // of the disk, since the last call of Next
+	err       error // disk error since the last call of Next
 }
 
 func (w *diskWorker) fail(err error) {
@@ -27,8 +27,8 @@ func (w *diskWorker) fail(err error) {
 	}
 }
 
-// initHost locks the disk if there is work. Otherwise it returns the time until there is, and whether nothing may be
-// handed out before the holder of the disk has written more.
+// begin acquires the disk lock if there is work. Otherwise it returns the time until there is work, and whether writing
+// is so far behind that nothing may be handed out.
 func (w *diskWorker) begin(now time.Time) (work bool, wait time.Duration, behind bool) {
 	v := w.virtual
 	if v == nil {
@@ -49,19 +49,19 @@ func (w *diskWorker) begin(now time.Time) (work bool, wait time.Duration, behind
 	return false, time.Hour, v.isBehind()
 }
 
-// hasWork reports whether there is something to do at a tick.
+// hasWork reports whether there is work at a tick.
 func (w *diskWorker) hasWork(tick int64) bool {
 	v, s := w.virtual, w.virtual.segments
 	return s.behind.bytes > 0 || len(s.retained.removable) > 0 || len(w.pages.duplicates) > 0 || !w.reads.isEmpty() ||
 		len(v.buckets.overfull) > 0 || w.compactor.isDue() || w.hasSaved() || v.hasDue(tick)
 }
 
-// hasSaved reports whether a checkpoint has saved so much that it should be written.
+// hasSaved reports whether a checkpoint has saved enough data to write it.
 func (w *diskWorker) hasSaved() bool {
 	return w.saver.cut != nil && len(w.saver.cut.file.buf) > cutFlushBytes
 }
 
-// room waits while the disk does not keep up: it does the work, or waits for the holder of the disk.
+// waitForRoom waits while the disk is behind. It does the work itself, or waits for the holder of the disk lock.
 func (w *diskWorker) waitForRoom(ctx context.Context) {
 	for w.isBehind() {
 		select {
@@ -81,7 +81,7 @@ func (w *diskWorker) isBehind() bool {
 	return w.virtual.isBehind()
 }
 
-// work does each kind of work once, and unlocks the disk.
+// work does each kind of work once, and releases the disk lock.
 func (w *diskWorker) work() error {
 	defer w.lock.release()
 	w.writer.removeSegments()
@@ -104,11 +104,11 @@ func (w *diskWorker) work() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.virtual.shrink() // which was put off if too much had to be written
+	w.virtual.shrink() // it does nothing while writing is behind
 	return nil
 }
 
-// drainCut writes what a checkpoint has saved, if that is much. An error is the checkpoint's.
+// drainCut writes the saved data of a checkpoint if there is enough. The checkpoint reports an error.
 func (w *diskWorker) drainCut() {
 	w.mu.Lock()
 	c := w.saver.cut
@@ -119,7 +119,7 @@ func (w *diskWorker) drainCut() {
 	}
 }
 
-// splitBuckets splits buckets to which much was pushed.
+// splitBuckets splits the overfull buckets.
 func (w *diskWorker) splitBuckets() error {
 	for {
 		if more, err := w.splitOne(); err != nil || !more {
@@ -148,11 +148,11 @@ func (w *diskWorker) splitOne() (more bool, err error) {
 		return false, err
 	}
 	b.overfull[0], b.overfull = nil, b.overfull[1:]
-	w.virtual.shrink() // or the ends of buckets would take too much memory
+	w.virtual.shrink() // else the ends of buckets would take too much memory
 	return true, nil
 }
 
-// loadBuckets loads the cold hosts whose times have come or are near, of each class those of one bucket at most.
+// loadBuckets loads the cold hosts that are due or almost due, from at most one bucket of each class.
 func (w *diskWorker) loadBuckets() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,41 +9,43 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A Visit is one URL of a host, handed out to one worker, which gives it back with Done or Postpone.
+// A Visit is one URL of a host, handed out to one worker. The worker returns it with Done or Postpone.
 type Visit struct {
 	Item
-	Host string // whose queue had it: a slice, where hosts are divided into slices
+	Host string // whose queue had the URL; a slice if hosts are divided into slices
 
-	Started time.Time // when it was handed out
+	Started time.Time // when the visit was handed out
 
 	host       *host
 	item       *Item     // as it was in the queue
-	nextBefore time.Time // the host's next time when it was handed out
-	nextSet    time.Time // the host's next time as it was set then
-	removals   int       // the host's then
+	nextBefore time.Time // the host's next time before the visit
+	nextSet    time.Time // the host's next time as set for the visit
+	removals   int       // the host's value at the start of the visit
 	suspect    bool
 }
 
-// An Outcome is the outcome of a visit for its host.
+// An Outcome is the outcome of a visit with regard to its host.
 type Outcome uint8
 
 // The outcomes.
 const (
-	NoRequest Outcome = iota // none was made: the host owes no delay
-	Answered                 // any answer but a call to slow down
-	Throttled                // 429 or 503: the host backs off
-	Failed                   // no answer
+	NoRequest Outcome = iota // no request was made; the delay does not apply
+	Answered                 // any response except Throttled
+	Throttled                // status 429 or 503: the host backs off
+	Failed                   // no response
 )
 
-// A Result gives a visit back.
+// A Result is the result of a visit.
 type Result struct {
 	Outcome    Outcome
-	RetryAfter time.Duration // what a Throttled answer asked for, 0 if nothing
-	Took       time.Duration // by the exchange alone, without waits of this process; 0: since the visit was handed out
-	Requeue    []Item        // items of the host that are pending again: the visit's own for a retry, say
+	RetryAfter time.Duration // of a Throttled response; 0 if it has none
+	// duration of the exchange alone, without waits of this process; 0: since the visit was handed out
+	Took    time.Duration
+	Requeue []Item // items of the host that become pending again, such as the visit's own for a retry
 }
 
-// A dispatcher hands out the items of hosts in memory, and takes visits back. The frontier's lock guards it.
+// A dispatcher hands out the items of hosts in memory, and receives the results of visits. The frontier's lock guards
+// it.
 type dispatcher struct {
 	bench      *workbench
 	queues     *queueStore
@@ -51,11 +53,11 @@ type dispatcher struct {
 	suppressed *suppression
 	filter     *filter
 	reads      *readQueue
-	inFlight   int // visits
+	inFlight   int // number of visits
 }
 
-// handOut hands out the host's first item; nil if it has none, if that has yet to be read, or if another host may go
-// first.
+// handOut hands out the host's first item. It returns nil if there is none, if it must be read from disk, or if another
+// host may go first.
 func (d *dispatcher) handOut(h *host, now time.Time) (*Visit, error) {
 	d.bench.saver.saveHost(h)
 	if d.refresh(h) {
@@ -77,7 +79,7 @@ func (d *dispatcher) handOut(h *host, now time.Time) (*Visit, error) {
 		removals:   h.visits.removals,
 		suspect:    h.position.class == suspect,
 	}
-	v.QueueLast = false // only the queue's mark
+	v.QueueLast = false // the mark is for the queue only
 	d.inFlight++
 	d.bench.schedule.begin(h.visits.n == 0, v.suspect)
 	h.visits.n++
@@ -93,8 +95,8 @@ func (d *dispatcher) handOut(h *host, now time.Time) (*Visit, error) {
 	return v, nil
 }
 
-// refresh updates the ranks of a host's items in memory, and reports whether its first item is worth less than its
-// place in the schedule says.
+// refresh updates the ranks of a host's items in memory, and reports whether the rank of its first item is worse than
+// its place in the schedule.
 func (d *dispatcher) refresh(h *host) (fell bool) {
 	if d.ranking.ranker == nil {
 		return false
@@ -104,7 +106,7 @@ func (d *dispatcher) refresh(h *host) (fell bool) {
 	return h.queue.bestRank() > h.position.ready.rank
 }
 
-// popFirst removes the item that goes first; nil if the host has none to hand out now.
+// popFirst removes the first item. It returns nil if the host has no item to hand out now.
 func (d *dispatcher) popFirst(h *host) (*Item, error) {
 	q := &h.queue
 	for {
@@ -125,10 +127,10 @@ func (d *dispatcher) popFirst(h *host) (*Item, error) {
 		d.bench.pending--
 		it, err := e.item(h.key)
 		if err != nil {
-			return nil, fmt.Errorf("an item of %s: %w", h.key, err)
+			return nil, fmt.Errorf("decode an item of %s: %w", h.key, err)
 		}
 		switch {
-		case !d.filter.admits(h.key, it.URL): // an earlier version has admitted it
+		case !d.filter.admits(h.key, it.URL): // an earlier version admitted it
 		case h.visits.has(&it):
 		case d.requeueIfFallen(h, e, &it):
 			return nil, nil
@@ -138,20 +140,20 @@ func (d *dispatcher) popFirst(h *host) (*Item, error) {
 	}
 }
 
-// gather reads blocks of a host until its first n items are in memory, or all.
+// loadFront reads blocks of a host until its first n items, or all, are in memory.
 func (d *dispatcher) loadFront(h *host, n int) error {
 	d.bench.saver.saveHost(h)
 	return d.queues.loadFront(&h.queue, n, d.suppressed)
 }
 
-// takeMatching removes the items in memory that match. It returns those that are not suppressed.
+// takeMatching removes the matching items in memory. It returns those that are not suppressed.
 func (d *dispatcher) takeMatching(h *host, match func(*Item) bool) (taken []Item) {
 	q := &h.queue
 	before := len(q.front)
 	q.front = slices.DeleteFunc(q.front, func(e entry) bool {
 		it, err := e.item(h.key)
 		if err != nil || !match(&it) {
-			return false // handing it out reports the error
+			return false // popFirst reports the error
 		}
 		it.QueueLast = false
 		if !d.suppressed.consume(it.URL) {
@@ -165,7 +167,7 @@ func (d *dispatcher) takeMatching(h *host, match func(*Item) bool) (taken []Item
 	return taken
 }
 
-// requeueIfFallen puts an item back whose importance has fallen below half of what its rank says.
+// requeueIfFallen puts an item back if its importance is less than half of the value of its rank.
 func (d *dispatcher) requeueIfFallen(h *host, e entry, it *Item) bool {
 	to := d.ranking.current(it)
 	if to <= e.rank+rank.Steps {
@@ -178,7 +180,7 @@ func (d *dispatcher) requeueIfFallen(h *host, e entry, it *Item) bool {
 	return true
 }
 
-// end ends a visit. The caller places the host afterwards.
+// end ends a visit. The caller must place the host afterwards.
 func (d *dispatcher) end(v *Visit) {
 	h := v.host
 	d.bench.saver.saveHost(h)
@@ -190,7 +192,7 @@ func (d *dispatcher) end(v *Visit) {
 	d.bench.leader.signal()
 }
 
-// done ends a visit with a result. It returns the wait that this causes.
+// done ends a visit with a result. It returns the host's wait that follows.
 func (d *dispatcher) done(v *Visit, r Result, now time.Time) (wait time.Duration) {
 	h := v.host
 	d.end(v)
@@ -209,7 +211,7 @@ func (d *dispatcher) done(v *Visit, r Result, now time.Time) (wait time.Duration
 	return wait
 }
 
-// postpone ends a visit without a request; the host is not visited before a time.
+// postpone ends a visit without a request. The host is not visited before until.
 func (d *dispatcher) postpone(v *Visit, until time.Time) {
 	h := v.host
 	d.end(v)
@@ -221,13 +223,13 @@ func (d *dispatcher) postpone(v *Visit, until time.Time) {
 	d.bench.place(h)
 }
 
-// requeue adds an item that a visit gives back, unless the host was removed meanwhile.
+// requeue adds an item returned by a visit, unless the host was removed since.
 func (d *dispatcher) requeue(v *Visit, it Item) {
 	h := v.host
 	switch {
 	case v.removals != h.visits.removals:
 	case !d.filter.admits(v.Host, it.URL):
-	case it.Seq == v.item.Seq && v.item.QueueLast && !it.QueueLast: // it keeps its place behind
+	case it.Seq == v.item.Seq && v.item.QueueLast && !it.QueueLast: // a QueueLast item keeps its place
 		it.QueueLast, it.Rank = true, v.item.Rank
 		d.bench.add(h, &it)
 	default:

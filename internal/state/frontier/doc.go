@@ -8,11 +8,11 @@
 //
 // Within a host, the URL with the least rank goes first, and the oldest of equal ranks. The caller supplies the rank
 // and may change it (ranking.go). Eligible hosts go in the order of their times. If ranks change, they go in the order
-// of their first URLs' ranks instead, so that none starves (schedule.go).
+// of their first URLs' ranks instead, with aging against starvation (schedule.go).
 //
 // # Classes of hosts
 //
-// A suspect is a host that failed or was slow. Suspects together get a quarter of the slots. So dead hosts, which
+// A suspect is a host that failed or was slow. Suspects together get a quarter of the slots, so that dead hosts, which
 // occupy a slot for a whole timeout, do not block the others. Beyond their quarter, suspects get the slots that no
 // sound host needs, except a sixteenth of all slots.
 //
@@ -37,8 +37,8 @@
 //
 // # Parts
 //
-// [Frontier] takes its lock and calls its parts. Each part has its own type and state, and says what guards it: the
-// frontier's lock, if it says nothing else.
+// [Frontier] takes its lock and calls its parts. Each part has its own type and state. Its comment names what guards
+// it; if it names nothing, the frontier's lock does.
 //
 // In memory:
 //
@@ -48,7 +48,7 @@
 //   - addresses: the turns of hosts at one server address
 //   - ranking: the ranks of items
 //   - suppression: the items to be dropped
-//   - dispatcher: visits, from handing an item out to taking it back
+//   - dispatcher: visits, from handing an item out to its result
 //   - leader: the one caller of Next that waits
 //
 // On disk:
@@ -61,7 +61,7 @@
 //   - compactor: emptying segments
 //   - removals: the queues of removed hosts
 //   - saver, Cut, loader: checkpoints
-//   - diskWorker (with diskLock and readQueue): all that waits for the disk
+//   - diskWorker (with diskLock and readQueue): all work that waits for the disk
 //
 // [Inspector] and [HostIterator] only read.
 //
@@ -80,9 +80,9 @@
 //     the frontier's lag. For equal times the order is not by age, and ranks do not matter.
 //   - A change of the rank of items in blocks takes effect when the block is read, or when an eighth of them has
 //     changed.
-//   - A Late item of a host that was cold goes behind rank 4095 at most.
+//   - A QueueLast item of a host that was cold goes behind rank 4095 at most.
 //   - The address of a cold host is forgotten. So a host that is alone at its address may have to wait for a turn that
-//     it takes from itself.
+//     it reserved itself.
 //
 // docs/decisions/frontier.md compares the package with queues in an embedded store.
 package frontier

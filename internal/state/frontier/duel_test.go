@@ -13,7 +13,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A duel lets a frontier play against the model.
+// A duel compares a frontier with the model.
 type duel struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -22,22 +22,22 @@ type duel struct {
 	m      *model
 	urls   int
 	flying []*Visit
-	loose  bool                  // hosts may be due later than the model says
-	gone   bool                  // after a restart, what is gone counts until it comes up
-	spared func(key string) bool // hosts where nothing is done: a tour sees them
-	looks  bool                  // somebody looks at a host
-	waits  bool                  // somebody waits for a visit
+	loose  bool                  // hosts may be due later than in the model
+	gone   bool                  // after a restart, suppressed items count until they are reached
+	spared func(key string) bool // hosts that an iteration reads, where nothing may be done
+	looks  bool                  // an inspector is reading a host
+	waits  bool                  // a caller waits for a visit
 	saved  *model
 	cut    *Cut
 	cutAs  *model
 
-	orphans int // fetches of robots.txt that were removed
+	orphans int // removed robots.txt fetches
 
 	ranker *fakeRanker // nil: ranks never change
-	moves  int         // that were made
-	order  int         // visits whose order was looked at
+	moves  int         // number of moves
+	order  int         // visits whose order was checked
 
-	refreshed bool // ranks have changed of which no move has told
+	refreshed bool // ranks have changed without a move
 }
 
 func newDuel(t *testing.T, seed uint64, cfg Config) *duel {
@@ -94,7 +94,7 @@ func (d *duel) step() {
 		d.f.SetDelay(key, delay)
 		h := d.m.host(key)
 		h.delay = delay
-		d.loose = true // a cold host does not know when its last request was, only a time not before it
+		d.loose = true // for a cold host only a bound of its last request is known
 	case 17:
 		d.take(key)
 	case 18:
@@ -124,7 +124,7 @@ func (d *duel) push(key string, n int) {
 	d.f.Push(key, items...)
 }
 
-// next takes a visit: the right item of a host whose time has come, and not later than it must be.
+// next takes a visit and checks that it is the right item of a host that is due, and not later than necessary.
 func (d *duel) next() {
 	due, some := d.m.earliest()
 	if !some {
@@ -148,7 +148,7 @@ func (d *duel) next() {
 	d.took(v)
 }
 
-// took is what a visit means to the model.
+// took applies a visit to the model.
 func (d *duel) took(v *Visit) {
 	h := d.m.hosts[v.Host]
 	if !h.eligible() {
@@ -169,7 +169,7 @@ func (d *duel) took(v *Visit) {
 	d.flying = append(d.flying, v)
 }
 
-// end gives a visit back.
+// end ends a visit.
 func (d *duel) end() {
 	if len(d.flying) == 0 {
 		return
@@ -201,7 +201,7 @@ func (d *duel) end() {
 	d.m.done(v.Host, r, late)
 }
 
-// park parks a host and pushes a fetch of robots.txt, or ends that.
+// park parks a host and pushes a robots.txt fetch, or ends that.
 func (d *duel) park(key string) {
 	h := d.m.host(key)
 	origin := []string{"http://", "https://"}[d.rng.IntN(2)] + key
@@ -261,13 +261,13 @@ func (d *duel) look(key string) {
 	}
 }
 
-// same compares the sums.
+// same compares the counts.
 func (d *duel) same() {
 	c, want := d.f.Counts(), Counts{Hosts: len(d.m.hosts)}
 	for _, h := range d.m.hosts {
 		want.URLs += len(h.items)
 	}
-	unread := d.gone && len(d.f.removals.detached) > 0 // among it may be what is gone
+	unread := d.gone && len(d.f.removals.detached) > 0 // may contain suppressed items
 	if c.URLs != want.URLs && !unread && (!d.gone || c.URLs < want.URLs) || c.Hosts != want.Hosts ||
 		c.Active != len(d.flying) {
 		d.t.Fatalf("counts %+v, want %+v", c, want)
@@ -277,7 +277,7 @@ func (d *duel) same() {
 	}
 }
 
-// checkpoint begins a checkpoint or ends one.
+// checkpoint starts a checkpoint or ends one.
 func (d *duel) checkpoint() {
 	if d.cut == nil {
 		cut, err := d.f.Cut()
@@ -293,7 +293,7 @@ func (d *duel) checkpoint() {
 	d.cut, d.saved = nil, d.cutAs
 }
 
-// crash goes back to the last checkpoint.
+// crash restarts from the last checkpoint.
 func (d *duel) crash() { d.crashed(d.f) }
 
 func (d *duel) crashed(f *Frontier) {
@@ -316,7 +316,7 @@ func (d *duel) crashed(f *Frontier) {
 	}
 }
 
-// drain hands all out and says whether that was all.
+// drain hands out all items and reports whether that was all.
 func (d *duel) drain() {
 	for key, h := range d.m.hosts {
 		for _, origin := range slices.Collect(maps.Keys(h.parked)) {

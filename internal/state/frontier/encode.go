@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A writer encodes files and items; its buffer is reused.
+// A writer encodes files and items. Its buffer is reused.
 type writer struct{ b []byte }
 
 func (w *writer) uint(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
@@ -38,7 +38,7 @@ func (w *writer) links(links []link) {
 	}
 }
 
-// entry writes an entry's rank and whether it has a url, its age, the url, and the item.
+// entry writes an entry: its rank and whether it has a url, its age, the url, and the item.
 func (w *writer) entry(e *entry) {
 	rank := uint64(uint32(e.rank-robotsRank)) << 1
 	if e.url != 0 {
@@ -60,10 +60,10 @@ func (w *writer) entries(entries []entry) {
 	}
 }
 
-// item encodes an item of a host but for its key.
+// item encodes an item without its key.
 func (w *writer) item(host string, it *Item) { w.b = item.AppendBody(w.b, host, it) }
 
-// A reader decodes what a writer has encoded.
+// A reader decodes the output of a writer.
 type reader struct{ varint.Reader }
 
 func readerOf(b []byte) reader { return reader{varint.Reader{Rest: b}} }
@@ -86,7 +86,7 @@ func (r *reader) links() []link {
 	return links
 }
 
-// entry reads an entry. Its data is a part of the reader's buffer.
+// entry reads an entry. Its data shares the reader's buffer.
 func (r *reader) entry() (e entry) {
 	rank := r.Uint()
 	e.rank, e.seq = int32(uint32(rank>>1))+robotsRank, r.Uint()
@@ -99,7 +99,7 @@ func (r *reader) entry() (e entry) {
 	return e
 }
 
-// entries reads a number of entries and appends them.
+// entries reads a counted list of entries and appends them.
 func (r *reader) entries(to []entry) []entry {
 	for n := r.Count(); n > 0 && !r.Bad; n-- {
 		to = append(to, r.entry())
@@ -115,7 +115,7 @@ func (w *writer) moves(youngest uint64, moves []Move) {
 	}
 }
 
-// moves reads moves to the end and appends them.
+// moves reads the remaining moves and appends them.
 func (r *reader) moves(to []pendingMove) []pendingMove {
 	for seq := r.Uint(); len(r.Rest) > 0; {
 		if url := r.Take(4); url != nil {

@@ -7,8 +7,8 @@ import (
 	"kumo/internal/base/item"
 )
 
-// Belongs reports whether a URL may be in the queue of a host, or of a slice of it: it is http or https, and its host
-// is that one. In which slice it belongs is not checked: the host's robots.txt may be in any.
+// Belongs reports whether a URL may be in the queue of a host or of a slice of it: it is http or https, and its host
+// matches. It does not check the slice, as the host's robots.txt may be in any.
 func Belongs(host, url string) bool {
 	host = item.HostOfSlice(host)
 	rest, ok := strings.CutPrefix(url, "http")
@@ -19,11 +19,11 @@ func Belongs(host, url string) bool {
 	return ok && len(rest) > len(host) && rest[len(host)] == '/' && rest[:len(host)] == host
 }
 
-// A filter refuses items that cannot be fetched at their host, wherever they come from (a caller of Push, an earlier
-// process, another node, a file), and counts them. The frontier's lock guards it.
+// A filter rejects and counts items that cannot be fetched at their host, whatever their source: a caller of Push, an
+// earlier process, another node, a file. The frontier's lock guards it.
 type filter struct{ refused int }
 
-// admits reports whether a host's queue may have a URL.
+// admits reports whether a URL may be in a host's queue.
 func (f *filter) admits(host, url string) bool {
 	if Belongs(host, url) {
 		return true
@@ -32,7 +32,7 @@ func (f *filter) admits(host, url string) bool {
 	return false
 }
 
-// admitted returns the items that a host's queue may have.
+// admitted returns the items that may be in a host's queue.
 func (f *filter) admitted(host string, items []Item) []Item {
 	unfit := func(it Item) bool { return !Belongs(host, it.URL) }
 	first := slices.IndexFunc(items, unfit)

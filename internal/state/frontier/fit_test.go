@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// unfit are items that nobody can fetch at the host h.
+// unfit returns items that cannot be fetched at the host h.
 func unfit() []Item {
 	return []Item{{URL: "mailto:a@h"}, {URL: "ftp://h/"}, {URL: "http://h"}, {URL: "http://hh/"}, {URL: "http://"},
 		{URL: ""}, {URL: "/robots.txt"},
@@ -58,7 +58,7 @@ func TestWhatCannotBeFetchedIsRefused(t *testing.T) {
 	}
 }
 
-// TestAURLIsUnderWayOnce: what has come twice is not handed out while it is under way.
+// TestAURLIsUnderWayOnce: a URL that was pushed twice is not handed out while a visit to it is under way.
 func TestAURLIsUnderWayOnce(t *testing.T) {
 	f := open(t, Config{Dir: t.TempDir(), PerHost: 2})
 	f.Push("h", Item{URL: "http://h/1"}, Item{URL: "http://h/1"}, Item{URL: "http://h/2"})
@@ -69,9 +69,9 @@ func TestAURLIsUnderWayOnce(t *testing.T) {
 	}
 }
 
-// TestStuck: what is parked is stuck, and nothing else is.
+// TestStuck: parked items are stuck, and no others.
 func TestStuck(t *testing.T) {
-	for _, memory := range []int64{0, 1 << 20, 1} { // no folder, room for the host, none
+	for _, memory := range []int64{0, 1 << 20, 1} { // no folder; memory for the host; no memory
 		cfg := Config{Memory: memory, RetryWait: time.Hour}
 		if memory > 0 {
 			cfg.Dir = t.TempDir()

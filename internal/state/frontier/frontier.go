@@ -14,14 +14,14 @@ import (
 // ErrDrained is returned by Next when no item is pending and no visit is under way.
 var ErrDrained = errors.New("the frontier is empty")
 
-// A Frontier has the pending URLs by host. It takes the lock and calls its parts, each of which owns its state: see the
-// package comment. Its methods may be called by many goroutines at once.
+// A Frontier holds the pending URLs by host. It takes the lock and calls its parts, each of which owns its state: see
+// the package comment. Its methods may be called concurrently.
 type Frontier struct {
 	cfg    Config
 	slices *item.Slices
 	leader *leader
 
-	mu         sync.Mutex // guards all below; nobody waits for the disk with it held
+	mu         sync.Mutex // guards all below; never held while waiting for the disk
 	polite     *politeness
 	addrs      *addresses
 	filter     *filter
@@ -32,9 +32,9 @@ type Frontier struct {
 	removals   *removals
 	worker     *diskWorker
 	inspector  *Inspector
-	keepOpen   bool // Next waits when there is nothing to come
+	keepOpen   bool // Next waits instead of returning ErrDrained
 
-	disk        *virtualizer // nil, with those below, if all stays in memory
+	disk        *virtualizer // nil, with those below, if all is in memory
 	cold        *coldHosts
 	pages       *pager
 	checkpoints *checkpointer
@@ -43,11 +43,11 @@ type Frontier struct {
 // Slices returns the slices of hosts, nil if hosts are not divided.
 func (f *Frontier) Slices() *item.Slices { return f.slices }
 
-// Inspector returns the methods that only look.
+// Inspector returns the read-only methods.
 func (f *Frontier) Inspector() *Inspector { return f.inspector }
 
-// Push adds items of one host, except those that are Refused. It cannot fail, and does not wait for the disk: where the
-// disk fails, or does not keep up, items stay in memory. Next returns the error, and Room waits.
+// Push adds items of one host, except those that are Refused. It cannot fail, and does not wait for the disk. If the
+// disk fails or is behind, items stay in memory; Next returns the error, and WaitForRoom waits.
 func (f *Frontier) Push(key string, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,9 +63,9 @@ func (f *Frontier) Push(key string, items ...Item) {
 	f.disk.shrink()
 }
 
-// Restore adds items that were pending when an earlier process ended. As nobody knows when the host's last request was,
-// it owes a full delay from now, and so does a host that is new meanwhile. A Ranker is asked for the items' ranks when
-// the host is visited. Unlike Push it waits for Room.
+// Restore adds items that were pending when an earlier process ended. The time of the host's last request is unknown,
+// so the host waits its full delay from now, and so does a host that is new meanwhile. The Ranker supplies the items'
+// ranks when the host is visited. Unlike Push, Restore waits like WaitForRoom.
 func (f *Frontier) Restore(key string, items ...Item) {
 	f.mu.Lock()
 	now := f.cfg.Now()
@@ -78,7 +78,7 @@ func (f *Frontier) Restore(key string, items ...Item) {
 		f.disk.push(id, key, items)
 	} else {
 		h := f.bench.host(key)
-		h.clock.postpone(now.Add(f.polite.delayOf(&h.clock))) // a longer wait may be in the checkpoint
+		h.clock.postpone(now.Add(f.polite.delayOf(&h.clock))) // the checkpoint may contain a longer wait
 		if h.queue.ranks != nil {
 			h.queue.ranks.generation = generationBefore
 		}
@@ -92,8 +92,8 @@ func (f *Frontier) Restore(key string, items ...Item) {
 	}
 }
 
-// Import adds items, perhaps none, of a host that another node had, in their order, and what that node knew of the
-// host: the delay that it asks for, and the time until its next visit.
+// Import adds items from another node in their order, with that node's data of the host: the delay that the host
+// requests, and the time until its next visit. There may be no items.
 func (f *Frontier) Import(key string, asked, wait time.Duration, items ...Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +101,7 @@ func (f *Frontier) Import(key string, asked, wait time.Duration, items ...Item) 
 	next := f.cfg.Now().Add(min(max(wait, 0), f.cfg.MaxWait))
 	items = f.filter.admitted(key, items)
 	for i := range items {
-		f.suppressed.clear(items[i].URL) // of an item that was here before another node had the host
+		f.suppressed.clear(items[i].URL) // of an item that was here before the other node had the host
 	}
 	if id := f.disk.find(key); id != 0 {
 		f.cold.setRequestedDelay(id, key, asked)
@@ -117,8 +117,8 @@ func (f *Frontier) Import(key string, asked, wait time.Duration, items ...Item) 
 	f.disk.shrink()
 }
 
-// Move moves items of a host in its queue. URLs that are not pending there are ignored. Without Config.Ranker nothing
-// is moved.
+// Move changes the places of a host's items in its queue. It ignores URLs that are not pending there. Without
+// Config.Ranker it does nothing.
 func (f *Frontier) Move(key string, moves []Move) {
 	if f.cfg.Ranker == nil || len(moves) == 0 {
 		return
@@ -137,16 +137,16 @@ func (f *Frontier) Move(key string, moves []Move) {
 	f.disk.shrink()
 }
 
-// Suppress drops the next item of a URL instead of handing it out: a journal that is ahead of the checkpoint knows that
-// the URL is done, or was excluded.
+// Suppress drops the next item of a URL instead of handing it out. It is used when a journal that is newer than the
+// checkpoint contains that the URL is done or excluded.
 func (f *Frontier) Suppress(url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.suppressed.add(hashURL(url))
 }
 
-// TakeMatching removes items that match from a host's queue and returns them. It looks at the first 10,000; the caller meets
-// matching items beyond them when they are handed out. It waits for the disk where they are not in memory.
+// TakeMatching removes the matching items from a host's queue and returns them. It examines the first 10,000. The
+// caller must check later items when they are handed out. It waits for the disk if items are not in memory.
 func (f *Frontier) TakeMatching(key string, match func(*Item) bool) []Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,8 +161,8 @@ func (f *Frontier) TakeMatching(key string, match func(*Item) bool) []Item {
 	return taken
 }
 
-// Prefetch reads the first items of a host into memory, as far as possible, so that a Take that follows need not wait for
-// the disk.
+// Prefetch reads the first items of a host into memory as far as possible, so that a later TakeMatching need not wait
+// for the disk.
 func (f *Frontier) Prefetch(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,11 +172,11 @@ func (f *Frontier) Prefetch(key string) {
 	}
 }
 
-// maxTake is how many items of a host Take looks at.
+// maxTake is the number of items of a host that TakeMatching examines.
 const maxTake = 10_000
 
-// gather returns a host with its first items in memory, where it stays until release. After an error there may be fewer
-// items, or no host if nothing of a cold one can be read.
+// holdPrefetched returns a host with its first items in memory, and holds it there until release. After an error there
+// may be fewer items, or no host if a cold host cannot be read.
 func (f *Frontier) holdPrefetched(key string) (h *host, err error) {
 	err = f.pages.run(func() error {
 		if h == nil {
@@ -193,10 +193,10 @@ func (f *Frontier) holdPrefetched(key string) (h *host, err error) {
 	return h, err
 }
 
-// Remove removes all items of hosts. The hosts' times are kept, and the hosts are away until an item of theirs is added
-// again. A visit under way may be given back as usual, but the items that it gives back are dropped.
+// Remove removes all items of hosts. It keeps the hosts' times, and marks the hosts as away until an item of their own
+// is added. A visit under way can be returned as usual, but the items that it returns are dropped.
 //
-// It does not wait for the disk: it detaches the queues, and Removed reads them. A checkpoint's Write reads them too.
+// Remove does not wait for the disk. It detaches the queues; FinishRemove, or a checkpoint's Write, reads them.
 func (f *Frontier) Remove(keys ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,9 +204,8 @@ func (f *Frontier) Remove(keys ...string) {
 	f.disk.shrink()
 }
 
-// FinishRemove reads the queues that Remove has detached, releases their room on the disk, and returns the robots.txt
-// fetches that were among the items, or under way, since the last call. After an error, of a disk that cannot be read,
-// it may be called again.
+// FinishRemove reads the queues detached by Remove and releases their space on disk. It returns the robots.txt fetches
+// that were among the items, or under way, since the last call. If the disk cannot be read, it may be called again.
 func (f *Frontier) FinishRemove() (robots []Item, err error) {
 	if err := f.removals.readAll(); err != nil {
 		return nil, err
@@ -214,7 +213,8 @@ func (f *Frontier) FinishRemove() (robots []Item, err error) {
 	return f.removals.take(), nil
 }
 
-// Park keeps a host's ordinary items back until Unpark is called for the same origin: its robots.txt is not known yet.
+// Park holds a host's ordinary items back until Unpark is called for the same origin, because its robots.txt is not
+// known yet.
 func (f *Frontier) Park(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,7 +231,7 @@ func (f *Frontier) Park(key, origin string) {
 	f.disk.shrink()
 }
 
-// Unpark releases a host's items, unless it is parked for another origin.
+// Unpark releases a host's items, unless the host is parked for another origin.
 func (f *Frontier) Unpark(key, origin string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -247,7 +247,7 @@ func (f *Frontier) Unpark(key, origin string) {
 	f.disk.shrink()
 }
 
-// SetDelay sets the delay that a host asks for; Config.MaxDelay bounds it, and Config.Delay applies where it is longer.
+// SetDelay sets the delay that a host requests. Config.MaxDelay bounds it. If Config.Delay is longer, that applies.
 func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -262,8 +262,8 @@ func (f *Frontier) SetDelay(key string, delay time.Duration) {
 	f.disk.shrink()
 }
 
-// SetDelays changes the delays, also of hosts that wait at present: theirs count from the end of their last request. A
-// host that backs off still waits at least as long as it was to.
+// SetDelays changes the delays. They also apply to hosts that wait, from the end of their last request. A host that
+// backs off does not wait less than before.
 func (f *Frontier) SetDelays(d Delays) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -277,15 +277,15 @@ func (f *Frontier) SetDelays(d Delays) {
 	f.leader.signal()
 }
 
-// ShareAddresses sets how many frontiers have hosts that may be at the same addresses. Turns are that many times as far
-// apart, so that servers get no more requests from all together.
+// ShareAddresses sets the number of frontiers that may have hosts at the same addresses. It multiplies the time between
+// turns, so that servers get no more requests in total.
 func (f *Frontier) ShareAddresses(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.addrs.set(f.addrs.delay, n)
 }
 
-// KeepOpen sets whether Next waits for a Push when there is nothing more to come, instead of returning ErrDrained.
+// KeepOpen sets whether Next waits for a Push, instead of returning ErrDrained, when no work is left.
 func (f *Frontier) KeepOpen(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -293,9 +293,9 @@ func (f *Frontier) KeepOpen(on bool) {
 	f.leader.signal()
 }
 
-// Next waits for a host whose time has come and hands out a URL of it. It returns ErrDrained when there is nothing more to
-// come, the context's error, or that of a failing disk: nothing is lost then, but memory grows with each Push. Next may
-// be called again, when there is room, say.
+// Next waits for a host that is due and hands out one of its URLs. It returns ErrDrained when no work is left, the
+// context's error, or a disk error. After a disk error nothing is lost, but memory grows with each Push; Next may be
+// called again, for example when there is space.
 func (f *Frontier) Next(ctx context.Context) (v *Visit, err error) {
 	for {
 		work := false
@@ -312,21 +312,21 @@ func (f *Frontier) Next(ctx context.Context) (v *Visit, err error) {
 	}
 }
 
-// poll hands out a visit, or locks the disk for work that is due there, or returns how long to wait.
+// poll hands out a visit, or acquires the disk lock for work on disk, or returns how long to wait.
 func (f *Frontier) poll() (v *Visit, work bool, wait time.Duration, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.cfg.Now()
-	f.worker.err = nil // the failed work is tried again
+	f.worker.err = nil // work that failed is retried
 	f.disk.shrink()
 	for {
-		// A host without an item to hand out may have left work on the disk, so each round looks for it.
+		// handOut may return no visit but leave work on disk, so each round checks for work.
 		work, wait, behind := f.worker.begin(now)
 		switch {
 		case work:
 			return nil, true, 0, nil
 		case behind:
-			return nil, false, wait, nil // until the holder of the disk unlocks it
+			return nil, false, wait, nil // until the disk lock is released
 		case f.isDrained() && f.keepOpen:
 			return nil, false, time.Hour, nil
 		case f.isDrained():
@@ -348,7 +348,7 @@ func (f *Frontier) poll() (v *Visit, work bool, wait time.Duration, err error) {
 
 func (f *Frontier) isDrained() bool { return f.pending() == 0 && f.dispatcher.inFlight == 0 }
 
-// pending is the number of items in queues.
+// pending returns the number of items in queues.
 func (f *Frontier) pending() int {
 	if f.disk == nil {
 		return f.bench.pending
@@ -356,15 +356,15 @@ func (f *Frontier) pending() int {
 	return f.bench.pending + f.cold.pending
 }
 
-// WaitForRoom waits while the disk does not keep up with Push: it writes, or waits for the caller that does. A caller that
-// pushes much without calling Next calls it now and then, as Push never waits. Where the disk fails it returns at once,
-// and Next returns the error.
+// WaitForRoom waits while the disk is behind. It writes, or waits for the caller that does. Since Push never waits, a
+// caller that pushes many items without calling Next should call WaitForRoom now and then. If the disk fails it returns
+// at once, and Next returns the error.
 func (f *Frontier) WaitForRoom(ctx context.Context) { f.worker.waitForRoom(ctx) }
 
-// Reserve asks for the visit's turn at the address of its host. Hosts that share an address take turns,
-// Config.AddrDelay apart from start to start, or a multiple of it (ShareAddresses); a host alone at its address needs
-// no turn, nor do its slices. When it returns false, the turn is later: the visit is over, and its item is handed out
-// again at its turn.
+// Reserve reserves the visit's turn at the address of its host. Hosts that share an address take turns. The turns start
+// Config.AddrDelay apart, or a multiple of it (ShareAddresses). A host alone at its address needs no turn, nor do its
+// slices. If Reserve returns false, the turn is in the future: the visit is over, and its item is handed out again at
+// its turn.
 func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	if !addr.IsValid() {
 		return true
@@ -379,7 +379,7 @@ func (f *Frontier) Reserve(v *Visit, addr netip.Addr) bool {
 	return false
 }
 
-// Done gives a visit back. It returns the host's wait that this causes.
+// Done ends a visit with a result. It returns the host's wait that follows.
 func (f *Frontier) Done(v *Visit, r Result) (wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -388,22 +388,22 @@ func (f *Frontier) Done(v *Visit, r Result) (wait time.Duration) {
 	return wait
 }
 
-// Postpone gives a visit back without a request; its item is handed out again after wait.
+// Postpone ends a visit without a request. Its item is handed out again after wait.
 func (f *Frontier) Postpone(v *Visit, wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dispatcher.postpone(v, f.cfg.Now().Add(wait))
 }
 
-// Iterate begins an iteration over the hosts with pending items, or visits under way, for which want is true. It calls
-// want with the frontier locked.
+// Iterate starts an iteration over the hosts with pending items or visits under way for which want returns true. It
+// calls want with the frontier locked.
 func (f *Frontier) Iterate(want func(key string) bool) *HostIterator {
 	return f.inspector.iterate(want)
 }
 
-// Cut begins a checkpoint of all that was pushed and of all visits under way. The caller sees to it that at this moment
-// no item is on its way from the journal to Push. It takes a short time, and does not wait for the disk; Write does the
-// work, and must be called before the next Cut.
+// Cut begins a checkpoint of all pushed items and all visits under way. The caller must ensure that at this moment no
+// item is between the journal and Push. Cut is short and does not wait for the disk. Write does the work, and must be
+// called before the next Cut.
 func (f *Frontier) Cut() (*Cut, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -413,7 +413,7 @@ func (f *Frontier) Cut() (*Cut, error) {
 	return f.checkpoints.cut()
 }
 
-// Checkpoint makes a checkpoint of this moment: Cut and Write in one.
+// Checkpoint writes a checkpoint of the current state: Cut and Write in one.
 func (f *Frontier) Checkpoint(note []byte) error {
 	c, err := f.Cut()
 	if err != nil {
@@ -422,8 +422,8 @@ func (f *Frontier) Checkpoint(note []byte) error {
 	return c.Write(note)
 }
 
-// Err is the disk's error since the last call of Next, nil if there was none. Nothing was lost by it, but memory may
-// have grown beyond the limit.
+// Err returns the disk error since the last call of Next, nil if there was none. Nothing was lost, but memory may
+// exceed the limit.
 func (f *Frontier) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -440,17 +440,17 @@ func (f *Frontier) Close() error {
 	return f.worker.writer.close()
 }
 
-// Counts summarizes the frontier.
+// Counts contains totals of the frontier.
 type Counts struct {
-	URLs         int // pending, without suppressed ones
+	URLs         int // pending URLs, without suppressed ones
 	Active       int // hosts with a request under way
-	Waiting      int // hosts with URLs whose time has not come, or that have no slot yet
-	Backing      int // hosts that back off, after failures or at their request
-	Hosts        int // ever met
+	Waiting      int // hosts with URLs that are not due, or that have no slot yet
+	Backing      int // hosts that back off after failures, or at their request
+	Hosts        int // all hosts ever seen
 	AddressQueue AddressQueue
 }
 
-// Counts returns the present counts.
+// Counts returns the current totals.
 func (f *Frontier) Counts() Counts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -465,16 +465,16 @@ func (f *Frontier) Counts() Counts {
 	return c
 }
 
-// IsDrained reports whether no item is pending and no visit under way. moves changes when an item was pushed or a visit given
-// back since an earlier call.
+// IsDrained reports whether no item is pending and no visit is under way. moves changes whenever an item is pushed or a
+// visit ends.
 func (f *Frontier) IsDrained() (dry bool, moves uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.isDrained(), f.ranking.age
 }
 
-// IsStuck reports whether items are pending that will never be handed out: no visit is under way, and no host is to come,
-// now or later. The items are parked then, and nobody may unpark them.
+// IsStuck reports whether items are pending that will never be handed out: no visit is under way, and no host will
+// become due. These items are parked, and possibly nobody will unpark them.
 func (f *Frontier) IsStuck() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -506,21 +506,22 @@ func (f *Frontier) Parked(key string) []string {
 	return all
 }
 
-// Refused is how many items were not admitted, or not handed out, because their URLs cannot be fetched at their host.
+// Refused returns the number of items that were not admitted, or not handed out, because their URLs cannot be fetched
+// at their host.
 func (f *Frontier) Refused() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.filter.refused
 }
 
-// Has reports whether a host was ever met.
+// Has reports whether the frontier has ever seen a host.
 func (f *Frontier) Has(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.inspector.has(key)
 }
 
-// Host returns the state of a host; false if it was never met.
+// Host returns the state of a host, or false if the frontier has never seen it.
 func (f *Frontier) Host(key string) (HostInfo, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

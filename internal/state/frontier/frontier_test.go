@@ -14,7 +14,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// next takes the next visit and tells how long that took.
+// next takes the next visit and returns how long that took.
 func next(t *testing.T, f *Frontier) (*Visit, time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -46,7 +46,7 @@ func TestDelayRunsFromTheEndOfAnAnswer(t *testing.T) {
 		f.Push("a", items("a", 3)...)
 		v, wait := next(t, f)
 		wantWait(t, "first", wait, 0)
-		time.Sleep(3 * time.Second) // the answer takes its time
+		time.Sleep(3 * time.Second) // duration of the response
 		f.Done(v, Result{Outcome: Answered})
 		v, wait = next(t, f)
 		wantWait(t, "after an answer", wait, time.Second)
@@ -98,7 +98,7 @@ func TestNextEnds(t *testing.T) {
 		v, _ := next(t, f)
 		got := make(chan error)
 		go func() { _, err := f.Next(t.Context()); got <- err }()
-		synctest.Wait() // it waits: the visit may bring links
+		synctest.Wait() // Next waits: the visit may add links
 		f.Done(v, Result{Outcome: Answered})
 		if err := <-got; !errors.Is(err, ErrDrained) {
 			t.Errorf("after the last visit: %v, want ErrDry", err)
@@ -227,7 +227,7 @@ func TestDeadHostsLeaveOthersTheirPlaces(t *testing.T) {
 	})
 }
 
-// Hosts that owe no delay take turns after a session, those that owe one after each visit.
+// Hosts without a delay take turns after a session, hosts with a delay after each visit.
 func TestVisitsInARow(t *testing.T) {
 	for _, tt := range []struct {
 		delay time.Duration
@@ -256,8 +256,8 @@ func TestVisitsInARow(t *testing.T) {
 	}
 }
 
-// Far more hosts than a crawl can work on at once: it works on as many as its workers can ask within the delay, and
-// takes up others as these are done. No host has more than a session before those that wait.
+// With far more hosts than a crawl can work on at once, it works on as many as its workers can visit within the delay,
+// and starts others as these are done. No host has more than a session before the hosts that wait.
 func TestFewHostsAreInASessionAtOnce(t *testing.T) {
 	for _, tt := range []struct{ pages, mostOpen int }{{3, 120}, {40, 120}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestFewHostsAreInASessionAtOnce(t *testing.T) {
 	}
 }
 
-// A Retry-After outlasts the answer to a request that was under way, also where there is no delay.
+// A Retry-After outlasts the response to a request that was under way, also without a delay.
 func TestRetryAfterOutlastsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{PerHost: 2})
@@ -331,7 +331,7 @@ func TestRetryAfterOutlastsAnAnswer(t *testing.T) {
 	})
 }
 
-// While sound hosts only wait for their delay, suspects have their quarter and no more.
+// While sound hosts only wait for their delay, suspects have no more than their quarter.
 func TestSuspectsLeaveWhatIsSoonWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{Hosts: 8, Delay: time.Second, RetryWait: time.Millisecond})
@@ -350,7 +350,7 @@ func TestSuspectsLeaveWhatIsSoonWanted(t *testing.T) {
 			f.Done(v, Result{Outcome: Failed})
 		}
 		time.Sleep(time.Millisecond)
-		f.Done(v, Result{Outcome: Answered}) // it comes again in a second, and all the others are due
+		f.Done(v, Result{Outcome: Answered}) // it is due again in a second, together with all others
 		hosts := ""
 		for range 3 {
 			v, _ := next(t, f)
@@ -362,7 +362,7 @@ func TestSuspectsLeaveWhatIsSoonWanted(t *testing.T) {
 	})
 }
 
-// What others do not need suspects may have, but for a sixteenth: a sound host finds a place at once.
+// Suspects may use slots that others do not need, except a sixteenth, so that a sound host always gets a slot at once.
 func TestSuspectsTakeWhatIsLeftOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{Hosts: 16})
@@ -447,7 +447,7 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 					continue
 				}
 				if f.Reserve(v, shared) {
-					sharers[v.Host] = true // the first is alone there until another comes
+					sharers[v.Host] = true // the first host is alone there until another arrives
 					f.Done(v, Result{Outcome: Answered})
 					break
 				}
@@ -460,7 +460,7 @@ func TestHostsAtOneAddressTakeTurns(t *testing.T) {
 	})
 }
 
-// Where most hosts wait for a turn, the frontier says so, with the address.
+// If most hosts wait for a turn, Counts contains the address.
 func TestTheMostCrowdedAddressIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Config{AddrDelay: 100 * time.Millisecond, Hosts: 1000})
@@ -494,7 +494,7 @@ func TestTheMostCrowdedAddressIsCounted(t *testing.T) {
 	})
 }
 
-// TestFrontiersShareAddresses: three of them leave an address as much alone together as one does.
+// TestFrontiersShareAddresses: three frontiers together send no more requests to an address than one.
 func TestFrontiersShareAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const turn = 100 * time.Millisecond
@@ -519,7 +519,7 @@ func TestFrontiersShareAddresses(t *testing.T) {
 	})
 }
 
-// crew lets workers loose on a frontier and checks what hosts see.
+// crew runs workers on a frontier and checks the requests that hosts get.
 type crew struct {
 	t    *testing.T
 	cfg  Config

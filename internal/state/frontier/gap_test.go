@@ -11,18 +11,18 @@ import (
 	"kumo/internal/base/vfs/vfstest"
 )
 
-// gaps is a duel in which something else happens while a call waits for the disk.
+// gaps is a duel in which other calls are made while a call waits for the disk.
 type gaps struct {
 	*duel
 	within bool
-	left   int // that may be filled during a step: each makes more calls
+	left   int // calls still allowed during this step
 	times  int
 }
 
-// wait is what every call to the disk does first.
+// wait is called before each disk operation.
 func (g *gaps) wait(string) {
 	if g.duel == nil || g.f == nil {
-		return // it is being opened
+		return // the frontier is being opened
 	}
 	if !g.f.mu.TryLock() {
 		g.t.Error("somebody waits for the disk with the frontier locked")
@@ -37,7 +37,7 @@ func (g *gaps) wait(string) {
 	defer func() { g.within = false }()
 	g.times++
 	done := make(chan struct{})
-	go func() { // of its own, as who waits cannot end half-way
+	go func() { // in its own goroutine, as a waiting call cannot end half-way
 		defer close(done)
 		for range 1 + g.rng.IntN(3) {
 			g.meanwhile()
@@ -46,7 +46,7 @@ func (g *gaps) wait(string) {
 	<-done
 }
 
-// meanwhile does what does not wait for whom it interrupts.
+// meanwhile makes calls that do not wait for the interrupted call.
 func (g *gaps) meanwhile() {
 	d, key := g.duel, g.key()
 	if d.looks {
@@ -75,7 +75,7 @@ func (g *gaps) meanwhile() {
 	case 9:
 		time.Sleep(time.Duration(d.rng.IntN(3000)) * time.Millisecond)
 	}
-	if d.waits { // for what would be taken away
+	if d.waits { // for an item that would be removed
 		d.same()
 		return
 	}
@@ -94,8 +94,8 @@ func (g *gaps) meanwhile() {
 	d.same()
 }
 
-// Whatever happens while somebody waits for the disk, each URL is handed out once and in its order, and a checkpoint is
-// as it was at its cut.
+// Whatever is called while a call waits for the disk, each URL is handed out once and in order, and a checkpoint is as
+// of its cut.
 func TestWhatHappensWhileTheDiskIsWaitedFor(t *testing.T) {
 	times := 0
 	for _, memory := range []int64{8 << 10, 128 << 10} {
@@ -104,7 +104,8 @@ func TestWhatHappensWhileTheDiskIsWaitedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				t.Logf("seed %d", seed)
 				g := &gaps{}
-				cfg := Config{Hosts: 400, Delay: time.Second, Memory: memory, Dir: t.TempDir(), Disk: vfstest.NewSlow(vfs.OS, g.wait)}
+				cfg := Config{Hosts: 400, Delay: time.Second, Memory: memory, Dir: t.TempDir(),
+					Disk: vfstest.NewSlow(vfs.OS, g.wait)}
 				g.duel = newDuel(t, seed, cfg)
 				g.loose = true
 				for range 6 {
@@ -118,7 +119,7 @@ func TestWhatHappensWhileTheDiskIsWaitedFor(t *testing.T) {
 						}
 					}
 					f := g.f
-					g.f = nil // nothing happens any more
+					g.f = nil // no more calls from here on
 					g.crashed(f)
 				}
 				g.left = 0

@@ -9,10 +9,10 @@ import (
 // An Item is a pending URL. The frontier sets its Seq.
 type Item = item.Item
 
-// robotsRank is before the ranks of all ordinary items.
+// robotsRank sorts before the ranks of all ordinary items.
 const robotsRank = -1
 
-// deferredRank comes after the ranks of all ordinary items. Among deferred items, the deepest in a suspected trap go
+// deferredRank sorts after the ranks of all ordinary items. Among deferred items, the deepest in a suspected trap go
 // first, so that an endless trap is recognized after as few pages as possible.
 const deferredRank = 1 << 30
 
@@ -24,17 +24,17 @@ func popLast[T any](s *[]*T) *T {
 	return x
 }
 
-// A host in memory. Each part of the frontier has its own part of it.
+// A host is a host in memory. Each part of the frontier owns a part of it.
 type host struct {
 	key       string
-	position  position // of the schedule; beside clock, as the heaps use both
+	position  position // of schedule; next to clock, as the heaps use both
 	clock     clock    // of politeness
 	queue     hostQueue
 	visits    visits
 	addr      addressTurn // of addresses
 	residence residence
-	parked    map[string]bool // origins for whose robots.txt the ordinary items wait
-	away      bool            // no item of its own has been added since it was created or removed
+	parked    map[string]bool // origins whose robots.txt the ordinary items wait for
+	away      bool            // no item of its own was added since it was created or removed
 }
 
 // hasTurn reports whether the host's next time is its turn at a shared address.
@@ -43,7 +43,7 @@ func (h *host) hasTurn() bool { return !h.addr.turn.IsZero() && h.addr.turn.Equa
 // visits are a host's visits under way.
 type visits struct {
 	n        int
-	removals int     // how often the host was removed
+	removals int     // number of times the host was removed
 	items    []*Item // their items, for a checkpoint; without those from before a removal
 }
 
@@ -59,7 +59,7 @@ func (v *visits) end(it *Item) {
 	}
 }
 
-// has reports whether a visit to an item's URL is under way. One is enough, however often the URL was pushed.
+// has reports whether a visit to an item's URL is under way. One visit is enough, however often the URL was pushed.
 func (v *visits) has(it *Item) bool {
 	if v.n == 0 || it.Recrawl {
 		return false

@@ -7,25 +7,25 @@ import (
 	"slices"
 )
 
-// Numbers of hosts in memory, and of records, that are examined in one hold of the lock. Most records need only a look
-// at the number of items.
+// Hosts in memory and records examined in one hold of the lock. For most records only the number of items is read.
 const (
 	hostStep   = 1 << 8
 	recordStep = 1 << 12
 )
 
-// Hosts iterates over the first n hosts, in an order, with pending items or visits under way; an error ends it. It
-// examines all hosts first, some at a time; hosts that are loaded or evicted meanwhile may be missing.
+// Hosts iterates over the first n hosts in an order. It includes hosts with pending items or visits under way. An error
+// ends the iteration. Hosts first examines all hosts, some at a time. Hosts that are loaded or evicted meanwhile may be
+// missing.
 func (i *Inspector) Hosts(n int, order Order) iter.Seq2[HostInfo, error] {
 	return func(yield func(HostInfo, error) bool) {
 		s := selection{n: n, order: order, met: map[uint32]bool{}}
-		i.selectHot(&s) // first: the names of hosts on the disk have to be read
+		i.selectHot(&s) // first, as for hosts on disk the names must be read
 		i.selectCold(&s)
 		s.cut()
 		err := i.nameAll(s.all)
 		named := map[string]bool{}
 		for _, c := range s.all {
-			if c.Key == "" || named[c.Key] { // it has been evicted meanwhile
+			if c.Key == "" || named[c.Key] { // it was evicted since
 				continue
 			}
 			if named[c.Key] = true; !yield(c.HostInfo, nil) {
@@ -42,9 +42,9 @@ func (i *Inspector) selectHot(s *selection) {
 	i.mu.Lock()
 	examined := 0
 	for _, h := range i.bench.hosts {
-		if examined++; examined%hostStep == 0 { // hosts that come and go meanwhile may be selected or not
+		if examined++; examined%hostStep == 0 { // hosts that come and go meanwhile may or may not be selected
 			i.mu.Unlock()
-			runtime.Gosched() // goroutines that wait for the lock go on
+			runtime.Gosched() // lets goroutines that wait for the lock run
 			i.mu.Lock()
 			if i.bench.hosts[h.key] != h {
 				continue
@@ -93,8 +93,8 @@ func (i *Inspector) selectCold(s *selection) {
 	i.preferSharedBuckets(s)
 }
 
-// preferSharedBuckets replaces the last hosts by equal ones from as few buckets as possible, since whole buckets are read for their
-// names.
+// preferSharedBuckets replaces the last hosts by equal ones from as few buckets as possible, because a whole bucket is
+// read for a name.
 func (i *Inspector) preferSharedBuckets(s *selection) {
 	bucket, most := uint32(0), []uint32(nil)
 	for b, ids := range s.ties {
@@ -117,7 +117,7 @@ func (i *Inspector) preferSharedBuckets(s *selection) {
 }
 
 // nameAll reads the names of cold hosts from their buckets, each of which is read once, or from their queues. Hosts
-// that have been loaded by now get none.
+// that were loaded since get no name.
 func (i *Inspector) nameAll(all []selected) error {
 	unnamed := map[uint32]*selected{}
 	for k := range all {
@@ -141,8 +141,8 @@ func (i *Inspector) name(c *selected, others map[uint32]*selected) error {
 	return i.pages.run(func() error { return i.tryName(c, others) })
 }
 
-// tryName reads the name of a host, and those of others in its bucket. The blocks of a host have its name too, and are
-// shorter.
+// tryName reads the name of a host, and those of others in its bucket. If the host has blocks, it reads the name from
+// one, because blocks are shorter.
 func (i *Inspector) tryName(c *selected, others map[uint32]*selected) error {
 	switch r := i.cold.table.at(c.id); {
 	case r.is(isHot):
@@ -175,20 +175,20 @@ func (i *Inspector) named(c selected) (HostInfo, error) {
 	return c.HostInfo, err
 }
 
-// A selection keeps the first n hosts, and twice as many while it grows.
+// A selection holds the first n hosts; while it grows, about twice as many.
 type selection struct {
 	n     int
 	order Order
 	all   []selected
-	met   map[uint32]bool     // records of hosts in memory that were selected
-	least uint32              // hosts with fewer items are not selected; those with as many are no better
-	ties  map[uint32][]uint32 // hosts with as many, by bucket
+	met   map[uint32]bool     // records of the selected hosts in memory
+	least uint32              // hosts with fewer items are not selected; hosts with as many are equal to the last
+	ties  map[uint32][]uint32 // hosts with that many items, by bucket
 	tied  bool                // one bucket has enough of them
 }
 
 const mostTies = 1 << 16 // buckets
 
-// tie adds a host with as many items as the last of those that are kept.
+// tie adds a host with as many items as the last selected host.
 func (s *selection) tie(bucket, id uint32) {
 	if s.ties == nil {
 		s.ties = map[uint32][]uint32{}
@@ -201,8 +201,8 @@ func (s *selection) tie(bucket, id uint32) {
 
 type selected struct {
 	HostInfo
-	id     uint32 // of the record of a cold host, whose name is on the disk
-	record uint32 // of a host in memory, if it has one
+	id     uint32 // record number of a cold host, whose name is on disk
+	record uint32 // record number of a host in memory, if it has one
 }
 
 func (s *selection) add(c selected) {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// An Inspector reads the states of hosts and their queues, and leaves them as they are. It takes the frontier's lock,
-// and holds it only for a short time.
+// An Inspector reads the states of hosts and their queues without changing them. It holds the frontier's lock only for
+// short times.
 type Inspector struct {
-	mu         *sync.Mutex // the frontier's
+	mu         *sync.Mutex // the frontier's lock
 	now        func() time.Time
 	polite     *politeness
 	bench      *workbench
@@ -26,37 +26,37 @@ type Inspector struct {
 // A HostInfo is the state of a host.
 type HostInfo struct {
 	Key            string
-	Next           time.Time // no visit begins before
+	Next           time.Time // no visit begins earlier
 	Why            Why
-	Pending        int // items
+	Pending        int // number of items
 	Active         int // visits under way
 	Delay          time.Duration
-	RequestedDelay time.Duration // of Delay: what its robots.txt asks for
+	RequestedDelay time.Duration // the part of Delay that robots.txt requests
 	Failures       int           // in a row
-	Suspect        bool          // failed or was slow lately
-	MaxWait        time.Duration // bounds its wait, whatever it asks for
-	Slices         int           // of its host, of which this is one
-	Parked         bool          // for a robots.txt, which its items wait for
-	Away           bool          // no item of its own has been added since it was created or removed
+	Suspect        bool          // failed or was slow recently
+	MaxWait        time.Duration // upper limit of its wait, whatever it requests
+	Slices         int           // number of slices of its host, if this is one
+	Parked         bool          // its items wait for a robots.txt
+	Away           bool          // no item of its own was added since it was created or removed
 }
 
-// Why is what a host waits for.
+// Why is the reason why a host waits.
 type Why string
 
-// What a host may wait for.
+// Reasons why a host waits.
 const (
 	WhyNothing    Why = ""           // it has no items
-	WhyWorker     Why = "a place"    // its time has come
+	WhyWorker     Why = "a place"    // it is due
 	WhyActive     Why = "its answer" // a visit is under way
 	WhyParked     Why = "robots.txt"
 	WhyDelay      Why = "delay"
-	WhyCrawlDelay Why = "Crawl-delay" // of its robots.txt, longer than the crawl's own delay
+	WhyCrawlDelay Why = "Crawl-delay" // of robots.txt, longer than the crawl's own delay
 	WhyBackoff    Why = "back-off"    // it failed
-	WhyRetryAfter Why = "its wish"    // Retry-After, or 429 or 503 without one
+	WhyRetryAfter Why = "its wish"    // Retry-After, or status 429 or 503 without one
 	WhyTurn       Why = "its turn at a shared address"
 )
 
-// Infos returns the states of hosts. Those that were never met have no key.
+// Infos returns the states of hosts. Unknown hosts have no key.
 func (i *Inspector) Infos(keys []string) []HostInfo {
 	const step = 128 // in one hold of the lock
 	all := make([]HostInfo, 0, len(keys))
@@ -71,7 +71,7 @@ func (i *Inspector) Infos(keys []string) []HostInfo {
 	return all
 }
 
-// NextHost returns the host in memory without a request under way that may be visited first; false if there is none.
+// NextHost returns the host in memory without a request under way that may be visited first, or false if there is none.
 func (i *Inspector) NextHost() (HostInfo, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -82,7 +82,7 @@ func (i *Inspector) NextHost() (HostInfo, bool) {
 	return i.hotInfo(h), true
 }
 
-// find returns a host in memory, or the number of a record, or neither.
+// find returns a host in memory, or the number of its record, or neither.
 func (i *Inspector) find(key string) (*host, uint32) {
 	h := i.bench.hosts[key]
 	if h != nil || i.cold == nil {
@@ -106,7 +106,7 @@ func (i *Inspector) host(key string) (HostInfo, bool) {
 	return HostInfo{}, false
 }
 
-// hotInfo is the state of a host in memory.
+// hotInfo returns the state of a host in memory.
 func (i *Inspector) hotInfo(h *host) HostInfo {
 	c := &h.clock
 	info := HostInfo{Key: h.key, Next: c.next, Pending: int(h.queue.count()), Active: h.visits.n,
@@ -116,7 +116,7 @@ func (i *Inspector) hotInfo(h *host) HostInfo {
 	return info
 }
 
-// coldInfo is the state of a host that is not in memory. Its name, and its delay if that is its own, may be unknown.
+// coldInfo returns the state of a cold host. The key may be unknown (""), and then its own delay is, too.
 func (i *Inspector) coldInfo(key string, id uint32) HostInfo {
 	r := i.cold.table.at(id)
 	s := unpack(r.state)
@@ -127,7 +127,7 @@ func (i *Inspector) coldInfo(key string, id uint32) HostInfo {
 	return info
 }
 
-// explain adds what a host waits for.
+// explain sets the reason why a host waits.
 func (i *Inspector) explain(info *HostInfo, turn, backing bool, throttles int) {
 	info.MaxWait, info.Slices = i.polite.maxWait, i.polite.slices
 	switch {
@@ -155,16 +155,16 @@ func (i *Inspector) explain(info *HostInfo, turn, backing bool, throttles int) {
 // An Order sorts hosts.
 type Order struct {
 	compare func(a, b *HostInfo) int
-	most    bool // by the number of items alone, the most first
+	most    bool // by the number of items alone, largest first
 }
 
-// ByPending sorts hosts by the number of their items, the most first.
+// ByPending orders hosts by the number of their items, largest first.
 var ByPending = Order{compare: func(a, b *HostInfo) int { return cmp.Compare(b.Pending, a.Pending) }, most: true}
 
-// maxExamined is how many items of a host Queue and Find look at.
+// maxExamined is the number of items of a host that Queue and Find examine.
 const maxExamined = 10_000
 
-// Queue returns the first n items of a host, 10,000 at most, in their order.
+// Queue returns the first n items of a host in their order, 10,000 at most.
 func (i *Inspector) Queue(key string, n int) ([]Item, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -182,14 +182,15 @@ func (i *Inspector) Queue(key string, n int) ([]Item, error) {
 	return items, err
 }
 
-// A Found is an item with its place.
+// A FoundItem is an item with its position.
 type FoundItem struct {
 	Item
 	Position int  // in its host's queue, from 1
-	UnderWay bool // handed out
+	UnderWay bool // already handed out
 }
 
-// Find looks for a URL among the visits under way at a host and its first 10,000 items; nil if it is not there.
+// Find searches for a URL among the visits under way at a host and its first 10,000 items. It returns nil if the URL is
+// not there.
 func (i *Inspector) Find(key, url string) (*FoundItem, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -217,8 +218,8 @@ func (i *Inspector) Find(key, url string) (*FoundItem, error) {
 	return found, err
 }
 
-// view calls do with a view of a host's queue, again where frames were missing: see pager. The host stays where it is,
-// and so do its segments.
+// view calls do with a view of a host's queue, and again if frames were missing: see pager. The host stays in place,
+// and its segments are pinned.
 func (i *Inspector) view(key string, do func(*queueView) error) error {
 	i.pages.pin()
 	defer i.pages.unpin()
@@ -274,7 +275,7 @@ func (i *Inspector) viewOf(key string) *queueView {
 	return &queueView{host: key, pages: i.pages, suppressed: i.suppressed.view()}
 }
 
-// viewCold is a view of a host that is not in memory, with the items in its bucket.
+// viewCold returns a view of a cold host with the items of its bucket.
 func (i *Inspector) viewCold(key string, r *record, items []entry) *queueView {
 	q := i.viewOf(key)
 	if r.top != 0 {
@@ -284,7 +285,7 @@ func (i *Inspector) viewCold(key string, r *record, items []entry) *queueView {
 	return q
 }
 
-// A queueView goes through a copy of a host's queue, in order. It reads blocks, but leaves the queue as it is.
+// A queueView iterates over a copy of a host's queue in order. It reads blocks without changing the queue.
 type queueView struct {
 	host       string
 	items      queue
@@ -293,7 +294,7 @@ type queueView struct {
 	suppressed suppressedView
 }
 
-// keep copies entries, whose room is reused.
+// keep copies entries, because their buffer is reused.
 func (q *queueView) keep(entries []entry) {
 	q.items = slices.Grow(q.items, len(entries))
 	for _, e := range entries {
@@ -315,7 +316,7 @@ func (q *queueView) next() (*Item, error) {
 	}
 }
 
-// any returns the next item, even if it is suppressed.
+// any returns the next item, including suppressed ones.
 func (q *queueView) any() (*Item, error) {
 	for len(q.links) > 0 && (len(q.items) == 0 || q.links[0].key.less(q.items[0].key)) {
 		if err := q.expand(); err != nil {
@@ -333,7 +334,7 @@ func (q *queueView) any() (*Item, error) {
 	return &it, nil
 }
 
-// expand replaces the first link by the contents of its block.
+// expand replaces the first link with the contents of its block.
 func (q *queueView) expand() error {
 	b, err := q.pages.block(q.links[0].at)
 	if err != nil {

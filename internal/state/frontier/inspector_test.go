@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What a look sees is what comes, and it leaves hosts and queues where they are.
+// The inspector shows what will be handed out, and changes neither hosts nor queues.
 func TestLooksChangeNothing(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -29,7 +29,8 @@ func TestLooksChangeNothing(t *testing.T) {
 			t.Fatalf("%s: %d items, %v", key, len(q), err)
 		}
 		at := dice.IntN(each)
-		if found, err := f.Inspector().Find(key, q[at].URL); err != nil || found == nil || found.Position != at+1 || found.UnderWay {
+		found, err := f.Inspector().Find(key, q[at].URL)
+		if err != nil || found == nil || found.Position != at+1 || found.UnderWay {
 			t.Errorf("item %d of %s: found %+v, %v", at, key, found, err)
 		}
 		queues[key] = q
@@ -38,8 +39,8 @@ func TestLooksChangeNothing(t *testing.T) {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	if len(f.bench.hosts) != inMemory || f.disk.residents.bytes != bytes {
-		t.Errorf("%d hosts and %d bytes are in memory, before the look %d and %d", len(f.bench.hosts), f.disk.residents.bytes, inMemory,
-			bytes)
+		t.Errorf("%d hosts and %d bytes are in memory, before the look %d and %d", len(f.bench.hosts),
+			f.disk.residents.bytes, inMemory, bytes)
 	}
 	for range hosts * each {
 		v, _ := next(t, f)

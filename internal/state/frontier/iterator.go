@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// A HostIterator iterates over hosts, each with its whole queue, while the frontier goes on. No items may be added to
-// these hosts or done meanwhile; items that are handed out count as pending, and must come back with Postpone.
+// A HostIterator iterates over hosts, each with its whole queue, while the frontier is in use. Meanwhile no items of
+// these hosts may be added or done. Items that are handed out count as pending, and must be returned with Postpone.
 //
-// A host may be loaded or evicted at any time. So an iteration begins with a list of the hosts in memory and the
-// numbers of the others' records, and finds each where it is when its turn comes: a cold one with all of its bucket, so
-// that each bucket is read once. It reads blocks later, from segments that stay until Close.
+// A host may be loaded or evicted at any time. So an iteration starts with a list of the hosts in memory and the record
+// numbers of the others, and finds each host where it is at its turn. A cold host is read with all of its bucket, so
+// that each bucket is read once. Blocks are read later, from segments that are pinned until Close.
 type HostIterator struct {
 	from  *Inspector
 	want  func(key string) bool
-	names []string // hosts that were in memory when they were found, yet to be visited
-	cold  []uint64 // a bit for the record of each cold host that is yet to be visited
+	names []string // hosts in memory at the start, not yet visited
+	cold  []uint64 // bitmap of the records of cold hosts that are not yet visited
 	at    uint32   // records before it have been visited
 	found []*HostQueue
 	ended bool
@@ -32,7 +32,7 @@ func (i *Inspector) iterate(want func(key string) bool) *HostIterator {
 			t.names = append(t.names, h.key)
 		}
 	}
-	slices.Sort(t.names) // so that the order is deterministic
+	slices.Sort(t.names) // for a deterministic order
 	if i.cold == nil {
 		return t
 	}
@@ -45,7 +45,7 @@ func (i *Inspector) iterate(want func(key string) bool) *HostIterator {
 	return t
 }
 
-// Close ends the iteration, and the use of its HostQueues.
+// Close ends the iteration. Its HostQueues must not be used any more.
 func (t *HostIterator) Close() {
 	t.from.mu.Lock()
 	defer t.from.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *HostIterator) Next() (*HostQueue, error) {
 	return s, nil
 }
 
-// step visits one more host or bucket; false if there is none.
+// step visits one more host or bucket, and returns false if there is none.
 func (t *HostIterator) step() (more bool, err error) {
 	t.from.mu.Lock()
 	defer t.from.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *HostIterator) tryStep() (more bool, err error) {
 	return false, nil
 }
 
-// has reports whether the cold host with a record is yet to be visited.
+// has reports whether the cold host with a record is not yet visited.
 func (t *HostIterator) has(id uint32) bool {
 	return int(id/64) < len(t.cold) && t.cold[id/64]&(1<<(id%64)) != 0
 }
@@ -110,7 +110,7 @@ func (t *HostIterator) setVisited(id uint32) {
 	}
 }
 
-// visit visits the host of a record, and those that are in memory or in the bucket with it.
+// visit visits the host of a record, with the other hosts in memory or in its bucket.
 func (t *HostIterator) visit(id uint32) error {
 	i := t.from
 	switch r := i.cold.table.at(id); {
@@ -131,7 +131,7 @@ func (t *HostIterator) visit(id uint32) error {
 	return nil
 }
 
-// listHot lists the hosts that have been loaded since the iteration began.
+// listHot lists the hosts that were loaded since the iteration started.
 func (t *HostIterator) listHot() {
 	from := len(t.names)
 	for _, h := range t.from.bench.hosts {
@@ -163,7 +163,7 @@ func (t *HostIterator) visitBucket(b *bucket, id uint32) error {
 	})
 }
 
-// hotInfo copies the queue of a host in memory, with the items under way.
+// hot copies the queue of a host in memory, with the items under way.
 func (t *HostIterator) hot(h *host) *HostQueue {
 	i := t.from
 	i.bench.saver.saveHost(h)
@@ -187,22 +187,22 @@ func (t *HostIterator) queue(q *queueView, next time.Time, asked time.Duration) 
 	return &HostQueue{Key: q.host, Wait: next.Sub(i.now()), RequestedDelay: asked, from: i, view: q}
 }
 
-// A HostQueue is one host of an iteration: its queue as it was when the iteration came to it.
+// A HostQueue is one host of an iteration, with its queue as of its turn in the iteration.
 type HostQueue struct {
 	Key            string
-	Wait           time.Duration // until its next visit; not positive if that is due
-	RequestedDelay time.Duration // the delay that it asks for
+	Wait           time.Duration // until its next visit; 0 or less if it is due
+	RequestedDelay time.Duration // the delay that it requests
 
 	from  *Inspector
 	view  *queueView
-	items []Item // read, and not yet returned
+	items []Item // read but not yet returned
 }
 
-// readStep is how many items are read in one hold of the lock.
+// readStep is the number of items read in one hold of the lock.
 const readStep = 64
 
-// Next returns the next item of the queue, nil after the last: all pending items that are not suppressed, except
-// robots.txt fetches. A Late item is Late again, so that it goes behind all others elsewhere too.
+// Next returns the next item of the queue, nil after the last. It returns all pending items that are not suppressed,
+// except robots.txt fetches. A QueueLast item is marked so again, so that it goes last elsewhere too.
 func (s *HostQueue) Next() (*Item, error) {
 	if len(s.items) == 0 {
 		if err := s.read(); err != nil || len(s.items) == 0 {

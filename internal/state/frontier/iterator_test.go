@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// remove takes a host out, most often one with something, or a few.
+// remove removes some hosts, one of which is unknown.
 func (d *duel) remove(key string) {
-	if d.rng.IntN(4) > 0 { // or there would be nothing left
+	if d.rng.IntN(4) > 0 { // otherwise nothing would be left
 		return
 	}
 	d.detach([]string{key, d.key(), "unknown.example"}[d.rng.IntN(2):]...)
@@ -21,7 +21,7 @@ func (d *duel) remove(key string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	// after a restart there are none, but the model has those of before a checkpoint
+	// after a restart there are none, but the model has those from before a checkpoint
 	if len(robots) != d.orphans && !d.gone {
 		d.t.Fatalf("%d fetches of robots.txt were removed, want %d", len(robots), d.orphans)
 	}
@@ -48,7 +48,7 @@ func (d *duel) detach(keys ...string) {
 	}
 }
 
-// tour looks at some hosts while other things happen at others.
+// tour iterates over some hosts while other hosts change.
 func (d *duel) tour() {
 	if d.spared != nil {
 		return
@@ -75,7 +75,7 @@ func (d *duel) tour() {
 			break
 		}
 		got := d.stay(s)
-		if d.ranker != nil { // another generation shows when the host is visited
+		if d.ranker != nil { // a new generation takes effect when the host is visited
 			slices.Sort(got)
 			slices.Sort(want[s.Key])
 		}
@@ -91,7 +91,7 @@ func (d *duel) tour() {
 	}
 }
 
-// stay reads a stay, while other things happen.
+// stay reads the queue of a host while other calls are made.
 func (d *duel) stay(s *HostQueue) (urls []string) {
 	h := d.m.hosts[s.Key]
 	if s.RequestedDelay != h.delay || s.Wait < time.Until(h.next)-time.Millisecond && !d.loose {
@@ -115,7 +115,7 @@ func (d *duel) stay(s *HostQueue) (urls []string) {
 	}
 }
 
-// all are the URLs of a host, in order, those under way included.
+// all returns the URLs of a host in order, including those under way.
 func (h *modelHost) all() (urls []string) {
 	items := slices.Clone(h.items)
 	for _, it := range h.flying {
@@ -132,8 +132,7 @@ func (h *modelHost) all() (urls []string) {
 	return urls
 }
 
-// What a tour has seen of a host it goes on to read, though the host's queue is on its way through memory, and its
-// segments are emptied.
+// An iteration reads the rest of a host's queue even if the host is loaded and evicted, and its segments are emptied.
 func TestAStayKeepsWhatItReads(t *testing.T) {
 	f := open(t, Config{Dir: t.TempDir(), Memory: 64 << 10})
 	const n = 5000
@@ -172,7 +171,7 @@ func TestAStayKeepsWhatItReads(t *testing.T) {
 	}
 }
 
-// An item that came late is late elsewhere, too, and one of two of the same URL may be gone.
+// A QueueLast item keeps its mark, and one of two items of the same URL may be suppressed.
 func TestWhatAStayTells(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		f := open(t, Config{Dir: dir})
@@ -210,12 +209,12 @@ func TestWhatAStayTells(t *testing.T) {
 			t.Errorf("%+v, and %d are gone", c, f.suppressed.total)
 		}
 		f.Suppress("https://h/deep")
-		f.Import("h", 0, 0, want...) // which is news
+		f.Import("h", 0, 0, want...) // the URLs are new there
 		wantOnce(t, drain(t, f), 3)
 	}
 }
 
-// A host that arrives owes what it owed where it was, and waits for it also if it was cold here.
+// An imported host keeps its wait, even if it was cold here.
 func TestAHostThatArrivesOwesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, Config{Dir: t.TempDir(), Memory: 8 << 10, Delay: time.Second, MaxDelay: 20 * time.Second})
@@ -253,8 +252,8 @@ func TestAHostThatArrivesOwesItsTime(t *testing.T) {
 	})
 }
 
-// What is suppressed may come up, and be suppressed no more, between the copy of a host's queue and its reading: a tour
-// does not tell it all the same, and tells a second item of its URL that nobody has suppressed.
+// A suppressed item may be dropped between the copy of a host's queue and its reading. The iteration omits it all the
+// same, but returns a second item of its URL that is not suppressed.
 func TestAStayLeavesOutWhatCameUpSince(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		f := open(t, Config{Dir: dir})
@@ -263,7 +262,7 @@ func TestAStayLeavesOutWhatCameUpSince(t *testing.T) {
 		f.Suppress("https://h/done")
 		f.Suppress("https://h/twice")
 		tour := f.Iterate(func(string) bool { return true })
-		s, err := tour.Next() // which is the copy
+		s, err := tour.Next() // this makes the copy
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestNextStays: told to stay, Next waits when there is nothing, hands out what comes, and returns when it is told not
-// to stay. While it waits nothing happens.
+// TestNextStays: with KeepOpen, Next waits when there is nothing, hands out new items, and returns when KeepOpen is
+// reset. While it waits nothing happens.
 func TestNextStays(t *testing.T) {
 	for name, open := range map[string]func() *Frontier{
 		"in memory": func() *Frontier { return New(Config{}) },

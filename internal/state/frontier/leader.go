@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A leader lets one caller of Next at a time wait for the next host; the others wait for it to return. Its channels
-// need no lock.
+// A leader lets one caller of Next at a time wait for the next host, while the other callers wait for the leader. Its
+// channels need no lock.
 type leader struct {
-	lead chan struct{} // held by the caller that leads
+	lead chan struct{} // held by the leading caller
 	wake chan struct{} // makes it poll again
 }
 
@@ -22,8 +22,8 @@ func (l *leader) signal() {
 	}
 }
 
-// run leads: it calls poll until that reports done or an error, and in between sleeps for as long as poll says, or
-// until a signal.
+// run becomes the leader and calls poll until poll reports done or an error. In between it sleeps for the returned
+// time, or until a signal.
 func (l *leader) run(ctx context.Context, poll func() (done bool, wait time.Duration, err error)) error {
 	select {
 	case l.lead <- struct{}{}:

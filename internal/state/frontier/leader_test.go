@@ -47,7 +47,8 @@ func TestALeaderEndsWithItsContextOrAnError(t *testing.T) {
 		if err := l.run(ctx, forever); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		if err := l.run(t.Context(), func() (bool, time.Duration, error) { return false, 0, ErrDrained }); !errors.Is(err, ErrDrained) {
+		err := l.run(t.Context(), func() (bool, time.Duration, error) { return false, 0, ErrDrained })
+		if !errors.Is(err, ErrDrained) {
 			t.Error(err)
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Of far more hosts than memory has room for, those in a session stay in memory: their next visits come before the
-// first ones of hosts on disk.
+// With far more hosts than fit into memory, those in a session stay in memory: their next visits come before the first
+// visits of hosts on disk.
 func TestHostsInASessionStayInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hosts, workers, latency, delay, pages = 30_000, 100, 100 * time.Millisecond, time.Second, 3
@@ -51,7 +51,7 @@ func TestHostsInASessionStayInMemory(t *testing.T) {
 				}
 			})
 		}
-		for i := hosts / 3; i < hosts; i += 10 { // some 20 times as fast as they are visited
+		for i := hosts / 3; i < hosts; i += 10 { // about 20 times as fast as they are visited
 			push(i, min(i+10, hosts))
 			time.Sleep(time.Millisecond)
 		}
@@ -59,14 +59,14 @@ func TestHostsInASessionStayInMemory(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
-		// Within a delay and an answer, the workers visit 1,100 hosts.
+		// In the time of a delay and a response, the workers visit 1,100 hosts.
 		if atOnce := workers * int((delay+latency)/latency); most > 2*atOnce || all != hosts*pages {
 			t.Errorf("%d hosts in a session at once, want about %d; %d visits", most, atOnce, all)
 		}
 	})
 }
 
-// A host whose answers are quick is no suspect because this process takes its time with them.
+// A host with quick responses is not a suspect if this process takes long to handle them.
 func TestSlowProcessingMakesNoSuspect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {

@@ -13,13 +13,13 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A model is the frontier's rules in their simplest form, for one connection a host: lists and maps, looked through
-// each time.
+// A model implements the frontier's rules in the simplest form, for one connection per host, with lists and maps that
+// are searched each time.
 type model struct {
 	cfg   Config
 	hosts map[string]*modelHost
 	seq   int
-	rank  func(*modelItem) int // of now; nil: as it was pushed
+	rank  func(*modelItem) int // current rank; nil: as pushed
 }
 
 type modelHost struct {
@@ -33,7 +33,7 @@ type modelHost struct {
 	failures int
 	throttle int
 	away     bool
-	loose    bool // the ranks of what is in blocks are not known
+	loose    bool // the ranks of items in blocks are unknown
 }
 
 type modelItem struct {
@@ -72,7 +72,7 @@ func (h *modelHost) add(it modelItem) {
 	h.items = slices.Insert(h.items, i, it)
 }
 
-// rerank has items have other ranks.
+// rerank changes the ranks of items.
 func (m *model) rerank(h *modelHost) {
 	for i := range h.items {
 		if it := &h.items[i]; !it.late && !it.robots {
@@ -88,7 +88,7 @@ func (h *modelHost) eligible() bool {
 
 func (m *model) wait(h *modelHost) time.Duration { return max(m.cfg.Delay, h.delay) }
 
-// done says how a visit ended; again is the item when it waits again.
+// done records how a visit ended. again is the item if it is pending again.
 func (m *model) done(key string, r Result, late bool) {
 	h := m.hosts[key]
 	it := h.flying[0]
@@ -139,7 +139,7 @@ func (m *model) clone() *model {
 	return c
 }
 
-// reopen is what opening a checkpoint does.
+// reopen applies the effects of opening a checkpoint.
 func (m *model) reopen() {
 	for _, h := range m.hosts {
 		for _, it := range h.flying {
@@ -150,12 +150,12 @@ func (m *model) reopen() {
 		h.flying = nil
 		clear(h.parked)
 		h.items = slices.DeleteFunc(h.items, func(it modelItem) bool { return it.robots })
-		h.next = time.Now().Add(m.wait(h)) // at the least
+		h.next = time.Now().Add(m.wait(h)) // at least
 		h.failures, h.throttle = 0, 0
 	}
 }
 
-// earliest is when the next visit is due.
+// earliest returns the time of the next visit.
 func (m *model) earliest() (at time.Time, some bool) {
 	for _, h := range m.hosts {
 		if h.eligible() && (!some || h.next.Before(at)) {
@@ -165,7 +165,7 @@ func (m *model) earliest() (at time.Time, some bool) {
 	return at, some
 }
 
-// rounds is how often something is tried.
+// rounds returns the number of repetitions.
 func rounds(n int) int { return testmain.Rounds((n+3)/4, n) }
 
 func TestAgainstTheModel(t *testing.T) {
@@ -210,8 +210,8 @@ func TestACrashGoesBackToTheCheckpoint(t *testing.T) {
 	}
 }
 
-// Ranks change while URLs wait, by moves and by generations: what is handed out is what goes first by the latest of
-// them, as far as the host's queue is in memory; of what is in blocks, no more than an eighth and a few go unnoticed.
+// Ranks change while URLs are pending, by moves and by generations. The first item by the latest ranks is handed out,
+// as far as the host's queue is in memory. Of the changes of items in blocks, at most an eighth and a few are missed.
 func TestAgainstTheModelWithRanksThatChange(t *testing.T) {
 	for name, memory := range map[string]int64{"memory": 0, "tiny": 8 << 10, "small": 256 << 10} {
 		for _, refreshes := range []bool{false, true} {

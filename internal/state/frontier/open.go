@@ -16,20 +16,20 @@ import (
 )
 
 var (
-	// ErrVersion is a checkpoint of another version of kumo, or a file that is no checkpoint.
-	ErrVersion = errors.New("not a checkpoint that this version of kumo reads")
-	// ErrDamaged is a damaged checkpoint.
+	// ErrVersion reports a checkpoint of another version of kumo, or a file that is no checkpoint.
+	ErrVersion = errors.New("not a checkpoint of a version that this kumo reads")
+	// ErrDamaged reports a damaged checkpoint.
 	ErrDamaged = errors.New("the checkpoint is damaged")
 )
 
-const checkpointFamily = "kumo frontier " // the first bytes in all versions
+const checkpointFamily = "kumo frontier " // common prefix of all versions
 
-const maxSection = 256 << 20 // bytes: more is damage
+const maxSection = 256 << 20 // bytes; a longer section is damaged
 
-// Open opens the frontier in Config.Dir as of its last checkpoint, and returns the checkpoint's note; an empty frontier
-// without a note if there is none. Each host owes its full delay from now. Items of visits that were under way are
-// pending again. Hosts are no longer parked, and robots.txt fetches are dropped: the caller asks for them anew. Without
-// a Dir the frontier is in memory.
+// Open opens the frontier in Config.Dir from its last checkpoint, and returns the checkpoint's note. If there is no
+// checkpoint, the frontier is empty and the note is nil. Each host waits its full delay from now. Items of visits that
+// were under way are pending again. No host is parked, and robots.txt fetches are dropped: the caller must request them
+// again. Without a Dir the frontier is in memory.
 func Open(cfg Config) (*Frontier, []byte, error) {
 	f := newFrontier(cfg.withDefaults())
 	if f.disk == nil {
@@ -42,21 +42,21 @@ func Open(cfg Config) (*Frontier, []byte, error) {
 	return f, l.note, nil
 }
 
-// A loader reads a checkpoint into the parts of a frontier that nobody uses yet.
+// A loader reads a checkpoint into the parts of a frontier that is not in use yet.
 type loader struct {
 	disk       *virtualizer
 	suppressed *suppression
 	src        *bufio.Reader
 	body       []byte
-	offset     int64 // of the checkpoint's ticks to the present ones
+	offset     int64 // from the checkpoint's ticks to the current ones
 	inFlight   []inFlightAtCut
 	buckets    []coldBucket
-	parked     []uint32 // records of hosts that were
+	parked     []uint32 // records of parked hosts
 	note       []byte
 	ended      bool
 }
 
-// inFlightAtCut are the items of visits that were under way at a host.
+// inFlightAtCut holds a host's items whose visits were under way at the cut.
 type inFlightAtCut struct {
 	host  string
 	items []entry
@@ -76,12 +76,12 @@ func (l *loader) load(f *Frontier) error {
 	}
 	src, err := s.folder.disk.Open(s.folder.path(checkpointName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.skipNumbers() // if the checkpoint was lost, the files are needed for a repair
+		return s.skipNumbers() // if the checkpoint was lost, a repair needs the files
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = src.Close() }() // it was only read
+	defer func() { _ = src.Close() }() // read only
 	l.src = bufio.NewReaderSize(src, writeBuffer)
 	if err := l.read(); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (l *loader) read() error {
 	magic := make([]byte, len(checkpointMagic))
 	switch _, err := io.ReadFull(l.src, magic); {
 	case err == nil && strings.HasPrefix(string(magic), checkpointFamily) && string(magic) < checkpointMagic:
-		return fmt.Errorf("%w: an older kumo wrote it; begin again with --fresh, or in another folder", ErrVersion)
+		return fmt.Errorf("%w: it was written by an older kumo; start over with --fresh, or in another folder", ErrVersion)
 	case err != nil || string(magic) != checkpointMagic:
 		return ErrVersion
 	}
@@ -163,7 +163,7 @@ func (l *loader) begin() error {
 	return nil
 }
 
-// records restores records under the numbers that buckets have.
+// records restores records with the same numbers, which the buckets refer to.
 func (l *loader) records() error {
 	if len(l.body) < 4 {
 		return ErrDamaged
@@ -186,8 +186,8 @@ func (l *loader) records() error {
 	return nil
 }
 
-// renew sets a cold host's next time: it owes its delay, and the rest of a longer wait, bounded as the clock may have
-// been set. Its failures in a row are forgotten: waits that double from run to run would soon be hours.
+// resetNext sets a cold host's next time: its delay, or the rest of a longer wait, bounded because the system clock may
+// have changed. Its failures in a row are forgotten, because waits that double from run to run would soon be hours.
 func (l *loader) resetNext(r *record) {
 	s := unpack(r.state)
 	s.next = l.disk.cold.tick(l.next(r))
@@ -196,7 +196,7 @@ func (l *loader) resetNext(r *record) {
 	r.state = s.pack()
 }
 
-// next is when a host may be visited.
+// next returns the time when a host may be visited.
 func (l *loader) next(r *record) time.Time {
 	p := l.disk.polite
 	rest := min(time.Duration(r.next()-l.offset)*time.Millisecond, p.maxWait)
@@ -215,7 +215,7 @@ func (l *loader) host() error {
 	h := bench.create(r.String(), 0)
 	h.queue.links = append(h.queue.links, r.links()...)
 	for _, e := range r.entries(nil) {
-		if e.rank != robotsRank { // the caller asks for it anew
+		if e.rank != robotsRank { // the caller requests it again
 			h.queue.front.push(e)
 			l.disk.residents.charge(&h.queue, e.cost())
 		}
@@ -255,7 +255,7 @@ func (l *loader) bucket() error {
 		return ErrDamaged
 	}
 	l.disk.buckets.restore(b)
-	// No host of the bucket is due before: see next.
+	// No host of the bucket is due earlier: see next.
 	p := l.disk.polite
 	wait := min(time.Duration(from-l.offset)*time.Millisecond, p.maxWait)
 	l.buckets = append(l.buckets, coldBucket{b, l.disk.cold.tick(l.disk.cold.base.Add(max(p.delay, wait)))})
@@ -274,7 +274,7 @@ func (l *loader) end() error {
 			return err
 		}
 		if size < seg.size {
-			return fmt.Errorf("%s is %d bytes long, the checkpoint wants %d: %w", name, size, seg.size, ErrDamaged)
+			return fmt.Errorf("%s has %d bytes, the checkpoint expects %d: %w", name, size, seg.size, ErrDamaged)
 		}
 		s.restore(seg)
 	}
@@ -288,7 +288,7 @@ func (l *loader) end() error {
 	return nil
 }
 
-// finish gives all hosts their times: those in buckets, those that were parked, and those with visits under way.
+// finish sets the times of all hosts: those in buckets, those that were parked, and those with visits under way.
 func (l *loader) finish(f *Frontier) error {
 	for _, h := range l.disk.bench.hosts {
 		l.disk.bench.setRecord(h, l.disk.cold.find(h.key))
@@ -309,7 +309,7 @@ func (l *loader) finish(f *Frontier) error {
 			if err != nil {
 				return err
 			}
-			if it.QueueLast = false; it.Robots == "" { // it goes where it was
+			if it.QueueLast = false; it.Robots == "" { // it keeps its place
 				f.Restore(s.host, it)
 			}
 		}
@@ -317,7 +317,7 @@ func (l *loader) finish(f *Frontier) error {
 	return nil
 }
 
-// loadParked loads a host that was parked. Its name is in its blocks.
+// loadParked loads a host that was parked. Its blocks contain its name.
 func (l *loader) loadParked(f *Frontier, id uint32) error {
 	f.mu.Lock()
 	pages := l.disk.queues.pages

@@ -51,8 +51,8 @@ func TestHostsHaveDelaysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestDelaysOfTheirOwnComeLater: overrides are put in place of others while hosts wait, in memory and on the disk,
-// where only their next visit but one may go by them.
+// TestDelaysOfTheirOwnComeLater: overrides change while hosts wait in memory and on disk. On disk they may take effect
+// only for the second visit.
 func TestDelaysOfTheirOwnComeLater(t *testing.T) {
 	each(t, Config{Delay: 10 * time.Second, Overrides: ownDelay(5 * time.Second), Hosts: delayedHosts},
 		func(t *testing.T, f *Frontier) {
@@ -73,8 +73,8 @@ func TestDelaysOfTheirOwnComeLater(t *testing.T) {
 		})
 }
 
-// TestAnotherDelayIsNoneOfTheirs: where the crawl's delay becomes shorter, a host with one of its own is not asked
-// sooner, wherever it waits.
+// TestAnotherDelayIsNoneOfTheirs: if the crawl's delay becomes shorter, a host with its own delay is not visited
+// earlier, wherever it waits.
 func TestAnotherDelayIsNoneOfTheirs(t *testing.T) {
 	own := ownDelay(time.Minute)
 	each(t, Config{Delay: 50 * time.Second, Overrides: own, Hosts: delayedHosts}, func(t *testing.T, f *Frontier) {
@@ -123,7 +123,7 @@ func TestHostsHaveConnectionsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// TestHostsOweDelaysOfTheirOwnAfterARestart: nobody knows when they were asked last.
+// TestHostsOweDelaysOfTheirOwnAfterARestart: the time of their last request is unknown.
 func TestHostsOweDelaysOfTheirOwnAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Config{Dir: t.TempDir(), Memory: 16 << 10, Delay: time.Second, Overrides: ownDelay(time.Minute),

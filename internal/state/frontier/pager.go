@@ -13,42 +13,42 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// errNotResident never leaves the package.
+// errNotResident is never returned to callers of the package.
 var errNotResident = errors.New("a frame is not in memory")
 
-// A pager reads frames without the frontier's lock. A function that needs a frame that is not in memory fails with
-// errNotResident and changes nothing more; run then gives the lock up, reads the frame, and calls the function again. A
-// frame never changes, so it is valid whatever has happened meanwhile. The frontier's lock guards the pager. A nil
-// pager, of a frontier in memory, only calls functions.
+// A pager reads frames without holding the frontier's lock. A function that needs a frame that is not in memory fails
+// with errNotResident and makes no further changes. Then run releases the lock, reads the frame, and calls the function
+// again. Frames are immutable, so they are valid whatever changed meanwhile. The frontier's lock guards the pager. The
+// pager of a frontier in memory is nil and only calls functions.
 type pager struct {
-	mu         *sync.Mutex // the frontier's
+	mu         *sync.Mutex // the frontier's lock
 	segments   *segments
-	requests   []frameRequest // frames that the function under way lacks
-	resident   map[loc][]byte // frames that were read for it
+	requests   []frameRequest // missing frames of the current function
+	resident   map[loc][]byte // frames read for the current function
 	spare      [][]byte       // read buffers for reuse
-	duplicates []io.Closer    // files that were opened twice, for the segmentWriter to close
+	duplicates []io.Closer    // files that were opened twice; the segmentWriter closes them
 }
 
-// A want is a frame to be read.
+// A frameRequest is a frame to read.
 type frameRequest struct {
 	at       loc
 	hint     int64 // expected length, so that one read is enough
 	seg      *segment
 	src      vfs.ReaderAt
-	from, to int // of its body, in the read buffer
+	from, to int // range of its body in the read buffer
 	body     []byte
 }
 
 const (
 	spareReads = 2       // buffers for reuse
-	maxSpare   = 4 << 20 // bytes of one
+	maxSpare   = 4 << 20 // maximum size of one in bytes
 )
 
 func newPager(mu *sync.Mutex, s *segments) *pager {
 	return &pager{mu: mu, segments: s, resident: map[loc][]byte{}}
 }
 
-// frame returns a frame's body, which is valid until the lock is given up. The hint is the expected length. If the
+// frame returns a frame's body, which is valid until the lock is released. The hint is the expected length. If the
 // frame is not in memory, run reads it.
 func (p *pager) frame(at loc, hint int64) ([]byte, error) {
 	if body := p.segments.behind.frame(at); body != nil {
@@ -80,11 +80,11 @@ func (p *pager) damaged(at loc, err error) error {
 	return fmt.Errorf("read %s at %d: %w", p.segments.folder.segment(at.segment()), at.offset(), err)
 }
 
-// run calls a function with the lock held, and again whenever it lacked frames, which are read in between without the
-// lock. So the function must allow for a restart, whatever has changed. Frames stay in memory until run returns.
+// run calls a function with the lock held. When the function lacked frames, run reads them without the lock and calls
+// the function again. So the function must be restartable, whatever changed. Frames stay in memory until run returns.
 func (p *pager) run(do func() error) error {
 	if p != nil {
-		p.requests = p.requests[:0] // from calls of frame outside of run
+		p.requests = p.requests[:0] // from calls of frame outside run
 	}
 	err := do()
 	if !errors.Is(err, errNotResident) {
@@ -115,7 +115,7 @@ func (p *pager) run(do func() error) error {
 	return err
 }
 
-// pin keeps all segments until unpin.
+// pin keeps all segment files until unpin.
 func (p *pager) pin() {
 	if p != nil {
 		p.segments.retained.pin()
@@ -145,12 +145,12 @@ func (p *pager) recycle(buf []byte) {
 	}
 }
 
-// read reads frames, one after the other, into a buffer that grows. It gives the lock up meanwhile.
+// read reads frames one after the other into a buffer that it extends. It releases the lock meanwhile.
 func (p *pager) read(wants []frameRequest, buf []byte) ([]byte, error) {
 	for i := range wants {
 		w := &wants[i]
 		if w.seg = p.segments.find(w.at.segment()); w.seg == nil {
-			return buf, fmt.Errorf("read the frontier: no segment %d", w.at.segment())
+			return buf, fmt.Errorf("read the frontier: segment %d is missing", w.at.segment())
 		}
 	}
 	for i := range wants {
@@ -180,7 +180,7 @@ func (p *pager) read(wants []frameRequest, buf []byte) ([]byte, error) {
 	return buf, err
 }
 
-// keepOpen keeps the file that was opened for the next read, unless another call has opened it too.
+// keepOpen keeps an opened file for the next read, unless another call has opened it too.
 func (p *pager) keepOpen(w *frameRequest) {
 	switch src := w.src; {
 	case src == nil || src == w.seg.src:
@@ -192,7 +192,7 @@ func (p *pager) keepOpen(w *frameRequest) {
 	w.src = nil
 }
 
-// read appends a frame to a buffer, and records where its body is.
+// read appends a frame to a buffer, and records the position of its body.
 func (w *frameRequest) read(files folder, buf []byte) ([]byte, error) {
 	if w.src == nil {
 		src, err := files.disk.OpenAt(files.segment(w.at.segment()))
@@ -226,7 +226,7 @@ func (w *frameRequest) read(files folder, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// bytes appends up to n bytes, a frame's head at least.
+// bytes reads up to n bytes and appends them. It fails if it cannot read a frame's head.
 func (w *frameRequest) bytes(buf []byte, n int) ([]byte, error) {
 	start := len(buf)
 	buf = slices.Grow(buf, n)[:start+n]

@@ -7,13 +7,13 @@ import (
 	"kumo/internal/base/item"
 )
 
-// New returns an empty frontier that stays in memory, whatever Config.Dir is. Open returns one with a folder.
+// New returns an empty frontier in memory; it ignores Config.Dir. Open returns a frontier with a folder.
 func New(cfg Config) *Frontier {
 	cfg.Dir = ""
 	return newFrontier(cfg.withDefaults())
 }
 
-// newFrontier makes the parts, and connects each with those that it uses. Without a Dir those on disk are nil.
+// newFrontier creates the parts and connects them. Without a Dir those on disk are nil.
 func newFrontier(cfg Config) *Frontier {
 	f := &Frontier{cfg: cfg, slices: item.NewSlices(cfg.Slices), leader: newLeader(), filter: &filter{},
 		suppressed: newSuppression(), polite: newPoliteness(&cfg),

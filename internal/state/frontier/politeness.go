@@ -7,35 +7,35 @@ import (
 	"kumo/internal/base/item"
 )
 
-// A politeness sets when a host may be visited, from its outcomes and delays. The frontier's lock guards it.
+// A politeness decides when a host may be visited, from visit results and delays. The frontier's lock guards it.
 type politeness struct {
 	delay     time.Duration
-	maxDelay  time.Duration // of what hosts ask for
+	maxDelay  time.Duration // upper limit of the delay that a host requests
 	overrides func(host string) HostConfig
-	perHost   int // connections
+	perHost   int // connections to one host
 	slices    int
 	retryWait time.Duration
 	maxWait   time.Duration
 	slowAfter time.Duration
-	resumed   time.Time // when the items of an earlier process were opened; zero if there are none
+	resumed   time.Time // when the items of an earlier process were restored; zero if there are none
 }
 
-// A clock is when a host may be visited, and why then.
+// A clock records when a host may be visited next, and why.
 type clock struct {
-	next           time.Time     // no visit begins before
-	lastEnd        time.Time     // of the last request, zero before the first
-	requestedDelay time.Duration // delay that the host asks for
+	next           time.Time     // no visit begins earlier
+	lastEnd        time.Time     // end of the last request; zero before the first
+	requestedDelay time.Duration // delay that the host requests
 	own            HostConfig
-	session        int32 // visits of its session, 0 before the first
-	streak         int8  // visits before others' turn
+	session        int32 // visits in its session; 0 before the first
+	streak         int8  // visits in a row without giving others a turn
 	suspect        bool  // failed or was slow
-	backingOff     bool  // backing off: after a failure, or at the host's request
+	backingOff     bool  // backs off after a failure, or at the host's request
 	failures       backoff
 	throttles      backoff
 }
 
-// backoff counts events in a row. Answers to requests that were under way when the last event was counted are the same
-// event.
+// backoff counts events in a row. Responses to requests that were under way when the last event was counted belong to
+// the same event.
 type backoff struct {
 	n    int
 	last time.Time
@@ -54,7 +54,7 @@ func (b *backoff) wait(first, most time.Duration) time.Duration {
 	return min(first<<shift, most)
 }
 
-// postpone moves the next time to a later one.
+// postpone moves the next time later, never earlier.
 func (c *clock) postpone(until time.Time) {
 	if until.After(c.next) {
 		c.next = until
@@ -66,7 +66,7 @@ func newPoliteness(cfg *Config) *politeness {
 		slices: cfg.Slices, retryWait: cfg.RetryWait, maxWait: cfg.MaxWait, slowAfter: cfg.SlowAfter}
 }
 
-// Delays are the delays of Config, which may change at any time.
+// Delays are the delays of Config. They may change at any time.
 type Delays struct {
 	Delay     time.Duration
 	AddrDelay time.Duration
@@ -74,17 +74,17 @@ type Delays struct {
 	Overrides func(host string) HostConfig
 }
 
-// nextSet changes the delays, and returns the default delay before, and whether hosts' times change.
+// set changes the delays. It returns the old default delay, and whether hosts' next times change.
 func (p *politeness) set(d Delays) (before time.Duration, changed bool) {
 	was := *p
 	p.delay, p.maxDelay, p.overrides = d.Delay, d.MaxDelay, d.Overrides
 	setDefault(&p.maxDelay, defaultMaxDelay)
 	p.delay, p.maxDelay = scaleDelay(p.delay, p.slices), scaleDelay(p.maxDelay, p.slices)
-	// a longer delay that a host asked for, beyond the old limit, is not known
+	// a requested delay that exceeded the old limit was not stored
 	return was.delay, p.delay != was.delay || p.maxDelay < was.maxDelay || was.overrides != nil || p.overrides != nil
 }
 
-// configure sets a host's own configuration.
+// configure sets the host's own configuration.
 func (p *politeness) configure(c *clock, key string) {
 	if p.overrides == nil {
 		return
@@ -96,7 +96,7 @@ func (p *politeness) configure(c *clock, key string) {
 	}
 }
 
-// baseDelay is a host's delay but for what it asks for.
+// baseDelay returns a host's delay, without the delay that it requests.
 func (p *politeness) baseDelay(c *clock) time.Duration {
 	if c.own.HasDelay {
 		return c.own.Delay
@@ -106,7 +106,7 @@ func (p *politeness) baseDelay(c *clock) time.Duration {
 
 func (p *politeness) delayOf(c *clock) time.Duration { return max(p.baseDelay(c), c.requestedDelay) }
 
-// baseDelayOf is the baseDelay of a host that is not in memory; the default if its name is not known.
+// baseDelayOf is baseDelay for a host that is not in memory. If its name is unknown, it returns the default.
 func (p *politeness) baseDelayOf(key string) time.Duration {
 	if p.overrides == nil || key == "" {
 		return p.delay
@@ -116,7 +116,7 @@ func (p *politeness) baseDelayOf(key string) time.Duration {
 	return p.baseDelay(&c)
 }
 
-// connections is how many connections a host may have.
+// connections returns the number of connections that a host may have.
 func (p *politeness) connections(c *clock) int {
 	if c.own.PerHost > 0 {
 		return c.own.PerHost
@@ -124,10 +124,11 @@ func (p *politeness) connections(c *clock) int {
 	return p.perHost
 }
 
-// bound limits the delay that a host asks for.
+// bound limits the delay that a host requests.
 func (p *politeness) bound(asked time.Duration) time.Duration { return min(asked, max(p.maxDelay, 0)) }
 
-// initNext sets the next time of a new host: now, unless an earlier process may have visited it just before.
+// initNext sets the next time of a new host to now, or later if an earlier process may have visited the host just
+// before.
 func (p *politeness) initNext(c *clock, now time.Time) {
 	c.next = now
 	if base := p.baseDelay(c); !p.resumed.IsZero() && now.Sub(p.resumed) <= base {
@@ -135,7 +136,7 @@ func (p *politeness) initNext(c *clock, now time.Time) {
 	}
 }
 
-// setRequestedDelay sets the delay that a host asks for.
+// setRequestedDelay sets the delay that a host requests.
 func (p *politeness) setRequestedDelay(c *clock, delay time.Duration) {
 	c.requestedDelay = delay
 	if !c.lastEnd.IsZero() {
@@ -143,13 +144,13 @@ func (p *politeness) setRequestedDelay(c *clock, delay time.Duration) {
 	}
 }
 
-// initHost sets the next time at the start of a visit: a second connection keeps the delay too.
+// begin sets the next time at the start of a visit, so that a second connection keeps the delay too.
 func (p *politeness) begin(c *clock, now time.Time) {
 	c.next = now.Add(p.delayOf(c))
 }
 
-// applyResult sets the next time after a visit with a request, and whether the host is a suspect and backs off. It returns
-// the wait. alone says that no other visit to the host is under way.
+// applyResult sets the next time after a visit with a request, and whether the host is a suspect and backs off. It
+// returns the wait. alone means that no other visit to the host is under way.
 func (p *politeness) applyResult(c *clock, v *Visit, r Result, now time.Time, alone bool) (wait time.Duration) {
 	wait = p.delayOf(c)
 	c.lastEnd = now
@@ -177,11 +178,11 @@ func (p *politeness) applyResult(c *clock, v *Visit, r Result, now time.Time, al
 	return wait
 }
 
-// burst is how many visits in a row a host without a delay may have.
+// burst is the number of visits in a row that a host without a delay may have.
 const burst = 8
 
-// keepsTurn reports whether a host that was just visited goes before the others once more. Without a delay all hosts
-// are always due; if they took turns for each URL, a connection would be closed by the time of the host's next turn.
+// keepsTurn reports whether a host that was just visited goes before the others again. Hosts without a delay are always
+// due. If they took turns after each URL, a connection would be closed by the time of the host's next turn.
 func (p *politeness) keepsTurn(c *clock, wait time.Duration, alone bool) bool {
 	if wait > 0 || p.delayOf(c) > 0 || !alone || c.streak == burst-1 {
 		c.streak = 0
@@ -191,7 +192,7 @@ func (p *politeness) keepsTurn(c *clock, wait time.Duration, alone bool) bool {
 	return true
 }
 
-// retime moves the next time of a host in memory after the delays have changed.
+// retime adjusts the next time of a host in memory after the delays have changed.
 func (p *politeness) retime(h *host, was time.Duration) {
 	c := &h.clock
 	if c.own.HasDelay {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// each has a frontier tested that stays in memory, and one that has nearly all of its hosts on disk.
+// each runs a test with a frontier in memory, and with one that has nearly all of its hosts on disk.
 func each(t *testing.T, cfg Config, test func(t *testing.T, f *Frontier)) {
 	for _, where := range []string{"memory", "disk"} {
 		t.Run(where, func(t *testing.T) {
@@ -33,7 +33,7 @@ func each(t *testing.T, cfg Config, test func(t *testing.T, f *Frontier)) {
 
 const delayedHosts = 200
 
-// visited visits so many URLs and returns when each host was asked.
+// visited makes n visits and returns the times of each host's requests.
 func visited(t *testing.T, f *Frontier, n int) map[string][]time.Time {
 	t.Helper()
 	at := map[string][]time.Time{}
@@ -121,7 +121,7 @@ func TestACrawlDelayIsBoundedAnew(t *testing.T) {
 	})
 }
 
-// judged is the clock of a host after visits with outcomes, each ten seconds after the one before.
+// judged returns the clock of a host after visits with these results, ten seconds apart.
 func judged(p *politeness, now time.Time, outcomes ...Result) (c clock, wait time.Duration) {
 	for _, r := range outcomes {
 		now = now.Add(10 * time.Second)

@@ -2,20 +2,20 @@ package frontier
 
 import "math"
 
-// An entry is an item in a queue: its key, and the rest of it encoded, which takes a quarter of the item's memory.
+// An entry is an item in a queue: its key, and the rest of the item encoded, which takes a quarter of the memory.
 type entry struct {
 	key
 	data []byte
 }
 
-const entryCost = 56 // bytes in memory, about, without the data
+const entryCost = 56 // approximate bytes in memory, without the data
 
 func (e *entry) cost() int64 { return entryCost + int64(len(e.data)) }
 
-// key orders the items of a host.
+// A key orders the items of a host.
 type key struct {
 	rank int32
-	url  uint32 // number by which a Move finds the item, see urlOf; 0 if none may, and in links
+	url  uint32 // number of the URL for a Move, see urlOf; 0 if the item cannot be moved, and in links
 	seq  uint64
 }
 
@@ -32,11 +32,11 @@ func (k key) compare(o key) int {
 }
 
 var (
-	key0    = key{rank: robotsRank}                         // comes before all others
-	lastKey = key{rank: math.MaxInt32, seq: math.MaxUint64} // comes after all others
+	key0    = key{rank: robotsRank}                         // sorts before all others
+	lastKey = key{rank: math.MaxInt32, seq: math.MaxUint64} // sorts after all others
 )
 
-// queue is a heap of entries, by rank, then by age.
+// queue is a heap of entries, sorted by rank, then age.
 type queue []entry
 
 func (q *queue) push(e entry) {

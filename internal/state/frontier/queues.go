@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// A hostQueue has the pending items of one host: the front in memory, the rest in blocks.
+// A hostQueue contains the pending items of one host: the front in memory, the rest in blocks.
 type hostQueue struct {
 	host    string         // the host's key
-	front   queue          // robots.txt fetches go first, and also while the host is parked
-	links   []link         // to the rest on disk, sorted
-	deepest int32          // rank that any item ever had
-	ranks   *hostRanks     // nil: hosts do not go by rank
-	bytes   int64          // of memory, about
-	arena   []byte         // of the items that came from a bucket
-	blocks  *blocksRewrite // set if it is no queue in memory: see compactor
+	front   queue          // robots.txt fetches go first, even while the host is parked
+	links   []link         // links to the rest on disk, sorted
+	deepest int32          // deepest rank that any item ever had
+	ranks   *hostRanks     // nil if hosts do not go by rank
+	bytes   int64          // approximate memory
+	arena   []byte         // buffer of the items that came from a bucket
+	blocks  *blocksRewrite // set by the compactor, whose queues are not those in memory
 }
 
-// count is the number of pending items.
+// count returns the number of pending items.
 func (q *hostQueue) count() uint32 {
 	n := uint32(len(q.front))
 	for i := range q.links {
@@ -26,8 +26,8 @@ func (q *hostQueue) count() uint32 {
 	return n
 }
 
-// first is the key of the item that goes first, lastKey if there is none. The key of a link that was not followed yet
-// may be too low.
+// first returns the key of the first item, lastKey if there is none. If the first item is in a block that was not read,
+// the key may be too low.
 func (q *hostQueue) first() key {
 	k := lastKey
 	if len(q.front) > 0 {
@@ -39,10 +39,10 @@ func (q *hostQueue) first() key {
 	return k
 }
 
-// bestRank is the rank of the first item, or one before it.
+// bestRank returns a lower bound of the rank of the first item.
 func (q *hostQueue) bestRank() int32 { return min(q.first().rank, q.ranks.best) }
 
-// applyMoves gives items in memory the ranks that moves have brought.
+// applyMoves applies the moves to the items in memory.
 func (q *hostQueue) applyMoves() {
 	r := q.ranks
 	if r == nil || len(r.moves) == 0 {
@@ -58,7 +58,7 @@ func (q *hostQueue) applyMoves() {
 	}
 }
 
-// movesMatter reports whether another item may go first once moves are applied.
+// movesMatter reports whether applying the moves may change which item is first.
 func (q *hostQueue) movesMatter() bool {
 	r := q.ranks
 	return r != nil && len(r.moves) > 0 && (r.best <= q.first().rank || len(q.front) > 0 && r.has(q.front[0].url))
@@ -72,21 +72,21 @@ func (r *hostRanks) has(url uint32) bool {
 // missedAtOnce is the least number of missed moves for which blocks are read.
 const missedAtOnce = 2 * maxBlockItems
 
-// needsReranking reports whether so many moves have missed the items in memory that blocks should be ranked anew: an
-// eighth of the items in blocks, so that a move costs as much as writing and reading some items.
+// needsReranking reports whether so many moves have missed the items in memory that the blocks should be reranked. The
+// threshold is an eighth of the items in blocks, so that a move costs as much as writing and reading some items.
 func (q *hostQueue) needsReranking() bool {
 	r := q.ranks
 	return r != nil && !r.reranking && r.missedMoves >= missedAtOnce && r.missedMoves >= (q.count()-uint32(len(q.front)))/8
 }
 
 // A queueStore moves items of host queues between memory and blocks. Before it changes the queue of a host, the caller
-// saves the host for a checkpoint (saver). The frontier's lock guards it.
+// must save the host for a checkpoint (saver). The frontier's lock guards it.
 type queueStore struct {
 	segments  *segments // nil, with pages, if all is in memory
 	pages     *pager
 	ranking   *ranking
 	residents *residents
-	window    int64 // bytes that one host may have in memory
+	window    int64 // limit of one host's bytes in memory
 }
 
 // push adds an entry to a queue in memory.
@@ -105,7 +105,7 @@ func (s *queueStore) pop(q *hostQueue) entry {
 	return e
 }
 
-// loadFirst reads blocks until the item that goes first is in memory.
+// loadFirst reads blocks until the first item is in memory.
 func (s *queueStore) loadFirst(q *hostQueue) error {
 	for len(q.links) > 0 && (len(q.front) == 0 || q.links[0].key.less(q.front[0].key)) {
 		if err := s.expand(q, 0); err != nil {
@@ -118,7 +118,7 @@ func (s *queueStore) loadFirst(q *hostQueue) error {
 	return nil
 }
 
-// gather reads blocks until the first n items are in memory, or all. Suppressed items do not count.
+// loadFront reads blocks until the first n items, or all, are in memory. Suppressed items do not count.
 func (s *queueStore) loadFront(q *hostQueue, n int, suppressed *suppression) error {
 	for len(q.links) > 0 {
 		before := 0
@@ -137,7 +137,7 @@ func (s *queueStore) loadFront(q *hostQueue, n int, suppressed *suppression) err
 	return nil
 }
 
-// expand replaces a link by the contents of its block.
+// expand replaces a link with the contents of its block.
 func (s *queueStore) expand(q *hostQueue, i int) error {
 	at := q.links[i].at
 	b, err := s.pages.block(at)
@@ -153,7 +153,7 @@ func (s *queueStore) expand(q *hostQueue, i int) error {
 	for _, l := range b.links {
 		q.links = insertLink(q.links, l)
 	}
-	if s.ranking.ranker != nil && q.blocks == nil { // the bucket of a cold host has the first key
+	if s.ranking.ranker != nil && q.blocks == nil { // the bucket of a cold host contains the first key
 		q.deepest = s.ranking.rerank(q.host, b.items, q.deepest)
 	}
 	for _, e := range b.items {
@@ -163,7 +163,7 @@ func (s *queueStore) expand(q *hostQueue, i int) error {
 	return nil
 }
 
-// expandBefore expands one link to blocks before a location; done says that there is none.
+// expandBefore expands one link to blocks before a location. done is true if there is none.
 func (s *queueStore) expandBefore(q *hostQueue, before loc) (done bool, err error) {
 	i := slices.IndexFunc(q.links, func(l link) bool { return l.oldest < before })
 	if i < 0 {
@@ -187,8 +187,8 @@ func (s *queueStore) write(q *hostQueue, b *block) loc {
 	return at
 }
 
-// spill writes all but the first items, sorted; robots.txt fetches stay. Items of different ranks go into different
-// chains of blocks, so that chains written at different times need not be read in turns.
+// spill writes all but the first items, sorted. robots.txt fetches stay in memory. Items of different ranks go into
+// different chains of blocks, so that chains written at different times need not be read alternately.
 func (s *queueStore) spill(q *hostQueue, most int) {
 	if len(q.front) <= most {
 		return
@@ -205,7 +205,7 @@ func (s *queueStore) spill(q *hostQueue, most int) {
 			begin--
 		}
 		if end-most <= maxBlockItems {
-			begin = most // too few for a chain of their own
+			begin = most // too few for a separate chain
 		}
 		s.chain(q, q.front[begin:end])
 		for i := range q.front[begin:end] {
@@ -217,7 +217,7 @@ func (s *queueStore) spill(q *hostQueue, most int) {
 	s.pack(q, 2*maxBlockLinks)
 }
 
-// store leaves a front of at most maxFront items in memory, none without front, and one link to all others.
+// store reduces the queue to one link and a front of at most maxFront items in memory, or no items if front is false.
 func (s *queueStore) store(q *hostQueue, front bool) {
 	most := len(q.front)
 	if !front {
@@ -229,7 +229,7 @@ func (s *queueStore) store(q *hostQueue, front bool) {
 	s.pack(q, 1)
 }
 
-// chain writes sorted items as blocks, each with a link to the next, and gives the queue the link to the first.
+// chain writes sorted items as blocks, each with a link to the next, and adds the link to the first to the queue.
 func (s *queueStore) chain(q *hostQueue, items []entry) {
 	var rest []link
 	b := block{host: q.host}
@@ -246,7 +246,7 @@ func (s *queueStore) chain(q *hostQueue, items []entry) {
 	q.links = insertLink(q.links, rest[0])
 }
 
-// pack reduces the number of links: the last ones go into blocks of links.
+// pack reduces the number of links: it moves the last ones to blocks of links.
 func (s *queueStore) pack(q *hostQueue, most int) {
 	for len(q.links) > most {
 		group := q.links[max(0, len(q.links)-maxBlockLinks):]

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// newRankedDuel lets ranks change, as a fakeRanker has them.
+// newRankedDuel returns a duel in which a fakeRanker changes ranks.
 func newRankedDuel(t *testing.T, seed uint64, cfg Config) *duel {
 	r := newFakeRanker()
 	cfg.Ranker = r
@@ -21,8 +21,8 @@ func newRankedDuel(t *testing.T, seed uint64, cfg Config) *duel {
 	return d
 }
 
-// elsewhere is another place of an item, that is not behind all that the host ever had: where the deepest is, decides
-// about what comes late.
+// elsewhere returns another place for an item, not behind the host's deepest so far, because that determines the rank
+// of QueueLast items.
 func (d *duel) elsewhere(h *modelHost, it *modelItem) rank.Place {
 	return rank.Place(max(0, d.rng.IntN(h.deepest+1)+int(it.lift)))
 }
@@ -46,7 +46,7 @@ func (d *duel) move(key string) {
 	d.moves += len(moves)
 }
 
-// refresh gives many items of all hosts other places, which the frontier finds by itself.
+// refresh gives many items of all hosts other places, which the frontier must find itself.
 func (d *duel) refresh() {
 	d.ranker.generation++
 	d.refreshed = true
@@ -57,11 +57,11 @@ func (d *duel) refresh() {
 			}
 		}
 		d.m.rerank(h)
-		h.loose = true // in blocks they stay as they were
+		h.loose = true // in blocks they keep their ranks
 	}
 }
 
-// afterCrash is what a new process knows: places, and none that the one before had in memory.
+// afterCrash sets the state of a new process: it has places, but none from the memory of the previous process.
 func (d *duel) afterCrash() {
 	d.ranker.generation++
 	for _, h := range d.m.hosts {
@@ -70,8 +70,8 @@ func (d *duel) afterCrash() {
 	}
 }
 
-// rankedAt is where in the model's queue a visit is. All that is in memory is in its order; of what is in blocks, some
-// may not be.
+// rankedAt returns the position of a visit in the model's queue. All items in memory are in order; of those in blocks,
+// some may not be.
 func (d *duel) rankedAt(v *Visit, h *modelHost) int {
 	at := slices.IndexFunc(h.items, func(it modelItem) bool { return it.url == v.URL })
 	if at < 0 {
@@ -81,7 +81,7 @@ func (d *duel) rankedAt(v *Visit, h *modelHost) int {
 	defer d.f.mu.Unlock()
 	hot := d.f.bench.hosts[v.Host]
 	if slices.ContainsFunc(h.items[:at], func(it modelItem) bool { return it.late }) {
-		return at // what was under way when a process died is not known to have come late
+		return at // after a crash, a visit under way is not known to be QueueLast
 	}
 	switch most := 0; {
 	case h.items[at].late, len(hot.queue.links) > 0 && (h.loose || hot.queue.ranks.reranking):
@@ -102,7 +102,7 @@ func (d *duel) rankedAt(v *Visit, h *modelHost) int {
 	return at
 }
 
-// wantFirst compares a visit with those that other hosts are due for.
+// wantFirst compares a visit with the first items of the other due hosts.
 func (d *duel) wantFirst(v *Visit) {
 	standing := func(rank int, due time.Time) int {
 		return rank - rankSteps*bits.Len64(uint64(v.Started.Sub(due)/firstBoost))
@@ -113,15 +113,15 @@ func (d *duel) wantFirst(v *Visit) {
 			continue
 		}
 		if other := standing(h.items[0].rank, hot.clock.next); other < standing(int(v.Rank), v.nextBefore) {
-			d.t.Fatalf("%s of rank %d, due for %v, was handed out before %+v, due for %v", v.URL, v.Rank, v.Started.Sub(v.nextBefore),
-				h.items[0], v.Started.Sub(hot.clock.next))
+			d.t.Fatalf("%s of rank %d, due for %v, was handed out before %+v, due for %v", v.URL, v.Rank,
+				v.Started.Sub(v.nextBefore), h.items[0], v.Started.Sub(hot.clock.next))
 		}
 	}
 }
 
 const rankSteps = int(rank.Steps)
 
-// What a bucket has of a host is read as it was put there, whatever the bytes are.
+// The bucket entries of a host are read as written, whatever their bytes.
 func FuzzColdHost(f *testing.F) {
 	r := newFakeRanker()
 	moves := []Move{r.put("http://h/1", 7), r.put("http://h/2", 300)}
@@ -153,7 +153,7 @@ func FuzzColdHost(f *testing.F) {
 	f.Add(moved.b, pushed.b, false)
 	f.Fuzz(func(t *testing.T, first, second []byte, old bool) {
 		if len(first) == 0 || len(second) == 0 {
-			return // never: see divide
+			return // impossible: see parseEntries
 		}
 		front := &bucketReader{}
 		s, err := front.host([]part{{1, old, first}, {1, old, second}}, nil)

@@ -11,24 +11,24 @@ import (
 	"kumo/internal/state/rank/ids"
 )
 
-// Within a host the item with the least rank goes first. The caller of Push gives an item its rank. Where ranks change
-// while items are pending, a new rank reaches an item in three ways.
+// Within a host the item with the least rank goes first. The caller of Push supplies the rank. If ranks change while
+// items are pending, a new rank reaches an item in one of three ways.
 //
 // A Move gives a single URL a new place. Moves are kept until one of them may bring an item to the front, or until they
-// are an eighth of the host's items in memory: then one pass over these gives all of them their ranks, so that a move
-// costs a constant.
+// number an eighth of the host's items in memory. Then one pass over these items applies all moves, so that the cost of
+// a move is constant.
 //
-// A Ranker knows the places of all URLs. It is asked about a host's items in memory when its Generation has changed,
-// and about items that are read from a block.
+// A Ranker supplies the places of all URLs. It is called for a host's items in memory when its Generation has changed,
+// and for items that are read from a block.
 //
-// An item whose rank has fallen without a Move is found when it would be handed out.
+// If a rank became worse without a Move, this is found when the item is about to be handed out.
 
-// A Ranker knows the places of URLs whose importance changes. It is called with the frontier locked.
+// A Ranker supplies the places of URLs whose importance changes. It is called with the frontier locked.
 type Ranker interface {
 	KeyOf(url string) ids.Key
-	// Generation changes when places have changed without a Move.
+	// Generation changes when places change without a Move.
 	Generation() uint64
-	// Places appends the places of URLs, without their lifts. After an error the places of the rest are not known.
+	// Places appends the places of URLs, without their lifts. After an error the places of the rest are unknown.
 	Places(all []ids.URL, to []rank.Place) ([]rank.Place, error)
 }
 
@@ -38,12 +38,12 @@ type Move struct {
 	Place rank.Place // without the item's lift
 }
 
-// A ranking numbers items and hosts by age, and gives items their ranks. The frontier's lock guards it.
+// A ranking numbers items and hosts by age, and sets the ranks of items. The frontier's lock guards it.
 type ranking struct {
-	ranker   Ranker // nil: ranks do not change
+	ranker   Ranker // nil if ranks do not change
 	byRank   bool   // hosts go by rank
 	age      uint64 // of the youngest item or host
-	mostLift int8   // of any item ever
+	mostLift int8   // greatest lift of any item so far
 
 	enc    writer
 	asked  []ids.URL // buffers for reuse
@@ -51,33 +51,33 @@ type ranking struct {
 	places []rank.Place
 }
 
-// lifted is an item whose place the Ranker is asked for.
+// lifted is an item whose place is requested from the Ranker.
 type lifted struct {
 	at   int
 	lift int8
 }
 
-// hostRanks are the ranks of a host's items in memory, where they change or hosts go by them.
+// hostRanks contains the state of a host's ranks, if ranks change or hosts go by rank.
 type hostRanks struct {
-	generation   uint64 // of the Ranker when it gave them
+	generation   uint64 // of the Ranker when the ranks were computed
 	moves        []pendingMove
-	best         int32  // no move brings an item before this rank
+	best         int32  // lower bound of the ranks to which moves bring items
 	missedMoves  uint32 // moves without an item in memory, while there were blocks
-	reranking    bool   // blocks are being ranked anew
-	rerankBefore loc    // blocks before it are still to be
+	reranking    bool   // blocks are being reranked
+	rerankBefore loc    // blocks before this location are still to be reranked
 }
 
-// A pendingMove is a Move as a host keeps it.
+// A pendingMove is a Move not yet applied to a host's items.
 type pendingMove struct {
 	url   uint32
 	place rank.Place
-	seq   uint64 // a younger item was pushed after the move, with its rank
+	seq   uint64 // age at the move; a younger item was pushed with its current rank
 }
 
-// generationBefore is the generation of ranks that an earlier process gave.
+// generationBefore is the generation of ranks from an earlier process.
 const generationBefore = math.MaxUint64
 
-// generation is the Ranker's.
+// generation returns the Ranker's generation.
 func (r *ranking) generation() uint64 { return r.ranker.Generation() }
 
 func (r *ranking) nextAge() uint64 {
@@ -85,7 +85,7 @@ func (r *ranking) nextAge() uint64 {
 	return r.age
 }
 
-// initHost prepares a host that has come into memory. Items that are pushed now have current ranks.
+// initHost initializes a host that has come into memory. The ranks of items pushed from now on are current.
 func (r *ranking) initHost(h *host) {
 	if !r.byRank {
 		return
@@ -104,9 +104,9 @@ func (r *ranking) initHost(h *host) {
 	}
 }
 
-// assign gives an item its age and, if it is Late, its rank; an item that was here before keeps its place, unless it is
-// Late. It takes and returns the deepest rank that any of the host's items had. A Late item stays marked: it is not
-// moved.
+// assign sets an item's age and, if it is QueueLast, its rank. An item that was here before keeps its place, unless it
+// is QueueLast. assign takes and returns the deepest rank of the host's items so far. A QueueLast item remains marked,
+// so that it is not moved.
 func (r *ranking) assign(it *Item, deepest int32) int32 {
 	r.mostLift = max(r.mostLift, it.Lift)
 	if it.Seq == 0 || it.QueueLast || it.Robots != "" {
@@ -133,22 +133,22 @@ func (r *ranking) entry(host string, it *Item) entry {
 	return e
 }
 
-// encode is entry, whose data is valid until the next call.
+// encode is entry, but its data is valid only until the next call.
 func (r *ranking) encode(host string, it *Item) entry {
 	r.enc.b = r.enc.b[:0]
 	r.enc.item(host, it)
 	return entry{key{it.Rank, r.urlOf(it), it.Seq}, r.enc.b}
 }
 
-// urlOf is the number by which a queue knows a URL, never 0. It is a part of its key: among a million URLs of a host
-// two share one with a probability of one in 4,000 each, and one of them has the rank of the other until it is handed
+// urlOf returns the number of a URL in a queue, never 0. It is a part of the key. Among a million URLs of a host, each
+// has a chance of one in 4,000 to share its number. Then one of the two has the rank of the other until it is handed
 // out.
 func urlOf(k ids.Key) uint32 { return max(uint32(k), 1) }
 
-// isMovable reports whether an item's rank is its URL's, and not one that the frontier gave.
+// isMovable reports whether an item's rank depends on its URL only.
 func isMovable(it *Item) bool { return !it.QueueLast && !it.Deferred && it.Robots == "" }
 
-// urlOf is the number by which a queue knows an item, 0 if it cannot be moved.
+// urlOf returns the number of an item in a queue, 0 if it cannot be moved.
 func (r *ranking) urlOf(it *Item) uint32 {
 	if r.ranker == nil || !isMovable(it) {
 		return 0
@@ -158,20 +158,20 @@ func (r *ranking) urlOf(it *Item) uint32 {
 
 func rankAt(p rank.Place, lift int8) int32 { return int32(p.With(rank.Lift(lift))) }
 
-// rerankAtOnce is how many items the Ranker is asked about in one call.
+// rerankAtOnce is the number of items in one call of the Ranker.
 const rerankAtOnce = 1024
 
-// rerank gives items of a host the ranks that the Ranker has for them; where it has none, they keep theirs. It returns
-// the deepest rank.
+// rerank sets items of a host to the Ranker's current ranks. Items unknown to the Ranker keep theirs. It returns the
+// deepest rank.
 func (r *ranking) rerank(host string, all []entry, deepest int32) int32 {
-	items := item.Reader{Share: 64 << 10} // the strings are dropped
+	items := item.Reader{Share: 64 << 10} // the strings are not retained
 	for part := range slices.Chunk(all, rerankAtOnce) {
 		r.asked, r.places = r.asked[:0], r.places[:0]
 		r.lifted = r.lifted[:0]
 		for i := range part {
 			it, err := items.ReadBody(part[i].data, host)
 			if err != nil || !isMovable(&it) {
-				continue // handing it out reports the error
+				continue // popFirst reports the error
 			}
 			k := r.ranker.KeyOf(it.URL)
 			r.asked = append(r.asked, ids.URL{Key: k, Depth: it.Depth})
@@ -188,7 +188,7 @@ func (r *ranking) rerank(host string, all []entry, deepest int32) int32 {
 	return deepest
 }
 
-// current is the rank that an item should have now.
+// current returns the rank that an item should have now.
 func (r *ranking) current(it *Item) int32 {
 	if r.ranker == nil || !isMovable(it) {
 		return it.Rank
@@ -201,7 +201,7 @@ func (r *ranking) current(it *Item) int32 {
 	return rankAt(places[0], it.Lift)
 }
 
-// renew gives an item that a visit gives back its current rank.
+// refreshRank sets the current rank of an item that a visit returns.
 func (r *ranking) refreshRank(q *hostQueue, it *Item) {
 	if r.ranker == nil || it.Seq == 0 || !isMovable(it) {
 		return
@@ -218,7 +218,7 @@ func (r *ranking) refreshRank(q *hostQueue, it *Item) {
 // movesAtOnce is the least number of moves for which a pass over a host's items is worthwhile.
 const movesAtOnce = 8
 
-// move keeps moves of a host's items, and applies them if there are enough.
+// move records moves of a host's items, and applies them if there are enough.
 func (r *ranking) move(q *hostQueue, moves []Move) (applied bool) {
 	for _, m := range moves {
 		q.ranks.moves = append(q.ranks.moves, pendingMove{urlOf(m.Key), m.Place, r.age})
@@ -231,8 +231,8 @@ func (r *ranking) move(q *hostQueue, moves []Move) (applied bool) {
 	return true
 }
 
-// refresh makes the host's first item in memory the one that should go first, and updates the ranks if the Ranker's
-// generation has changed.
+// refresh ensures that the first item in memory is the right one, and updates the ranks if the Ranker's generation has
+// changed.
 func (r *ranking) refresh(q *hostQueue) {
 	if r.ranker == nil {
 		return
@@ -248,13 +248,13 @@ func (r *ranking) refresh(q *hostQueue) {
 	}
 }
 
-// moved counts the effects of moves.
+// moved summarizes the effects of moves.
 type moved struct {
 	missed int  // URLs without an item
-	fell   bool // a rank became worse: the queue is not in order
+	fell   bool // a rank became worse, so the queue is out of order
 }
 
-// moveTo applies moves, the latest of each URL, to a queue. Items that rise are put in order at once.
+// moveTo applies moves to a queue; for each URL only the latest. Items whose rank improves are put in order at once.
 func moveTo(q queue, moves []pendingMove, deepest *int32) (n moved) {
 	if len(moves) == 0 {
 		return n

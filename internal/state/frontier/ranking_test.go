@@ -11,11 +11,11 @@ import (
 	"kumo/internal/state/rank/ids"
 )
 
-// A fakeRanker knows the places of all URLs.
+// A fakeRanker supplies the places of all URLs.
 type fakeRanker struct {
 	places     map[ids.Key]rank.Place
 	generation uint64
-	asked      int // URLs
+	asked      int // number of URLs
 	err        error
 }
 
@@ -39,20 +39,20 @@ func (r *fakeRanker) Places(all []ids.URL, to []rank.Place) ([]rank.Place, error
 	return to, nil
 }
 
-// item makes an item with a place.
+// item returns an item with a place.
 func (r *fakeRanker) item(url string, place rank.Place, lift int8) Item {
 	r.places[r.KeyOf(url)] = place
 	return Item{URL: url, Lift: lift, Rank: rankAt(place, lift)}
 }
 
-// put says that a URL belongs elsewhere.
+// put moves a URL to another place.
 func (r *fakeRanker) put(url string, place rank.Place) Move {
 	k := r.KeyOf(url)
 	r.places[k] = place
 	return Move{k, place}
 }
 
-// handedOut are the URLs that a frontier hands out next, in their order.
+// handedOut returns the next URLs that a frontier hands out, in order.
 func handedOut(t *testing.T, f *Frontier, n int) (urls []string) {
 	t.Helper()
 	for range n {
@@ -88,7 +88,7 @@ func TestWhatIsMovedGoesWhereItBelongs(t *testing.T) {
 	}
 }
 
-// The latest move of a URL counts, and none that came before the item did.
+// The latest move of a URL counts, except moves from before the item was pushed.
 func TestMovesCountInTheirOrder(t *testing.T) {
 	r := newFakeRanker()
 	f := New(Config{Ranker: r})
@@ -103,7 +103,7 @@ func TestWhatHasFallenIsPutBack(t *testing.T) {
 	r := newFakeRanker()
 	f := New(Config{Ranker: r})
 	f.Push("h", r.item("http://h/far", 10, 0), r.item("http://h/near", 20, 0), r.item("http://h/other", 30, 0))
-	r.put("http://h/far", 40) // more than half of its importance is gone, and nobody says so
+	r.put("http://h/far", 40) // it loses more than half of its importance, without a move
 	r.put("http://h/near", 28)
 	wantOrder(t, handedOut(t, f, 3), "http://h/near", "http://h/other", "http://h/far")
 }
@@ -128,12 +128,12 @@ func TestAnotherGenerationRanksAllAnew(t *testing.T) {
 			t.Fatalf("item %d is %s, want %s", i, got[i], want)
 		}
 	}
-	if most := 3000 + 3001 + 3001; r.asked > most { // once for all, once for each that is handed out
+	if most := 3000 + 3001 + 3001; r.asked > most { // once for all, and once for each that is handed out
 		t.Errorf("the ranker was asked for %d URLs, want %d at the most", r.asked, most)
 	}
 }
 
-// Without places of the ranker what waits keeps those that it has.
+// If the ranker has no place for a pending item, the item keeps its rank.
 func TestARankerThatIsFullLeavesRanksAsTheyAre(t *testing.T) {
 	r := newFakeRanker()
 	f := New(Config{Ranker: r})
@@ -143,7 +143,7 @@ func TestARankerThatIsFullLeavesRanksAsTheyAre(t *testing.T) {
 	wantOrder(t, handedOut(t, f, 2), "http://h/a", "http://h/b")
 }
 
-// What is given back goes where it belongs by then, and what came late stays behind.
+// A returned item gets its current rank. A QueueLast item stays last.
 func TestWhatIsGivenBackHasItsRankOfThen(t *testing.T) {
 	r := newFakeRanker()
 	f := New(Config{Ranker: r})
@@ -168,7 +168,7 @@ func TestWhatIsGivenBackHasItsRankOfThen(t *testing.T) {
 	wantOrder(t, handedOut(t, f, 2), "http://h/d", "http://h/a")
 }
 
-// Moves of a host with much in memory are applied together, and cost nothing where they matter to nobody.
+// Moves of a host with many items in memory are applied together, and cost nothing if they do not change what is first.
 func BenchmarkMove(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -183,7 +183,7 @@ func BenchmarkMove(b *testing.B) {
 			f.Push("h", items...)
 			b.ReportAllocs()
 			for b.Loop() {
-				for range 6 { // as many as a page brings
+				for range 6 { // as many as a page has
 					it := &items[dice.IntN(n)]
 					f.Move("h", []Move{{r.KeyOf(it.URL), rank.Place(300 + dice.IntN(60))}})
 				}
@@ -197,7 +197,7 @@ func BenchmarkMove(b *testing.B) {
 	}
 }
 
-// Moves to a host that is asleep read nothing, and hold when it comes into memory.
+// Moves of a cold host read nothing, and apply when it is loaded.
 func TestAHostThatIsAsleepIsMoved(t *testing.T) {
 	r := newFakeRanker()
 	now := time.Now()
@@ -240,7 +240,7 @@ func TestAHostThatIsAsleepIsMoved(t *testing.T) {
 	}
 }
 
-// poll does once what there is to do.
+// poll does the pending work once.
 func poll(t *testing.T, f *Frontier) (*Visit, error) {
 	t.Helper()
 	v, work, _, err := f.poll()
@@ -253,7 +253,7 @@ func poll(t *testing.T, f *Frontier) (*Visit, error) {
 	return v, err
 }
 
-// What is in blocks goes where it belongs when an eighth of it was moved.
+// Items in blocks are reranked when an eighth of them was moved.
 func TestWhatIsBehindIsRankedAnew(t *testing.T) {
 	r := newFakeRanker()
 	f := open(t, Config{Dir: t.TempDir(), Memory: 256 << 10, Ranker: r})
@@ -267,7 +267,7 @@ func TestWhatIsBehindIsRankedAnew(t *testing.T) {
 	if in := len(f.bench.hosts["huge"].queue.front); in > n/8 {
 		t.Fatalf("%d items are in memory", in)
 	}
-	for i := range items { // those that were last go first
+	for i := range items { // the last ones become the first
 		f.Move("huge", []Move{r.put(items[i].URL, rank.Place(200-i%50))})
 		f.WaitForRoom(t.Context())
 	}
@@ -298,7 +298,7 @@ func TestWhatIsBehindIsRankedAnew(t *testing.T) {
 	}
 }
 
-// What is dropped on the way leaves its turn to what is to be moved before the next.
+// If the next item is dropped, pending moves apply before the item after it is chosen.
 func TestMovesCountBehindWhatIsDropped(t *testing.T) {
 	r := newFakeRanker()
 	f := New(Config{Ranker: r})
@@ -308,7 +308,7 @@ func TestMovesCountBehindWhatIsDropped(t *testing.T) {
 	wantOrder(t, handedOut(t, f, 2), "http://h/c", "http://h/b")
 }
 
-// What an earlier process left has the rank of now, whatever it comes back with.
+// Restored items of an earlier process get their current rank, whatever rank they are pushed with.
 func TestWhatIsRestoredIsRankedAnew(t *testing.T) {
 	r := newFakeRanker()
 	f := New(Config{Ranker: r})
@@ -320,7 +320,8 @@ func TestWhatIsRestoredIsRankedAnew(t *testing.T) {
 	wantOrder(t, handedOut(t, f, 3), "http://h/2", "http://h/1", "http://h/0")
 }
 
-// Moves that a checkpoint finds in memory, and that are applied nowhere yet, are not in it: who goes on from it asks.
+// A checkpoint does not contain moves in memory that were not applied yet. After a restart the Ranker supplies the
+// ranks.
 func TestACheckpointDoesWithoutMoves(t *testing.T) {
 	r := newFakeRanker()
 	dir := t.TempDir()
@@ -328,7 +329,7 @@ func TestACheckpointDoesWithoutMoves(t *testing.T) {
 	for i := range 40 {
 		f.Push("h", r.item(fmt.Sprint("http://h/", i), rank.Place(200+i), 0))
 	}
-	f.Move("h", []Move{r.put("http://h/39", 210)}) // which need not be first
+	f.Move("h", []Move{r.put("http://h/39", 210)}) // need not become the first
 	if len(f.bench.hosts["h"].queue.ranks.moves) != 1 {
 		t.Fatal("the move is applied already")
 	}

@@ -2,25 +2,25 @@ package frontier
 
 import "sync"
 
-// A readQueue has the hosts whose blocks are to be read: for their first items, or to be ranked anew. The hosts stay in
-// memory meanwhile. The frontier's lock guards it.
+// A readQueue contains the hosts whose blocks must be read, for their first items or for reranking. These hosts are
+// held in memory. The frontier's lock guards it.
 type readQueue struct {
-	mu     *sync.Mutex // the frontier's
+	mu     *sync.Mutex // the frontier's lock
 	pages  *pager
 	bench  *workbench
 	fronts []*host
 	rerank []*host
 }
 
-// addFront has the first item of a host read.
+// addFront queues the read of a host's first item.
 func (r *readQueue) addFront(h *host) {
 	h.residence.unread = true
 	r.bench.hold(h)
 	r.fronts = append(r.fronts, h)
 }
 
-// rerankIfNeeded has the blocks of a host ranked anew if enough moves have missed the items in memory. The caller
-// places the host afterwards.
+// rerankIfNeeded queues the reranking of a host's blocks if enough moves have missed the items in memory. The caller
+// must place the host afterwards.
 func (r *readQueue) rerankIfNeeded(h *host) {
 	if !h.queue.needsReranking() {
 		return
@@ -34,7 +34,7 @@ func (r *readQueue) rerankIfNeeded(h *host) {
 
 func (r *readQueue) isEmpty() bool { return len(r.fronts) == 0 && len(r.rerank) == 0 }
 
-// readFronts reads the first items of hosts that are due.
+// readFronts reads the first items of the queued hosts.
 func (r *readQueue) readFronts() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,11 +56,11 @@ func (r *readQueue) readFronts() error {
 	return nil
 }
 
-// rerankBlocksAtOnce is how many blocks are ranked anew before other work on the disk is done.
+// rerankBlocksAtOnce is the number of blocks to rerank before other work on disk is done.
 const rerankBlocksAtOnce = 256
 
-// rerankBlocks reads blocks, which gives their items the Ranker's ranks, and writes the items in their new order. It
-// stops when blocked.
+// rerankBlocks reads blocks, which sets their items to the Ranker's ranks, and writes the items in their new order. It
+// stops when blocked returns true.
 func (r *readQueue) rerankBlocks(blocked func() bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// A record is a cold host in memory: 40 bytes without a pointer. Its name is with its items, in a bucket. A host is
-// identified by 96 bits of its name's SHA-256: that two of a billion hosts share them has a probability of 10^-11, and
-// nobody can make a name that shares them with another's.
+// A record is a cold host in memory: 40 bytes without a pointer. Its name is in a bucket or block, with its items. A
+// host is identified by 96 bits of the SHA-256 of its name. Two of a billion hosts collide with a probability of
+// 10^-11, and nobody can construct a name that collides with another.
 type record struct {
 	hi     uint64
 	state  uint64
-	top    loc // the first block of its queue, 0 if its front is all
+	top    loc // the first block of the queue; 0 if the queue has no blocks
 	lo     uint32
-	bucket uint32 // of the front of its queue, 0 if it is parked or empty
-	count  uint32 // items
-	delay  uint32 // that the host asks for, in ms; isAway and hasOwnDelay
+	bucket uint32 // bucket of the queue's front; 0 if the host is parked or its queue is empty
+	count  uint32 // number of items
+	delay  uint32 // requested delay in ms, with isAway and hasOwnDelay
 }
 
 const recordLen = 40
 
 // A status is a record's state, unpacked.
 type status struct {
-	next                int64 // tick before which it is not visited
+	next                int64 // the host is not visited before this tick
 	failures, throttles int
 	deepest             int32
 	flags               uint64
@@ -31,13 +31,13 @@ type status struct {
 const (
 	isSuspect = 1 << iota
 	isBacking
-	hasTurn   // next is its turn at a shared address
-	isParked  // for an origin at least
-	hasRobots // fetches of robots.txt, which go first
+	hasTurn   // next is the host's turn at a shared address
+	isParked  // for at least one origin
+	hasRobots // the queue has robots.txt fetches, which go first
 	isHot     // in memory as a host; the record is out of date
 
-	isAway      = 1 << 31 // in delay: no item of its own has been added since the host was created or removed
-	hasOwnDelay = 1 << 30 // in delay: the host has one of its own, which is found by its name
+	isAway      = 1 << 31 // in delay: no item of its own was added since the host was created or removed
+	hasOwnDelay = 1 << 30 // in delay: the host has its own delay, which is looked up by name
 
 	flagBits   = 6
 	countBits  = 4
@@ -71,7 +71,7 @@ func (r *record) requestedDelay() time.Duration {
 }
 func (r *record) away() bool { return r.delay&isAway != 0 }
 
-// setRequestedDelay sets the delay that the host asks for, and whether it is away.
+// setRequestedDelay sets the delay that the host requests, and whether it is away.
 func (r *record) setRequestedDelay(d time.Duration, away bool) {
 	r.delay = r.delay&hasOwnDelay | uint32(min((d+time.Millisecond-1)/time.Millisecond, hasOwnDelay-1))
 	if away {
@@ -79,7 +79,7 @@ func (r *record) setRequestedDelay(d time.Duration, away bool) {
 	}
 }
 
-// setOwnDelay sets whether the host has a delay of its own.
+// setOwnDelay sets whether the host has its own delay.
 func (r *record) setOwnDelay(own bool) {
 	if r.delay &^= hasOwnDelay; own {
 		r.delay |= hasOwnDelay

@@ -2,11 +2,11 @@ package frontier
 
 import "sync"
 
-// removals takes hosts out with all their items, and reads these later for robots.txt fetches and suppressed URLs. The
-// frontier's lock guards it.
+// removals removes hosts with all their items. It reads the items later, for robots.txt fetches and suppressed URLs.
+// The frontier's lock guards it.
 type removals struct {
-	mu         *sync.Mutex   // the frontier's
-	reading    chan struct{} // held by the one caller of readAll that reads
+	mu         *sync.Mutex   // the frontier's lock
+	reading    chan struct{} // semaphore of readAll
 	bench      *workbench
 	suppressed *suppression
 	saver      *saver
@@ -16,20 +16,20 @@ type removals struct {
 	reader     *bucketReader
 	segments   *segments
 
-	detached []*detached // removed, and not yet read
-	fetches  []Item      // of robots.txt, found there
+	detached []*detached // removed and not yet read
+	fetches  []Item      // robots.txt fetches found in them
 }
 
-// A detached queue was removed and is yet to be read. Nothing else leads to it.
+// A detached queue was removed and is not yet read. Nothing else refers to it.
 type detached struct {
 	host   string
-	era    int // of checkpoints, in which it was removed
+	era    int // checkpoint era in which it was removed
 	items  []entry
 	links  []link
-	bucket *bucket // instead: a copy, of which some hosts were removed
+	bucket *bucket // instead of the others: a copy of a bucket from which hosts were removed
 }
 
-// remove removes some hosts' items, and marks them as away.
+// remove removes the items of hosts, and marks the hosts as away.
 func (r *removals) remove(keys []string) {
 	copies := map[*bucket]*bucket{}
 	for _, key := range keys {
@@ -38,7 +38,7 @@ func (r *removals) remove(keys []string) {
 			id = r.cold.find(key)
 		}
 		if id == 0 {
-			r.removeHot(r.bench.host(key)) // perhaps a new one
+			r.removeHot(r.bench.host(key)) // creates the host if it is unknown
 		} else {
 			r.removeCold(key, id, copies)
 		}
@@ -71,8 +71,8 @@ func (r *removals) removeHot(h *host) {
 	r.bench.place(h)
 }
 
-// removeCold removes the items of a host that is not in memory. The entries in its bucket count no longer, and the
-// bucket takes no more hosts: it could be this one again.
+// removeCold removes the items of a cold host. Its entries in the bucket are no longer live. The bucket is closed,
+// because if the host returned to it, they would be live again.
 func (r *removals) removeCold(key string, id uint32, copies map[*bucket]*bucket) {
 	rec := r.cold.table.at(id)
 	if rec.top != 0 {
@@ -101,7 +101,7 @@ func (r *removals) detach(q *detached) {
 	r.detached = append(r.detached, q)
 }
 
-// popFirst returns the robots.txt fetches that were found so far.
+// take removes and returns the robots.txt fetches found so far.
 func (r *removals) take() []Item {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *removals) take() []Item {
 	return all
 }
 
-// readAll reads all detached queues, and releases their blocks. It is called without the lock.
+// readAll reads all detached queues and releases their blocks. Call it without the lock.
 func (r *removals) readAll() error {
 	r.reading <- struct{}{}
 	defer func() { <-r.reading }()
@@ -182,7 +182,7 @@ func (r *removals) readItems(q *detached) error {
 	return nil
 }
 
-// end collects the robots.txt fetches of some entries, and ends the suppression of the others.
+// end collects the robots.txt fetches among entries, and ends the suppression of the other URLs.
 func (r *removals) end(q *detached, host string, entries []entry) error {
 	for i := range entries {
 		if r.suppressed.isEmpty() && entries[i].rank != robotsRank {

@@ -1,32 +1,32 @@
 package frontier
 
 const (
-	hostCost  = 600 // bytes in memory, about
-	ranksCost = 250 // where hosts go by rank: of hostRanks, and some moves
+	hostCost  = 600 // approximate bytes in memory
+	ranksCost = 250 // if hosts go by rank: hostRanks and some moves
 	minStock  = 1024
 	stockCost = 4 << 10
 )
 
-// residents counts the memory that hosts take, and knows in which order they leave it. The frontier's lock guards it.
-// It is nil if all hosts stay in memory.
+// residents accounts for the memory of hosts, and decides in which order they are evicted. The frontier's lock guards
+// it. It is nil if all hosts stay in memory.
 type residents struct {
 	bytes           int64
 	limit           int64
-	ring            host   // of the hosts that may leave memory, oldest first
-	readAheadTarget int    // hosts to be read ahead
-	readAheadCount  [2]int // hosts that were read ahead: sound ones, suspects
+	ring            host   // hosts that may be evicted, oldest first
+	readAheadTarget int    // number of hosts to read ahead
+	readAheadCount  [2]int // hosts read ahead: sound, suspects
 	free            []*host
 }
 
-// A residence is what residents know of a host.
+// A residence is the part of a host that residents owns.
 type residence struct {
-	id             uint32 // of its record, 0 if it has none yet
+	id             uint32 // record number; 0 if it has none yet
 	unread         bool   // its first item is being read
-	isReadAhead    bool   // read before its time and not yet handed out
+	isReadAhead    bool   // read ahead of its time and not yet handed out
 	readAheadClass class  // sound or suspect
-	era            int    // of checkpoints, in which it was created or saved
-	held           int    // callers that need it in memory
-	older, newer   *host  // in the ring
+	era            int    // checkpoint era in which it was created or last saved
+	held           int    // number of callers that need it in memory
+	older, newer   *host  // neighbors in the ring
 }
 
 func newResidents(memory int64, slots int) *residents {
@@ -35,7 +35,7 @@ func newResidents(memory int64, slots int) *residents {
 	return r
 }
 
-// blank returns an empty host.
+// blank returns an empty host, if possible a recycled one.
 func (r *residents) blank() *host {
 	if r == nil || len(r.free) == 0 {
 		return &host{}
@@ -46,7 +46,7 @@ func (r *residents) blank() *host {
 	return h
 }
 
-// recycle keeps a host's room for another.
+// recycle keeps a host's memory for reuse.
 func (r *residents) recycle(h *host) {
 	q, ready, flying := h.queue, h.position.ready, h.visits.items
 	clear(q.front)
@@ -58,7 +58,7 @@ func (r *residents) recycle(h *host) {
 	}
 }
 
-// admit charges a host that has come into memory.
+// admit accounts for a host that has come into memory.
 func (r *residents) admit(h *host) {
 	n := hostCost + int64(len(h.key))
 	if h.queue.ranks != nil {
@@ -67,7 +67,7 @@ func (r *residents) admit(h *host) {
 	r.charge(&h.queue, n)
 }
 
-// charge counts memory that a queue takes, or gives back.
+// charge accounts for n bytes of a queue; n is negative for released memory.
 func (r *residents) charge(q *hostQueue, n int64) {
 	if r == nil {
 		return
@@ -76,7 +76,7 @@ func (r *residents) charge(q *hostQueue, n int64) {
 	r.bytes += n
 }
 
-// readAhead counts a host that was read before its time, until endReadAhead.
+// readAhead marks a host as read ahead, until endReadAhead.
 func (r *residents) readAhead(h *host) {
 	h.residence.isReadAhead, h.residence.readAheadClass = true, coldClass(h.clock.suspect)
 	r.readAheadCount[h.residence.readAheadClass]++
@@ -97,7 +97,7 @@ func (r *residents) needsReadAhead(c class) bool {
 	return r.readAheadCount[c] < r.readAheadTarget
 }
 
-// update puts a host into the ring, or takes it out, after a change.
+// update adds a host to the ring or removes it, as its state requires.
 func (r *residents) update(h *host) {
 	if r == nil {
 		return
@@ -114,7 +114,7 @@ func (r *residents) update(h *host) {
 	}
 }
 
-// link puts a host at the end of the ring.
+// link appends a host to the ring.
 func (r *residents) link(h *host) {
 	e, end := &h.residence, &r.ring
 	e.older, e.newer = end.residence.older, end
@@ -128,7 +128,7 @@ func (r *residents) unlink(h *host) {
 	}
 }
 
-// oldest returns the host that has been in the ring for longest, nil if the ring is empty.
+// oldest returns the host that was appended to the ring first, nil if the ring is empty.
 func (r *residents) oldest() *host {
 	if h := r.ring.residence.newer; h != &r.ring {
 		return h
@@ -136,7 +136,7 @@ func (r *residents) oldest() *host {
 	return nil
 }
 
-// remove forgets a host that leaves memory.
+// remove removes a host that leaves memory.
 func (r *residents) remove(h *host) {
 	r.charge(&h.queue, -h.queue.bytes)
 	r.endReadAhead(h)

@@ -6,29 +6,29 @@ import (
 	"slices"
 )
 
-// A retention keeps segment files that are out of use for as long as a checkpoint names them or an iterator reads them,
-// and counts what is in use at a cut. The frontier's lock guards it.
+// A retention keeps unused segment files as long as a checkpoint names them or an iterator reads them. It also counts
+// the bytes in use at a cut. The frontier's lock guards it.
 type retention struct {
-	era        int              // counts checkpoints
-	durableEra int              // the last era whose checkpoint is durable, 0 if none is
+	era        int              // number of the checkpoint in progress, or the next
+	durableEra int              // last era whose checkpoint is durable; 0 if none
 	cutting    bool             // a checkpoint is being written
-	atCut      bool             // changes of use that are counted now belong to the checkpoint too
+	atCut      bool             // changes counted now also belong to the checkpoint
 	cutLive    map[uint32]int64 // bytes in use at the cut, by segment
 	unsynced   map[uint32]bool  // segments whose ends may not be durable
-	broken     error            // a sync or rename failed: no checkpoint can be trusted any more
-	dead       []*segment       // out of use, but named by a checkpoint, or read
+	broken     error            // a sync or rename failed, so no checkpoint can be trusted any more
+	dead       []*segment       // unused, but named by a checkpoint, or read
 	removable  []*segment       // to be removed by the segmentWriter
-	pins       int              // readers for which dead segments stay
+	pins       int              // number of readers that need dead segments
 }
 
-// count adds to the bytes in use at the cut if the change belongs to it.
+// count adds to the bytes in use at the cut, if the change belongs to the cut.
 func (r *retention) count(seg *segment, n int64) {
 	if r.atCut {
 		r.cutLive[seg.id] += n
 	}
 }
 
-// add takes a segment that went out of use.
+// add adds a segment that is now unused.
 func (r *retention) add(seg *segment) {
 	if seg.died = r.era; r.cutting {
 		seg.died++ // after the cut
@@ -45,7 +45,7 @@ func (r *retention) unpin() {
 	r.collect()
 }
 
-// pinned returns a dead segment that stays for a reader.
+// pinned returns a dead segment that is kept for a reader.
 func (r *retention) pinned(id uint32) *segment {
 	if r.pins == 0 {
 		return nil
@@ -58,13 +58,13 @@ func (r *retention) pinned(id uint32) *segment {
 	return nil
 }
 
-// namedBy reports whether the checkpoint that ended an era may name the segment.
+// namedBy reports whether the checkpoint at the end of an era may name the segment.
 func (s *segment) namedBy(era int) bool { return s.era <= era && s.died > era }
 
-// collect marks dead segments for removal that no checkpoint names and nobody reads.
+// collect makes dead segments removable that no checkpoint names and nobody reads.
 func (r *retention) collect() {
 	if len(r.dead) == 0 || r.broken != nil || r.pins > 0 {
-		return // it is unknown which checkpoint holds, or what is read
+		return // a broken checkpoint may name them, or a reader need them
 	}
 	r.dead = slices.DeleteFunc(r.dead, func(seg *segment) bool {
 		if seg.readers > 0 || seg.namedBy(r.durableEra) || r.cutting && seg.namedBy(r.era) {
@@ -76,11 +76,11 @@ func (r *retention) collect() {
 	})
 }
 
-// initHost records how much of each segment is in use at a cut.
+// begin records the bytes in use of each segment at a cut.
 func (r *retention) begin(all map[uint32]*segment) error {
 	var busy error
 	if r.cutting {
-		busy = errors.New("another one is being written")
+		busy = errors.New("another checkpoint is being written")
 	}
 	if r.broken != nil || busy != nil {
 		return fmt.Errorf("begin a checkpoint of the frontier: %w", errors.Join(r.broken, busy))
@@ -102,13 +102,13 @@ func (r *retention) end(durable bool) {
 	r.collect()
 }
 
-// reopen begins an era after a checkpoint that was read.
+// reopen begins the era after a checkpoint that was loaded.
 func (r *retention) reopen() {
 	r.durableEra = r.era
 	r.era++
 }
 
-// named lists the segments that the checkpoint needs, sorted.
+// named returns the segments that the checkpoint needs, sorted.
 func (r *retention) named(all map[uint32]*segment) (named []*segment) {
 	for _, seg := range all {
 		if r.cutLive[seg.id] > 0 {

@@ -2,15 +2,15 @@ package frontier
 
 import "math/bits"
 
-// room is the memory of the ends of buckets, in pieces for reuse.
+// A bufferPool provides buffers for the ends of buckets, and reuses them.
 type bufferPool struct {
 	used, spare int64
-	pieces      [26][][]byte // by the logarithm of their length
+	pieces      [26][][]byte // by the logarithm of their capacity
 }
 
 const leastPiece = 7 // 128 bytes
 
-// grow returns a piece with the contents of b and room for more bytes.
+// grow returns a buffer with the contents of b and space for more bytes.
 func (r *bufferPool) grow(b []byte, more int) []byte {
 	if len(b)+more <= cap(b) {
 		return b
@@ -34,7 +34,7 @@ func (r *bufferPool) grow(b []byte, more int) []byte {
 	return piece
 }
 
-// free takes a piece back. It keeps a quarter as much as is in use.
+// free returns a buffer to the pool. The pool keeps at most a quarter of the bytes in use.
 func (r *bufferPool) free(b []byte) {
 	n := int64(cap(b))
 	r.used -= n

@@ -1,10 +1,10 @@
 package frontier
 
-// A saver saves for a checkpoint that is being made what is about to change, as it was at the cut. The frontier's lock
-// guards it. It is nil if all is in memory.
+// A saver saves the parts of the frontier for a checkpoint in progress, before they change. The frontier's lock guards
+// it. It is nil if all is in memory.
 type saver struct {
-	era int  // counts checkpoints
-	cut *Cut // nil if none is being made
+	era int  // number of checkpoints begun
+	cut *Cut // nil if no checkpoint is in progress
 }
 
 func (s *saver) currentEra() int {
@@ -14,7 +14,8 @@ func (s *saver) currentEra() int {
 	return s.era
 }
 
-// needsSave reports whether a host or bucket of an era is in a checkpoint that has yet to save it.
+// needsSave reports whether a host or bucket that was last saved in an era must still be saved for the checkpoint in
+// progress.
 func (s *saver) needsSave(era int) bool { return s.cut != nil && era < s.era }
 
 func (s *saver) saveHost(h *host) {
@@ -31,14 +32,14 @@ func (s *saver) saveBucket(b *bucket) {
 	}
 }
 
-// saveRecord saves the chunk of a record.
+// saveRecord saves the chunk that contains a record.
 func (s *saver) saveRecord(id uint32) {
 	if s.cut != nil {
 		s.cut.saveChunk((id - 1) >> chunkBits)
 	}
 }
 
-// initHost begins a checkpoint.
+// begin begins a checkpoint.
 func (s *saver) begin(c *Cut) {
 	s.era++
 	s.cut = c

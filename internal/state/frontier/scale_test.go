@@ -26,7 +26,7 @@ var (
 	scaleMemory = flag.Int64("memory", 8<<20, "the frontier's budget in BenchmarkScale, in bytes")
 )
 
-// A scale run is a frontier whose hosts come due one after the other, a thousand a second, after a delay.
+// A scaleRun is a frontier whose hosts become due one after the other, a thousand a second, after a delay.
 type scaleRun struct {
 	b     *testing.B
 	f     *Frontier
@@ -57,7 +57,7 @@ func BenchmarkScale(b *testing.B) {
 		}
 		r.f = f
 		r.fill()
-		r.checkpoint() // and nothing is left for the system to write
+		r.checkpoint() // so that the system has nothing left to write
 		r.pace()
 		r.race()
 		r.report()
@@ -67,7 +67,7 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// url makes a URL of about eighty bytes at a host.
+// url returns a URL of about eighty bytes at a host.
 func (r *scaleRun) url(host int) (key string, it Item) {
 	r.buf = append(r.buf[:0], "https://www.host-"...)
 	r.buf = strconv.AppendInt(r.buf, int64(host), 10)
@@ -85,7 +85,7 @@ func (r *scaleRun) url(host int) (key string, it Item) {
 		Rank: rank}
 }
 
-// A hashRanker gives each URL a place by its key.
+// A hashRanker derives the place of a URL from its key.
 type hashRanker struct{}
 
 func (hashRanker) KeyOf(url string) ids.Key   { return (*fakeRanker)(nil).KeyOf(url) }
@@ -98,7 +98,7 @@ func (r hashRanker) Places(all []ids.URL, to []rank.Place) ([]rank.Place, error)
 	return to, nil
 }
 
-// move moves as many URLs as a page does.
+// move makes as many moves as a page does.
 func (r *scaleRun) move() {
 	if !*scaleRanked {
 		return
@@ -126,7 +126,7 @@ func (r *scaleRun) fill() {
 	r.b.ReportMetric(float64(r.f.disk.cold.table.memory)/float64(*scaleHosts), "table-B/host")
 }
 
-// serve does what Next does for the disk, which nobody calls yet.
+// serve does the disk work of Next, which is not called yet.
 func (r *scaleRun) serve() {
 	r.f.mu.Lock()
 	work, _, _ := r.f.worker.begin(r.clock)
@@ -147,7 +147,7 @@ func (r *scaleRun) push() {
 	r.f.Push(r.url(host))
 }
 
-// pace lets real time go by: hosts come due one a millisecond.
+// pace runs in real time: one host becomes due per millisecond.
 func (r *scaleRun) pace() {
 	before, start := r.clock, time.Now()
 	r.f.mu.Lock()
@@ -181,12 +181,12 @@ func (r *scaleRun) next() *Visit {
 	return v
 }
 
-// race lets all hosts be due at once. In the first round each has its URLs where they were pushed, one by one; a second
-// finds them together. A round ends after twenty seconds, and then there is no second.
+// race makes all hosts due at once. In the first round each has its URLs in the order of the pushes; a second round
+// finds them together. A round ends after twenty seconds, and then there is no second round.
 func (r *scaleRun) race() {
 	for _, round := range []string{"first", "again"} {
 		r.clock = r.clock.Add(time.Duration(*scaleHosts) * 2 * time.Millisecond)
-		start, used, n, most := time.Now(), cpu(), 0, *scaleHosts*9/10 // some hosts have had all their URLs
+		start, used, n, most := time.Now(), cpu(), 0, *scaleHosts*9/10 // some hosts have no URLs left
 		for ; n < most && time.Since(start) < 20*time.Second; n++ {
 			r.push()
 			r.move()
@@ -200,7 +200,7 @@ func (r *scaleRun) race() {
 	}
 }
 
-// cpu is how many seconds of processors' time the process has taken, where the system tells.
+// cpu returns the processor time of the process in seconds, if the system supplies it.
 func cpu() float64 {
 	stat, _ := os.ReadFile("/proc/self/stat")
 	_, rest, _ := strings.Cut(string(stat), ") ")
@@ -227,7 +227,7 @@ func (r *scaleRun) checkpoint() {
 	r.b.ReportMetric(time.Since(start).Seconds()*1000, "checkpoint-ms")
 }
 
-// report says how much memory the process ever took, where the system tells.
+// report prints the maximum memory of the process, if the system supplies it.
 func (r *scaleRun) report() {
 	status, _ := os.ReadFile("/proc/self/status")
 	if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {

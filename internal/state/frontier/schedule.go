@@ -8,57 +8,57 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A class is the heap of an eligible host.
+// A class selects the heap of an eligible host.
 type class uint8
 
 const (
-	sound    class = iota // in a session: visited lately
-	suspect               // failed or was slow lately
+	sound    class = iota // in a session: visited recently
+	suspect               // failed or was slow recently
 	busy                  // has a worker already and may have another
 	inactive              // sound, and not in a session: goes when no host in a session is due
 	numClasses
-	idle = numClasses // not eligible: in no heap
+	idle = numClasses // not eligible, in no heap
 )
 
-// A schedule decides which eligible host in memory goes next, and how many hosts of each class are visited at once. The
-// frontier's lock guards it.
+// A schedule decides which eligible host in memory goes next, and limits how many hosts of each class are visited at
+// once. The frontier's lock guards it.
 //
-// Where hosts go by rank, due hosts go by the rank of their first item, and of equal ranks those that are due for
-// longer. So that none starves, a host's standing improves by as much as twice the importance would whenever its wait
-// has doubled: one whose first URL is worth a thousandth of the others' is visited after a thousand times the wait,
-// half of firstBoost at least. Of equal standings those in a session go first.
+// If hosts go by rank, due hosts go by the rank of their first item; of equal ranks, the one that is due for longer
+// goes first. Aging prevents starvation: whenever a host's wait has doubled, its priority improves as if the importance
+// of its first URL had doubled. So a host whose first URL is worth a thousandth of the others' is visited after a
+// thousand times their wait, counted as at least half of firstBoost. Of equal priorities, hosts in a session go first.
 type schedule struct {
-	heaps     [numClasses]hostHeap  // by their times
-	ready     [numClasses]readyHeap // where hosts go by rank: due hosts
-	boosts    boostHeap             // the hosts in ready, by the time when their standing improves
+	heaps     [numClasses]hostHeap  // by next time
+	ready     [numClasses]readyHeap // due hosts, if hosts go by rank
+	boosts    boostHeap             // the hosts in ready, by the time of their next boost
 	byRank    bool
-	slots     int // hosts that may be visited at once
+	slots     int // limit of hosts visited at once
 	slowAfter time.Duration
-	active    int // hosts with visits
-	suspects  int // visits to suspects
+	active    int // hosts with visits under way
+	suspects  int // visits to suspects under way
 }
 
-// A position is a host's place in the schedule.
+// A position is a host's position in the schedule.
 type position struct {
-	seq   uint64 // breaks ties of next times, the least first
+	seq   uint64 // breaks ties of next times, least first
 	index int    // in the heap
 	class class
 	ready *ready // nil unless hosts go by rank
 }
 
-// firstBoost is the wait after which a host's standing improves first.
+// firstBoost is the wait after which a host's priority improves for the first time.
 const firstBoost = time.Second
 
-// ready is a due host's standing.
+// ready contains the priority of a due host.
 type ready struct {
 	queued    bool
-	rank      int32 // of its first item, or one before it
-	priority  int32 // rank, improved by its wait
+	rank      int32 // of its first item, or a lower bound
+	priority  int32 // rank, improved by aging; the least goes first
 	nextBoost time.Time
-	index     int // in the heap of rises
+	index     int // in the heap of boosts
 }
 
-// hostHeap orders hosts by their next time.
+// hostHeap orders hosts by next time.
 type hostHeap []*host
 
 func (q hostHeap) Len() int { return len(q) }
@@ -80,7 +80,7 @@ func (q *hostHeap) Push(x any) {
 }
 func (q *hostHeap) Pop() any { return popLast((*[]*host)(q)) }
 
-// readyHeap orders hosts by standing, then by how long they are due.
+// readyHeap orders hosts by priority, then by how long they have been due.
 type readyHeap struct{ hostHeap }
 
 func (q readyHeap) Less(i, j int) bool { return q.hostHeap[i].goesBefore(q.hostHeap[j]) }
@@ -99,7 +99,7 @@ func (h *host) goesBefore(o *host) bool {
 	return h.position.seq < o.position.seq
 }
 
-// boostHeap orders ready hosts by the time when their standing improves.
+// boostHeap orders ready hosts by the time of their next boost.
 type boostHeap []*host
 
 func (q boostHeap) Len() int { return len(q) }
@@ -120,7 +120,7 @@ func (q *boostHeap) Pop() any { return popLast((*[]*host)(q)) }
 // add adds a host to the heap of its class.
 func (s *schedule) add(h *host) { heap.Push(&s.heaps[h.position.class], h) }
 
-// remove takes a host out of its heap, if it is in one.
+// remove removes a host from its heap, if it is in one.
 func (s *schedule) remove(h *host) {
 	p := &h.position
 	switch {
@@ -134,7 +134,7 @@ func (s *schedule) remove(h *host) {
 	}
 }
 
-// retime moves all hosts to where they belong after change has set other next times.
+// retime calls change, which may change next times, and rebuilds the heaps.
 func (s *schedule) retime(change func()) {
 	for c := range s.ready {
 		for _, h := range s.ready[c].hostHeap {
@@ -150,9 +150,9 @@ func (s *schedule) retime(change func()) {
 	}
 }
 
-// next returns the host that goes next in the classes with a free slot, nil if there is none. It is the one with the
-// least next time, which may be later than now. Of due hosts, those in a session go before inactive ones; where hosts
-// go by rank, that decides.
+// next returns the next host among the classes with a free slot, nil if there is none: the host with the least next
+// time, which may be in the future. Of due hosts, those in a session go before inactive ones. If hosts go by rank, the
+// rank decides instead.
 func (s *schedule) next(now time.Time) *host {
 	if s.byRank {
 		if h := s.firstReady(now); h != nil {
@@ -171,7 +171,7 @@ func (s *schedule) next(now time.Time) *host {
 	return active
 }
 
-// soonest returns the host with the least next time in those of the classes that have a free slot.
+// soonest returns the host with the least next time among those classes that have a free slot.
 func (s *schedule) soonest(now time.Time, classes ...class) (best *host) {
 	for _, c := range classes {
 		q := s.heaps[c]
@@ -192,10 +192,11 @@ func (s *schedule) hasSlot(c class, now time.Time) bool {
 	return true
 }
 
-// sparePart is the part of the slots, one in so many, that suspects leave free beyond their quarter.
+// sparePart: suspects leave one slot in sparePart free beyond their quarter.
 const sparePart = 16
 
-// hasSpareSlot reports whether there is a slot that no sound host needs now, or within the time that makes a suspect.
+// hasSpareSlot reports whether there is a slot that no sound host needs now, or within the time that makes a host a
+// suspect.
 func (s *schedule) hasSpareSlot(now time.Time) bool {
 	if s.active >= s.slots-max(1, s.slots/sparePart) {
 		return false
@@ -209,7 +210,7 @@ func (s *schedule) hasSpareSlot(now time.Time) bool {
 	return true
 }
 
-// initHost takes a slot for a visit to a host, end gives it back.
+// begin takes a slot for a visit to a host; end releases it.
 func (s *schedule) begin(first, suspect bool) {
 	if first {
 		s.active++
@@ -228,7 +229,7 @@ func (s *schedule) end(last, suspect bool) {
 	}
 }
 
-// firstReady returns the due host that goes next in the classes with a free slot.
+// firstReady returns the due host that goes next among the classes with a free slot.
 func (s *schedule) firstReady(now time.Time) *host {
 	s.makeReady(now)
 	var best *host
@@ -241,7 +242,7 @@ func (s *schedule) firstReady(now time.Time) *host {
 	return best
 }
 
-// makeReady finds the hosts that have become due, and updates the standings that have improved.
+// makeReady finds the hosts that have become due, and applies the boosts that have come.
 func (s *schedule) makeReady(now time.Time) {
 	for c := range s.heaps {
 		for q := &s.heaps[c]; len(*q) > 0 && !(*q)[0].clock.next.After(now); {
@@ -260,7 +261,7 @@ func (s *schedule) makeReady(now time.Time) {
 	}
 }
 
-// updatePriority updates the standing of a due host.
+// updatePriority updates the priority of a due host.
 func (h *host) updatePriority(now time.Time) {
 	r := h.position.ready
 	level := bits.Len64(uint64(max(now.Sub(h.clock.next), 0) / firstBoost))
@@ -269,7 +270,7 @@ func (h *host) updatePriority(now time.Time) {
 	r.nextBoost = h.clock.next.Add(firstBoost << level)
 }
 
-// len is how many hosts of a class are eligible.
+// len returns the number of eligible hosts of a class.
 func (s *schedule) len(c class) int { return len(s.heaps[c]) + s.ready[c].Len() }
 
 func (s *schedule) isEmpty() bool {
@@ -281,10 +282,10 @@ func (s *schedule) isEmpty() bool {
 	return true
 }
 
-// waiting is how many eligible hosts have no visit under way.
+// waiting returns the number of eligible hosts without a visit under way.
 func (s *schedule) waiting() int { return s.len(sound) + s.len(suspect) + s.len(inactive) }
 
-// firstWaiting returns the one of these with the least next time, nil if there is none.
+// firstWaiting returns the host among these with the least next time, nil if there is none.
 func (s *schedule) firstWaiting() (best *host) {
 	for _, c := range [...]class{sound, inactive, suspect} {
 		for _, q := range [...]hostHeap{s.heaps[c], s.ready[c].hostHeap} {

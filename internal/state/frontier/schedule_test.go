@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Many hosts whose URLs are worth much are due at all times. One whose URL is worth less has its turn after a wait that
-// doubles with each factor of 2, and not before.
+// Many hosts with important URLs are always due. A host with a less important URL has its turn after a wait that
+// doubles with each factor of 2, and not earlier.
 func TestNoHostStarves(t *testing.T) {
 	for _, doublings := range []int{0, 1, 3, 5} {
 		now := time.Now()
@@ -40,7 +40,7 @@ func TestNoHostStarves(t *testing.T) {
 	}
 }
 
-// Hosts go by their first URLs, and those that are equal by how long they are due. robots.txt goes before all.
+// Hosts go by their first URLs, equal ones by how long they are due. robots.txt goes first.
 func TestHostsGoByRank(t *testing.T) {
 	now := time.Now()
 	r := newFakeRanker()
@@ -54,7 +54,7 @@ func TestHostsGoByRank(t *testing.T) {
 	f.Push("f", r.item("http://f/", 40, 0))
 	f.Push("g", Item{URL: "http://g/robots.txt", Robots: "http://g", Rank: 900})
 	f.Move("d", []Move{r.put("http://d/", 1)})
-	r.put("http://e/", 200) // it has fallen
+	r.put("http://e/", 200) // its importance fell
 	wantOrder(t, handedOut(t, f, 7), "http://g/robots.txt", "http://d/", "http://b/1", "http://a/", "http://c/",
 		"http://f/", "http://e/")
 }
@@ -68,7 +68,7 @@ func TestHostsGoByTheirTimesUnlessRanksAreAskedFor(t *testing.T) {
 	wantOrder(t, handedOut(t, f, 2), "http://a/", "http://b/")
 }
 
-// A host whose delay grows is not due any more.
+// A host whose delay becomes longer is no longer due.
 func TestDelaysThatGrowHoldForReadyHosts(t *testing.T) {
 	now := time.Now()
 	f := New(Config{RankHosts: true, Delay: time.Second, Now: func() time.Time { return now }})

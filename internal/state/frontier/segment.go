@@ -20,31 +20,32 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A segment is a file of frames: blocks, and chunks of buckets. A frame is its length and the CRC-32C of its body, four
-// bytes each, little-endian, then the body, whose first byte is its kind. A segment only grows, until it is full.
+// A segment is a file of frames, which are blocks or chunks of buckets. A frame is the length and the CRC-32C of its
+// body (4 bytes each, little-endian), then the body. The first byte of the body is its kind. A segment is append-only
+// until it is full.
 type segment struct {
 	id      uint32
 	size    int64
 	live    int64        // bytes of frames in use
-	era     int          // of checkpoints, in which it was created
-	died    int          // the era in which its last frame went out of use
+	era     int          // checkpoint era in which it was created
+	died    int          // era in which its last frame became unused
 	stuck   bool         // compaction could not empty it
 	src     vfs.ReaderAt // nil until it is read
-	readers int          // reads under way; the file stays meanwhile
+	readers int          // reads under way, during which the file stays
 }
 
-// segments appends frames and counts how much of each file is in use. A new frame is in memory (behind) until a
+// segments appends frames and counts the bytes in use in each file. A new frame is in memory (behind) until a
 // segmentWriter writes it. The frontier's lock guards it.
 type segments struct {
 	folder   folder
-	full     int64 // bytes at which a segment is full
+	full     int64 // size at which a segment is full
 	all      map[uint32]*segment
-	last     uint32 // segment created
+	last     uint32 // number of the last segment created
 	current  *segment
 	behind   writeBehind
 	retained retention
 
-	size, live int64 // of all
+	size, live int64 // of all segments
 	written    int64 // since the compactor reset it
 	enc        writer
 }
@@ -71,7 +72,7 @@ func (s *segments) append(encode func(*writer)) (loc, int64) {
 	return at, n
 }
 
-// rollOver begins a new segment if a frame of n bytes does not fit into the current one.
+// rollOver starts a new segment if a frame of n bytes does not fit into the current one.
 func (s *segments) rollOver(n int) {
 	if s.current != nil && s.current.size > 0 && s.current.size+int64(n) > s.full {
 		full := s.current
@@ -87,7 +88,7 @@ func (s *segments) rollOver(n int) {
 	}
 }
 
-// end is a location after all frames.
+// end returns a location after all frames.
 func (s *segments) end() loc {
 	if s.current == nil {
 		return newLoc(s.last+1, 0)
@@ -95,7 +96,7 @@ func (s *segments) end() loc {
 	return newLoc(s.current.id, s.current.size)
 }
 
-// find returns a segment, or a dead one that an iterator still reads.
+// find returns a segment, or a dead one that is pinned for a reader.
 func (s *segments) find(id uint32) *segment {
 	if seg := s.all[id]; seg != nil {
 		return seg
@@ -103,7 +104,7 @@ func (s *segments) find(id uint32) *segment {
 	return s.retained.pinned(id)
 }
 
-// count adds n bytes to the frames in use in a segment; n is negative for a frame that goes out of use.
+// count adds n bytes to the frames in use in a segment; n is negative for a frame that becomes unused.
 func (s *segments) count(at loc, n int64) {
 	seg := s.all[at.segment()]
 	seg.live += n
@@ -112,14 +113,14 @@ func (s *segments) count(at loc, n int64) {
 	s.retire(seg)
 }
 
-// release takes frames out of use.
+// release marks frames as unused.
 func (s *segments) release(chunks []chunk) {
 	for _, c := range chunks {
 		s.count(c.at, -c.size)
 	}
 }
 
-// retire forgets a segment without frames in use. Its file stays as long as a checkpoint needs it.
+// retire drops a segment without frames in use. Its file stays as long as a checkpoint needs it.
 func (s *segments) retire(seg *segment) {
 	if seg.live > 0 || seg == s.current || s.all[seg.id] != seg {
 		return
@@ -129,7 +130,7 @@ func (s *segments) retire(seg *segment) {
 	s.retained.add(seg)
 }
 
-// restore adds a segment of a checkpoint.
+// restore adds a segment from a checkpoint.
 func (s *segments) restore(seg *segment) {
 	s.all[seg.id] = seg
 	s.last = max(s.last, seg.id)
@@ -137,10 +138,10 @@ func (s *segments) restore(seg *segment) {
 	s.live += seg.live
 }
 
-// isWasteful reports whether so much of the files is out of use that compaction is worthwhile.
+// isWasteful reports whether so much of the files is unused that compaction is worthwhile.
 func (s *segments) isWasteful() bool { return s.size > 3*s.live+slackSegments*s.full }
 
-// emptiest returns the segment with the least part in use, nil if there is none to compact.
+// emptiest returns the segment with the smallest part in use, nil if there is none to compact.
 func (s *segments) emptiest() *segment {
 	var least *segment
 	for _, seg := range s.all {
@@ -154,7 +155,7 @@ func (s *segments) emptiest() *segment {
 	return least
 }
 
-// A folder is where the segments and the checkpoint are.
+// A folder is the directory of the segments and the checkpoint.
 type folder struct {
 	disk vfs.FS
 	dir  string
@@ -166,7 +167,7 @@ func (d folder) segment(id uint32) string {
 	return d.path(segmentPrefix + strconv.FormatUint(uint64(id), 10))
 }
 
-// segments lists the numbers of the segment files in the folder.
+// segments returns the numbers of the segment files in the folder.
 func (d folder) segments() (ids []uint32, err error) {
 	names, err := d.disk.List(d.dir)
 	for _, name := range names {
@@ -179,8 +180,8 @@ func (d folder) segments() (ids []uint32, err error) {
 	return ids, err
 }
 
-// skipNumbers makes sure that no new segment gets the number of an existing file. A copy of the folder that is taken
-// meanwhile may have an older file with a newer checkpoint.
+// skipNumbers ensures that no new segment gets the number of an existing file. Otherwise a copy of the folder, taken
+// while the crawl runs, may combine an older file with a newer checkpoint.
 func (s *segments) skipNumbers() error {
 	ids, err := s.folder.segments()
 	for _, id := range ids {

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// store is what keeps frames: segments, and who reads and writes their files.
+// store combines segments with the types that read and write their files.
 type store struct {
 	mu sync.Mutex
 	*segments
@@ -34,7 +34,7 @@ func (s *store) add(body string) chunk {
 	return chunk{at, n}
 }
 
-// read reads frames, and counts how often it had to begin.
+// read reads frames, and counts how often it had to restart.
 func (s *store) read(t *testing.T, chunks ...chunk) (bodies []string, begun int) {
 	t.Helper()
 	s.mu.Lock()

@@ -10,18 +10,18 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A segmentWriter writes extents to their files and removes files that are out of use, without the frontier's lock.
-// Only the holder of the disk may use it (see diskWorker).
+// A segmentWriter writes extents to their files and removes unused files, without holding the frontier's lock. Only the
+// holder of the disk lock may use it (see diskWorker).
 type segmentWriter struct {
-	mu       *sync.Mutex // the frontier's, which guards the segments
+	mu       *sync.Mutex // the frontier's lock, which guards the segments
 	segments *segments
 	pages    *pager
 
-	file    vfs.File // of the segment written last; nil if none is open
+	file    vfs.File // file of the segment written last; nil if none is open
 	segment *segment
 }
 
-// writeExtents writes all extents but the open one.
+// writeExtents writes all extents except the open one.
 func (w *segmentWriter) writeExtents() error {
 	behind := &w.segments.behind
 	w.mu.Lock()
@@ -39,7 +39,8 @@ func (w *segmentWriter) writeExtents() error {
 	return nil
 }
 
-// write writes the rest of an extent to its file. After an error it may be called again: nothing is lost or torn.
+// write writes the rest of an extent to its file. After an error it may be called again; nothing is lost or written
+// twice.
 func (w *segmentWriter) write(p *extent) error {
 	name := w.segments.folder.segment(p.segment.id)
 	if w.segment != p.segment {
@@ -48,12 +49,12 @@ func (w *segmentWriter) write(p *extent) error {
 		}
 		file, err := w.segments.folder.disk.Append(name)
 		if err != nil {
-			return fmt.Errorf("make a segment of the frontier: %w", err)
+			return fmt.Errorf("create a segment of the frontier: %w", err)
 		}
 		w.file, w.segment = file, p.segment
 	}
 	n, err := w.file.Write(p.data[p.written:])
-	p.written += n // a retry does not write these bytes again
+	p.written += n // a retry continues after these bytes
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -69,7 +70,7 @@ func (w *segmentWriter) closeFile() error {
 	return file.Close()
 }
 
-// removeSegments removes doomed segments, except those that have yet to be written.
+// removeSegments removes the removable segments, except those that are not written yet.
 func (w *segmentWriter) removeSegments() {
 	retained := &w.segments.retained
 	w.mu.Lock()
@@ -85,7 +86,7 @@ func (w *segmentWriter) removeSegments() {
 	w.pages.duplicates = nil
 	w.mu.Unlock()
 	for _, src := range surplus {
-		_ = src.Close() // it was only read
+		_ = src.Close() // read only
 	}
 	for i, seg := range doomed {
 		if err := w.remove(seg); err != nil {
@@ -104,7 +105,7 @@ func (w *segmentWriter) remove(seg *segment) error {
 		err = w.closeFile()
 	}
 	if seg.src != nil {
-		_ = seg.src.Close() // it was only read
+		_ = seg.src.Close() // read only
 		seg.src = nil
 	}
 	return errors.Join(err, w.segments.folder.disk.Remove(w.segments.folder.segment(seg.id)))

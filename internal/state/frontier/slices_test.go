@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// sliced is a frontier of four slices a host, with a URL in each slice of some hosts.
+// sliced returns a frontier with four slices per host, and a URL in each slice of some hosts.
 func sliced(cfg Config, hosts ...string) *Frontier {
 	cfg.Slices = 4
 	f := New(cfg)
@@ -19,7 +19,7 @@ func sliced(cfg Config, hosts ...string) *Frontier {
 			url := fmt.Sprint("https://", host, "/", i)
 			if slice := f.Slices().OfHost(host, url); !met[slice] {
 				met[slice] = true
-				f.Push(slice, Item{URL: url}, Item{URL: url + "/next"}) // wherever that belongs
+				f.Push(slice, Item{URL: url}, Item{URL: url + "/next"}) // in any slice
 			}
 		}
 	}
@@ -39,7 +39,7 @@ func takes(t *testing.T, f *Frontier, within time.Duration) (all []*Visit) {
 	}
 }
 
-// All slices of a host together have its connections, each one at least.
+// All slices of a host share its connections; each has at least one.
 func TestSlicesShareAHostsConnections(t *testing.T) {
 	for perHost, want := range map[int]int{1: 4, 4: 4, 7: 4, 8: 8} {
 		synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestSlicesShareAHostsConnections(t *testing.T) {
 	}
 }
 
-// All slices of a host together are asked for no more than the host would be, on average, whoever asks for the delay.
+// All slices of a host together get no more requests than the host would, on average, whatever the source of the delay.
 func TestSlicesShareAHostsDelay(t *testing.T) {
 	for name, ask := range map[string]func(*Frontier){
 		"the crawl":        func(*Frontier) {},
@@ -79,7 +79,7 @@ func TestSlicesShareAHostsDelay(t *testing.T) {
 	}
 }
 
-// Slices of a host take no turns at its server's address, but with another host they do.
+// Slices of one host take no turns at its server's address, but they do with another host.
 func TestSlicesAreOneHostAtAnAddress(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.1")
 	for hosts, want := range map[int]int{1: 4, 2: 1} {

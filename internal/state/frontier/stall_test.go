@@ -33,8 +33,7 @@ func newStalling() *stalling {
 	return d
 }
 
-// While the disk stalls one caller waits for it. Others get what is in memory, and nothing else waits: nothing is
-// slower by a moment.
+// While the disk stalls, one caller waits for it. The others get items in memory without any delay.
 func TestAStalledDiskStopsOnlyWhoNeedsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newStalling()
@@ -129,7 +128,7 @@ func TestAStalledDiskStopsOnlyWhoNeedsIt(t *testing.T) {
 	})
 }
 
-// A long queue is taken out at once; it is read afterwards, and its room is given back then.
+// A long queue is removed at once; it is read later, and its space is released then.
 func TestALongQueueIsRemovedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := newStalling()
@@ -151,7 +150,7 @@ func TestALongQueueIsRemovedAtOnce(t *testing.T) {
 		if took := time.Since(began); took > 0 {
 			t.Errorf("it took %v", took)
 		}
-		if err := f.Checkpoint(nil); err != nil { // which has the host without what it had
+		if err := f.Checkpoint(nil); err != nil { // it has the host without its items
 			t.Fatal(err)
 		}
 		robots, err := f.FinishRemove()

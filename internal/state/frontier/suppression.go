@@ -2,7 +2,7 @@ package frontier
 
 import "crypto/sha256"
 
-// A urlHash stands for a URL.
+// A urlHash identifies a URL.
 type urlHash [16]byte
 
 func hashURL(url string) urlHash {
@@ -10,10 +10,10 @@ func hashURL(url string) urlHash {
 	return urlHash(sum[:16])
 }
 
-// urlCounts are URLs, and how often each.
+// urlCounts counts occurrences of URLs.
 type urlCounts map[urlHash]int
 
-// drop takes a URL out once, and reports whether it was there.
+// drop removes one occurrence of a URL, and reports whether there was one.
 func (c urlCounts) drop(k urlHash) bool {
 	n := c[k]
 	if n == 1 {
@@ -24,14 +24,14 @@ func (c urlCounts) drop(k urlHash) bool {
 	return n > 0
 }
 
-// A suppression knows which pending URLs are not to be handed out: the next item of such a URL is dropped. A view, of
-// an iterator, sees a URL as suppressed that was so when the view was opened, because it may still have the item in its
-// copy of the queue. The frontier's lock guards it.
+// A suppression contains the pending URLs that must not be handed out: the next item of such a URL is dropped. For a
+// view of an iterator, the URLs that were suppressed when the view was opened stay suppressed, because its copy of the
+// queue may still contain their items. The frontier's lock guards it.
 type suppression struct {
 	counts urlCounts
 	total  int                  // the sum of counts
-	views  int                  // open
-	epoch  uint64               // counts the suppressions that ended while views were open
+	views  int                  // number of open views
+	epoch  uint64               // number of suppressions that ended while views were open
 	ended  map[urlHash][]uint64 // the epochs in which they ended
 }
 
@@ -50,7 +50,7 @@ func (s *suppression) has(url string) bool {
 	return len(s.counts) > 0 && s.counts[hashURL(url)] > 0
 }
 
-// hasEntry is has for an entry of a host's queue.
+// hasEntry is like has for an entry of a host's queue.
 func (s *suppression) hasEntry(host string, e *entry) bool {
 	if len(s.counts) == 0 {
 		return false
@@ -59,7 +59,7 @@ func (s *suppression) hasEntry(host string, e *entry) bool {
 	return err == nil && s.has(it.URL)
 }
 
-// consume reports whether an item of the URL is to be dropped: true once for each call of add.
+// consume reports whether an item of the URL must be dropped. It returns true once for each call of add.
 func (s *suppression) consume(url string) bool {
 	if len(s.counts) == 0 {
 		return false
@@ -82,7 +82,7 @@ func (s *suppression) clear(url string) {
 	delete(s.counts, k)
 }
 
-// end counts that so many suppressions of a URL have ended, for open views.
+// end records for open views that a URL's suppression has ended the given number of times.
 func (s *suppression) end(k urlHash, times int) {
 	s.total -= times
 	if s.views == 0 {
@@ -105,17 +105,17 @@ func (s *suppression) closeView() {
 	}
 }
 
-// A suppressedView is the suppression as it was in an epoch. It drops as many items of a URL as were suppressed then.
+// A suppressedView is the suppression as of an epoch. It drops as many items of a URL as were suppressed then.
 type suppressedView struct {
 	*suppression
 	since   uint64
 	dropped urlCounts
 }
 
-// view returns the suppression as it is now.
+// view returns a view of the current suppression.
 func (s *suppression) view() suppressedView { return suppressedView{suppression: s, since: s.epoch} }
 
-// drops reports whether the view's next item of the URL was suppressed. There may be another of its URL that was not.
+// drops reports whether the view's next item of the URL was suppressed. Another item of the same URL may not have been.
 func (v *suppressedView) drops(url string) bool {
 	if len(v.counts) == 0 && len(v.ended) == 0 {
 		return false

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// sweepStep is how many hosts in memory, and as many on the disk, one Look goes through.
+// sweepStep is the number of hosts in memory, and again on disk, that one call of Next examines.
 const sweepStep = 1 << 11
 
-// sweepHold is how many of these are examined in one hold of the lock, unless all are in memory and no more than that.
+// sweepHold is the number of hosts examined in one hold of the lock. If all hosts are in memory and at most sweepStep,
+// one hold covers all.
 const sweepHold = 1 << 8
 
-// A Sweep finds the hosts that will take the longest under their delays. Each Look goes through a limited number of
-// hosts, starting where the previous one has ended, so that it costs the same however many there are. It goes through
-// all hosts if there are no more than that; otherwise several Looks do. Its methods may be called by many goroutines at
-// once.
+// A Sweep finds the hosts that will take longest under their delays. Each call of Next examines a limited number of
+// hosts, starting where the previous call ended, so its cost does not depend on the number of hosts. With few hosts one
+// call examines all, otherwise several calls do. Its methods may be called concurrently.
 type Sweep struct {
 	inspector *Inspector
 	n         int
 
-	mu   sync.Mutex // guards all below; acquired before the frontier's
-	cold uint32     // the last record
-	best []string   // hosts, by the last Look
+	mu   sync.Mutex // guards all below; acquired before the frontier's lock
+	cold uint32     // the last record examined
+	best []string   // hosts returned by the last call of Next
 }
 
-// Sweep begins to look for the n hosts that take longest.
+// Sweep starts a search for the n hosts that take longest.
 func (i *Inspector) Sweep(n int) *Sweep { return &Sweep{inspector: i, n: n} }
 
-// RemainingTime is the least time that the host's URLs take under its delay, from now on.
+// RemainingTime returns the least time from now that the host's URLs take under its delay.
 func (i *HostInfo) RemainingTime(now time.Time) time.Duration {
 	left := max(0, i.Next.Sub(now))
 	if i.Pending > 1 && i.Delay > 0 {
@@ -42,8 +42,8 @@ func (i *HostInfo) RemainingTime(now time.Time) time.Duration {
 	return left
 }
 
-// Next goes through some more hosts, and returns those known that take longest, the longest first. It reads the names
-// of hosts that are on the disk.
+// Next examines some more hosts, and returns the hosts found so far that take longest, the longest first. It reads the
+// names of hosts on disk.
 func (s *Sweep) Next() []HostInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Sweep) Next() []HostInfo {
 	for _, c := range best.all {
 		info, err := s.inspector.named(c)
 		if err != nil || info.Key == "" || c.id != 0 && known[info.Key] {
-			continue // a later Look finds it again
+			continue // a later call finds it again
 		}
 		hosts = append(hosts, info)
 	}
@@ -75,13 +75,13 @@ func (s *Sweep) Next() []HostInfo {
 	return slices.Clip(hosts)
 }
 
-// addHot examines hosts in memory: all, or a random selection if there are too many.
+// addHot examines hosts in memory: all, or a random sample if there are too many.
 func (s *Sweep) addHot(best *longest, known map[string]bool) {
 	i := s.inspector
 	for left := sweepStep; left > 0; left -= sweepHold {
 		i.mu.Lock()
 		n, hosts := 0, i.bench.hosts
-		for key, h := range hosts { // a map's iteration begins anywhere
+		for key, h := range hosts { // a map iteration starts anywhere
 			if n++; n > sweepHold && len(hosts) > sweepStep {
 				break
 			}
@@ -98,7 +98,7 @@ func (s *Sweep) addHot(best *longest, known map[string]bool) {
 	}
 }
 
-// addCold examines the next hosts on the disk.
+// addCold examines the next hosts on disk.
 func (s *Sweep) addCold(best *longest) {
 	i := s.inspector
 	if i.cold == nil {
@@ -124,7 +124,7 @@ func (s *Sweep) addCold(best *longest) {
 	}
 }
 
-// longest keeps the n hosts that take longest.
+// longest holds the n hosts that take longest.
 type longest struct {
 	now time.Time
 	n   int
@@ -132,8 +132,8 @@ type longest struct {
 	met map[uint32]bool // cold hosts that were examined
 }
 
-// add adds a host if it takes longer than one of the others. Of equal hosts those added first go first, as their names
-// need not be read.
+// add adds a host if it takes longer than one of the others. Of equal hosts the one added first goes first, because its
+// name need not be read.
 func (l *longest) add(i HostInfo, id uint32) {
 	at := len(l.all)
 	for left := i.RemainingTime(l.now); at > 0; at-- {

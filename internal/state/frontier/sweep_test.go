@@ -13,7 +13,8 @@ func urlsOf(host string, n int) (items []Item) {
 	return items
 }
 
-// The hosts that take longest are known, in memory and on the disk, and of many after some looks; what is done counts.
+// A sweep finds the hosts that take longest in memory and on disk, with many hosts after several calls. It takes into
+// account URLs that are done.
 func TestASweepKnowsWhichHostsTakeLongest(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	for _, dir := range []string{"", t.TempDir()} {
@@ -67,7 +68,7 @@ func TestTheSoonestHost(t *testing.T) {
 	}
 }
 
-// BenchmarkSweep is one look where a million hosts wait on the disk.
+// BenchmarkSweep measures one call with a million hosts on disk.
 func BenchmarkSweep(b *testing.B) {
 	f, _, err := Open(Config{Dir: b.TempDir(), Memory: 64 << 20, Delay: time.Second})
 	if err != nil {

@@ -11,22 +11,22 @@ const (
 	shards    = 256
 )
 
-// A table finds records by their hosts' names. It is open-addressed and in shards, so that growing one is short.
-// Records are numbered from 1 and never move.
+// A table finds records by the names of their hosts. It is open-addressed and divided into shards, so that growing one
+// is short. Records are numbered from 1 and never move.
 type table struct {
 	chunks [][]record
-	n      uint32 // the last record's number
+	n      uint32 // number of the last record
 	shards [shards]shard
-	memory int64 // that it takes, in bytes
+	memory int64 // bytes that the table takes
 	buf    []byte
 }
 
 type shard struct {
-	slots []uint32 // numbers of records, 0 for none; a power of two of them
+	slots []uint32 // record numbers, 0 for none; the length is a power of two
 	n     int
 }
 
-// identity is what a host is known by.
+// identity returns the 96 bits that identify a host.
 func (t *table) identity(name string) (hi uint64, lo uint32) {
 	t.buf = append(t.buf[:0], name...)
 	sum := sha256.Sum256(t.buf)
@@ -35,7 +35,7 @@ func (t *table) identity(name string) (hi uint64, lo uint32) {
 
 func (t *table) at(id uint32) *record { return &t.chunks[(id-1)>>chunkBits][(id-1)&(chunkLen-1)] }
 
-// find returns a record's number, 0 if there is none.
+// find returns the number of a record, 0 if there is none.
 func (t *table) find(hi uint64, lo uint32) uint32 {
 	s := &t.shards[hi>>56]
 	if s.n == 0 {
@@ -53,13 +53,13 @@ func (t *table) find(hi uint64, lo uint32) uint32 {
 	}
 }
 
-// add makes a record of a host that has none.
+// add creates a record for a host without one.
 func (t *table) add(hi uint64, lo uint32) uint32 {
 	t.set(t.n+1, &record{hi: hi, lo: lo})
 	return t.n
 }
 
-// nextSet gives a record a number that none has.
+// set stores a record under a number that is not in use.
 func (t *table) set(id uint32, r *record) {
 	for int(id-1)>>chunkBits >= len(t.chunks) {
 		t.chunks = append(t.chunks, nil)

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	maxFront = 64       // items of a cold host in its bucket; the others go into blocks
-	bigFront = 16 << 10 // bytes there from which items may go into blocks
+	maxFront = 64       // items of a cold host in its bucket; the others are in blocks
+	bigFront = 16 << 10 // bytes of a front at which items are moved to blocks
 	maxAhead = 1000 * time.Millisecond
 )
 
-// A virtualizer moves hosts between memory (workbench) and disk, where a cold host is a record (coldHosts), with the
-// front of its queue in a bucket by time, and the rest in blocks. It keeps memory below the limit. (The names are
-// BUbiNG's.) The frontier's lock guards it.
+// A virtualizer moves hosts between memory (workbench) and disk, and keeps memory below the limit. A host on disk is a
+// record (coldHosts) with the front of its queue in a bucket by time, and the rest in blocks. (The names are BUbiNG's.)
+// The frontier's lock guards it.
 type virtualizer struct {
 	bench     *workbench
 	residents *residents
@@ -28,13 +28,13 @@ type virtualizer struct {
 	segments  *segments
 	now       func() time.Time
 
-	maxBehind int64  // bytes that may wait to be written
+	maxBehind int64  // limit of the bytes that are not yet written
 	enc       writer // buffers for reuse
 	items     []entry
 }
 
-// find returns the number of the record of a cold host in a bucket, 0 for any other host. The other cold hosts have
-// nothing on disk that a push would have to go behind, and are loaded without it.
+// find returns the record number of a cold host in a bucket, 0 for any other host. Other cold hosts have no bucket to
+// which a push could be appended; they are loaded without a read.
 func (v *virtualizer) find(key string) uint32 {
 	if v == nil || v.bench.hosts[key] != nil {
 		return 0
@@ -46,12 +46,12 @@ func (v *virtualizer) find(key string) uint32 {
 	return id
 }
 
-// isBehind reports whether as many bytes wait to be written as may.
+// isBehind reports whether more bytes are unwritten than the limit.
 func (v *virtualizer) isBehind() bool { return v != nil && v.segments.behind.bytes > v.maxBehind }
 
 func (v *virtualizer) tick() int64 { return v.cold.tick(v.now()) }
 
-// push adds items to the queue of a cold host, without reading it.
+// push adds items to the queue of a cold host without reading it.
 func (v *virtualizer) push(id uint32, key string, items []Item) {
 	if len(items) == 0 {
 		return
@@ -77,7 +77,7 @@ func (v *virtualizer) push(id uint32, key string, items []Item) {
 	v.buckets.add(id, v.cold.table.at(id), w.b)
 }
 
-// move moves items of a cold host, without reading them: the moves are applied when it comes into memory.
+// move adds moves of items of a cold host without reading it. They are applied when the host is loaded.
 func (v *virtualizer) move(id uint32, moves []Move) {
 	w := &v.enc
 	w.b = append(w.b[:0], putMoves)
@@ -85,7 +85,7 @@ func (v *virtualizer) move(id uint32, moves []Move) {
 	v.buckets.add(id, v.cold.table.at(id), w.b)
 }
 
-// load loads a cold host that is in no bucket; nil if there is none.
+// load loads a cold host that is in no bucket, and returns nil if there is none.
 func (v *virtualizer) load(key string) *host {
 	id := v.cold.find(key)
 	if id == 0 {
@@ -94,8 +94,8 @@ func (v *virtualizer) load(key string) *host {
 	return v.loadRecord(id, strings.Clone(key), link{})
 }
 
-// loadEarly loads a cold host from its bucket before its time. The bucket takes no more hosts: it could be this one
-// again, whose old entries would count then.
+// loadEarly loads a cold host from its bucket before its time. The bucket is closed, because if the host returned to
+// it, its old entries would be live again.
 func (v *virtualizer) loadEarly(id uint32) error {
 	b := v.buckets.byID[v.cold.table.at(id).bucket]
 	s, err := v.reader.find(b, id)
@@ -107,7 +107,7 @@ func (v *virtualizer) loadEarly(id uint32) error {
 	return nil
 }
 
-// loadRecord makes a host of a record. The link is to its blocks; the caller adds the other items.
+// loadRecord creates a host from a record. The link points to its blocks; the caller adds the other items.
 func (v *virtualizer) loadRecord(id uint32, key string, l link) *host {
 	r := v.cold.table.at(id)
 	h := v.bench.create(key, id)
@@ -145,7 +145,7 @@ func (v *virtualizer) loadRecord(id uint32, key string, l link) *host {
 	return h
 }
 
-// makeHot makes a host of the contents of its bucket.
+// makeHot creates a host from the contents of its bucket.
 func (v *virtualizer) makeHot(id uint32, s *coldHost) *host {
 	h := v.loadRecord(id, s.name, link{key: s.key, count: s.rest})
 	q := &h.queue
@@ -171,11 +171,11 @@ func (v *virtualizer) makeHot(id uint32, s *coldHost) *host {
 	return h
 }
 
-// loadBucket ends a bucket: hosts whose time comes until a tick come into memory, the others move to the bucket of
+// loadBucket empties a bucket. It loads the hosts that are due by the tick soon, and moves the others to the bucket of
 // their time. It may be called again after an error.
 func (v *virtualizer) loadBucket(b *bucket, soon int64) error {
 	if v.buckets.byID[b.id] != b {
-		return nil // it has ended already
+		return nil // it was emptied already
 	}
 	err := v.reader.hosts(b, func(parts []part) error {
 		b.closed = true
@@ -216,7 +216,7 @@ func (v *virtualizer) loadHost(parts []part, soon int64) error {
 	return nil
 }
 
-// renew moves a host to the bucket of its time, without the robots.txt fetches of an earlier process.
+// rebucket moves a host to the bucket of its time, without the robots.txt fetches of an earlier process.
 func (v *virtualizer) rebucket(id uint32, s *coldHost) {
 	v.cold.update(id, func(r *record) {
 		r.count -= uint32(s.staleRobots)
@@ -227,12 +227,13 @@ func (v *virtualizer) rebucket(id uint32, s *coldHost) {
 	})
 }
 
-// loadDue loads a bucket of a class whose hosts' times have come or are near, at most, and splits one for later times.
+// loadDue loads at most one bucket of a class whose hosts are due or almost due, and splits at most one for later
+// times.
 func (v *virtualizer) loadDue(c class, tick int64) error {
 	cal, soon := &v.buckets.calendars[c], tick+maxAhead.Milliseconds()
 	if b := cal.splitDue(tick); b != nil {
 		if !v.residents.needsReadAhead(c) {
-			// Its hosts would only wait in memory, and keep others out.
+			// There is no room for its hosts in memory yet.
 			cal.due = append(cal.due, b)
 		} else if err := v.loadBucket(b, soon); err != nil {
 			return err
@@ -255,7 +256,7 @@ func (v *virtualizer) advance(tick int64) {
 	}
 }
 
-// hasDue reports whether a bucket is to be loaded or split.
+// hasDue reports whether a bucket must be loaded or split.
 func (v *virtualizer) hasDue(tick int64) bool {
 	for c := range v.buckets.calendars {
 		cal := &v.buckets.calendars[c]
@@ -266,7 +267,7 @@ func (v *virtualizer) hasDue(tick int64) bool {
 	return false
 }
 
-// nextDue is the time at which a bucket of any class is to be loaded or split, if there is one.
+// nextDue returns the time at which the next bucket must be loaded or split, if there is one.
 func (v *virtualizer) nextDue() (at time.Time, some bool) {
 	least := int64(1<<63 - 1)
 	for c := range v.buckets.calendars {
@@ -278,8 +279,8 @@ func (v *virtualizer) nextDue() (at time.Time, some bool) {
 	return v.cold.time(least), some
 }
 
-// retime moves the cold hosts' next times after the delays have changed. If some are sooner, all buckets are loaded,
-// one after the other, and their hosts go to the buckets of their times.
+// retime adjusts the cold hosts' next times after the delays have changed. If some are earlier, all buckets are loaded
+// one after the other, and their hosts move to the buckets of their times.
 func (v *virtualizer) retime(delay time.Duration) {
 	if v.cold.retime(delay) {
 		for c := range v.buckets.calendars {
@@ -288,19 +289,19 @@ func (v *virtualizer) retime(delay time.Duration) {
 	}
 }
 
-// hostBudget is how much memory hosts may take: the rest after the records, the ends of buckets and the bytes that wait
-// to be written, an eighth of all at least.
+// hostBudget returns the memory that hosts may take: the limit without the records, the ends of buckets and the
+// unwritten bytes, but at least an eighth of the limit.
 func (v *virtualizer) hostBudget() int64 {
 	limit := v.residents.limit
 	return max(limit-v.cold.table.memory-v.buckets.maxDirty-v.maxBehind, limit/8)
 }
 
-// secondChances is how many hosts in a session one shrink passes over.
+// secondChances is the number of hosts in a session that one shrink skips.
 const secondChances = 16
 
-// shrink brings memory below its limit. It evicts the hosts that have not been used for longest, but hosts in a session
-// get a second chance: an evicted host is inactive when it is loaded again. Where the disk does not keep up, hosts
-// stay, because their items would take as much memory until they are written.
+// shrink brings memory below its limit. It evicts the least recently used hosts. Hosts in a session get a second
+// chance, because an evicted host is inactive when it is loaded again. If writing is far behind, hosts stay, because
+// their items would take as much memory until they are written.
 func (v *virtualizer) shrink() {
 	if v == nil || v.segments.behind.bytes > 2*v.maxBehind {
 		return
@@ -323,7 +324,7 @@ func (v *virtualizer) shrink() {
 	v.buckets.flushSome()
 }
 
-// evict makes a host cold. If it has an item to hand out, its front goes into a bucket; if it is parked, all its items
+// evict makes a host cold. If it has an item to hand out, its front goes into a bucket. If it is parked, all its items
 // go into blocks.
 func (v *virtualizer) evict(h *host) {
 	q := &h.queue

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// A Walker has the functions that Walk calls.
+// A Walker contains the functions that Walk calls.
 type Walker struct {
 	Item    func(host string, it *Item) error // a pending item; an error ends the walk
-	Damaged func(error)                       // damage, and where; the walk goes on
+	Damaged func(error)                       // damage and its location; the walk continues
 }
 
-// Walk goes through all pending items, host by host in no order, and checks what is on disk on the way: that segments
-// are undamaged, and queues as long as their hosts' records say, sorted, and each the host's own. It omits robots.txt
-// fetches and suppressed items. No other method may be called meanwhile.
+// Walk visits all pending items, host by host in no particular order, except robots.txt fetches and suppressed items.
+// It also verifies the data on disk: segments are undamaged, and queues are sorted, belong to their hosts, and have the
+// length in the hosts' records. No other method may be called meanwhile.
 func (i *Inspector) Walk(visit Walker) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -51,12 +51,12 @@ type walk struct {
 	Walker
 	from       *Inspector
 	suppressed suppressedView
-	todo       []link // of the present queue
+	todo       []link // links of the current queue not yet followed
 }
 
 var errQueue = errors.New("damaged queue")
 
-// segments reads the files from beginning to end: compaction will read frames that are out of use too.
+// segments verifies all files from beginning to end, because compaction will also read unused frames.
 func (w *walk) segments() {
 	pages := w.from.pages
 	all := pages.segments.all
@@ -86,7 +86,7 @@ func (w *walk) host(h *host) error {
 	return w.blocks(func(b *block) bool { return b.host == h.key })
 }
 
-// bucket checks the hosts in a bucket, and the rest of their queues.
+// bucket verifies the hosts in a bucket, and the rest of their queues.
 func (w *walk) bucket(b *bucket) error {
 	var parts []part
 	err := w.from.pages.run(func() error {
@@ -121,16 +121,16 @@ func (w *walk) bucket(b *bucket) error {
 	})
 }
 
-// check reports whether a host in a bucket differs from its record.
+// check returns an error if a host in a bucket does not match its record.
 func (c *coldHosts) check(r *record, s *coldHost) error {
 	hi, lo := c.table.identity(s.name)
 	switch n := len(s.items) + s.staleRobots + int(s.rest); {
 	case hi != r.hi || lo != r.lo:
-		return fmt.Errorf("%w: %s is where another host should be", errQueue, s.name)
+		return fmt.Errorf("%w: found %s in the place of another host", errQueue, s.name)
 	case n != int(r.count):
-		return fmt.Errorf("%w: %s has %d items, not %d", errQueue, s.name, n, r.count)
+		return fmt.Errorf("%w: %s has %d items, want %d", errQueue, s.name, n, r.count)
 	case (s.rest > 0) != (r.top != 0):
-		return fmt.Errorf("%w: the location of the rest of the queue of %s is unknown", errQueue, s.name)
+		return fmt.Errorf("%w: the record of %s and its bucket disagree on whether it has blocks", errQueue, s.name)
 	}
 	return nil
 }
@@ -143,8 +143,8 @@ func (w *walk) parked(r *record) error {
 	})
 }
 
-// blocks goes through the blocks of one queue. It follows a block's links after its items, so that a long chain takes
-// little memory.
+// blocks visits the blocks of one queue. It follows a block's links after its items, so that a long chain needs little
+// memory.
 func (w *walk) blocks(own func(*block) bool) error {
 	pages := w.from.pages
 	for len(w.todo) > 0 {
@@ -171,7 +171,7 @@ func (w *walk) blocks(own func(*block) bool) error {
 	return nil
 }
 
-// check reports whether a block is not the one of the link.
+// check returns an error if a block does not match its link.
 func (l *link) check(b *block, own func(*block) bool) error {
 	n := uint32(len(b.items))
 	for i := range b.links {
@@ -179,11 +179,11 @@ func (l *link) check(b *block, own func(*block) bool) error {
 	}
 	switch {
 	case !own(b):
-		return fmt.Errorf("%w: the block is that of %s, which is another host", errQueue, b.host)
+		return fmt.Errorf("%w: the block belongs to another host, %s", errQueue, b.host)
 	case n != l.count:
-		return fmt.Errorf("%w: %d items are there and below, not %d", errQueue, n, l.count)
+		return fmt.Errorf("%w: %d items in the block and below, want %d", errQueue, n, l.count)
 	case !slices.IsSortedFunc(b.items, func(a, b entry) int { return a.compare(b.key) }):
-		return fmt.Errorf("%w: its items are not in order", errQueue)
+		return fmt.Errorf("%w: items are out of order", errQueue)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (w *walk) items(host string, entries []entry) error {
 	for i := range entries {
 		it, err := entries[i].item(host)
 		if err != nil {
-			w.Damaged(fmt.Errorf("an item of %s: %w", host, err))
+			w.Damaged(fmt.Errorf("decode an item of %s: %w", host, err))
 			continue
 		}
 		it.QueueLast = false

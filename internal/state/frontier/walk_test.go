@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// walked are the URLs that a walk finds, and what is wrong.
+// walked returns the URLs and the errors that a walk finds.
 func walked(t *testing.T, f *Frontier) (urls map[string]int, bad []error) {
 	t.Helper()
 	urls = map[string]int{}
@@ -67,7 +67,8 @@ func TestWalkFindsAllThatWaits(t *testing.T) {
 	check(f, hosts*items)
 	f.Suppress("http://h3.test/33")
 	check(f, hosts*items-1)
-	f.Restore("h3.test", Item{URL: "http://h3.test/33", Refetch: true}) // as who fetches again what a dead node has lost
+	// as when a dead node's lost record is fetched again
+	f.Restore("h3.test", Item{URL: "http://h3.test/33", Refetch: true})
 	check(f, hosts*items)
 	all, err := f.Inspector().Queue("h3.test", items)
 	if err != nil {

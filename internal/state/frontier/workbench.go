@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A workbench has the hosts in memory, and puts each into the schedule where it belongs. (The name is BUbiNG's.) The
-// frontier's lock guards it.
+// A workbench contains the hosts in memory, and places each in the schedule. (The name is BUbiNG's.) The frontier's
+// lock guards it.
 type workbench struct {
 	hosts     map[string]*host
 	schedule  *schedule
@@ -16,16 +16,16 @@ type workbench struct {
 	residents *residents
 	saver     *saver
 	leader    *leader
-	load      func(key string) *host // loads a cold host that is in no bucket, nil if there is none
+	load      func(key string) *host // loads a cold host that is in no bucket; returns nil if there is none
 	now       func() time.Time
-	session   int32 // visits
+	session   int32 // visits per session
 
 	pending    int // items of hosts in memory
 	backingOff int // hosts in memory that back off
 	unrecorded int // hosts in memory without a record
 }
 
-// host returns a host in memory for a change; it loads or creates it if need be.
+// host returns a host in memory that the caller may change. It loads or creates the host if needed.
 func (b *workbench) host(key string) *host {
 	h := b.hosts[key]
 	if h == nil && b.load != nil {
@@ -40,7 +40,7 @@ func (b *workbench) host(key string) *host {
 	return h
 }
 
-// create creates a host; id is its record's, 0 if it has none.
+// create creates a host. id is the number of its record, 0 if it has none.
 func (b *workbench) create(key string, id uint32) *host {
 	h := b.residents.blank()
 	h.key, h.queue.host, h.residence.id = key, key, id
@@ -63,7 +63,7 @@ func (b *workbench) setRecord(h *host, id uint32) {
 	}
 }
 
-// remove forgets a host that leaves memory.
+// remove removes a host that leaves memory.
 func (b *workbench) remove(h *host) {
 	b.pending -= int(h.queue.count())
 	b.setBackingOff(h, false)
@@ -72,7 +72,7 @@ func (b *workbench) remove(h *host) {
 	b.residents.remove(h)
 }
 
-// classOf is the class to which a host belongs now.
+// classOf returns the class to which a host belongs now.
 func (b *workbench) classOf(h *host) class {
 	first := h.queue.first()
 	switch {
@@ -89,7 +89,7 @@ func (b *workbench) classOf(h *host) class {
 	return sound
 }
 
-// place puts a host where it belongs after a change, and wakes the leader if that may matter to it.
+// place puts a host into its class after a change, and wakes the leader if needed.
 func (b *workbench) place(h *host) {
 	b.schedule.remove(h)
 	h.position.class = b.classOf(h)
@@ -125,7 +125,7 @@ func (b *workbench) push(h *host, items []Item) {
 	b.place(h)
 }
 
-// add adds an item that has its rank.
+// add adds an item whose rank is set.
 func (b *workbench) add(h *host, it *Item) {
 	h.away = h.away && it.Robots != "" // a robots.txt fetch belongs to another host
 	b.pending++
@@ -143,7 +143,7 @@ func (b *workbench) release(h *host) {
 	b.place(h)
 }
 
-// retime moves the hosts' times after the delays have changed.
+// retime adjusts the hosts' times after the delays have changed.
 func (b *workbench) retime(delay time.Duration) {
 	b.schedule.retime(func() {
 		for _, h := range b.hosts {
@@ -152,7 +152,7 @@ func (b *workbench) retime(delay time.Duration) {
 		}
 	})
 	for _, h := range b.hosts {
-		if h.position.class != b.classOf(h) { // it may have more connections now, or fewer
+		if h.position.class != b.classOf(h) { // the limit of its connections may have changed
 			b.place(h)
 		}
 	}

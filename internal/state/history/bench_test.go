@@ -15,7 +15,7 @@ import (
 	"kumo/internal/state/journal/file"
 )
 
-// A load is a history on a disk, into which 20 links of one host are entered at a time, as a page may bring them.
+// A load is a history on disk, into which 20 links of one host are inserted at a time, as from a page.
 type load struct {
 	*DB
 	log     *file.Journal
@@ -42,13 +42,13 @@ func (l *load) close(b testing.TB) {
 	check(b, l.log.Close())
 }
 
-// url is URL n of a host.
+// url returns URL n of a host.
 func (l *load) url(host string, n int) URL {
 	url := fmt.Sprintf("https://%s/articles/2024/some-title-of-%d.html", host, n)
 	return URL{Hash: HashOf(url), Data: []byte(url)}
 }
 
-// next has the next 20 URLs, those of a host in several pages' links.
+// next sets the next 20 URLs and returns their host. The links of a host come from several pages.
 func (l *load) next(i int) string {
 	pages := max(l.perHost/len(l.urls), 1)
 	window := i / (1000 * pages) * 1000 // a thousand hosts at once
@@ -71,7 +71,7 @@ func (l *load) enter(b testing.TB, host string) {
 	}
 }
 
-// done enters the same as done.
+// done marks the same URLs as done.
 func (l *load) done(b testing.TB, host string) {
 	for i := range l.urls {
 		l.urls[i] = URL{Hash: l.urls[i].Hash, Done: true}
@@ -79,7 +79,7 @@ func (l *load) done(b testing.TB, host string) {
 	l.enter(b, host)
 }
 
-// timed measures f, of which each call has 20 URLs, without the making of them.
+// timed measures calls of f with 20 URLs each, without their preparation.
 func timed(b *testing.B, prepare func(i int) string, f func(host string)) {
 	var spent time.Duration
 	n := 0
@@ -145,7 +145,7 @@ func BenchmarkRecords(b *testing.B) {
 	l.close(b)
 }
 
-// BenchmarkSize enters four million URLs, each of which is done at once, and says what one takes then.
+// BenchmarkSize inserts four million URLs, each done at once, and reports the size per URL.
 func BenchmarkSize(b *testing.B) {
 	for _, perHost := range []int{20, 100, 1000} {
 		b.Run(fmt.Sprint(perHost, " a host"), func(b *testing.B) {

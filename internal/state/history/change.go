@@ -8,7 +8,7 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// A State is what is known of a URL.
+// A State is the state of a URL.
 type State uint8
 
 // The states.
@@ -18,8 +18,9 @@ const (
 	Done
 )
 
-// Insert enters URLs of a host: those that are not Done and not known yet as dispatched, the others as done. It appends
-// to before what was known of each; where one is given twice, the first counts for the second.
+// Insert inserts URLs of a host. URLs that are not Done are inserted as dispatched, unless they are known; the others
+// are marked as done. Insert appends the previous state of each URL to before. If a URL occurs twice, its second
+// previous state is that of the first.
 func (d *DB) Insert(host string, urls []URL, before []State) ([]State, error) {
 	from := len(before)
 	before = append(before, make([]State, len(urls))...)
@@ -29,7 +30,7 @@ func (d *DB) Insert(host string, urls []URL, before []State) ([]State, error) {
 	return before, nil
 }
 
-// enter applies a record, where there is room for it.
+// insert applies a record if there is space.
 func (d *DB) insert(r *Record, before []State) error {
 	if err := r.check(); err != nil {
 		return err
@@ -51,7 +52,7 @@ func (d *DB) insert(r *Record, before []State) error {
 	return nil
 }
 
-// checkRoom is why a record cannot be entered.
+// checkRoom returns the reason why a record cannot be inserted now, or nil.
 func (d *DB) checkRoom(r *Record) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +66,7 @@ func (d *DB) checkRoom(r *Record) error {
 	return nil
 }
 
-// scratch is memory of changes that is used again; guarded by change.
+// scratch contains reusable buffers for changes. Guarded by change.
 type scratch struct {
 	host    []byte // the host's key
 	key     []byte
@@ -73,17 +74,17 @@ type scratch struct {
 	body    []byte
 }
 
-// An asked is what was known of a URL.
+// A lookup is the previous value of a URL.
 type lookup struct {
 	index       int // in the record
 	hash        Hash
 	old         value
 	known       bool
-	notInMemory bool // memory does not know
+	notInMemory bool // memory has no value; look on disk
 }
 
-// apply enters what is news of a record, in memory and the journal's next batch. before, unless it is nil, comes to be
-// what was known of each URL. The caller holds change, or nobody else has the database.
+// apply inserts the changes of a record in memory and in the journal's next batch. It sets before, if not nil, to the
+// previous state of each URL. The caller holds change, or has exclusive access to the database.
 func (d *DB) apply(r *Record, before []State) error {
 	d.scratch.host = appendHost(d.scratch.host[:0], d.cfg.Key(r.Host), r.Host)
 	d.lookUpMemory(r)
@@ -97,7 +98,7 @@ func (d *DB) apply(r *Record, before []State) error {
 	return nil
 }
 
-// lookUpMemory asks memory what is known.
+// lookUpMemory looks URLs up in memory.
 func (d *DB) lookUpMemory(r *Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +121,7 @@ func (d *DB) lookUpMemory(r *Record) {
 	}
 }
 
-// lookUpDisk asks the disk for what memory does not know, in the order of keys.
+// lookUpDisk looks up on disk the URLs that memory does not have, in the order of keys.
 func (d *DB) lookUpDisk() error {
 	slices.SortFunc(d.lookups, func(a, b lookup) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 	finder, err := d.reader.finder(d.tiers)
@@ -133,7 +134,7 @@ func (d *DB) lookUpDisk() error {
 			continue
 		}
 		d.key = append(append(d.key[:0], d.scratch.host...), a.hash[:]...)
-		for b, err := range finder.Find(d.key) { // the newest is more than those before it
+		for b, err := range finder.Find(d.key) { // the newest value comes first and replaces the others
 			if err != nil {
 				return err
 			}
@@ -148,7 +149,7 @@ func (d *DB) lookUpDisk() error {
 	return nil
 }
 
-// applyNew enters what is more than what was known, which asked has in the order of the record.
+// applyNew inserts the values that advance the state. The lookups are in the order of the record.
 func (d *DB) applyNew(r *Record, before []State) {
 	out := Record{Host: r.Host}
 	at := d.active.Find(string(d.scratch.host))
@@ -157,7 +158,7 @@ func (d *DB) applyNew(r *Record, before []State) {
 		v := value{u.Done, u.Data}
 		old, known := d.lookups[i].old, d.lookups[i].known
 		if now, ok := d.active.getURL(at, &u.Hash); ok {
-			old, known = now, true // the record has it twice
+			old, known = now, true // the record contains it twice
 		}
 		if before != nil && known {
 			before[i] = old.state()
@@ -176,7 +177,7 @@ func (d *DB) applyNew(r *Record, before []State) {
 	}
 }
 
-// count counts a URL that has another value than before.
+// count updates the counts for a URL with a new value.
 func (d *DB) count(name string, v value, known bool) {
 	if !known {
 		d.known++
@@ -189,7 +190,7 @@ func (d *DB) count(name string, v value, known bool) {
 	}
 }
 
-// tableHost is where a host is in a table.
+// A tableHost is a host in a table.
 type tableHost struct {
 	t    *table
 	host mem.Ref
@@ -202,14 +203,14 @@ func (r tableHost) getURL(h *Hash) (value, bool) {
 	return r.t.getURL(r.host, h)
 }
 
-// A reader looks up what is on the disk; guarded by change.
+// A reader looks up values on disk. Guarded by change.
 type reader struct {
-	base *tier.View // as which the view was pinned
+	base *tier.View // the live view when view was pinned
 	view *tier.View
 	find *tier.Finder
 }
 
-// finder is a finder for the runs as they are now.
+// finder returns a finder for the current runs.
 func (r *reader) finder(tiers *tier.Set) (*tier.Finder, error) {
 	if now := tiers.View(); r.find == nil || now != r.base {
 		if err := r.release(); err != nil {

@@ -10,11 +10,11 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// journalBytes is how much journal may be read again after a restart, before a checkpoint is due.
+// journalBytes is the length of journal to replay after a restart at which a checkpoint is due.
 const journalBytes = 256 << 20
 
-// Maintain does what is due: it makes a checkpoint where memory is full, or the journal long, and merges files of about one
-// size. Changes go on meanwhile.
+// Maintain does the work that is due: it makes a checkpoint if memory is full or the journal is long, and merges files
+// of similar size. Changes can be made meanwhile.
 func (d *DB) Maintain(ctx context.Context) error {
 	d.mu.Lock()
 	due := d.active.Bytes() >= d.full || d.frozen != nil || d.log.written >= journalBytes
@@ -32,19 +32,19 @@ func (d *DB) Maintain(ctx context.Context) error {
 	}
 	d.change.Lock()
 	defer d.change.Unlock()
-	return d.reader.release() // lest it keep files that were merged
+	return d.reader.release() // so that it does not keep merged files
 }
 
-// Checkpoint brings all that is in memory to the disk, and lets go of the journal up to there.
+// Checkpoint writes all data in memory to disk, and drops the journal up to that point.
 func (d *DB) Checkpoint(ctx context.Context) error {
 	d.busy.Lock()
 	defer d.busy.Unlock()
 	return d.checkpoint(ctx, nil)
 }
 
-// checkpoint is Checkpoint with busy held. What it writes takes the place of what is cut.
+// checkpoint is Checkpoint with busy held. The written data replaces the keys in cuts.
 func (d *DB) checkpoint(ctx context.Context, cuts []string) error {
-	if err := d.write(ctx, nil); err != nil { // what an earlier one could not write
+	if err := d.write(ctx, nil); err != nil { // data that an earlier checkpoint failed to write
 		return err
 	}
 	if err := d.freeze(); err != nil {
@@ -58,7 +58,7 @@ func (d *DB) checkpoint(ctx context.Context, cuts []string) error {
 	return d.log.journal.Drop(journal.Position(d.tiers.Manifest().Position))
 }
 
-// freeze makes all that is in memory what is written next, and the journal's end its position.
+// freeze freezes the data in memory for the next write. Its position is the journal's end.
 func (d *DB) freeze() error {
 	d.log.commit.Lock()
 	defer d.log.commit.Unlock()
@@ -82,13 +82,13 @@ func (d *DB) freeze() error {
 	return nil
 }
 
-// swap freezes the table; the caller holds mu.
+// swap freezes the table. The caller holds mu.
 func (d *DB) swap(position uint64) {
 	d.frozen, d.active, d.position = d.active, newTable(), position
 	d.frozenHosts = d.open.source(d.known)
 }
 
-// write brings the frozen table to the disk; the caller holds busy.
+// write writes the frozen table to disk. The caller holds busy.
 func (d *DB) write(ctx context.Context, cuts []string) error {
 	d.mu.Lock()
 	t, hosts, position, err := d.frozen, d.frozenHosts, d.position, d.log.failed
@@ -114,9 +114,9 @@ func (d *DB) write(ctx context.Context, cuts []string) error {
 	return nil
 }
 
-// ForgetHosts forgets all that is known of some hosts. Where that is anything, it counts their URLs, and makes a
-// checkpoint, for which changes wait; the disk has room for others when files are merged. After an error nothing more
-// can be changed before the history is opened again, and has forgotten all of it or nothing.
+// ForgetHosts deletes all data of some hosts. If there is any, it counts their URLs and makes a checkpoint, which
+// blocks changes. The space on disk is reused when files are merged. After an error no further changes are possible
+// until the history is opened again; it then contains all of the deleted data or none.
 func (d *DB) ForgetHosts(ctx context.Context, hosts ...string) error {
 	d.change.Lock()
 	defer d.change.Unlock()
@@ -137,7 +137,7 @@ func (d *DB) ForgetHosts(ctx context.Context, hosts ...string) error {
 	return err
 }
 
-// forgetInMemory forgets in memory, and returns the keys of hosts of which there is something to forget.
+// forgetInMemory deletes hosts in memory, and returns the keys of those that had any data.
 func (d *DB) forgetInMemory(hosts []string) (cuts []string, err error) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(hosts))) {
 		n := int64(0)
@@ -149,7 +149,7 @@ func (d *DB) forgetInMemory(hosts []string) (cuts []string, err error) {
 		}
 		key := string(appendHost(nil, d.cfg.Key(name), name))
 		d.mu.Lock()
-		if ref := d.active.Find(key); ref != 0 { // nothing is frozen
+		if ref := d.active.Find(key); ref != 0 { // there is no frozen table
 			d.active.forget(ref)
 		}
 		delete(d.open, name)

@@ -12,47 +12,47 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// Config is how a database works. Key is needed.
+// Config configures a database. Key is required.
 type Config struct {
-	Key func(host string) xor.ID // where a host's records belong
-	// bytes for what is not yet on the disk and for hosts with dispatched URLs; default 64 MiB. Filters, 1.2 bytes a
-	// URL, come on top
+	Key func(host string) xor.ID // location of a host's records in the key space
+	// Memory limits the bytes for data not yet on disk and for hosts with dispatched URLs; default 64 MiB. Filters take
+	// another 1.2 bytes per URL.
 	Memory int64
-	Rate   int64 // bytes a second that merges may write; default without limit
-	Ratio  int   // files of about one size before they are merged into one; default 4
+	Rate   int64 // limit of the bytes per second that merges write; default no limit
+	Ratio  int   // number of similar files that are merged into one; default 4
 }
 
-// ErrFull is a change for which memory has no room before the next Checkpoint, or, where there are as many hosts with
-// dispatched URLs as it can hold, before some are done.
-var ErrFull = errors.New("the URL history has no room in memory")
+// ErrFull reports that memory has no space for a change before the next Checkpoint. If there are too many hosts with
+// dispatched URLs, some URLs must be done first.
+var ErrFull = errors.New("the URL history has no space left in memory")
 
-// A DB is the history. Its methods may be called by many goroutines at once; changes are made one after the other, and
-// each at once.
+// A DB is a URL history. Its methods may be called concurrently. Changes are atomic and made one after the other.
 //
-// One goroutine looks after it and calls Tend.
+// One goroutine must call Maintain regularly.
 type DB struct {
 	cfg      Config
 	tiers    *tier.Set
-	full     int64 // bytes of a table
+	full     int64 // maximum size of a table in bytes
 	maxHosts int
 
-	// Of these locks who holds one may ask for those below it.
-	change sync.Mutex // held while records are changed: guards reader and the room of changes
-	busy   sync.Mutex // held while a table is written to the disk
+	// Lock order: change, busy, log.commit, mu.
+	change sync.Mutex // held while records change; guards reader and scratch
+	busy   sync.Mutex // held while a table is written to disk
 	log    log
 
 	reader
 	scratch
 
-	mu             sync.Mutex // guards what follows
-	active, frozen *table     // frozen is nil when all is on the disk but active
-	position       uint64     // of frozen
+	mu             sync.Mutex // guards all below
+	active, frozen *table     // frozen is nil if only active is not on disk
+	position       uint64     // of frozen in the journal
 	frozenHosts    *hostSource
 	open           openCounts
-	known          int64 // URLs
+	known          int64 // number of URLs
 }
 
-// OpenURLs opens the history in dir, which it makes when there is none, and which must have been kept with this journal.
+// Open opens the history in dir and creates it if needed. The journal must be the one that the history was written
+// with.
 func Open(disk vfs.FS, dir string, j journal.Journal, cfg Config) (*DB, error) {
 	if cfg.Memory <= 0 {
 		cfg.Memory = 64 << 20
@@ -70,7 +70,7 @@ func Open(disk vfs.FS, dir string, j journal.Journal, cfg Config) (*DB, error) {
 	return d, nil
 }
 
-// restore reads what the last checkpoint has of hosts, then what the journal has from there on.
+// restore loads the counts of hosts from the last checkpoint, then replays the journal.
 func (d *DB) restore() error {
 	view := d.tiers.Pin()
 	var err error
@@ -83,8 +83,8 @@ func (d *DB) restore() error {
 	return d.replay()
 }
 
-// Close closes the files. What is only in memory is not written: the journal has it, as far as Sync has been called.
-// The journal stays open.
+// Close closes the files. It does not write data that is only in memory; after Sync, the journal contains it. The
+// journal stays open.
 func (d *DB) Close() error {
 	d.change.Lock()
 	defer d.change.Unlock()
@@ -93,15 +93,15 @@ func (d *DB) Close() error {
 	return errors.Join(d.reader.release(), d.tiers.Close())
 }
 
-// Stats is what the history takes.
+// Stats contains the sizes of a history.
 type Stats struct {
 	tier.Stats
-	Table int64 // bytes of memory for what is not yet on the disk
-	URLs  int64 // that are known
-	Hosts int   // with dispatched URLs
+	Table int64 // bytes of memory for data not yet on disk
+	URLs  int64 // known URLs
+	Hosts int   // hosts with dispatched URLs
 }
 
-// Stats counts.
+// Stats returns the current sizes.
 func (d *DB) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,5 +112,5 @@ func (d *DB) Stats() Stats {
 	return s
 }
 
-// damaged is the error for what nobody has written.
+// damaged returns the error for an invalid value.
 func damaged(key []byte) error { return fmt.Errorf("the value of %q: %w", key, run.ErrDamaged) }

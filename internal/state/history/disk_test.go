@@ -7,7 +7,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// nothing is an empty disk to which nothing can be written.
+// nothing is an empty disk that cannot be written to.
 type nothing struct{ vfs.FS }
 
 func (nothing) MkdirAll(string) error              { return nil }

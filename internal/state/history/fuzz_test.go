@@ -41,7 +41,7 @@ func FuzzReadRecord(f *testing.F) {
 	})
 }
 
-// FuzzReplay has a journal with any batch: it is taken in or refused, and what was taken in can be read.
+// FuzzReplay replays any batch: it is applied or refused, and an applied one can be read.
 func FuzzReplay(f *testing.F) {
 	record := func(r Record) []byte {
 		w := varint.Writer{batchVersion, entryRecord}
@@ -53,7 +53,7 @@ func FuzzReplay(f *testing.F) {
 	f.Add([]byte{batchVersion + 1})
 	f.Fuzz(func(t *testing.T, batch []byte) {
 		if len(batch) == 0 {
-			return // no journal has that
+			return // impossible in a journal
 		}
 		j := memory.New()
 		check(t, j.Append(batch))
@@ -62,7 +62,7 @@ func FuzzReplay(f *testing.F) {
 			return
 		}
 		before := dump(t, d, 10)
-		check(t, d.replayBatch(batch)) // what is said twice is said once
+		check(t, d.replayBatch(batch)) // replaying it twice makes no difference
 		if dump(t, d, 10) != before {
 			t.Fatal("the batch, taken in twice, says something else")
 		}
@@ -70,7 +70,7 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-// FuzzDisk has any key and values on the disk.
+// FuzzDisk reads any key and values on disk.
 func FuzzDisk(f *testing.F) {
 	f.Add(append(appendHost(nil, keyOf("a"), "a"), make([]byte, HashSize)...), []byte{}, []byte{dispatched, 'n'})
 	f.Fuzz(func(t *testing.T, key, a, b []byte) {

@@ -24,7 +24,7 @@ func open(t testing.TB, dir string, j *memory.Journal, cfg Config) *DB {
 	return d
 }
 
-// urls are dispatched ones with these names as Data.
+// urls returns dispatched URLs with these names as Data.
 func urls(names ...string) (all []URL) {
 	for _, n := range names {
 		all = append(all, URL{Hash: HashOf(n), Data: []byte(n)})
@@ -32,7 +32,7 @@ func urls(names ...string) (all []URL) {
 	return all
 }
 
-// enter says of URLs that are dispatched what was known of them.
+// enter inserts dispatched URLs and returns their previous states.
 func enter(t testing.TB, d *DB, host string, names ...string) []State {
 	t.Helper()
 	before, err := d.Insert(host, urls(names...), nil)
@@ -96,7 +96,7 @@ func TestWhatNobodyCanWriteDownIsRefused(t *testing.T) {
 	check(t, d.Close())
 }
 
-// TestMemoryIsBounded has changes refused where memory has no room, until a checkpoint has made some.
+// TestMemoryIsBounded: changes are refused if memory is full, until a checkpoint makes space.
 func TestMemoryIsBounded(t *testing.T) {
 	d := open(t, t.TempDir(), memory.New(), Config{Memory: 1 << 20})
 	var err error
@@ -114,7 +114,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	err = nil
 	for i := 0; err == nil; i++ { // one URL each of many hosts
 		if _, err = d.Insert(fmt.Sprint("other", i), urls("u"), nil); errors.Is(err, ErrFull) {
-			check(t, d.Maintain(t.Context())) // which helps only where it is not the hosts that are too many
+			check(t, d.Maintain(t.Context())) // this helps only if the number of hosts is not the limit
 			_, err = d.Insert(fmt.Sprint("other", i), urls("u"), nil)
 		}
 	}
@@ -124,7 +124,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	check(t, d.Close())
 }
 
-// TestReplayWithLessMemory has a journal that is more than memory holds.
+// TestReplayWithLessMemory: the journal exceeds the memory.
 func TestReplayWithLessMemory(t *testing.T) {
 	dir, j := t.TempDir(), memory.New()
 	d := open(t, dir, j, Config{Memory: 8 << 20})
@@ -147,7 +147,7 @@ func TestReplayWithLessMemory(t *testing.T) {
 	check(t, d.Close())
 }
 
-// TestFullDisk has a disk without room: what was durable is still there when it has some.
+// TestFullDisk: durable data is still there when the disk has space again.
 func TestFullDisk(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -171,7 +171,7 @@ func TestFullDisk(t *testing.T) {
 	check(t, m.log.Close())
 }
 
-// TestAfterAFailure has nothing changed any more after the journal could not be written.
+// TestAfterAFailure: no change is possible after the journal could not be written.
 func TestAfterAFailure(t *testing.T) {
 	m := newModel(t, 1)
 	enter(t, m.db, "a", "1")
@@ -200,7 +200,7 @@ func TestAnotherJournal(t *testing.T) {
 	}
 }
 
-// untilFull does something, and reports whether the disk was full.
+// untilFull calls f, and reports whether the disk was full.
 func (m *model) untilFull() bool {
 	m.now++
 	if m.dice.IntN(4) > 0 {
@@ -220,7 +220,7 @@ func (m *model) untilFull() bool {
 	return err != nil
 }
 
-// TestManyAtOnce has many enter the same URLs while others write and forget: each is fresh once.
+// TestManyAtOnce inserts the same URLs concurrently, while others write and forget: each URL is new once.
 func TestManyAtOnce(t *testing.T) {
 	d := open(t, t.TempDir(), memory.New(), Config{Memory: 1 << 20})
 	const hosts, most = 20, 300
@@ -267,7 +267,7 @@ func TestManyAtOnce(t *testing.T) {
 	check(t, d.Close())
 }
 
-// What is entered says what was known before, in memory, on disk, and of one that is given twice.
+// Insert returns the previous states from memory and disk, and for a URL that occurs twice.
 func TestEnterSaysWhatWasKnown(t *testing.T) {
 	l := open(t, t.TempDir(), memory.New(), Config{})
 	hash := func(i byte) Hash { return Hash{i} }

@@ -10,13 +10,13 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// hostBytes is about what a host with dispatched URLs takes in memory.
+// hostBytes is the approximate memory of a host with dispatched URLs.
 const hostBytes = 100
 
-// A openCounts is how many URLs of hosts were dispatched and are not done, of all that have such.
+// openCounts contains the number of open URLs (dispatched and not done) of each host that has any.
 type openCounts map[string]int
 
-// add counts so many more of a host.
+// add adds to the number of a host's open URLs.
 func (t openCounts) add(name string, more int) {
 	n, known := t[name]
 	switch n += more; {
@@ -29,30 +29,30 @@ func (t openCounts) add(name string, more int) {
 	}
 }
 
-// OpenURLs is how many URLs of a host were dispatched and are not done.
+// OpenURLs returns the number of URLs of a host that were dispatched and are not done.
 func (d *DB) OpenURLs(name string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.open[name]
 }
 
-// OpenHosts are all hosts of which that is not 0, in no order.
+// OpenHosts returns all hosts with such URLs, in no particular order.
 func (d *DB) OpenHosts() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Keys(d.open))
 }
 
-// What a checkpoint keeps beside the runs is a run, too: of each host that has dispatched URLs how many, and under the
-// name knownName how many URLs are known.
+// A checkpoint also contains a run with the number of open URLs of each host that has any, and with the number of known
+// URLs under knownName.
 const knownName = "\x00"
 
 var _ run.Source = (*hostSource)(nil)
 
-// A hostSource is a copy of the table.
+// A hostSource is a copy of the counts for a checkpoint.
 type hostSource struct {
 	hosts []hostCount
-	next  int // in hosts, behind the first
+	next  int // index in hosts, plus one
 	value varint.Writer
 }
 
@@ -70,7 +70,7 @@ func (t openCounts) source(known int64) *hostSource {
 	return &hostSource{hosts: all}
 }
 
-// sort is done when nobody waits any more for the copy to be made.
+// sort is called after the locks for the copy are released.
 func (s *hostSource) sort() {
 	slices.SortFunc(s.hosts, func(a, b hostCount) int { return strings.Compare(a.name, b.name) })
 }
@@ -88,7 +88,7 @@ func (s *hostSource) Key() []byte   { return []byte(s.hosts[s.next-1].name) }
 func (s *hostSource) Value() []byte { return s.value }
 func (s *hostSource) Err() error    { return nil }
 
-// load reads what a checkpoint has kept.
+// load reads the counts of a checkpoint.
 func (d *DB) load(src run.Source) error {
 	for src.Next() {
 		in := varint.Reader{Rest: src.Value()}

@@ -10,30 +10,31 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// A batch of the journal is a byte for its version, then entries: a byte for the kind, the length, and what it says.
+// A batch of the journal is a version byte, then entries. An entry is a kind byte, the length, and the body.
 const (
 	batchVersion = 2
-	entryRecord  = 1 // a Record: what of it was news
+	entryRecord  = 1 // the new part of a Record
 
-	commitBytes = 1 << 20 // a batch that is not left to the next Sync
-	keepBytes   = 4 << 20 // of a buffer that is used again
+	commitBytes = 1 << 20 // size at which a batch does not wait for the next Sync
+	keepBytes   = 4 << 20 // of a reused buffer
 )
 
-// A log is the group commit: entries wait in memory, and who needs them durable appends all that wait as one batch.
+// A log implements group commit. Entries wait in memory. A caller that needs one to be durable appends all of them as one
+// batch.
 type log struct {
-	commit  sync.Mutex // held by the one who appends
+	commit  sync.Mutex // held while appending
 	journal journal.Journal
 	spare   []byte // guarded by commit
 
 	// guarded by DB.mu
 	pending []byte
-	cuts    uint64 // batches that were taken from pending
-	durable uint64 // of these
-	failed  error  // nothing more may follow
+	cuts    uint64 // number of batches taken from pending
+	durable uint64 // number of these that are durable
+	failed  error  // error after which nothing may be appended
 	written int64  // bytes since the last freeze
 }
 
-// enter queues an entry; the caller holds mu.
+// enqueue adds an entry to the pending ones. The caller holds mu.
 func (l *log) enqueue(kind byte, body []byte) {
 	if len(l.pending) == 0 {
 		l.pending = append(l.pending, batchVersion)
@@ -43,7 +44,7 @@ func (l *log) enqueue(kind byte, body []byte) {
 	l.pending = w
 }
 
-// Sync returns when all is durable that was changed before it was called. Many who call it at once wait for one write.
+// Sync returns when all earlier changes are durable. Concurrent calls share one write.
 func (d *DB) Sync() error {
 	d.mu.Lock()
 	want := d.log.cuts
@@ -56,7 +57,7 @@ func (d *DB) Sync() error {
 	return d.commit(want)
 }
 
-// commit makes durable the batch of a number, and what waits with it. The caller holds log.commit.
+// commit makes the batch with a number durable, and all entries pending now. The caller holds log.commit.
 func (d *DB) commit(want uint64) error {
 	d.mu.Lock()
 	batch, err := d.cut(want)
@@ -67,7 +68,7 @@ func (d *DB) commit(want uint64) error {
 	return d.append(batch)
 }
 
-// cut takes what waits, unless the batch of a number was written; the caller holds log.commit and mu.
+// cut takes the pending entries, unless the batch with a number is durable. The caller holds log.commit and mu.
 func (d *DB) cut(want uint64) ([]byte, error) {
 	l := &d.log
 	if l.failed != nil || l.durable >= want || len(l.pending) == 0 {
@@ -95,15 +96,15 @@ func (d *DB) append(batch []byte) error {
 	return nil
 }
 
-// replay takes in what the journal has from the last checkpoint on.
+// replay applies the journal from the last checkpoint on.
 func (d *DB) replay() error {
 	from := journal.Position(d.tiers.Manifest().Position)
 	if end := d.log.journal.End(); from > end {
-		return fmt.Errorf("%w: the checkpoint is of position %d, the journal ends at %d", errJournal, from, end)
+		return fmt.Errorf("%w: the checkpoint is at position %d, but the journal ends at %d", errJournal, from, end)
 	}
 	return d.log.journal.Replay(from, func(batch []byte, end journal.Position) error {
 		if err := d.replayBatch(batch); err != nil {
-			return fmt.Errorf("the journal's batch that ends at %d: %w", end, err)
+			return fmt.Errorf("replay the batch that ends at %d: %w", end, err)
 		}
 		d.log.written += int64(len(batch))
 		if d.active.Bytes() < d.full {
@@ -116,16 +117,16 @@ func (d *DB) replay() error {
 	})
 }
 
-// errJournal is a journal that was not kept with these files.
+// errJournal reports a journal that does not belong to these files.
 var errJournal = errors.New("not the journal of this URL history")
 
-// errEntry is an entry that nobody has written.
-var errEntry = errors.New("not an entry of a URL history")
+// errEntry reports an invalid entry.
+var errEntry = errors.New("invalid entry of the URL history")
 
 func (d *DB) replayBatch(batch []byte) error {
 	in := varint.Reader{Rest: batch}
 	if v := in.Byte(); v != batchVersion {
-		return fmt.Errorf("%w of version %d, but of version %d", errEntry, batchVersion, v)
+		return fmt.Errorf("%w: version %d expected, found %d", errEntry, batchVersion, v)
 	}
 	for len(in.Rest) > 0 {
 		kind, body := in.Byte(), in.Bytes()

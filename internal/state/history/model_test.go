@@ -18,12 +18,12 @@ import (
 	"kumo/internal/state/journal/file"
 )
 
-// keyOf puts hosts into a space so small that some share a key.
-const keyBits = 6 // that count of keys
+// keyOf maps hosts to a key space so small that some share a key.
+const keyBits = 6 // bits, so some keys collide
 
 func keyOf(host string) xor.ID { return xor.Of("host", host).Truncate(keyBits) }
 
-// known is what a history should know: records by host, their URLs in order.
+// known is the expected content of a history: records by host, URLs in order.
 type known map[string]*Record
 
 func (k known) clone() known {
@@ -36,7 +36,7 @@ func (k known) clone() known {
 	return all
 }
 
-// enter enters URLs as the package says, by another way: it returns what was known of each.
+// enter implements Insert in a simple way. It returns the previous states.
 func (k known) enter(r Record) (before []State) {
 	mine := k[r.Host]
 	if mine == nil {
@@ -85,7 +85,7 @@ func text(r Record) string {
 	return s
 }
 
-// dump is all that a history knows, read in pieces, as known.String has it.
+// dump returns the complete content of a history, read in pieces, in the format of known.String.
 func dump(t testing.TB, d *DB, most int) string {
 	t.Helper()
 	all := known{}
@@ -100,7 +100,7 @@ func dump(t testing.TB, d *DB, most int) string {
 	return all.String()
 }
 
-// agrees holds a history's counts, and what it says of single hosts, against what it should know.
+// agrees compares a history's counts and its answers for single hosts with the expected content.
 func (k known) agrees(t testing.TB, d *DB) {
 	t.Helper()
 	urls, hosts := 0, 0
@@ -133,7 +133,7 @@ func (k known) agrees(t testing.TB, d *DB) {
 	}
 }
 
-// A model is a history, what it should know, and what it may come back with when it dies.
+// A model is a history, its expected content, and the contents that are possible after a crash.
 type model struct {
 	t    *testing.T
 	dice *rand.Rand
@@ -144,7 +144,7 @@ type model struct {
 	now  int64
 
 	knows  known
-	states []known // after each change since the last that is durable, which is the first
+	states []known // after each change since the last durable one, which is the first
 }
 
 func newModel(t *testing.T, seed uint64) *model {
@@ -170,7 +170,7 @@ func (m *model) hash() Hash {
 	return HashOf(fmt.Sprint(m.dice.IntN(1 + int(m.now-1_700_000_000)/8)))
 }
 
-// life does random things; false when the process has died.
+// life makes random calls. It returns false when the process has died.
 func (m *model) life() bool {
 	m.now += int64(m.dice.IntN(3))
 	switch k := m.dice.IntN(100); {
@@ -216,18 +216,18 @@ func (m *model) forget() bool {
 			delete(k, name)
 		}
 	}
-	m.states = append(m.states, m.knows.clone()) // the last before it
+	m.states = append(m.states, m.knows.clone()) // the state before it
 	gone(m.states[len(m.states)-1])
 	err := m.db.ForgetHosts(context.Background(), hosts...)
 	if before := m.knows.String(); err == nil {
 		if gone(m.knows); m.knows.String() == before {
-			return true // there was nothing to do
+			return true // nothing had to be done
 		}
 	}
 	return m.durable(err)
 }
 
-// changed notes a change, of which nobody knows whether it is durable.
+// changed records a change that may or may not be durable.
 func (m *model) changed(err error, change func(known)) bool {
 	if errors.Is(err, ErrFull) {
 		return m.durable(m.db.Checkpoint(context.Background()))
@@ -239,7 +239,7 @@ func (m *model) changed(err error, change func(known)) bool {
 	return m.fine(err)
 }
 
-// durable notes that all changes are.
+// durable records that all changes are durable.
 func (m *model) durable(err error) bool {
 	if err == nil {
 		m.states = []known{m.knows.clone()}
@@ -255,9 +255,9 @@ func (m *model) fine(err error) bool {
 	return err == nil
 }
 
-// reopen opens what a process, or a machine, that died has left.
+// reopen opens the state that a dead process or machine has left.
 func (m *model) reopen() {
-	m.db.Close() // it is dead
+	m.db.Close() // the process is dead
 	m.log.Close()
 	if m.dice.IntN(2) == 0 {
 		check(m.t, m.disk.PowerLoss(m.dice))
@@ -274,8 +274,8 @@ func (m *model) reopen() {
 	m.knows.agrees(m.t, m.db)
 }
 
-// TestAgreesWithAModel does random things to a history with little memory. Its process is killed, or the power fails,
-// at random bytes: then it knows all that was durable, and nothing that was not changed.
+// TestAgreesWithAModel makes random calls to a history with little memory. Its process is killed, or the power fails,
+// at random bytes. Then the history contains all durable changes, and no others than those made.
 func TestAgreesWithAModel(t *testing.T) {
 	for range 20 {
 		seed := rand.Uint64()

@@ -8,43 +8,43 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// HashSize is the length of a Hash in bytes: so many that of 10¹⁰ URLs no two have the same, but with a chance of
-// 10⁻¹⁴, and the most for which a run needs no more than two bytes beside.
+// HashSize is the length of a Hash in bytes. With 10¹⁰ URLs, the probability that two have the same hash is 10⁻¹⁴. It
+// is the largest size for which a run needs at most two extra bytes.
 const HashSize = 14
 
-// A Hash stands for a URL.
+// A Hash identifies a URL.
 type Hash [HashSize]byte
 
-// HashOf is the hash of a canonical URL.
+// HashOf returns the hash of a canonical URL.
 func HashOf(url string) (h Hash) {
 	id := xor.Of("url", url)
 	copy(h[:], id[:])
 	return h
 }
 
-// A URL is what is known of one.
+// A URL is the history's data of a URL.
 type URL struct {
 	Hash Hash
 	Done bool
-	Data []byte // what it takes to have it fetched: the URL, its depth…; at most MaxData bytes; nil for one that is done
+	Data []byte // data for dispatching it: the URL, its depth…; at most MaxData bytes; nil if it is done
 }
 
-// A Record is what is known of a host and of some of its URLs.
+// A Record contains a host and some of its URLs.
 type Record struct {
 	Host string
 	URLs []URL
 }
 
-// Bounds of what a record holds, in bytes.
+// Limits of a record, in bytes.
 const (
 	MaxName = 512 // of a host's name
 	MaxData = 64 << 10
 )
 
-// ErrRecord is bytes that are no records, or a record that no database takes.
-var ErrRecord = errors.New("not a record of URLs")
+// ErrRecord reports an invalid record, or one that exceeds the limits.
+var ErrRecord = errors.New("invalid record of URLs")
 
-// check refuses what cannot be written down.
+// check returns an error if the record exceeds the limits.
 func (r *Record) check() error {
 	if r.Host == "" || len(r.Host) > MaxName || strings.IndexByte(r.Host, 0) >= 0 ||
 		r.Host[0] == 0xff {
@@ -58,7 +58,7 @@ func (r *Record) check() error {
 	return nil
 }
 
-// appendRecord appends a record as it is journalled.
+// appendRecord appends the journal's encoding of a record.
 func appendRecord(b []byte, r *Record) []byte {
 	w := varint.Writer(b)
 	w.String(r.Host)
@@ -73,8 +73,8 @@ func appendRecord(b []byte, r *Record) []byte {
 	return w
 }
 
-// readRecord reads a record that is all there is. The record's Data are parts of b. It takes no more memory than some
-// four times as much as b.
+// readRecord decodes a record, which must be all of b. Data share the memory of b. It allocates at most about four
+// times the size of b.
 func readRecord(b []byte) (r Record, err error) {
 	in := varint.Reader{Rest: b}
 	r.Host = in.String()

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// Get returns what is known of a URL.
+// Get returns the data of a URL.
 func (d *DB) Get(host string, h Hash) (URL, bool, error) {
 	var found URL
 	ok := false
@@ -22,8 +22,8 @@ func (d *DB) Get(host string, h Hash) (URL, bool, error) {
 	return found, ok, err
 }
 
-// Dispatched returns URLs of a host that were dispatched and are not done, from a hash on. At most so many are
-// returned, and 64 times as many looked at; more says whether there may be others from next on.
+// Dispatched returns URLs of a host that were dispatched and are not done, from a hash on. It returns at most most URLs
+// and examines at most 64 times as many. If more is true, there may be others from next on.
 func (d *DB) Dispatched(host string, from Hash, most int) (urls []URL, next Hash, more bool, err error) {
 	seen := 0
 	err = d.urls(host, from, func(u URL) bool {
@@ -40,7 +40,7 @@ func (d *DB) Dispatched(host string, from Hash, most int) (urls []URL, next Hash
 	return urls, next, more, err
 }
 
-// urls gives a host's URLs from a hash on, until it is told to stop. Data are valid until it is told the next.
+// urls calls yield with a host's URLs from a hash on, until yield returns false. Data is valid until the next call.
 func (d *DB) urls(host string, from Hash, yield func(URL) bool) error {
 	key := appendHost(nil, d.cfg.Key(host), host)
 	return d.scan(key, slices.Concat(key, from[:]), func(p place, v value) bool { return yield(urlOf(p.hash, v)) })
@@ -48,13 +48,13 @@ func (d *DB) urls(host string, from Hash, yield func(URL) bool) error {
 
 func urlOf(h Hash, v value) URL { return URL{h, v.done, v.data} }
 
-// A Cursor is how far records were read. It stays good when the history is opened again, and nobody but who made it can
-// read it. The zero Cursor is the beginning.
+// A Cursor is a position in a scan of records. It stays valid when the history is opened again; its contents are
+// opaque. The zero Cursor is the beginning.
 type Cursor string
 
-// Records returns what is known of a host, or of all in the order of their keys if none is named, most URLs at once,
-// and the Cursor behind them: empty at the end. A host with many URLs comes in several records. What changes meanwhile
-// may be missing: a transfer begins when changes go to the new holder, too.
+// Records returns the data of a host, or of all hosts in the order of their keys if host is empty. It returns at most
+// most URLs and the Cursor after them, which is empty at the end. A host with many URLs is returned as several records.
+// Concurrent changes may be missing; for that reason a transfer starts when changes also go to the new holder.
 func (d *DB) Records(host string, from Cursor, most int) (all []Record, next Cursor, err error) {
 	var only []byte
 	if host != "" {
@@ -82,8 +82,8 @@ func (d *DB) Records(host string, from Cursor, most int) (all []Record, next Cur
 	return all, next, nil
 }
 
-// scan gives all that is known from a key on, of the host with a key alone unless that is nil, in order, until it is
-// told to stop. What it gives is valid until it is told the next.
+// scan calls yield with all data from a key on, in order, until yield returns false. If host is not nil, it is the key
+// of the only host to scan. The arguments of yield are valid until the next call.
 func (d *DB) scan(host, from []byte, yield func(place, value) bool) error {
 	for again := true; again; again = from != nil {
 		var err error
@@ -94,13 +94,14 @@ func (d *DB) scan(host, from []byte, yield func(place, value) bool) error {
 	return nil
 }
 
-// scanURLs is how many records of memory are copied at once; tests have it smaller.
+// scanURLs is the number of records copied from memory at once. Tests reduce it.
 var scanURLs = 1 << 16
 
-// scanSome is scan as far as some records of memory go, and returns where it goes on; nil: it does not.
+// scanSome scans a limited number of records from memory, and the corresponding part of the disk. It returns the key to
+// continue at, or nil at the end.
 func (d *DB) scanSome(host, from []byte, yield func(place, value) bool) (next []byte, err error) {
 	tables, next := d.copyOf(host, from)
-	view := d.tiers.Pin() // after memory was looked at: what goes to the disk meanwhile comes twice, and not never
+	view := d.tiers.Pin() // after the copy of memory: data written to disk in between is seen twice, not missed
 	defer func() { err = errors.Join(err, view.Release()) }()
 	sources := append(tables, view.Scan(from)...)
 	all := run.Merge(mergeValues, sources...)
@@ -121,8 +122,8 @@ func (d *DB) scanSome(host, from []byte, yield func(place, value) bool) (next []
 	return next, all.Err()
 }
 
-// copyOf copies from memory from a key on, a host alone unless that is nil. If that is much, it ends before the key
-// next.
+// copyOf copies the data in memory from a key on; of one host if host is not nil. If there is much, the copy ends
+// before the key next.
 func (d *DB) copyOf(host, from []byte) (tables []run.Source, next []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,7 +140,7 @@ func (d *DB) copyOf(host, from []byte) (tables []run.Source, next []byte) {
 	return tables, next
 }
 
-// copyOf copies whole hosts, until it has enough.
+// copyOf copies whole hosts until it has enough.
 func (t *table) copyOf(only, from []byte) (all []run.Pair, next []byte) {
 	var urls []mem.Ref
 	for _, host := range t.sorted(only, from) {

@@ -9,24 +9,25 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// A table is what is not yet on the disk: a record a host, with its key there and no value, and one a URL, whose key is
-// the place of its host's and its hash. Those of a host hang on it in a chain.
+// A table contains the data not yet on disk. It has a record for each host, with the host's key on disk and no value,
+// and one for each URL. The key of a URL is the reference of its host and the hash. The URLs of a host are in a linked
+// list.
 type table struct {
 	*mem.Table
 	hosts []mem.Ref
-	key   []byte // for urlKey
+	key   []byte // buffer for urlKey
 }
 
-// Words of a record.
+// The words of a record.
 const (
 	wordData = iota
-	wordNext // in the chain; of a host: its first URL
+	wordNext // next in the list; for a host its first URL
 )
 
-// Flags of a record.
+// The flags of a record.
 const (
-	flagSet  = 1 << iota // it has a value; else it is forgotten, or a host
-	flagDone             // its value
+	flagSet  = 1 << iota // it has a value; otherwise it was deleted, or is a host
+	flagDone             // the value is done
 )
 
 func newTable() *table { return &table{Table: mem.New()} }
@@ -36,7 +37,7 @@ func (t *table) urlKey(host mem.Ref, h *Hash) string {
 	return string(t.key)
 }
 
-// get is the value of a record.
+// get returns the value of a record.
 func (t *table) get(ref mem.Ref) (v value, ok bool) {
 	if ref == 0 {
 		return v, false
@@ -60,7 +61,7 @@ func (t *table) set(ref mem.Ref, v value) {
 	t.SetWord(ref, wordData, uint32(t.Keep(v.data)))
 }
 
-// host is the record of a host, which is made if it is not there.
+// host returns the record of a host, which it creates if needed.
 func (t *table) host(key []byte) mem.Ref {
 	ref := t.Find(string(key))
 	if ref == 0 {
@@ -70,7 +71,7 @@ func (t *table) host(key []byte) mem.Ref {
 	return ref
 }
 
-// setURL enters a URL of a host.
+// setURL sets the value of a URL of a host.
 func (t *table) setURL(host mem.Ref, h *Hash, v value) {
 	key := t.urlKey(host, h)
 	ref := t.Find(key)
@@ -82,7 +83,7 @@ func (t *table) setURL(host mem.Ref, h *Hash, v value) {
 	t.set(ref, v)
 }
 
-// getURL is what the table has of a URL of a host, which may be 0.
+// getURL returns the value of a URL of a host. host may be 0.
 func (t *table) getURL(host mem.Ref, h *Hash) (value, bool) {
 	if host == 0 {
 		return value{}, false
@@ -90,14 +91,14 @@ func (t *table) getURL(host mem.Ref, h *Hash) (value, bool) {
 	return t.get(t.Find(t.urlKey(host, h)))
 }
 
-// forget forgets a host with all its URLs.
+// forget deletes a host with all its URLs.
 func (t *table) forget(host mem.Ref) {
 	for ref := host; ref != 0; ref = mem.Ref(t.Word(ref, wordNext)) {
 		t.SetFlags(ref, 0)
 	}
 }
 
-// sorted are the hosts from a key on, in order, or the one with a key alone.
+// sorted returns the hosts from a key on, in order, or only the host with the key only.
 func (t *table) sorted(only, from []byte) []mem.Ref {
 	if only != nil {
 		if ref := t.Find(string(only)); ref != 0 {
@@ -128,14 +129,14 @@ func (t *table) urls(host mem.Ref, all []mem.Ref) []mem.Ref {
 	return all
 }
 
-// appendKey appends the key on the disk of a URL of a host.
+// appendKey appends the key on disk of a URL.
 func (t *table) appendKey(b []byte, host, url mem.Ref) []byte {
 	return append(append(b, t.Key(host)...), t.Key(url)[4:]...)
 }
 
 var _ run.Source = (*tableSource)(nil)
 
-// A tableSource is a table that does not change any more, for a run.
+// A tableSource reads a frozen table for writing a run.
 type tableSource struct {
 	t          *table
 	hosts      []mem.Ref

@@ -6,16 +6,16 @@ import (
 	"kumo/internal/base/xor"
 )
 
-// A key on the disk is a host's: its place in the space, its name, a zero; then the hash of one of
+// A key on disk is the key of a host (its location in the key space, its name, a zero byte), then the hash of one of
 // its URLs.
 
 func appendHost(b []byte, key xor.ID, host string) []byte {
 	return append(append(append(b, key[:]...), host...), 0)
 }
 
-// A place is a key taken apart.
+// A place is a decoded key.
 type place struct {
-	host []byte // of the key, the zero included
+	host []byte // key of the host, including the zero byte
 	name []byte
 	hash Hash
 }
@@ -37,10 +37,10 @@ func readPlace(key []byte) (p place, ok bool) {
 	return p, true
 }
 
-// A value is what is known of a URL.
+// A value is the data of a URL.
 type value struct {
 	done bool
-	data []byte // of one that is not done
+	data []byte // nil if done
 }
 
 func (v value) state() State {
@@ -50,10 +50,10 @@ func (v value) state() State {
 	return Dispatched
 }
 
-// dispatched is the first byte of a value on the disk that is not done.
+// dispatched is the first byte on disk of a value that is not done.
 const dispatched = 1
 
-// append appends the value as it is on the disk: nothing for done.
+// append appends the value's encoding on disk, which is empty if it is done.
 func (v value) append(b []byte) []byte {
 	if v.done {
 		return b
@@ -71,7 +71,7 @@ func readValue(b []byte) (v value, ok bool) {
 	return value{data: b[1:]}, true
 }
 
-// mergeValues makes one value of two on the disk: the older one where that is done, and the newer is not.
+// mergeValues merges two values on disk: the newer one, but a URL that was done stays done.
 func mergeValues(newer, older []byte) []byte {
 	if len(older) == 0 {
 		return newer[:0]

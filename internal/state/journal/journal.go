@@ -9,44 +9,46 @@ import (
 	"errors"
 )
 
-// A Position is a place between two batches: how much was appended before it, in all runs together. 0 is the beginning.
+// A Position is a position between two batches: the size of everything appended before it in all runs. 0 is the
+// beginning.
 type Position uint64
 
-// ErrDropped is a replay from before what the journal still has.
-var ErrDropped = errors.New("the journal no longer goes back so far")
+// ErrDropped is returned by a replay from a position that was dropped.
+var ErrDropped = errors.New("the journal no longer goes back that far")
 
-// A Journal keeps batches. Its methods are called by one goroutine at a time.
+// A Journal stores batches. Its methods must not be called concurrently.
 type Journal interface {
-	// Append adds one batch and returns when it is durable. After an error nothing more may be appended: the batch may be
-	// there in part, and opening the journal again cuts that part off. An empty batch is none.
+	// Append appends one batch and returns when it is durable. After an error nothing more may be appended: the batch
+	// may be stored in part, and opening the journal again truncates that part. An empty batch is ignored.
 	Append(batch []byte) error
-	// End is the position after the last batch.
+	// End returns the position after the last batch.
 	End() Position
-	// Replay calls f with every batch behind from, oldest first, and the position after it; f must not keep the slice. It
-	// is called before the first Append.
+	// Replay calls f with every batch after from, oldest first, and the position after the batch. f must not retain the
+	// slice. Replay is called before the first Append.
 	Replay(from Position, f func(batch []byte, end Position) error) error
-	// Drop lets go of batches that end at or before a position. It may keep some of them: where they share a file with
-	// later ones.
+	// Drop drops batches that end at or before a position. It may keep some of them, if they share a file with later
+	// ones.
 	Drop(before Position) error
 	Close() error
 }
 
-// A Shipped journal is also in a log that outlives this machine. These methods may be called by many goroutines at
-// once, beside the others.
+// A Shipped journal is also stored in a log that survives this machine. These methods may be called concurrently with
+// each other and with the others.
 type Shipped interface {
 	Journal
-	// Ship returns when all batches that end at or before a position are in the log.
+	// Ship returns when the log contains all batches that end at or before a position.
 	Ship(ctx context.Context, upTo Position) error
-	// Trim lets go of what the log has before a position; it may keep some. Kept is about how many bytes that are.
+	// Trim drops the log's data before a position. It may keep some. Trimmable returns about how many bytes it would
+	// drop.
 	Trim(ctx context.Context, before Position) error
 	Trimmable(before Position) int64
-	// CheckOwner returns nil if the log is still this one's: nobody has closed it for good, removed or taken it.
+	// CheckOwner returns nil if this journal still owns the log: nobody has sealed, removed or opened it since.
 	CheckOwner(ctx context.Context) error
-	// Start is where the log begins: more than 0 once it was trimmed, by whichever process.
+	// Start returns the position at which the log starts. It is more than 0 after a trim by any process.
 	Start(ctx context.Context) (Position, error)
 }
 
-// Discard is the journal of a crawl that does not outlive its process.
+// Discard is the journal of a crawl without persistent state.
 var Discard Journal = discard{}
 
 type discard struct{}

@@ -7,48 +7,48 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// ErrEnded is what those are told who wait for something to be durable when nothing will be any more.
+// ErrEnded is returned by methods that wait for durability when the run has ended.
 var ErrEnded = errors.New("the run has ended")
 
-// A Shipper is a journal that also copies what it has to where it outlives this machine.
+// A Shipper is a journal that is also copied to a place that survives this machine.
 type Shipper interface {
-	// Ship returns when all batches that end at or before a position are there. Many may call it at once, beside the one
-	// who calls the journal's other methods.
+	// Ship returns when all batches that end at or before a position are copied. It may be called concurrently with
+	// itself and the journal's other methods.
 	Ship(ctx context.Context, upTo journal.Position) error
 }
 
-// A commitProgress is how far the group commit has come. Many wait for one commit.
+// A commitProgress is the progress of the group commit. Several goroutines may wait for one commit.
 type commitProgress struct {
-	last   uint64           // the batch that has what was put last
-	cuts   uint64           // batches that were cut off
-	done   uint64           // of these, those that are durable, or had nothing in them
-	at     journal.Position // behind the last of them
-	endErr error            // why no more will be
-	wake   chan struct{}    // closed with the next change; nil if nobody waits
+	last   uint64           // batch of the entries queued last
+	cuts   uint64           // number of batches closed
+	done   uint64           // number of these that are durable or empty
+	at     journal.Position // journal position after the last durable batch
+	endErr error            // error that ended commits
+	wake   chan struct{}    // closed at the next change; nil if nobody waits
 }
 
-// Sequence is for the batch that has what is put now: its number.
+// Sequence returns the number of the batch that entries queued now go into.
 func (l *Ledger) Sequence() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cuts + 1
 }
 
-// IsDurable reports whether all is durable that was put.
+// IsDurable reports whether all queued entries are durable.
 func (l *Ledger) IsDurable() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.done >= l.last
 }
 
-// Position is the journal's behind what is durable.
+// Position returns the journal position after the durable entries.
 func (l *Ledger) Position() journal.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at
 }
 
-// advance tells those who wait what became of the last batch. It is called by the one who commits.
+// advance records the result of the last commit and wakes the waiting goroutines. The caller holds commitMu.
 func (l *Ledger) advance(err error) {
 	at := l.cfg.Journal.End()
 	l.mu.Lock()
@@ -61,7 +61,7 @@ func (l *Ledger) advance(err error) {
 	l.notify()
 }
 
-// StopWaits lets nobody wait any more.
+// StopWaits ends all waits for durability, now and later.
 func (l *Ledger) StopWaits() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,23 +78,23 @@ func (l *Ledger) notify() {
 	}
 }
 
-// await waits until a batch is durable, and returns the journal's position behind it, or one further on.
+// await waits until a batch is durable, and returns the journal position after it, or a later one.
 func (l *Ledger) await(ctx context.Context, sequence uint64) (journal.Position, error) {
 	for {
-		at, news, err := l.durableUpTo(sequence)
-		if news == nil {
+		at, wake, err := l.durableUpTo(sequence)
+		if wake == nil {
 			return at, err
 		}
 		select {
-		case <-news:
+		case <-wake:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
 	}
 }
 
-// durableUpTo says whether a batch is durable; if it may be later, news is closed with the next change.
-func (l *Ledger) durableUpTo(sequence uint64) (at journal.Position, news <-chan struct{}, err error) {
+// durableUpTo reports whether a batch is durable: then wake is nil. Otherwise wake is closed at the next change.
+func (l *Ledger) durableUpTo(sequence uint64) (at journal.Position, wake <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done >= sequence || l.endErr != nil {
@@ -109,7 +109,7 @@ func (l *Ledger) durableUpTo(sequence uint64) (at journal.Position, news <-chan 
 	return 0, l.wake, nil
 }
 
-// WaitDurable waits until a batch is durable, and where the journal is shipped, until it is there.
+// WaitDurable waits until a batch is durable and, if the journal is shipped, shipped.
 func (l *Ledger) WaitDurable(ctx context.Context, sequence uint64) error {
 	at, err := l.await(ctx, sequence)
 	if s, ships := l.cfg.Journal.(Shipper); err == nil && ships {
@@ -118,8 +118,8 @@ func (l *Ledger) WaitDurable(ctx context.Context, sequence uint64) error {
 	return err
 }
 
-// FlushDurable returns when all is durable, and where the journal is shipped, there, that was put before it was called.
-// What was about to be put is, too. It needs Run.
+// FlushDurable returns when everything queued before the call is durable and, if the journal is shipped, shipped. Run
+// must be active.
 func (l *Ledger) FlushDurable(ctx context.Context) error {
 	return l.WaitDurable(ctx, l.Sequence())
 }

@@ -23,68 +23,69 @@ import (
 )
 
 const (
-	// CommitBytes is how large a batch is that does not wait for its time.
+	// CommitBytes is the size at which a batch is committed without waiting for the interval.
 	CommitBytes = 256 << 10
-	keepPending = 4 << 20 // of a buffer that is used again
+	keepPending = 4 << 20 // of a reused buffer
 )
 
-// A Config says what a ledger writes to, and how often.
+// A Config configures a ledger.
 type Config struct {
 	Stores     []store.Store
 	Journal    journal.Journal
-	Every      time.Duration // between two commits; one with much to write does not wait for its time
-	MaxPending int           // bytes of entries that wait to be committed, before workers do
+	Every      time.Duration // interval between commits; a large batch is committed earlier
+	MaxPending int           // bytes of uncommitted entries at which workers have to wait
 	Now        func() time.Time
 
-	// Begin appends the entry that a batch begins with.
+	// Begin appends the first entry of a batch.
 	Begin func(batch []byte, now time.Time) []byte
-	// Mark appends the entry that names a file's length.
+	// Mark appends an entry with a file's length.
 	Mark func(batch []byte, m store.Mark) []byte
-	// Extra appends what was counted elsewhere, as it is when a batch is cut off.
+	// Extra appends counters that are kept elsewhere, when a batch is closed.
 	Extra func(batch []byte) []byte
-	// Durable is told the files' lengths that the journal has, before any file is closed for them. It must be quick; may
-	// be nil.
+	// Durable is called with the file lengths that are now in the journal, before any file is closed. It must be quick;
+	// may be nil.
 	Durable func([]store.Mark)
 }
 
-// A Ledger is the group commit: it collects what workers put, and makes it durable in batches, records before the
-// journal. Its methods may be called by many goroutines at once.
+// A Ledger implements group commit: it collects what workers put and makes it durable in batches, records before the
+// journal. Its methods may be called concurrently.
 type Ledger struct {
 	cfg Config
 
-	// gate is held for reading while a record and its entries are put, and for writing while a batch is cut off, so that a
-	// batch has the entries of just the records that the files have at its marks.
+	// gate is held for reading while a record and its entries are put, and for writing while a batch is closed. So a
+	// batch has the entries of exactly the records that are within the file lengths in it.
 	gate     sync.RWMutex
-	commitMu sync.Mutex // held by the one who commits; taken before gate
-	mu       sync.Mutex // guards pending and idle
+	commitMu sync.Mutex // held while committing; acquired before gate
+	mu       sync.Mutex // guards pending, idle and commitProgress
 	pending  []byte
-	keepOpen bool // files keep their names for a while; guarded by one
-	// stores were not told of all that the journal has; guarded by one
+	keepOpen bool // files keep their names for a while; guarded by commitMu
+	// the journal has marks that the stores do not know of; guarded by commitMu
 	storesBehind bool
-	failed       error // of a commit: nothing more may follow it; guarded by one
-	// what was put last is only in part where it belongs: nothing more may be committed
+	failed       error // error of a commit, after which none may follow; guarded by commitMu
+	// error of a put that took effect only in part: nothing more may be committed
 	torn      atomic.Pointer[error]
-	sinceDrop atomic.Int64 // bytes journalled since the last drop
-	drained   *sync.Cond   // on mu: pending was cut off, or nobody will
-	idle      bool         // nobody commits on the way: run has not begun, or has ended
-	// the buffer of the batch before, to be pending again; only the one who commits touches it
+	sinceDrop atomic.Int64 // bytes in the journal since the last drop
+	drained   *sync.Cond   // on mu: pending was committed, or nobody will commit it
+	idle      bool         // Run is not active, so nobody else commits
+	// buffer of the previous batch, for reuse; only the committer uses it
 	spare          []byte
-	marked         map[string]int64 // the lengths that the journal has
+	marked         map[string]int64 // file lengths in the journal
 	commitProgress                  // guarded by mu
 	full           chan struct{}
 }
 
-// New makes a ledger. Before Run is called, only what exceeds cfg.Room is committed by itself.
+// New returns a ledger. Until Run is called, it commits by itself only when cfg.MaxPending is exceeded.
 func New(cfg Config) *Ledger {
 	l := &Ledger{cfg: cfg, marked: map[string]int64{}, full: make(chan struct{}, 1), idle: true}
 	l.drained = sync.NewCond(&l.mu)
-	if cfg.Journal != nil { // without one nothing can be committed
+	if cfg.Journal != nil { // without a journal nothing can be committed
 		l.at = cfg.Journal.End()
 	}
 	return l
 }
 
-// Within does f while nothing is cut off: what f does to the views of the journal is in the same batch as its entries.
+// Within calls f while no batch is closed. So f's changes of the journal's views belong to the same batch as its
+// entries.
 func (l *Ledger) Within(f func() error) error {
 	if err := l.waitForRoom(); err != nil {
 		return err
@@ -98,8 +99,8 @@ func (l *Ledger) Within(f func() error) error {
 	return err
 }
 
-// WithinExclusive is Within while nobody else is within: what others put is there as a whole, in the journal and its views, or
-// comes after f. All who put wait for f.
+// WithinExclusive is like Within, but nobody else is within. All puts of others are completely in the journal and its
+// views, or come after f. They wait for f.
 func (l *Ledger) WithinExclusive(f func() error) error {
 	if err := l.waitForRoom(); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (l *Ledger) WithinExclusive(f func() error) error {
 	return err
 }
 
-// Put stores records, and what was left out, then queues the entries that finish makes of them. It is called within.
+// Put stores records and skips, and then queues the entries that finish returns. Call it within Within.
 func (l *Ledger) Put(records []*page.Record, skips []page.Skip, finish func() []byte) error {
 	for _, s := range l.cfg.Stores {
 		for _, rec := range records {
@@ -131,7 +132,7 @@ func (l *Ledger) Put(records []*page.Record, skips []page.Skip, finish func() []
 	return nil
 }
 
-// waitForRoom blocks a worker while the disk does not keep up. Before and after Run it commits instead.
+// waitForRoom blocks a worker while the disk is behind. If Run is not active, it commits instead.
 func (l *Ledger) waitForRoom() error {
 	l.mu.Lock()
 	for len(l.pending) > l.cfg.MaxPending && !l.idle {
@@ -145,7 +146,7 @@ func (l *Ledger) waitForRoom() error {
 	return nil
 }
 
-// Enqueue queues entries that speak of no record. It is called within, too.
+// Enqueue queues entries without records. Call it within Within, too.
 func (l *Ledger) Enqueue(entries []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +162,7 @@ func (l *Ledger) Enqueue(entries []byte) {
 	}
 }
 
-// Run commits until the context ends. It does not make the last commit.
+// Run commits regularly until the context ends. It does not make the last commit.
 func (l *Ledger) Run(ctx context.Context) error {
 	l.setIdle(false)
 	defer l.setIdle(true)
@@ -187,14 +188,14 @@ func (l *Ledger) setIdle(idle bool) {
 	l.drained.Broadcast()
 }
 
-// Commit makes durable all that was put so far.
+// Commit makes all entries put so far durable.
 func (l *Ledger) Commit() error {
 	l.commitMu.Lock()
 	defer l.commitMu.Unlock()
 	return l.commitLocked()
 }
 
-// commitLocked is commit with one held.
+// commitLocked is Commit with commitMu held.
 func (l *Ledger) commitLocked() error {
 	if l.failed != nil {
 		return l.failed
@@ -208,7 +209,7 @@ func (l *Ledger) commitLocked() error {
 	return err
 }
 
-// CommitTo makes durable all that was put so far, and returns the journal's position behind it.
+// CommitTo makes all entries put so far durable, and returns the journal position after them.
 func (l *Ledger) CommitTo() (journal.Position, error) {
 	if err := l.Commit(); err != nil {
 		return 0, err
@@ -218,8 +219,8 @@ func (l *Ledger) CommitTo() (journal.Position, error) {
 	return l.cfg.Journal.End(), nil
 }
 
-// Pause commits, and calls f while nothing is put, with the journal's position and the files' lengths. All stand still
-// only for as long as it takes to make durable what was put during a commit.
+// Pause commits, and calls f with the journal position and the file lengths while nothing can be put. Workers are
+// blocked only while the entries put during a first commit are made durable, and during f.
 func (l *Ledger) Pause(f func(at journal.Position, marks []store.Mark) error) error {
 	l.commitMu.Lock()
 	defer l.commitMu.Unlock()
@@ -239,7 +240,7 @@ func (l *Ledger) Pause(f func(at journal.Position, marks []store.Mark) error) er
 	return f(l.cfg.Journal.End(), marks)
 }
 
-// Drop lets go of what checkpoints have.
+// Drop drops the journal before a position, when checkpoints contain its data.
 func (l *Ledger) Drop(before journal.Position) error {
 	l.commitMu.Lock()
 	defer l.commitMu.Unlock()
@@ -250,10 +251,10 @@ func (l *Ledger) Drop(before journal.Position) error {
 	return l.cfg.Journal.Drop(before)
 }
 
-// Written is how many bytes were journalled since the last checkpoint.
+// Written returns the bytes written to the journal since the last Drop, plus those of AddReplayCost.
 func (l *Ledger) Written() int64 { return l.sinceDrop.Load() }
 
-// write makes a batch durable, after the records that its marks speak of.
+// write makes a batch durable, after its records.
 func (l *Ledger) write(batch []byte, marks []store.Mark) error {
 	if len(batch) == 0 && !l.changed(marks) {
 		l.spare = batch
@@ -261,7 +262,7 @@ func (l *Ledger) write(batch []byte, marks []store.Mark) error {
 	}
 	for _, s := range l.cfg.Stores {
 		if err := s.Sync(); err != nil {
-			return fmt.Errorf("make records durable: %w", err)
+			return fmt.Errorf("sync record files: %w", err)
 		}
 	}
 	if err := l.cfg.Journal.Append(l.withMarks(batch, marks)); err != nil {
@@ -275,7 +276,8 @@ func (l *Ledger) write(batch []byte, marks []store.Mark) error {
 	return l.finalizeStores()
 }
 
-// finalizeStores tells stores what the journal has. While files keep their names, a later commit does it.
+// finalizeStores informs the stores of the marks in the journal. While files keep their names, it is left to a later
+// commit.
 func (l *Ledger) finalizeStores() error {
 	if l.keepOpen || !l.storesBehind {
 		return nil
@@ -289,7 +291,7 @@ func (l *Ledger) finalizeStores() error {
 	return nil
 }
 
-// closeBatch takes the pending entries and the lengths of the files that hold their records.
+// closeBatch takes the pending entries, and the lengths of the files with their records.
 func (l *Ledger) closeBatch() (batch []byte, marks []store.Mark, err error) {
 	l.gate.Lock()
 	defer l.gate.Unlock()
@@ -303,7 +305,7 @@ func (l *Ledger) closeBatchLocked() (batch []byte, marks []store.Mark, err error
 	for _, s := range l.cfg.Stores {
 		m, err := s.Mark()
 		if err != nil {
-			return nil, nil, fmt.Errorf("write records: %w", err)
+			return nil, nil, fmt.Errorf("write record files: %w", err)
 		}
 		marks = append(marks, m...)
 	}
@@ -319,7 +321,7 @@ func (l *Ledger) changed(marks []store.Mark) bool {
 	return slices.ContainsFunc(marks, func(m store.Mark) bool { return l.marked[m.Name] != m.Length })
 }
 
-// WithClosedFiles adds the lengths of the files that were closed since the run began. It is called with one held.
+// WithClosedFiles adds the lengths of the files that were closed since the run began. The caller must be in Pause.
 func (l *Ledger) WithClosedFiles(marks []store.Mark) []store.Mark {
 	all := slices.Clone(marks)
 	for _, name := range slices.Sorted(maps.Keys(l.marked)) {
@@ -330,7 +332,7 @@ func (l *Ledger) WithClosedFiles(marks []store.Mark) []store.Mark {
 	return all
 }
 
-// withMarks adds the marks that have changed, and keeps the buffer for the batch after the next.
+// withMarks appends the marks that have changed to the batch, and keeps its buffer for the batch after the next.
 func (l *Ledger) withMarks(batch []byte, marks []store.Mark) []byte {
 	for _, m := range marks {
 		if length, known := l.marked[m.Name]; !known || length != m.Length {
@@ -344,7 +346,7 @@ func (l *Ledger) withMarks(batch []byte, marks []store.Mark) []byte {
 	return batch
 }
 
-// Close makes the last commit and gives every file its final form.
+// Close makes the last commit and finalizes all files.
 func (l *Ledger) Close() error {
 	if err := l.Commit(); err != nil {
 		return err
@@ -357,10 +359,10 @@ func (l *Ledger) Close() error {
 	return nil
 }
 
-// MarkTorn says that what was put last is only in part where it belongs: nothing more is committed, and err is why.
+// MarkTorn prevents further commits, because a put took effect only in part. err is the reason.
 func (l *Ledger) MarkTorn(err error) { l.torn.CompareAndSwap(nil, &err) }
 
-// CommitSoon has the next commit not wait for its time.
+// CommitSoon starts the next commit without waiting for the interval.
 func (l *Ledger) CommitSoon() {
 	select {
 	case l.full <- struct{}{}:
@@ -368,13 +370,13 @@ func (l *Ledger) CommitSoon() {
 	}
 }
 
-// AddReplayCost adds to what Written tells, for what costs a replay more than its bytes in the journal.
+// AddReplayCost adds to Written, for entries whose replay costs more than their bytes in the journal.
 func (l *Ledger) AddReplayCost(bytes int64) { l.sinceDrop.Add(bytes) }
 
-// KeepOpen has record files keep their names until Settle is called. It is called in Pause.
+// KeepOpen makes record files keep their names until AllowClose is called. Call it in Pause.
 func (l *Ledger) KeepOpen() { l.keepOpen = true }
 
-// Settle ends what KeepOpen began.
+// AllowClose reverts KeepOpen.
 func (l *Ledger) AllowClose() {
 	l.commitMu.Lock()
 	defer l.commitMu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// Who is alone within sees nothing that is put in part.
+// WithinExclusive sees no partial puts.
 func TestAloneNobodyElseIsWithin(t *testing.T) {
 	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestAloneNobodyElseIsWithin(t *testing.T) {
 	}
 }
 
-// What was put is settled when it is durable, and an empty commit changes nothing.
+// Entries are reported as durable after the commit. An empty commit changes nothing.
 func TestSettled(t *testing.T) {
 	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
 	if err != nil {
@@ -85,7 +85,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A counter is a store that counts how often it was told to settle.
+// A counter is a store that counts its finalizations.
 type counter struct {
 	store.Store
 	settled int
@@ -95,7 +95,7 @@ func (*counter) Mark() ([]store.Mark, error) { return nil, nil }
 func (*counter) Sync() error                 { return nil }
 func (c *counter) Finalize() error           { c.settled++; return nil }
 
-// What is committed while files keep their names is settled by the next commit that may, also where nothing was put.
+// Batches committed while files keep their names are finalized by the next commit that may, even if nothing was put.
 func TestSettlesWhatWasCommittedWhileFilesKeptTheirNames(t *testing.T) {
 	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
 	if err != nil {
@@ -117,7 +117,7 @@ func TestSettlesWhatWasCommittedWhileFilesKeptTheirNames(t *testing.T) {
 	}
 }
 
-// A batch that was torn must stay the journal's last, or what follows it could not be trusted.
+// A torn batch must remain the last in the journal, otherwise later batches could not be trusted.
 func TestNothingFollowsAFailedCommit(t *testing.T) {
 	disk, dir := vfstest.NewFaulty(vfs.OS), t.TempDir()
 	j, err := file.Open(disk, dir, file.Config{})
@@ -138,7 +138,7 @@ func TestNothingFollowsAFailedCommit(t *testing.T) {
 	if err := commit(2); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	disk.SetRoom(-1) // somebody has made room
+	disk.SetRoom(-1) // the disk has space again
 	if err := commit(3); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("a commit after it: %v", err)
 	}
@@ -162,7 +162,7 @@ func TestNothingFollowsAFailedCommit(t *testing.T) {
 	}
 }
 
-// Without Run, Within commits by itself: pending entries never exceed Room by more than a batch.
+// Without Run, Within commits by itself: pending entries exceed MaxPending by at most one batch.
 func TestRoomIsKeptWithoutRun(t *testing.T) {
 	j, err := file.Open(vfs.OS, t.TempDir(), file.Config{})
 	if err != nil {
@@ -189,7 +189,7 @@ func testLedger(j journal.Journal) *Ledger {
 		Extra: func(batch []byte) []byte { return batch }})
 }
 
-// A pause makes durable what was put before it while workers go on.
+// Pause makes the entries put before it durable while workers continue.
 func TestAPauseHoldsNobodyBackWhileTheDiskStalls(t *testing.T) {
 	stalls, goesOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -223,7 +223,7 @@ func TestAPauseHoldsNobodyBackWhileTheDiskStalls(t *testing.T) {
 		})
 	}()
 	<-stalls
-	if err := put(); err != nil { // which would wait for ever if the pause held it back
+	if err := put(); err != nil { // would wait forever if the pause blocked it
 		t.Fatal(err)
 	}
 	stalled.Store(false)

@@ -11,27 +11,28 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// The bounds of the memory, so that one owner cannot fill it.
+// Limits of the memory, so that one owner cannot fill it.
 const (
-	maxHosts  = 64 // that have answered
+	maxHosts  = 64 // hosts that have answered
 	perDomain = 4
 	maxPinned = maxHosts / 2
 	maxSeeds  = 16
 	seedEvery = 4 // every fourth target is a seed, as long as there are any
 
-	displaceAfter = time.Second // that a host has been silent: where many answer all the time, it is not worth the work
+	// minimum silence of a displaced host; if many hosts answer all the time, displacing them is not worth the work
+	displaceAfter = time.Second
 
-	// MaxTargets is the largest number of origins of a check.
+	// MaxTargets is the maximum number of origins in a check.
 	MaxTargets = maxHosts + maxSeeds
 )
 
-// A memory is the hosts that can disprove an outage: hosts that have answered, and seeds. The first host of each of the
-// first domains that answered is an elder: other domains do not displace it.
+// A memory contains the hosts that can disprove an outage: hosts that have answered, and seeds. The first host of each
+// of the first domains that answered is pinned: other domains do not displace it.
 type memory struct {
 	hosts  []rememberedHost
 	index  map[uint64]int // index in hosts by hash
 	pinned int
-	seeds  []rememberedHost // one of a domain
+	seeds  []rememberedHost // one per domain
 }
 
 type rememberedHost struct {
@@ -41,8 +42,8 @@ type rememberedHost struct {
 	pinned bool
 }
 
-// add adds an origin that has answered, or renews it. A domain's fifth host displaces another of that domain. Where the
-// memory is full, the host that has been silent for longest is displaced.
+// add adds an origin that has answered, or updates it. The fifth host of a domain displaces another of that domain. If
+// the memory is full, the host that has been silent for longest is displaced.
 func (m *memory) add(at time.Time, origin Origin) {
 	if i, known := m.index[origin.Hash]; known {
 		h := &m.hosts[i]
@@ -69,7 +70,7 @@ func (m *memory) add(at time.Time, origin Origin) {
 			oldest = i
 		}
 	}
-	i := oldest // the host to be displaced
+	i := oldest // the host to displace
 	if same == perDomain {
 		i = oldestOfDomain
 	}
@@ -118,14 +119,14 @@ func (m *memory) remove(hash uint64) {
 // forget removes all hosts that have answered.
 func (m *memory) forget() { m.hosts, m.index, m.pinned = nil, nil, 0 }
 
-// targets returns the origins that match, the most promising first: of each domain the host that answered last, then
-// the second of each, and so on, with seeds in between. Domains with a failing host come last. Where many hosts die at
-// once, the others continue to answer, so that those that answered last are most likely alive.
+// targets returns the matching origins, the most promising first: of each domain the host that answered last, then the
+// second of each, and so on, with seeds in between. Domains with a failing host come last. If many hosts fail at once,
+// the others continue to answer, so those that answered last are most likely up.
 func (m *memory) targets(match func(Origin) bool, failing []uint64) (all []string) {
 	hosts := slices.DeleteFunc(slices.Clone(m.hosts), func(h rememberedHost) bool { return !match(h.Origin) })
 	slices.SortFunc(hosts, func(a, b rememberedHost) int { return b.at.Compare(a.at) })
-	fails := map[string]int{}                // 1: by domain
-	rounds := make(map[uint64]int, maxHosts) // by host: how many of its domain come before it
+	fails := map[string]int{}                // 1 if a host of the domain fails
+	rounds := make(map[uint64]int, maxHosts) // for each host, how many of its domain come before it
 	met := map[string]int{}
 	for i := range hosts {
 		h := &hosts[i]
@@ -152,7 +153,7 @@ func (m *memory) targets(match func(Origin) bool, failing []uint64) (all []strin
 	return all
 }
 
-// domains is the number of registered domains among the hosts that have answered.
+// domains returns the number of registered domains of the hosts that have answered.
 func (m *memory) domains() int {
 	met := map[string]bool{}
 	for i := range m.hosts {
@@ -161,7 +162,8 @@ func (m *memory) domains() int {
 	return len(met)
 }
 
-// domainOf is an origin's registered domain; for an IPv6 address, its network of 48 bits, as one owner has all of it.
+// domainOf returns an origin's registered domain. For an IPv6 address it is the /48 network, because one owner has all
+// of it.
 func domainOf(origin string) string {
 	hostname := item.HostnameOf(item.HostOf(origin))
 	if strings.Contains(hostname, ":") {

@@ -32,13 +32,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// wildcard is one of any number of hosts of an owner who has a few domains.
+// wildcard returns one of any number of hosts of an owner with a few domains.
 func wildcard(n, domains int) Origin {
 	return Origin{URL: fmt.Sprintf("http://h%d.evil%d.test", n, n%domains), Hash: uint64(1000 + n), LooksUp: true}
 }
 
-// An owner of a few domains with any number of hosts, all of which answer last and then disappear, cannot have the crawl
-// declared offline: hosts of others, and seeds, are checked, and early.
+// An owner of a few domains with any number of hosts, which all answer last and then disappear, cannot make the crawl
+// seem offline: hosts of others, and seeds, are checked, and early.
 func TestAnOwnerOfAFewDomainsDoesNotFillTheMemory(t *testing.T) {
 	for _, seedsOnly := range []bool{false, true} {
 		s := newLineStory(t, 0)
@@ -79,7 +79,7 @@ func TestHostsOfAnIPv6NetworkAreOfOneDomain(t *testing.T) {
 	}
 }
 
-// Hosts whose names are not looked up, such as those of --resolve, prove nothing about name servers.
+// Hosts whose names are not resolved, such as those of --resolve, prove nothing about name servers.
 func TestOnlyHostsThatAreLookedUpTellOfNames(t *testing.T) {
 	s := newLineStory(t, 0)
 	for n := range 4 {
@@ -101,7 +101,7 @@ func TestOnlyHostsThatAreLookedUpTellOfNames(t *testing.T) {
 	}
 }
 
-// While names are not found, hosts that need no look-up are still visited, as long as any host answers, and their
+// While names cannot be resolved, hosts that need no resolution are still visited, as long as any host answers. Their
 // answers do not end the outage.
 func TestAnOutageHoldsOnlyHostsThatDependOnIt(t *testing.T) {
 	s := newLineStory(t, 0)

@@ -30,11 +30,11 @@ import (
 	"kumo/internal/base/page"
 )
 
-// An Origin is a scheme and host, with what reaching it depends on.
+// An Origin is a scheme and host, with the services needed to reach it.
 type Origin struct {
 	URL     string // without a path
 	Hash    uint64
-	LooksUp bool // this machine looks its name up
+	LooksUp bool // this machine resolves its name
 	Proxied bool
 }
 
@@ -45,35 +45,35 @@ type Detector struct {
 	State        Phase
 	Layer        Layer
 	ProxyFailed  bool      // the proxy cannot be reached
-	suspect      Origin    // the origin that failed: checked where nothing has answered yet
-	Since        time.Time // start of the doubt
+	suspect      Origin    // the origin that failed; checked if nothing has answered yet
+	Since        time.Time // start of the doubt, which an outage includes
 	Why          string
-	next         time.Time     // of the next check
+	next         time.Time     // time of the next check
 	pause        time.Duration // between the last check and the next
 	lastDoubtEnd time.Time     // end of the last doubt
-	doubts       int           // so far
+	doubts       int           // number of doubts so far
 
 	layers    [numLayers]layerRecord
 	memory    memory
-	ever      bool      // a host has answered
+	ever      bool      // a host has answered at least once
 	answered  time.Time // last answer of any host
 	nextCheck int       // index of the next host to be checked
 }
 
-// A Phase is a state of the crawl's connection, as far as it is known.
+// A Phase is the assumed state of the crawl's connection.
 type Phase uint8
 
-// The phases.
+// Phases.
 const (
 	Up Phase = iota
 	Doubted
 	Down
 )
 
-// A Way is a service that hosts are reached by. One may be down while others work.
+// A Layer is a service needed to reach hosts. One layer may be down while others work.
 type Layer uint8
 
-// The ways.
+// Layers.
 const (
 	LayerDNS Layer = iota // name servers
 	layerTLS
@@ -81,7 +81,7 @@ const (
 	numLayers
 )
 
-// LayerOf is the way that a failure casts doubt on.
+// LayerOf returns the layer that a failure casts doubt on.
 func LayerOf(f page.Failure) (Layer, bool) {
 	switch f {
 	case page.DNS:
@@ -94,48 +94,49 @@ func LayerOf(f page.Failure) (Layer, bool) {
 	return 0, false
 }
 
-// A layerRecord is the recent history of a way.
+// A layerRecord is the recent history of a layer.
 type layerRecord struct {
-	worked  time.Time // last
-	failed  time.Time // last
-	failing []uint64  // hosts that had answered and have failed, each once, since it worked
-	// hosts that had failed when the way was found to work: the next failure of each is its own, so that a page that
-	// hangs ends, and does not raise the same doubt for ever
+	worked  time.Time // last success
+	failed  time.Time // last failure
+	failing []uint64  // hosts that had answered before and have failed since, each once
+	// hosts that had failed when the layer was found to work. The next failure of each is counted as its own, so that a
+	// hanging page ends, and does not cause the same doubt forever
 	cleared []uint64
 }
 
 const (
-	minFailing = 3 // hosts fail together
+	minFailing = 3 // hosts that must fail together
 	maxCleared = 16
-	minSites   = 3 // do not all disappear at once
-	checkHosts = 3 // at a time during an outage; during a doubt, all remembered hosts
+	minSites   = 3 // registered domains that do not all disappear at once
+	checkHosts = 3 // origins per check during an outage; during a doubt, all remembered hosts
 
-	firstPause    = time.Second // between checks; it grows by a half with each
+	firstPause    = time.Second // between checks; it grows by half with each
 	lastPause     = 30 * time.Second
-	leastDoubt    = time.Second     // before an outage is declared, so that visits can be answered
+	leastDoubt    = time.Second     // before an outage is declared, so that visits can complete
 	doubtCooldown = 5 * time.Second // from the end of a doubt to the next
-	silence       = 5 * time.Minute // of all hosts, until those that do not depend on the failed way are held back, too
+	// of all hosts, after which hosts that do not depend on the failed layer are suspended, too
+	silence = 5 * time.Minute
 
 	siteWait  = 5 * time.Minute // for one or two sites that may be gone
-	proxyWait = 3 * time.Second // for a proxy through which nothing has come yet: mistyped, or just starting
+	proxyWait = 3 * time.Second // for a proxy that never worked, because its address is wrong or it is still starting
 )
 
-// An Event is a consequence of a change of state for the crawl.
+// An Event is a change of state that the crawl must handle.
 type Event uint8
 
-// The events.
+// Events.
 const (
 	noEvent          Event = iota
 	WentDown               // an outage is declared
-	StillDown              // it continues
-	Recovered              // it has ended
+	StillDown              // the outage continues
+	Recovered              // the outage has ended
 	SitesGone              // one or two sites do not come back: resume without them
-	OutageTooLong          // end the run
-	ProxyUnreachable       // end the run: the proxy cannot be reached, and never could
-	doubtEnded             // a doubt has ended
+	OutageTooLong          // the outage was too long: end the run
+	ProxyUnreachable       // the proxy cannot be reached, and never could: end the run
+	doubtEnded             // a doubt has ended without an outage
 )
 
-// Answered records an answer that came at a time. The event is Recovered if this ends an outage.
+// Answered records a response received at a time. It returns Recovered if this ends an outage.
 func (o *Detector) Answered(at time.Time, origin Origin) Event {
 	o.ever = true
 	o.answered = later(o.answered, at)
@@ -156,10 +157,10 @@ func (o *Detector) Answered(at time.Time, origin Origin) Event {
 	return o.end(at)
 }
 
-// AddSeed adds an origin that the user named to those that are checked. Only the first few are kept.
+// AddSeed adds an origin named by the user to those that are checked. Only the first few are kept.
 func (o *Detector) AddSeed(origin Origin) { o.memory.addSeed(origin) }
 
-// Resolved records when a look-up last found a name. The event is Recovered if this ends an outage.
+// Resolved records the time at which a name was resolved. It returns Recovered if this ends an outage.
 func (o *Detector) Resolved(at time.Time) Event {
 	w := &o.layers[LayerDNS]
 	w.worked = later(w.worked, at)
@@ -169,10 +170,10 @@ func (o *Detector) Resolved(at time.Time) Event {
 	return o.end(at)
 }
 
-// Forget forgets an origin that is given up: it proves nothing any more.
+// Forget forgets an abandoned origin, which proves nothing any more.
 func (o *Detector) Forget(hash uint64) { o.memory.remove(hash) }
 
-// A Miss is a visit that did not reach its host.
+// A FailedVisit is a visit that did not reach its host.
 type FailedVisit struct {
 	At             time.Time
 	Origin         Origin
@@ -182,7 +183,7 @@ type FailedVisit struct {
 	Why            string
 }
 
-// Failed records a miss. It reports whether the crawl may be offline, so that the miss does not count.
+// Failed records a failed visit. It reports whether the crawl may be offline, so that the failure does not count.
 func (o *Detector) Failed(m *FailedVisit) bool {
 	if o.State != Up {
 		return true
@@ -205,8 +206,8 @@ func (o *Detector) Failed(m *FailedVisit) bool {
 	return len(w.failing) >= min(minFailing, o.candidates(m.Layer)) && o.doubt(m)
 }
 
-// HostAtFault reports whether the miss's way has worked since a time, so that the host, which has failed since then, is
-// itself at fault. Otherwise the way is doubted.
+// HostAtFault reports whether the layer of a failed visit has worked since a time. Then the host, which has failed
+// since, is itself at fault. Otherwise it starts a doubt.
 func (o *Detector) HostAtFault(m *FailedVisit, since time.Time) bool {
 	if o.State == Up && (!o.layers[m.Layer].worked.Before(since) || o.candidates(m.Layer) == 0) {
 		return true
@@ -215,7 +216,7 @@ func (o *Detector) HostAtFault(m *FailedVisit, since time.Time) bool {
 	return false
 }
 
-// doubt starts a doubt, unless one has just ended.
+// doubt starts a doubt, unless one has just ended. It reports whether there is a doubt or an outage.
 func (o *Detector) doubt(m *FailedVisit) bool {
 	if o.State != Up {
 		return true
@@ -231,7 +232,7 @@ func (o *Detector) doubt(m *FailedVisit) bool {
 	return true
 }
 
-// end ends a doubt or an outage, as its way works.
+// end ends a doubt or an outage, because its layer works.
 func (o *Detector) end(at time.Time) Event {
 	was := o.State
 	o.State, o.lastDoubtEnd = Up, at
@@ -242,14 +243,14 @@ func (o *Detector) end(at time.Time) Event {
 		return doubtEnded
 	}
 	w.cleared = w.cleared[:0]
-	o.lastDoubtEnd = time.Time{} // what comes after may be the next outage
+	o.lastDoubtEnd = time.Time{} // the next failures may be the next outage
 	if o.proxyNeverWorked() {
 		return doubtEnded // no outage was reported
 	}
 	return Recovered
 }
 
-// candidates is the number of hosts that have answered and depend on a way.
+// candidates returns the number of hosts that have answered and depend on a layer.
 func (o *Detector) candidates(by Layer) (n int) {
 	for i := range o.memory.hosts {
 		if affects(by, false, o.memory.hosts[i].Origin) {
@@ -259,7 +260,7 @@ func (o *Detector) candidates(by Layer) (n int) {
 	return n
 }
 
-// Affects reports whether an origin depends on what is in doubt, or down.
+// Affects reports whether an origin depends on the layer in doubt or down.
 func (o *Detector) Affects(origin Origin) bool { return affects(o.Layer, o.ProxyFailed, origin) }
 
 func affects(by Layer, own bool, origin Origin) bool {
@@ -274,7 +275,7 @@ func affects(by Layer, own bool, origin Origin) bool {
 	return true
 }
 
-// BlocksAll reports whether no host at all is to be visited. Hosts that do not depend on the failed way are, until all have
+// BlocksAll reports whether no host may be visited. Hosts that do not depend on the failed layer may be, until all have
 // been silent for some minutes.
 func (o *Detector) BlocksAll(now time.Time) bool {
 	return o.State == Down &&
@@ -288,10 +289,10 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// RetryAfter is how long a host waits that failed during a doubt or an outage, or was not visited because of it.
+// RetryAfter returns the wait of a host that failed, or was not visited, because of a doubt or an outage.
 func (o *Detector) RetryAfter() time.Duration { return max(o.pause, firstPause) }
 
-// Due is when the next check is, if there is to be one.
+// Due returns the time of the next check, if there is one.
 func (o *Detector) Due() (time.Time, bool) { return o.next, o.State != Up }
 
 // A Check is an attempt to reach one of several origins, the most promising first.
@@ -302,8 +303,8 @@ type Check struct {
 	doubt       int
 }
 
-// Check returns the check to be made now: during a doubt of all origins that can disprove it, during an outage of a
-// few, others each time.
+// Check returns the check to make now: during a doubt, all origins that can disprove it; during an outage a few,
+// different ones each time.
 func (o *Detector) Check() Check {
 	c := Check{Layer: o.Layer, ProxyFailed: o.ProxyFailed, doubt: o.doubts}
 	all := o.memory.targets(o.Affects, o.layers[o.Layer].failing)
@@ -321,9 +322,9 @@ func (o *Detector) Check() Check {
 	return c
 }
 
-// Checked records the result of a check: whether a host was reached, and otherwise why not.
+// Checked records the result of a check: whether a host was reached, and if not, why.
 func (o *Detector) Checked(now time.Time, c *Check, reached bool, why string) Event {
-	if o.State == Up || c.doubt != o.doubts { // an answer has ended that doubt
+	if o.State == Up || c.doubt != o.doubts { // a response has ended that doubt
 		return noEvent
 	}
 	if reached {
@@ -360,7 +361,7 @@ func (o *Detector) Checked(now time.Time, c *Check, reached bool, why string) Ev
 // proxyNeverWorked reports whether the proxy cannot be reached, and nothing was ever fetched through it.
 func (o *Detector) proxyNeverWorked() bool { return o.ProxyFailed && !o.ever }
 
-// limit is how long an outage may last, 0 for any time, and whether the run ends then.
+// limit returns the maximum duration of the outage, 0 for no limit, and whether the run ends then.
 func (o *Detector) limit() (limit time.Duration, last bool) {
 	few := time.Duration(0)
 	switch {

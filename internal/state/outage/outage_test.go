@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A lineStory tells the machine what happens, second by second.
+// A lineStory feeds events to the detector, second by second.
 type lineStory struct {
 	*testing.T
 	o   Detector
@@ -29,7 +29,7 @@ func (s *lineStory) miss(n int, by Layer) *FailedVisit {
 	return &FailedVisit{At: s.now, Origin: origin(n), Layer: by, AnsweredBefore: true, Why: "refused"}
 }
 
-// ownMiss is a miss of a proxy.
+// ownMiss returns a failed visit because of the proxy.
 func (s *lineStory) ownMiss(n int) *FailedVisit {
 	m := s.miss(n, LayerConnection)
 	m.ProxyFailed, m.Origin.Proxied = true, true
@@ -42,7 +42,7 @@ func (s *lineStory) works(hosts ...int) {
 	}
 }
 
-// fails has a host that had worked fail.
+// fails makes a host fail that had worked.
 func (s *lineStory) fails(n int) bool {
 	return s.o.Failed(s.miss(n, LayerConnection))
 }
@@ -60,7 +60,7 @@ func (s *lineStory) want(state Phase) {
 	}
 }
 
-// check has the checks made that are due, which reach a host or not.
+// check makes the checks that are due, successful or not.
 func (s *lineStory) check(reached bool, want Event) {
 	s.Helper()
 	at, due := s.o.Due()
@@ -83,7 +83,7 @@ func (s *lineStory) check(reached bool, want Event) {
 	}
 }
 
-// goesDown has the two checks of a doubt made that reach nothing.
+// goesDown makes the two failed checks of a doubt.
 func (s *lineStory) goesDown(want Event) {
 	s.Helper()
 	s.check(false, noEvent)
@@ -117,7 +117,7 @@ func TestHostsThatWorkedAndFailTogetherAreAnOutage(t *testing.T) {
 	s.want(Up)
 }
 
-// However many hosts die at once, as in a data centre that fails: as long as others work, the crawl is not cut off.
+// However many hosts fail at once, for example in one data center: as long as others work, there is no outage.
 func TestManyHostsThatDieAtOnceAreNoOutage(t *testing.T) {
 	for _, dead := range []int{30, 45, 81} { // of 90
 		doubts, gone := 0, originsTo(dead)
@@ -128,7 +128,7 @@ func TestManyHostsThatDieAtOnceAreNoOutage(t *testing.T) {
 				s.pass(10 * time.Millisecond)
 				s.works(dice.IntN(90))
 			}
-			for range 2000 { // visits; hosts below dead are gone
+			for range 2000 { // visits; hosts with numbers below dead are down
 				s.pass(10 * time.Millisecond)
 				if n := dice.IntN(90); n >= dead {
 					s.works(n)
@@ -152,7 +152,7 @@ func TestManyHostsThatDieAtOnceAreNoOutage(t *testing.T) {
 	}
 }
 
-// originsTo are those of the first n hosts.
+// originsTo returns the origins of the first n hosts.
 func originsTo(n int) (all []string) {
 	for i := range n {
 		all = append(all, originNo(i))
@@ -160,8 +160,8 @@ func originsTo(n int) (all []string) {
 	return all
 }
 
-// An answer ends a doubt and an outage, whoever gives it; one that came before the doubt does not. The result of a check
-// that was under way counts for nothing.
+// Any answer ends a doubt and an outage, unless it is from before the doubt. The result of a check that was under way
+// is ignored.
 func TestAnyAnswerEndsADoubtAndAnOutage(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		s := newLineStory(t, 0)
@@ -202,7 +202,7 @@ func TestAnyAnswerEndsADoubtAndAnOutage(t *testing.T) {
 func TestAnAnswerInBetweenEndsTheDoubt(t *testing.T) {
 	s := newLineStory(t, 0)
 	s.works(1, 2, 3, 4, 5, 6)
-	for n := range 5 { // they die off, one by one
+	for n := range 5 { // they fail one by one
 		s.pass(time.Second)
 		if s.fails(n) {
 			t.Fatal("a host that fails while others work is to blame itself")
@@ -260,7 +260,7 @@ func TestADoubtIsNotRaisedAgainAtOnce(t *testing.T) {
 	}
 }
 
-// TestAHostThatHangsIsToBlame: of one host one page hangs, and the host is reached. Every second failure counts,
+// TestAHostThatHangsIsToBlame: one page of a host hangs while the host is reachable. Every second failure counts,
 // however long a visit takes.
 func TestAHostThatHangsIsToBlame(t *testing.T) {
 	s := newLineStory(t, 0)
@@ -280,7 +280,7 @@ func TestAHostThatHangsIsToBlame(t *testing.T) {
 	s.pass(30 * time.Second)
 	s.fails(1)
 	s.check(true, doubtEnded)
-	s.pass(time.Minute) // and now the line goes
+	s.pass(time.Minute) // now the connection fails
 	if s.o.HostAtFault(s.miss(1, LayerConnection), s.now.Add(-time.Second)) {
 		t.Error("the host is given up without a look at the line")
 	}
@@ -295,7 +295,7 @@ func TestNamesAreAWayOfTheirOwn(t *testing.T) {
 		return s.o.Failed(s.miss(n, LayerDNS))
 	}
 	fail(1)
-	s.works(4) // its name is known from before
+	s.works(4) // its name was resolved before
 	if fail(2); !fail(3) {
 		t.Error("no name is found any more, whoever answers")
 	}
@@ -370,7 +370,8 @@ func TestAProxyThatNeverWorkedEndsTheRunSoon(t *testing.T) {
 	t.Error("it does not end")
 }
 
-// A proxy that has worked is waited for, though no host is left that has lately; one that begins late was never missed.
+// The crawl waits for a proxy that has worked, even if no host is left that has worked recently. If a proxy starts
+// late, no outage is reported.
 func TestAProxyThatHasWorkedIsWaitedFor(t *testing.T) {
 	s := newLineStory(t, 0)
 	s.works(1)

@@ -8,17 +8,18 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// Abandoned is what counts of the abandoned queue's file.
+// An abandoned contains the current content of the abandoned queue's file.
 type abandoned struct {
 	file *statefile.AbandonedQueue
-	n    int // URLs
-	// URLs that left it, or else the frontier's checkpoint, until settle; nil where nothing is on it
+	n    int // number of URLs
+	// URLs removed from the queue or from the frontier's checkpoint, until resolve decides which; nil if the queue is
+	// empty
 	removals     map[string]int
-	removedURLs  map[string]bool // URLs of the file that left
-	removedHosts map[string]bool // that were forgotten
+	removedURLs  map[string]bool // URLs of the file that were removed
+	removedHosts map[string]bool // hosts that were forgotten
 }
 
-// forget has what the file has of some hosts count no longer.
+// forget removes all URLs of some hosts.
 func (a *abandoned) forget(hosts map[string]bool) {
 	if a.removals == nil {
 		return
@@ -30,7 +31,7 @@ func (a *abandoned) forget(hosts map[string]bool) {
 	maps.Copy(a.removedHosts, hosts)
 }
 
-// resolve finds out which URLs left the abandoned queue. The others left the frontier's checkpoint.
+// resolve determines which removed URLs were in the abandoned queue. The others were in the frontier's checkpoint.
 func (a *abandoned) resolve(f *frontier.Frontier) error {
 	if a.removals == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// Chunk replays a chunk. What waits is restored with what was found; hosts owe what they owed when it came, and their
-// full delay.
+// Chunk replays a chunk. Its pending URLs are added to the pending ones. Hosts wait their full delay from now, or the
+// rest of the wait in the chunk if that is longer.
 func (s *replay) Chunk(c entry.Chunk) {
 	p := s.readChunk(&c)
 	if p == nil {
@@ -26,7 +26,7 @@ func (s *replay) Chunk(c entry.Chunk) {
 		for i := range p.Known {
 			db.Import(p.Known[i].Entries)
 			for _, e := range p.Known[i].Entries {
-				if e.State == seen.Known { // who hands it over has it: it is no news any more
+				if e.State == seen.Known { // the sender already had it, so it is not new
 					s.dropGuess(e.URL)
 				}
 			}
@@ -59,7 +59,7 @@ func (s *replay) Chunk(c entry.Chunk) {
 	}
 }
 
-// readChunk reads what is taken in of a chunk; nil if it cannot, for which the state's fault is.
+// readChunk decodes the admitted part of a chunk. If that fails, it sets fault and returns nil.
 func (s *replay) readChunk(c *entry.Chunk) (p *transfer.Chunk) {
 	if s.fault == nil && s.chunkReader == nil {
 		s.chunkReader, s.fault = transfer.NewChunkReader(s.Views.Frontier.Slices())
@@ -75,7 +75,7 @@ func (s *replay) readChunk(c *entry.Chunk) (p *transfer.Chunk) {
 	return p
 }
 
-// recordRequeuedChunk is told of a chunk, be it in the checkpoint, whose frontier has what waits then, or behind it.
+// recordRequeuedChunk calls recordRequeued for all items of a chunk, whether it is before or after the checkpoint.
 func (s *replay) recordRequeuedChunk(p *transfer.Chunk) {
 	for i := range p.Pending {
 		for _, it := range p.Pending[i].Items {
@@ -100,7 +100,7 @@ func (s *replay) TransferDropped(t member.Transfer) {
 	}
 }
 
-// HostsForgotten removes hosts from the queues, the abandoned queue and transfers under way. Undecided URLs stay: they
+// HostsForgotten removes hosts from the queues, the abandoned queue and incoming transfers. Undecided URLs stay: they
 // were not queued when the hosts were forgotten.
 func (s *replay) HostsForgotten(hosts []string) {
 	if s.beforeCheckpoint || s.fault != nil || len(hosts) == 0 {
@@ -129,21 +129,21 @@ func (s *replay) EpochSettled(settled uint64) {
 	}
 }
 
-// Arrived are the transfers that came whole since an epoch was settled.
+// Arrived returns the transfers that were completely received since the last settled epoch.
 func (s *State) Arrived() []member.Transfer { return slices.Clone(s.Unsettled.Whole) }
 
-// Partial are the transfers of which something has come, and that have not come whole.
+// Partial returns the transfers that were received only in part.
 func (s *State) Partial() []member.Transfer { return s.Unsettled.Partial() }
 
-// RecoverFailed is Recover for a dead node's journal, which may be long: what exceeds about memory bytes of queues goes
-// to the views' disks. lost says which records are gone, and collects what to fetch again; nil: none are. For it the
-// journal may also replay batches from before the position asked for.
+// RecoverFailed is Recover for the journal of a dead node, which may be long. If queues exceed about memory bytes, they
+// move to the views' disks. lost determines which records are lost, and collects the pages to fetch again; nil if none
+// are lost. If lost is not nil, the journal may also replay batches from before the requested position.
 func RecoverFailed(ctx context.Context, j journal.Journal, v Views, memory int64, lost *LostRecords) (*State, error) {
 	most := int(memory / (2 * item.Weight))
 	return recoverBy(j, v, lost, func(s *State, end journal.Position) error { return s.freeMemory(ctx, end, most) })
 }
 
-// freeMemory is what a checkpoint is for an engine: it makes room in memory.
+// freeMemory makes room in memory, as a checkpoint does for an engine.
 func (s *State) freeMemory(ctx context.Context, at journal.Position, most int) error {
 	s.UndecidedURLs = nil
 	if db, ok := s.Views.Seen.(*seen.DB); ok && db.Full() {
@@ -160,7 +160,7 @@ func (s *State) freeMemory(ctx context.Context, at journal.Position, most int) e
 	}
 	maps.DeleteFunc(s.Guessed, func(url string, _ bool) bool { _, waits := s.pending[url]; return !waits })
 	for _, it := range s.Queue() {
-		if !s.Guessed[it.URL] { // the journal may yet say that it was found
+		if !s.Guessed[it.URL] { // the journal may still contain its Found entry
 			s.Views.Frontier.Restore(s.sliceOf(&it), it)
 			delete(s.pending, it.URL)
 		}
@@ -168,7 +168,7 @@ func (s *State) freeMemory(ctx context.Context, at journal.Position, most int) e
 	return s.Views.Frontier.Err()
 }
 
-// enqueueGuessed takes in what a merge has decided before the journal says what the dead node's merge did.
+// enqueueGuessed queues the new URLs of a merge, before the journal shows what the dead node's merge decided.
 func (s *State) enqueueGuessed(all []seen.Decided) error {
 	return s.eachNew(all, func(it item.Item) {
 		s.pending[it.URL] = it
@@ -176,8 +176,8 @@ func (s *State) enqueueGuessed(all []seen.Decided) error {
 	})
 }
 
-// BuildHolding makes a holding of a dead node's state. It drops incomplete transfers, and decides what is undecided. Frontier
-// and URL database stay open, and are the caller's to close.
+// BuildHolding converts a dead node's state into a holding. It drops incomplete transfers and decides undecided URLs.
+// The frontier and the URL database stay open, and the caller must close them.
 func (s *State) BuildHolding(ctx context.Context) (*transfer.Holding, error) {
 	db, ok := s.Views.Seen.(*seen.DB)
 	if !ok {
@@ -205,7 +205,7 @@ func (s *State) BuildHolding(ctx context.Context) (*transfer.Holding, error) {
 		err = db.DecideAll(ctx, s.enqueueDecided)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fold what a node held: %w", err)
+		return nil, fmt.Errorf("restore the state of a dead node: %w", err)
 	}
 	s.pending = map[string]item.Item{}
 	nothing := func(func(item.Item) error) error { return nil }
@@ -227,7 +227,7 @@ func (s *State) eachNew(all []seen.Decided, f func(it item.Item)) error {
 		d := entry.NewDecoder(all[i].Payload)
 		c := d.Candidate()
 		if d.Bad {
-			return fmt.Errorf("a decided URL: %w", d.Err())
+			return fmt.Errorf("decode a decided URL: %w", d.Err())
 		}
 		if all[i].News == seen.Fresh && c.Rule == "" {
 			f(c.WithHop())

@@ -20,40 +20,41 @@ import (
 	"kumo/internal/state/store"
 )
 
-// LostRecords are pages of a dead node whose records are gone with its disk: the new owners of their hosts fetch them again. A
-// page's record is in one of the files that its batch of the journal names as grown.
+// LostRecords are pages of a dead node whose records were lost with its disk. The new owners of their hosts fetch them
+// again. A page's record is in one of the files that grew in its batch of the journal.
 type LostRecords struct {
-	// Safe reports whether record files are, as long as said, where they outlive the disk.
+	// Safe reports whether record files, up to the given lengths, are stored elsewhere.
 	Safe func(grown []store.Mark) bool
 	Disk vfs.FS
-	File string // has the pages' items until all is read
+	File string // file with the pages' items, until all is read
 
-	digestLimit int // digests that are noted; 0: maxDigests
+	digestLimit int // maximum number of digests; 0 means maxDigests
 	pages       int64
-	batchLost   bool                // the records of the batch at hand
-	digests     map[uint64]struct{} // of lost records, hashed: others that refer to them are worth nothing
-	forgotten   map[string]int64    // hosts that went to other nodes, and how many items the file had by then
-	hosts       map[string]bool     // where pages are to be fetched again
-	inFrontier  map[uint64]struct{} // URLs of these that wait on the frontier, which does not say why; hashed
+	batchLost   bool                // the records of the current batch are lost
+	digests     map[uint64]struct{} // hashes of the digests of lost records; records that refer to them are useless
+	// hosts transferred to other nodes, with the number of items in the file at that time
+	forgotten   map[string]int64
+	hosts       map[string]bool     // hosts of pages to be fetched again
+	inFrontier  map[uint64]struct{} // hashes of those URLs that are also in the frontier, which does not mark them
 	seed        maphash.Seed
 	file        vfs.File
 	out         *bufio.Writer
-	n, requeued int64 // items in the file, and those of them that are itemRequeued
+	n, requeued int64 // items in the file, and how many of them are itemRequeued
 }
 
-// How an item is in the file: it waits nowhere else; the frontier has it on the disk; or it has come to wait anew, to
-// be fetched whatever became of its record.
+// The kind of an item in the file: it is pending nowhere else; it is also in the frontier on disk; or it was queued
+// again after the visit, to be fetched whatever happened to its record.
 const (
 	itemOnlyHere byte = iota
 	itemInFrontier
 	itemRequeued
 )
 
-// maxDigests is how many digests of lost records are noted, for some 40 MB. Beyond that whatever refers to a record is
-// taken to refer to a lost one.
+// maxDigests limits the digests of lost records, to about 40 MB. When it is reached, every reference is assumed to be
+// to a lost record.
 const maxDigests = 1 << 21
 
-// Pages is how many there are, once the state is folded.
+// Pages returns the number of lost pages, after BuildHolding.
 func (l *LostRecords) Pages() int64 {
 	if l == nil {
 		return 0
@@ -68,7 +69,7 @@ type grownFiles struct {
 
 func (g *grownFiles) Mark(m store.Mark) { g.marks = append(g.marks, m) }
 
-// begin is told of a batch before its entries are: marks come behind these.
+// begin reads the marks of a batch in advance, because they follow the entries.
 func (l *LostRecords) begin(batch []byte) error {
 	if l == nil {
 		return nil
@@ -97,18 +98,18 @@ func (r lostReader) Chunk(c entry.Chunk) {
 	}
 }
 
-// checkLost keeps what a visit has brought to be fetched again if its record is gone, and reports whether it is.
+// checkLost queues the URL of a visit again if its record is lost, and reports whether it is.
 func (s *replay) checkLost(v *entry.Done) bool {
 	if !s.lost.isLost(v) {
 		return false
 	}
 	if err := s.keepLost(v.URL); err != nil && s.fault == nil {
-		s.fault = fmt.Errorf("keep %s to be fetched again: %w", v.URL, err)
+		s.fault = fmt.Errorf("store %s to be fetched again: %w", v.URL, err)
 	}
 	return true
 }
 
-// isLost reports whether the record of a visit is gone. What was not answered has none.
+// isLost reports whether the record of a visit is lost. A visit without a response has none.
 func (l *LostRecords) isLost(v *entry.Done) bool {
 	if l == nil || v.Visit.Status == 0 || !l.batchLost && !l.refersToLost(v) {
 		return false
@@ -124,8 +125,8 @@ func (l *LostRecords) isLost(v *entry.Done) bool {
 
 var ofNothing = sha1.Sum(nil)
 
-// refersToLost reports whether a record, for all that is known, has no payload of its own, but refers to a lost one: be it of
-// a page or of what came with an error.
+// refersToLost reports whether a record seems to have no payload of its own, but to refer to a lost record, of a page
+// or of an error response.
 func (l *LostRecords) refersToLost(v *entry.Done) bool {
 	if v.Ref.ID != "" || v.Meta.Digest == [20]byte{} || v.Meta.Digest == ofNothing || len(l.digests) == 0 {
 		return false
@@ -136,8 +137,8 @@ func (l *LostRecords) refersToLost(v *entry.Done) bool {
 
 func (l *LostRecords) isFull() bool { return len(l.digests) >= cmp.Or(l.digestLimit, maxDigests) }
 
-// keepLost keeps the item of a visited URL whose record is gone. An item that the frontier has on the disk also stays
-// there, as its host may go to another node; a checkpoint newer than the visit has it no longer.
+// keepLost stores the item of a visited URL whose record is lost. If the frontier has the item on disk, it stays there,
+// too, because its host may be transferred to another node. A checkpoint newer than the visit does not have it.
 func (s *replay) keepLost(url string) error {
 	it, waits := s.pending[url]
 	if waits {
@@ -150,7 +151,7 @@ func (s *replay) keepLost(url string) error {
 		}
 		e, _, err := db.Get(url)
 		if err != nil || e.State == seen.Unknown {
-			return err // robots.txt is no URL of the crawl
+			return err // robots.txt is not a URL of the crawl
 		}
 		it = item.Item{URL: url, Depth: e.Depth, From: e.From}
 	}
@@ -162,8 +163,8 @@ func (s *replay) keepLost(url string) error {
 	return s.lost.add(&it, how)
 }
 
-// recordRequeued is told of an item that comes to wait, perhaps of a page that was fetched before: it is fetched once, and
-// not also because an earlier record of it is lost.
+// recordRequeued records an item that was queued again, possibly for a page that was fetched before. It is fetched
+// once, and not again because an earlier record of it is lost.
 func (s *replay) recordRequeued(it *item.Item) {
 	if l := s.lost; l != nil && l.n > 0 && (it.Recrawl || it.Refetch) && s.fault == nil {
 		s.fault = l.add(it, itemRequeued)
@@ -188,7 +189,7 @@ func (l *LostRecords) add(it *item.Item, how byte) (err error) {
 	return err
 }
 
-// forget is told of hosts that have gone to other nodes.
+// forget records hosts that were transferred to other nodes.
 func (l *LostRecords) forget(hosts []string) {
 	if l == nil || l.n == 0 {
 		return
@@ -210,7 +211,7 @@ func (s *State) restoreLost(l *LostRecords) error {
 	}
 	l.seed = maphash.MakeSeed()
 	l.digests, l.hosts, l.inFrontier = nil, map[string]bool{}, map[uint64]struct{}{}
-	anew := map[uint64]int64{} // where in the file URLs come anew for the last time
+	anew := map[uint64]int64{} // index in the file where a URL was last queued again
 	if l.requeued > 0 {
 		err := l.each(func(i int64, how byte, it *item.Item) {
 			if how == itemRequeued {
@@ -234,7 +235,7 @@ func (s *State) restoreLost(l *LostRecords) error {
 		}
 		switch {
 		case again && waits:
-			s.Views.Frontier.Suppress(it.URL) // one of the two
+			s.Views.Frontier.Suppress(it.URL) // one of the two items
 		case again:
 		case waits:
 			l.pages++
@@ -271,7 +272,7 @@ func (l *LostRecords) each(f func(i int64, how byte, it *item.Item)) (err error)
 			it, _, err = text.Read(buffer, "")
 		}
 		if err != nil {
-			return fmt.Errorf("read what is to be fetched again: %w", err)
+			return fmt.Errorf("read the URLs to be fetched again: %w", err)
 		}
 		f(i, how, &it)
 	}
@@ -290,7 +291,7 @@ func readFrame(r *bufio.Reader, b []byte) ([]byte, error) {
 	return b, err
 }
 
-// Close removes the file.
+// Close closes and removes the file.
 func (l *LostRecords) Close() error {
 	if l == nil || l.file == nil {
 		return nil

@@ -24,7 +24,7 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// batches are a journal that is only read.
+// batches is a read-only journal.
 type batches struct {
 	journal.Journal
 	all [][]byte
@@ -41,10 +41,11 @@ func (b *batches) Replay(_ journal.Position, f func([]byte, journal.Position) er
 	return nil
 }
 
-// A visit's record is in a file that its batch names. What is in a file that is gone is fetched again, be it of a host
-// that others have by now, and what refers to such a record, too; what was not answered is not.
+// A visit's record is in a file named in its batch. If the file is lost, the page is fetched again, even if its host
+// belongs to another node by now, and so are pages whose records refer to the lost one. Visits without a response are
+// not repeated.
 func TestWhatIsLostIsFetchedAgain(t *testing.T) {
-	for _, most := range []int64{1 << 20, 2 * item.Weight} { // in memory; from the disk
+	for _, most := range []int64{1 << 20, 2 * item.Weight} { // in memory; from disk
 		dir := t.TempDir()
 		db, err := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{Memory: 1 << 20})
 		if err != nil {
@@ -110,13 +111,13 @@ func TestWhatIsLostIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// A fold is a dead node's journal, folded, with what was lost.
+// A fold is a dead node's journal from which the state is rebuilt, with lost records.
 type fold struct {
 	t       *testing.T
 	all     [][]byte
-	at      journal.Position // of a checkpoint that is there
-	has     []item.Item      // what waits in it
-	known   bool             // and what is known, too
+	at      journal.Position // of an existing checkpoint
+	has     []item.Item      // pending items in it
+	known   bool             // these are also known
 	lost    *LostRecords
 	holding *transfer.Holding
 }
@@ -130,7 +131,7 @@ func (f *fold) found(urls ...string) {
 	f.all = append(f.all, e.Writer)
 }
 
-// visited ends a visit whose record is in a file: one of its own, or one that refers to another.
+// visited ends a visit whose record is in a file, with its own payload or a reference.
 func (f *fold) visited(url, file string, status int, digest byte, refers bool) {
 	v := entry.Done{URL: url, Visit: stats.Visit{Status: status},
 		Meta: seen.Meta{Status: status, Digest: [20]byte{digest}, Fetched: time.Unix(1e9, 0)}}
@@ -150,7 +151,7 @@ func (f *fold) recrawls(url string) {
 	f.all = append(f.all, e.Writer)
 }
 
-// fold folds it with so much memory for what waits; noted is how many digests are.
+// fold rebuilds the state with a limit of memory for pending items and of the number of digests.
 func (f *fold) fold(memory int64, noted int) {
 	f.t.Helper()
 	dir := f.t.TempDir()
@@ -162,9 +163,10 @@ func (f *fold) fold(memory int64, noted int) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.lost = &LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"), digestLimit: noted, Safe: func(grown []store.Mark) bool {
+	f.lost = &LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"), digestLimit: noted}
+	f.lost.Safe = func(grown []store.Mark) bool {
 		return !slices.ContainsFunc(grown, func(m store.Mark) bool { return m.Name == "gone" })
-	}}
+	}
 	v := Views{Seen: db, Digests: seen.NewRecent(), Frontier: queues}
 	if f.at > 0 {
 		v.Note, err = json.Marshal(Note{Version: NoteVersion, Position: f.at})
@@ -196,7 +198,7 @@ func (f *fold) fold(memory int64, noted int) {
 	})
 }
 
-// exported are the items that go to another node.
+// exported returns the items sent to another node.
 func (f *fold) exported() (all []item.Item) {
 	f.t.Helper()
 	x, err := f.holding.Export(func(string) strategy.Node { return "b~1" })
@@ -229,8 +231,8 @@ func (f *fold) exported() (all []item.Item) {
 	}
 }
 
-// A host was handed over just before its node died. What was lost of it, and waits on the disk of who folds, goes to
-// the new owner as what is to be fetched again; what waits there beside it does not.
+// A host was handed over just before its node died. Its lost pages that are pending on the disk of the rebuilding node
+// are sent to the new owner to be fetched again; other pending items are not.
 func TestWhatIsLostOfAHostThatWentIsFetchedAgain(t *testing.T) {
 	for _, memory := range []int64{1 << 20, 2 * item.Weight} {
 		f := &fold{t: t}
@@ -250,7 +252,7 @@ func TestWhatIsLostOfAHostThatWentIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// A page that was visited more than once is fetched once, if at all.
+// A page that was visited several times is fetched at most once.
 func TestWhatIsLostOfARecrawlIsFetchedOnce(t *testing.T) {
 	const url = "http://h.test/"
 	visit := func(f *fold, file string) { f.visited(url, file, 200, 1, false) }
@@ -284,8 +286,8 @@ func TestWhatIsLostOfARecrawlIsFetchedOnce(t *testing.T) {
 	}
 }
 
-// A page's record is lost; its host went away, and came back with the page, which waits there to be fetched again: that
-// is done once, be it in the checkpoint or behind it.
+// A page's record is lost. Its host was transferred away, and came back with the page to be fetched again. It is
+// fetched once, whether it is in the checkpoint or after it.
 func TestWhatIsLostAndComesBackIsFetchedOnce(t *testing.T) {
 	const url = "http://h.test/"
 	it := item.FromSeed(url)
@@ -320,14 +322,14 @@ func TestWhatIsLostAndComesBackIsFetchedOnce(t *testing.T) {
 	}
 }
 
-// What refers to a lost record is lost, too, also where it came with an error. Beyond how many digests are noted
-// whatever refers to one is.
+// Records that refer to a lost record are lost, too, even of error responses. When the limit of digests is reached, all
+// references are assumed lost.
 func TestWhatRefersToALostRecord(t *testing.T) {
 	for noted, want := range map[int]int64{0: 4, 1: 5} {
 		f := &fold{t: t}
 		f.found("http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/", "http://e.test/", "http://f.test/")
 		f.visited("http://a.test/", "gone", 200, 1, false)
-		f.visited("http://b.test/", "gone", 404, 0, false) // a recrawl's, say, of which no digest is kept
+		f.visited("http://b.test/", "gone", 404, 0, false) // of a recrawl, for example, whose digest is not stored
 		f.visited("http://c.test/", "kept", 404, 1, true)
 		f.visited("http://d.test/", "kept", 200, 1, true)
 		f.visited("http://e.test/", "kept", 200, 2, true)

@@ -11,28 +11,29 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// A Note is the engine's part of a checkpoint. The frontier keeps it with its own; seen and the digests have their
-// positions themselves.
+// A Note is the engine's part of a checkpoint. The frontier stores it in its checkpoint. seen and the digests store
+// their positions themselves.
 type Note struct {
 	Version  int
-	Position journal.Position // up to which the journal is in the checkpoint
+	Position journal.Position // journal position of the checkpoint
 	Marks    []store.Mark
 	Stats    stats.Snapshot
 	Sums     stats.Sums
-	Lists    []entry.SeedListMark    `json:",omitempty"` // of seeds
-	Shelved  statefile.AbandonedMark // what was given up with its origin, and waits for another run
-	Settled  []string                // URLs whose end is in the journal, and whose visit the frontier still had under way
-	// URLs in the frontier of which skipped.jsonl has said that their host could not be had
+	Lists    []entry.SeedListMark    `json:",omitempty"` // of seed lists
+	Shelved  statefile.AbandonedMark // the queue of abandoned URLs for the next run
+	// URLs that are done in the journal, but whose visits were under way in the frontier
+	Settled []string
+	// Told contains the URLs in the frontier that skipped.jsonl reports as failed with their host.
 	Told     []string
-	Asked    int64               // how much of the file of set-aside URLs has been written down
-	Arrivals *transfer.Unsettled `json:",omitempty"` // of hosts, from other nodes
-	Tenures  Tenures             `json:",omitempty"` // of hosts that were given away
-	Cookies  []byte              `json:",omitempty"` // that servers have set, as [cookies.Append] writes them
-	Traps    *traps.State        `json:",omitempty"` // what was learnt of patterns of URLs
-	Slices   int                 `json:",omitempty"` // that each host is cut into, if more than one
+	Asked    int64               // bytes of the file of deferred URLs that were reported
+	Arrivals *transfer.Unsettled `json:",omitempty"` // transfers from other nodes
+	Tenures  Tenures             `json:",omitempty"` // of released hosts
+	Cookies  []byte              `json:",omitempty"` // set by servers, encoded by [cookies.Append]
+	Traps    *traps.State        `json:",omitempty"` // learned URL patterns
+	Slices   int                 `json:",omitempty"` // slices per host, if more than one
 }
 
-// NoteSlices is Note.Slices for a crawl that cuts its hosts so.
+// NoteSlices returns Note.Slices for a crawl with these slices.
 func NoteSlices(s *item.Slices) int {
 	if s == nil {
 		return 0

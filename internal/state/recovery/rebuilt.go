@@ -12,19 +12,19 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A Rebuilt state is one that was made of a crawl's records: what they say was fetched or left out is known. What waits
-// comes after it, by [Engine.Reenter].
+// A Rebuilt is a state rebuilt from a crawl's records: URLs that were fetched or excluded are known. Pending URLs are
+// added later by [Engine.Reenter].
 type Rebuilt struct {
 	Seen     *seen.DB
 	Digests  *seen.Digests
-	Frontier *frontier.Frontier // without a URL
+	Frontier *frontier.Frontier // empty
 	Stats    *stats.Counter
-	Lists    []entry.SeedListMark // of seeds, which need not be given again
-	Told     []string             // URLs of which skipped.jsonl says that they failed, and that may wait
+	Lists    []entry.SeedListMark // of seed lists, which need not be supplied again
+	Told     []string             // URLs that skipped.jsonl reports as failed, and that may be pending
 	Marks    []store.Mark         // of all record files
 }
 
-// FlushIfFull brings to the disk what the views have in memory, when that is much.
+// FlushIfFull writes the views' data to disk if there is much in memory.
 func (r *Rebuilt) FlushIfFull(ctx context.Context) error {
 	if !r.Seen.Full() && !r.Digests.Full() {
 		return nil
@@ -39,7 +39,7 @@ func (r *Rebuilt) merge(ctx context.Context) error {
 		seen.CompactAll(ctx, r.Digests))
 }
 
-// Write makes the state durable, as a checkpoint at the beginning of a journal.
+// Write makes the state durable, as a checkpoint at the start of a journal.
 func (r *Rebuilt) Write(ctx context.Context) error {
 	if err := r.merge(ctx); err != nil {
 		return err

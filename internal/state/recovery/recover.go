@@ -29,54 +29,55 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// A State is a crawl as its checkpoint and the journal's rest have it. The engine goes on from it.
+// A State is the state of a crawl, from its checkpoint and the rest of the journal. An engine can resume from it.
 type State struct {
 	Marks      []store.Mark // lengths of the record files
-	Checkpoint []store.Mark // the same, as the last checkpoint has them
+	Checkpoint []store.Mark // the same in the last checkpoint
 	Stats      *stats.Counter
 
 	Views   Views
-	pending map[string]item.Item // found since the checkpoint
-	Guessed map[string]bool      // of these, that nobody had decided when they were met
-	// URLs that are left out, but nobody had decided that when they were met, nor said why
+	pending map[string]item.Item // URLs found since the checkpoint
+	Guessed map[string]bool      // URLs in pending that were undecided when they were found
+	// Unexplained contains URLs that are excluded, but were undecided when they were found, so that the reason was not
+	// yet reported.
 	Unexplained  map[string]entry.Candidate
-	Refused      int                  // what waited, and nobody can fetch
-	ReportedURLs map[string]bool      // what earlier runs have said to have failed with its host
-	SeedLists    []entry.SeedListMark // of seeds, the last one last, and how far they were taken in
+	Refused      int                  // number of pending URLs that cannot be fetched
+	ReportedURLs map[string]bool      // URLs that earlier runs reported as failed with their host
+	SeedLists    []entry.SeedListMark // how much of each seed list was read, the latest last
 	DeferredUpTo int64
 
-	UndecidedURLs []string // URLs that wait for a merge of seen
+	UndecidedURLs []string // URLs to be decided by the next merge of seen
 
-	Links entry.Links // links bound for other nodes
+	Links entry.Links // links for other nodes
 
-	Tenures Tenures // of hosts that were given away
+	Tenures Tenures // of released hosts
 
-	Cookies *cookies.Jar // that servers have set
+	Cookies *cookies.Jar // set by servers
 
-	Traps *traps.State // what was learnt of patterns of URLs; nil if nothing
+	Traps *traps.State // learned URL patterns; nil if there are none
 
-	Unsettled transfer.Unsettled // of hosts, from other nodes
+	Unsettled transfer.Unsettled // transfers from other nodes
 	abandoned abandoned
-	lost      *LostRecords // what a dead node had fetched and nobody has; nil: all records are taken to be there
+	lost      *LostRecords // pages of a dead node whose records are lost; nil if all records are available
 }
 
 type replay struct {
 	*State
-	// the entry at hand is older than the checkpoint: only seen and the digests may lack it
+	// the current entry is older than the checkpoint: only seen and the digests may lack it
 	beforeCheckpoint bool
 	marks            map[string]int64
-	foundAt          map[string]bool // hosts at which something was found while transfers were under way; see keepFoundHosts
-	at               time.Time       // when the entries at hand were put
+	foundAt          map[string]bool // hosts of URLs found during transfers; see keepFoundHosts
+	at               time.Time       // time of the current entries
 	chunkReader      *transfer.ChunkReader
-	fault            error // why the entry at hand cannot be replayed
+	fault            error // why the current entry cannot be replayed
 }
 
-// Recover reads what the views do not have from the journal, into them.
+// Recover replays the part of the journal that the views lack.
 func Recover(j journal.Journal, v Views) (*State, error) {
 	return recoverBy(j, v, nil, func(*State, journal.Position) error { return nil })
 }
 
-// recoverBy calls after with the position behind each batch that is read.
+// recoverBy calls after with the position after each batch.
 func recoverBy(
 	j journal.Journal,
 	v Views,
@@ -102,7 +103,7 @@ func recoverBy(
 	}
 	err = j.Replay(from, func(batch []byte, end journal.Position) error {
 		to.beforeCheckpoint = end <= at
-		if end <= from { // which was not asked for; a log that is not cut short up to its checkpoint has some
+		if end <= from { // not requested; a log that is not trimmed up to its checkpoint has such batches
 			if lost == nil {
 				return nil
 			}
@@ -127,11 +128,12 @@ func recoverBy(
 	return s, nil
 }
 
-// ErrInconsistent is a state whose parts are not of one crawl at one moment: files of it were lost, or copied while it ran.
+// ErrInconsistent reports a state whose parts do not belong to one crawl at one time: files were lost, or copied while
+// the crawl ran.
 var ErrInconsistent = errors.New("the parts of the crawl's state do not fit together")
 
-// replayFrom is where the replay begins: at the least of the positions of what the journal is to be read into. What is
-// ahead of the journal's end knows of URLs that the journal does not, so that they would never be fetched.
+// replayFrom returns the position at which to start the replay: the least of the positions of the views. A view must
+// not be ahead of the journal's end. Otherwise it knows URLs that the journal lacks, and they would never be fetched.
 func replayFrom(end, checkpoint journal.Position, v Views) (journal.Position, error) {
 	ahead := func(what string, at journal.Position) error {
 		if at <= end {
@@ -151,7 +153,7 @@ func replayFrom(end, checkpoint journal.Position, v Views) (journal.Position, er
 	return from, err
 }
 
-// readNote begins with the checkpoint's note, and returns its position.
+// readNote applies the checkpoint's note and returns its position.
 func (s *replay) readNote(text []byte) (journal.Position, error) {
 	if len(text) == 0 {
 		return 0, nil
@@ -164,10 +166,10 @@ func (s *replay) readNote(text []byte) (journal.Position, error) {
 	case n.Version < NoteVersion:
 		return 0, fmt.Errorf("the checkpoint has version %d: %w", n.Version, entry.ErrOlder)
 	case n.Version > NoteVersion:
-		return 0, fmt.Errorf("the checkpoint has version %d: a newer kumo wrote it, which must go on with it", n.Version)
+		return 0, fmt.Errorf("the checkpoint has version %d: a newer kumo wrote it, so use that version", n.Version)
 	}
 	if was, is := max(n.Slices, 1), s.slices().Count(); was != is {
-		return 0, fmt.Errorf("the checkpoint has %d slices of each host, and the crawl's settings say %d: that cannot "+
+		return 0, fmt.Errorf("the checkpoint has %d slices per host, but the settings have %d: the number cannot "+
 			"change", was, is)
 	}
 	s.Stats = stats.From(n.Stats, n.Sums)
@@ -195,30 +197,30 @@ func (s *replay) readNote(text []byte) (journal.Position, error) {
 	}
 	if n.Shelved.Length > 0 {
 		if s.Views.Abandoned == nil {
-			return 0, errors.New("the checkpoint wants what was given up")
+			return 0, errors.New("the checkpoint needs the file of abandoned URLs")
 		}
 		s.abandoned.removals = map[string]int{}
 	}
 	return n.Position, nil
 }
 
-// EachAbandoned calls f with what is on the abandoned queue.
+// EachAbandoned calls f with the content of the abandoned queue.
 func (s *State) EachAbandoned(f func(it item.Item) error) error { return s.abandoned.each(f) }
 
-// Pending is the number of URLs that wait.
+// Pending returns the number of pending URLs.
 func (s *State) Pending() int { return len(s.pending) + s.abandoned.n + s.Views.Frontier.Counts().URLs }
 
-// Known is the number of URLs ever met within reach.
+// Known returns the number of URLs in scope found so far.
 func (s *State) Known() int { return int(s.Views.Seen.Len()) }
 
-// IsAway reports whether the host of a URL, or its slice, has gone to another node. What is still known of it is that
-// node's to say.
+// IsAway reports whether the host of a URL, or its slice, was transferred to another node, which has the current data
+// about it.
 func (s *State) IsAway(url string) bool {
 	info, met := s.Views.Frontier.Host(s.slices().Of(url))
 	return met && info.Away
 }
 
-// WasReleased reports whether the host of a URL, or its slice, was given up since the URL was taken in.
+// WasReleased reports whether the host of a URL, or its slice, was released since the URL was admitted.
 func (s *State) WasReleased(url string, tenure int) bool {
 	return s.Tenures.Of(s.slices().Of(url)) > tenure
 }
@@ -233,7 +235,7 @@ func (s *State) IsNew() bool {
 	return length == 0
 }
 
-// CheckVersion returns ErrOlder for a crawl that has begun without a file of its seeds.
+// CheckVersion returns ErrOlder for a crawl that was started without a file of its seeds.
 func (s *State) CheckVersion() error {
 	if _, known := store.FindMark(s.Marks, statefile.ScopeSeedsName); !known && len(s.Marks) > 0 {
 		return entry.ErrOlder
@@ -267,7 +269,7 @@ func (s *replay) Cookie(c cookies.Cookie) {
 	}
 }
 
-// enqueue lets a URL wait that was found here.
+// enqueue makes a URL pending that was found by this node.
 func (s *replay) enqueue(it item.Item) {
 	s.pending[it.URL] = it
 	delete(s.Guessed, it.URL)
@@ -280,7 +282,7 @@ func (s *replay) enqueue(it item.Item) {
 	s.foundAt[s.sliceOf(&it)] = true
 }
 
-// keepFoundHosts keeps hosts of transfers under way at which something was found, as the engine does at once.
+// keepFoundHosts keeps the hosts of incoming transfers at which a URL was found. The engine did so at once.
 func (s *replay) keepFoundHosts() {
 	if len(s.foundAt) > 0 {
 		s.Unsettled.Keep(slices.Sorted(maps.Keys(s.foundAt)))
@@ -288,7 +290,7 @@ func (s *replay) keepFoundHosts() {
 	}
 }
 
-// dropGuess is told of a URL that was decided: it does not wait because it was not.
+// dropGuess removes a URL from the guessed ones, because it was decided.
 func (s *State) dropGuess(url string) {
 	if s.Guessed[url] {
 		delete(s.pending, url)
@@ -296,13 +298,13 @@ func (s *State) dropGuess(url string) {
 	}
 }
 
-// Undecided offers again what a merge has yet to decide, or has decided in words of the journal that follow: the merge
-// may have been broken off after these, once or more often, and then seen is behind the frontier's checkpoint.
+// Undecided offers a candidate to seen again. A merge has yet to decide it, or its decision is in later entries. The
+// merge may have been interrupted after these, even repeatedly, and then seen is behind the frontier's checkpoint.
 func (s *replay) Undecided(payload string) {
 	d := entry.NewDecoder([]byte(payload))
 	c := d.Candidate()
 	if d.Bad || s.refuses(&c.Item) {
-		return // of an entry that is whole, it is whole
+		return // a complete entry has a complete candidate
 	}
 	u := []seen.URL{{URL: c.Item.URL, Depth: c.Item.Depth, State: entry.StateFor(c.Verdict), Payload: []byte(payload)}}
 	switch news := s.Views.Seen.Offer(u, nil); {
@@ -310,7 +312,7 @@ func (s *replay) Undecided(payload string) {
 		s.UndecidedURLs = append(s.UndecidedURLs, c.Item.URL)
 	case news[0] == seen.Fresh && c.Rule != "":
 		s.Unexplained[c.Item.URL] = c
-	case news[0] == seen.Fresh: // no checkpoint of the frontier has it, as it was not decided
+	case news[0] == seen.Fresh: // it was undecided, so no checkpoint of the frontier has it
 		if _, shelved := s.pending[c.Item.URL]; shelved {
 			return
 		}
@@ -323,7 +325,7 @@ func (s *State) insertKnown(url string, depth int32, state seen.State) {
 	s.Views.Seen.InsertKnown([]seen.URL{{URL: url, Depth: depth, State: state}})
 }
 
-// dequeue takes a URL out of what waits, in the frontier's checkpoint or behind it.
+// dequeue removes a URL from the pending ones, whether it is in the frontier's checkpoint or was found after it.
 func (s *replay) dequeue(url string) {
 	if s.beforeCheckpoint {
 		s.dropGuess(url) // it was decided, and is done
@@ -364,7 +366,7 @@ func (s *replay) Skip(k page.Skip) {
 	}
 }
 
-// Recrawl puts a URL that was visited back among those that wait.
+// Recrawl queues a URL again that was visited before.
 func (s *replay) Recrawl(queued time.Time, it item.Item) {
 	if s.refuses(&it) {
 		return
@@ -382,7 +384,7 @@ func (s *replay) Due(url string, m seen.Meta) {
 	}
 }
 
-// Reported keeps a URL waiting that was given up with its host.
+// Reported marks a URL as failed with its host. It stays pending.
 func (s *replay) Reported(url string) {
 	if it, ok := s.pending[url]; ok {
 		it.Reported = true
@@ -392,7 +394,7 @@ func (s *replay) Reported(url string) {
 	}
 }
 
-// SkippedNew does not touch what waits: another link may have brought the URL in at the same time.
+// SkippedNew does not change the pending URLs, because another link may have admitted the URL at the same time.
 func (s *replay) SkippedNew(k page.Skip) {
 	s.Deferred(k)
 	if !s.beforeCheckpoint {
@@ -436,7 +438,7 @@ func (s *replay) OffHost(host string, n int64) {
 	}
 }
 
-// Queue is what was found since the checkpoint and waits, in an order that does not depend on chance.
+// Queue returns the pending URLs found since the checkpoint, in a deterministic order.
 func (s *State) Queue() []item.Item {
 	all := make([]item.Item, 0, len(s.pending))
 	for _, it := range s.pending {
@@ -454,10 +456,10 @@ func (s *replay) TransfersDone(all []member.Transfer) {
 	}
 }
 
-// Went are the transfers that Forget was told of since an epoch was settled.
+// Went returns the transfers completed by Forget since the last settled epoch.
 func (s *State) Went() []member.Transfer { return slices.Clone(s.Unsettled.Went) }
 
-// Outgoing is told of links that were put into the outbox. Those that a checkpoint found there come again behind it.
+// Outgoing adds a link to the outbox. If a checkpoint had links in the outbox, they are journalled again after it.
 func (s *replay) Outgoing(number uint64, link string) {
 	if !s.beforeCheckpoint {
 		s.Links[number] = link
@@ -470,14 +472,14 @@ func (s *replay) Delivered(first, last uint64) {
 	}
 }
 
-// SeedList replays how far a list was taken in.
+// SeedList replays how much of a seed list was read.
 func (s *replay) SeedList(m entry.SeedListMark) {
 	if !s.beforeCheckpoint {
 		s.SeedLists = entry.UpdateMarks(s.SeedLists, m)
 	}
 }
 
-// refuses reports whether what an entry of the journal says to wait is none to be fetched, and counts it.
+// refuses reports whether an item of the journal must not be fetched, and counts it.
 func (s *replay) refuses(it *item.Item) bool {
 	if frontier.Belongs(it.Host(), it.URL) {
 		return false
@@ -488,7 +490,7 @@ func (s *replay) refuses(it *item.Item) bool {
 	return true
 }
 
-// ReleaseMemory lets go of what an engine has taken over: it is large, and the state may live on.
+// ReleaseMemory releases large data after an engine has taken it over, because the state itself may stay in use.
 func (s *State) ReleaseMemory() {
 	s.pending, s.Guessed, s.Unexplained, s.UndecidedURLs, s.Links, s.abandoned = nil, nil, nil, nil, nil, abandoned{}
 }

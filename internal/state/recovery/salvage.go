@@ -9,13 +9,13 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A Salvage is what the batches of a damaged journal, and the note of a checkpoint, say of URLs that may wait, and of
-// seeds.
+// A Salvage extracts from a checkpoint's note and the batches of a damaged journal the URLs that may be pending, and
+// the seeds.
 type Salvage struct {
-	Item             func(it item.Item) // a URL that was to be fetched
+	Item             func(it item.Item) // called with a URL that was to be fetched
 	ScopeSeed        func(it item.Item)
-	Lists            []entry.SeedListMark // of seeds, as far as the last one that is readable says
-	ScopeSeedsLength int64                // how long the file of roots was
+	Lists            []entry.SeedListMark // of seed lists, from the last readable entries
+	ScopeSeedsLength int64                // length of the file of scope seeds
 }
 
 type salvaged struct {
@@ -24,13 +24,11 @@ type salvaged struct {
 }
 
 // Batch reads a batch of the journal.
-func (s *Salvage) Batch(
-	batch []byte,
-) {
-	_ = entry.Read(batch, salvaged{s, entry.NopReader()})
-} // what is behind an entry that nobody knows is lost
+func (s *Salvage) Batch(batch []byte) {
+	_ = entry.Read(batch, salvaged{s, entry.NopReader()}) // entries after one of an unknown kind are lost
+}
 
-// Note reads the note of a checkpoint. It comes before the batches.
+// Note reads the note of a checkpoint. Call it before Batch.
 func (s *Salvage) Note(text []byte) {
 	var n Note
 	if json.Unmarshal(text, &n) != nil {
@@ -64,7 +62,7 @@ func (s salvaged) Mark(m store.Mark) {
 	}
 }
 
-// SeedList keeps what is furthest: the journal has batches from before the checkpoint, too.
+// SeedList keeps the most advanced mark, because the journal also has batches from before the checkpoint.
 func (s salvaged) SeedList(m entry.SeedListMark) {
 	for _, old := range s.Lists {
 		if old.Digest == m.Digest && (old.Done || old.Taken > m.Taken) {

@@ -9,11 +9,11 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// Tenures is how often hosts were given away, by a hash of their names. What the URL database says of a URL that was
-// taken in under an earlier tenure of its host, and was not done, holds no longer: it is new.
+// Tenures contains how often hosts were released, by a hash of their names. If a URL was admitted in an earlier tenure
+// of its host and was not done, its state in the URL database is void: it is new.
 type Tenures map[uint64]int
 
-// Of is how often a host was given away.
+// Of returns how often a host was released.
 func (t Tenures) Of(host string) int {
 	if len(t) == 0 {
 		return 0
@@ -21,16 +21,16 @@ func (t Tenures) Of(host string) int {
 	return t[hostKey(host)]
 }
 
-// End notes that a host is given away.
+// End records that a host is released.
 func (t Tenures) End(host string) { t[hostKey(host)]++ }
 
-// hostKey is a host's key. Of two hosts with one key what waits would be fetched twice.
+// hostKey returns a host's key. If two hosts had the same key, their pending URLs would be fetched twice.
 func hostKey(host string) uint64 {
 	sum := sha256.Sum256([]byte(host))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// Dispatched is Found for a URL whose host had been given away before.
+// Dispatched is Found for a URL whose host was released before.
 func (s *replay) Dispatched(tenure int, it item.Item) {
 	if s.refuses(&it) {
 		return
@@ -39,10 +39,10 @@ func (s *replay) Dispatched(tenure int, it item.Item) {
 	s.Found(it)
 }
 
-// Ended notes that a URL is done; an entry beside it takes it out of what waits.
+// Ended records that a URL is done. Another entry removes it from the pending URLs.
 func (s *replay) Ended(url string) { s.Due(url, seen.Meta{Ended: true}) }
 
-// HostsReleased is told before HostsForgotten.
+// HostsReleased comes before HostsForgotten.
 func (s *replay) HostsReleased(hosts []string) {
 	if s.beforeCheckpoint {
 		return

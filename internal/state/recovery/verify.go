@@ -13,10 +13,10 @@ import (
 	"kumo/internal/state/store"
 )
 
-// What a state holds is told here to those who compare it with a crawl's files.
+// The methods in this file compare a state with a crawl's files.
 
-// Each calls f with every URL that waits, as the journal's rest and the frontier have it. What of the frontier's files
-// is not as it was written is told to bad.
+// Each calls f with every pending URL, from the rest of the journal and the frontier, and bad with damage in the
+// frontier's files.
 func (s *State) Each(f func(url string, again bool) error, bad func(error)) error {
 	for url, it := range s.pending {
 		if err := f(url, it.Recrawl); err != nil {
@@ -32,13 +32,13 @@ func (s *State) Each(f func(url string, again bool) error, bad func(error)) erro
 	}})
 }
 
-// PendingDedup are the URLs of which the next merge of seen says whether they are news.
+// PendingDedup returns the URLs that the next merge of seen will decide.
 func (s *State) PendingDedup() []string {
 	return slices.AppendSeq(slices.Clone(s.UndecidedURLs), maps.Keys(s.Unexplained))
 }
 
-// EachDeferred calls f with every URL that was ever set aside by the crawl in dir, and the offset behind it in the file:
-// what the state's marks say is there.
+// EachDeferred calls f with every URL ever deferred by the crawl in dir, and the offset after it in the file, up to the
+// length in the state's marks.
 func (s *State) EachDeferred(disk vfs.FS, dir string, f func(skip *page.Skip, end int64) error) error {
 	if length, _ := store.FindMark(s.Marks, statefile.DeferredName); length == 0 {
 		return nil
@@ -49,8 +49,7 @@ func (s *State) EachDeferred(disk vfs.FS, dir string, f func(skip *page.Skip, en
 	})
 }
 
-// CountScopeSeeds reads the crawl's seeds, and what they redirect to: what the state's marks say is there. It returns
-// how many there are.
+// CountScopeSeeds reads the crawl's scope seeds, up to the length in the state's marks, and returns their number.
 func (s *State) CountScopeSeeds(disk vfs.FS, dir string) (n int64, err error) {
 	length, _ := store.FindMark(s.Marks, statefile.ScopeSeedsName)
 	err = statefile.ReadScopeSeeds(disk, filepath.Join(dir, statefile.ScopeSeedsName), length,

@@ -6,7 +6,7 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// Seen knows which URLs were met: a [seen.DB], or a [seen.Set] for a crawl that keeps nothing.
+// Seen contains the known URLs: a [seen.DB], or a [seen.Set] for a crawl without persistent state.
 type Seen interface {
 	Offer(urls []seen.URL, news []seen.News) []seen.News
 	InsertKnown(urls []seen.URL)
@@ -15,17 +15,17 @@ type Seen interface {
 	Len() int64
 }
 
-// Digests knows what was stored, by the digest of its payload.
+// Digests contains the stored payloads by digest.
 type Digests interface {
 	Put(digest [20]byte, ref seen.Ref)
 	Get(digest [20]byte) (seen.Ref, bool, error)
 }
 
-// Views are what the journal's entries have come to, in memory and on the disk.
+// Views are the results of the journal's entries, in memory and on disk.
 type Views struct {
 	Seen      Seen
 	Digests   Digests
 	Frontier  *frontier.Frontier
-	Abandoned *statefile.AbandonedQueue // for a crawl that goes on; nil for one that keeps nothing
-	Note      []byte                    // that the frontier's checkpoint has; nil if it has none
+	Abandoned *statefile.AbandonedQueue // nil for a crawl without persistent state
+	Note      []byte                    // of the frontier's checkpoint; nil if it has none
 }

@@ -16,26 +16,27 @@ func TestJudge(t *testing.T) {
 		do    string
 	}{
 		"it goes on":       {Snapshot{SinceAnswer: 59 * time.Second, URLs: 5, DiskFull: true}, None, "", ""},
-		"nothing waits":    {Snapshot{SinceAnswer: time.Hour, DiskFull: true}, None, "", ""},
+		"nothing pending":  {Snapshot{SinceAnswer: time.Hour, DiskFull: true}, None, "", ""},
 		"somebody's pause": {Snapshot{SinceAnswer: time.Hour, URLs: 5, Paused: true, Waiting: 3}, None, "", ""},
 		"a full disk": {Snapshot{SinceAnswer: quiet, URLs: 5, DiskFull: true, DiskFree: 4e8, DiskNeed: 1e9, Active: 3}, Disk,
-			"the disk has 400.0 MB left, and is to have 1.0 GB", "--min-free-disk"},
-		"an outage": {Snapshot{SinceAnswer: quiet, URLs: 5, Offline: true, OfflineFor: quiet, OfflineReason: "no route", Waiting: 5},
-			Outage, "no host that worked has been reached for 2 min (no route)", "--outage-wait"},
-		"no names": {Snapshot{SinceAnswer: quiet, URLs: 5, BackingOff: 5, Failures: failed("dns", 9), Failure: "no such host"}, DNS,
-			"9 attempts to look a name up have failed since", "--dns-server HOST:PORT"},
-		"no sockets": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, NoSocket: 3}, Sockets, "no socket left", "ulimit -n"},
+			"free disk space is 400.0 MB, and must be 1.0 GB", "--min-free-disk"},
+		"an outage": {Snapshot{SinceAnswer: quiet, URLs: 5, Offline: true, OfflineFor: quiet, OfflineReason: "no route",
+			Waiting: 5}, Outage, "no host that worked has been reached for 2 min (no route)", "--outage-wait"},
+		"no names": {Snapshot{SinceAnswer: quiet, URLs: 5, BackingOff: 5, Failures: failed("dns", 9),
+			Failure: "no such host"}, DNS, "9 attempts to resolve a name have failed since", "--dns-server HOST:PORT"},
+		"no sockets": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, NoSocket: 3}, Sockets, "no socket left",
+			"ulimit -n"},
 		"a full outbox": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, OutboxFull: true}, Outbox, "other nodes",
 			"kumo status"},
 		"no answers": {Snapshot{SinceAnswer: quiet, URLs: 5, Active: 2, Timeout: 30 * time.Second}, Slow,
-			"2 requests are under way, and none was answered", "--timeout lower than 30 s"},
+			"2 requests are under way, without a response", "--timeout lower than 30 s"},
 		"a low rate": {Snapshot{SinceAnswer: quiet, URLs: 5, Waiting: 5, Rate: 0.01, HasNext: true}, Rate,
-			"--max-rate lets a request go every 1.7 min", "a higher --max-rate"},
+			"--max-rate allows one request every 1.7 min", "a higher --max-rate"},
 		"all hosts back off": {Snapshot{SinceAnswer: quiet, URLs: 5, BackingOff: 3, HasNext: true,
 			Next: NextHost{Host: "a.test", In: 10 * time.Minute, Why: "its wish"}}, Backoff,
-			"all 3 hosts are left alone after failures or at their wish; the first is a.test, in 10 min", "--max-backoff"},
-		"one host backs off": {Snapshot{SinceAnswer: quiet, URLs: 5, BackingOff: 1, HasNext: true, Failures: failed("reset", 3),
-			Next: NextHost{Host: "a.test", In: 10 * time.Minute}}, Backoff, "1 host is left alone", "--max-backoff"},
+			"all 3 hosts are backing off, after failures or at their request; the first is a.test, in 10 min", "--max-backoff"},
+		"one host backs off": {Snapshot{SinceAnswer: quiet, URLs: 5, BackingOff: 1, HasNext: true,
+			Failures: failed("reset", 3), Next: NextHost{Host: "a.test", In: 10 * time.Minute}}, Backoff, "1 host is backing off", "--max-backoff"},
 		"one host with a long Crawl-delay": {Snapshot{SinceAnswer: quiet, URLs: 500, Waiting: 1, HasNext: true,
 			Next: NextHost{Host: "a.test", In: 3 * time.Minute, Why: "Crawl-delay", Delay: 5 * time.Minute}}, Delay,
 			"1 host is left, at one request every 5 min (Crawl-delay); the first is a.test, in 3 min", "--max-crawl-delay"},
@@ -61,7 +62,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A stall is news once, and once again when it is over; another reason for it is none.
+// A stall is reported when it begins and when it ends; a change of its reason is not.
 func TestAWatchSaysWhatIsNew(t *testing.T) {
 	var w Monitor
 	full := Snapshot{SinceAnswer: time.Hour, URLs: 1, DiskFull: true}

@@ -14,24 +14,24 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// An Abandoned keeps on the disk what was given up with its origin, for the next run: a file a run. What counts of
-// it is what a checkpoint names; what was put there later, the frontier's part of that checkpoint or the journal's rest
-// has. A nil AbandonedQueue keeps nothing.
+// An AbandonedQueue stores on disk the URLs that were abandoned with their origin, for the next run. Each run has a
+// file. Its content up to the mark of a checkpoint is valid; for later changes, the frontier's part of that checkpoint
+// or the rest of the journal has the URLs. A nil AbandonedQueue stores nothing.
 type AbandonedQueue struct {
-	Slices *item.Slices // that the crawl's hosts are cut into; set before it is used
+	Slices *item.Slices // the crawl's slices of hosts; set before use
 
 	disk vfs.FS
 	dir  string
-	last AbandonedMark // what the run began with
+	last AbandonedMark // the state at the start of the run
 
-	mu         sync.Mutex // guards below
-	log        *vfs.Log   // of this run; nil until something is put
+	mu         sync.Mutex // guards all below
+	log        *vfs.Log   // file of this run; nil until the first Put
 	mark       AbandonedMark
-	err        error // what is missing in log is in no checkpoint that follows
-	oldRemoved bool  // what earlier runs had is gone
+	err        error // after an error, no later checkpoint may include the queue
+	oldRemoved bool  // the files of earlier runs were removed
 }
 
-// An AbandonedMark is what a checkpoint names.
+// An AbandonedMark identifies the valid content in a checkpoint.
 type AbandonedMark struct {
 	Run    uint64
 	Length int64
@@ -45,7 +45,7 @@ func OpenAbandoned(disk vfs.FS, dir string) *AbandonedQueue {
 	return &AbandonedQueue{disk: disk, dir: filepath.Join(dir, "state", "abandoned")}
 }
 
-// Close closes the file. What no checkpoint has is not kept.
+// Close closes the file. Content after the last mark is lost.
 func (s *AbandonedQueue) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *AbandonedQueue) Close() error {
 	return err
 }
 
-// Begin begins a run, behind what a checkpoint names.
+// Begin starts a run after the mark of the last checkpoint.
 func (s *AbandonedQueue) Begin(last AbandonedMark) {
 	s.last, s.mark = last, AbandonedMark{Run: last.Run + 1}
 }
@@ -65,15 +65,15 @@ func (s *AbandonedQueue) Begin(last AbandonedMark) {
 // The kinds of frames in a file.
 const (
 	frameItem      = 'i' // an item
-	frameTombstone = 'v' // a host of which nothing counts that is before
+	frameTombstone = 'v' // a host, whose earlier items are void
 )
 
-// Put keeps an item.
+// Put stores an item.
 func (s *AbandonedQueue) Put(it *item.Item) error {
 	return s.append(item.AppendBody([]byte{frameItem}, "", it))
 }
 
-// RemoveHost lets what was put of a host, or of a slice of one, so far count no longer.
+// RemoveHost removes the items of a host, or of a slice, stored so far.
 func (s *AbandonedQueue) RemoveHost(host string) error {
 	return s.append(append([]byte{frameTombstone}, host...))
 }
@@ -111,10 +111,10 @@ func (s *AbandonedQueue) wrapErr() error {
 	if s.err == nil {
 		return nil
 	}
-	return fmt.Errorf("keep what is given up: %w", s.err)
+	return fmt.Errorf("store abandoned URLs: %w", s.err)
 }
 
-// Mark makes durable what was put, and returns what a checkpoint of this moment is to name.
+// Mark makes the items durable, and returns the mark for a checkpoint of this moment.
 func (s *AbandonedQueue) Mark() (AbandonedMark, error) {
 	to, err := s.flush()
 	if err != nil || to.Length == 0 {
@@ -127,7 +127,7 @@ func (s *AbandonedQueue) Mark() (AbandonedMark, error) {
 	return to, s.wrapErr()
 }
 
-// flush hands all to the operating system.
+// flush passes all data to the operating system.
 func (s *AbandonedQueue) flush() (AbandonedMark, error) {
 	if s == nil {
 		return AbandonedMark{}, nil
@@ -140,7 +140,7 @@ func (s *AbandonedQueue) flush() (AbandonedMark, error) {
 	return s.mark, s.wrapErr()
 }
 
-// RemoveOld removes what earlier runs had, when a checkpoint of this one is durable.
+// RemoveOld removes the files of earlier runs. Call it when a checkpoint of this run is durable.
 func (s *AbandonedQueue) RemoveOld() error {
 	if s == nil || s.oldRemoved {
 		return nil
@@ -155,7 +155,7 @@ func (s *AbandonedQueue) RemoveOld() error {
 	return err
 }
 
-// EachEarlier calls f with what the run began with.
+// EachEarlier calls f with the items at the start of the run.
 func (s *AbandonedQueue) EachEarlier(f func(it item.Item) error) error {
 	if s == nil {
 		return nil
@@ -163,7 +163,7 @@ func (s *AbandonedQueue) EachEarlier(f func(it item.Item) error) error {
 	return s.read(s.last, f)
 }
 
-// Find looks for a URL among what this run has given up.
+// Find returns the item of a URL that this run has abandoned, nil if there is none.
 func (s *AbandonedQueue) Find(url string) (found *item.Item, err error) {
 	to, err := s.flush()
 	if err != nil || s == nil {
@@ -178,9 +178,9 @@ func (s *AbandonedQueue) Find(url string) (found *item.Item, err error) {
 	return found, err
 }
 
-var errAbandoned = errors.New("it is not as it was written")
+var errAbandoned = errors.New("the file is damaged")
 
-// EachCurrent calls f with what this run has given up.
+// EachCurrent calls f with the items that this run has abandoned.
 func (s *AbandonedQueue) EachCurrent(f func(it item.Item) error) error {
 	to, err := s.flush()
 	if err != nil || s == nil {
@@ -189,9 +189,9 @@ func (s *AbandonedQueue) EachCurrent(f func(it item.Item) error) error {
 	return s.read(to, f)
 }
 
-// read calls f with what a file has up to a mark, and that counts.
+// read calls f with the valid items in a file up to a mark.
 func (s *AbandonedQueue) read(to AbandonedMark, f func(it item.Item) error) error {
-	void := map[string]int64{} // where hosts begin to count
+	void := map[string]int64{} // offset from which the items of a host are valid
 	err := s.frames(to, func(kind byte, body []byte, end int64) error {
 		if kind == frameTombstone {
 			void[string(body)] = end
@@ -214,14 +214,14 @@ func (s *AbandonedQueue) read(to AbandonedMark, f func(it item.Item) error) erro
 	})
 }
 
-// frames calls f with all that is in a file up to a mark, and with the offset behind it.
+// frames calls f with all frames in a file up to a mark, and the offset after each.
 func (s *AbandonedQueue) frames(to AbandonedMark, f func(kind byte, body []byte, end int64) error) error {
 	if to.Length == 0 {
 		return nil
 	}
 	src, err := s.disk.Open(s.name(to.Run))
 	if err == nil {
-		defer func() { _ = src.Close() }() // it is only read
+		defer func() { _ = src.Close() }() // read only
 		sum := crc32.New(castagnoli)
 		var read int64
 		err = readFrames(io.TeeReader(io.LimitReader(src, to.Length), sum), func(body []byte, end int64) error {
@@ -233,7 +233,7 @@ func (s *AbandonedQueue) frames(to AbandonedMark, f func(kind byte, body []byte,
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("read what was given up from %s: %w", s.name(to.Run), err)
+		return fmt.Errorf("read abandoned URLs from %s: %w", s.name(to.Run), err)
 	}
 	return nil
 }

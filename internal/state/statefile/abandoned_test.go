@@ -21,8 +21,7 @@ func someItem(i int) item.Item {
 		Depth: int32(i), Kind: page.Anchor, Redirects: 1, Tries: 3, ScopeSeed: i%2 == 0, Reported: true, Recrawl: i%3 == 0}
 }
 
-// TestAbandonedQueue: what a mark names is there in the next run, with all that was known of it, and goes when that run
-// has a mark of its own.
+// TestAbandonedQueue: the next run has the items up to the mark, complete, until it has its own mark.
 func TestAbandonedQueue(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenAbandoned(vfs.OS, dir)
@@ -99,7 +98,7 @@ func TestADamagedAbandonedQueueIsRefused(t *testing.T) {
 	}
 }
 
-// TestAFullDiskLosesNothingAbandoned: after a put that failed there is no mark.
+// TestAFullDiskLosesNothingAbandoned: after a failed put there is no mark.
 func TestAFullDiskLosesNothingAbandoned(t *testing.T) {
 	disk := vfstest.NewFaulty(vfs.OS)
 	s := OpenAbandoned(disk, t.TempDir())
@@ -113,6 +112,6 @@ func TestAFullDiskLosesNothingAbandoned(t *testing.T) {
 		if _, err := s.Mark(); !vfs.IsFull(err) {
 			t.Errorf("got %v", err)
 		}
-		disk.SetRoom(-1) // somebody has made room
+		disk.SetRoom(-1) // the disk has space again
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"kumo/internal/state/store"
 )
 
-// DeferredName is the file's name in the crawl's folder.
+// DeferredName is the file's path in the crawl's folder.
 var DeferredName = filepath.Join("state", "deferred")
 
-// FindDeferred returns the last word on a URL that was set aside, nil if there is none. It may be called while a crawl
-// runs in dir.
+// FindDeferred returns the last entry of a deferred URL, nil if there is none. It may be called while a crawl runs in
+// dir.
 func FindDeferred(ctx context.Context, disk vfs.FS, dir, url string) (found *page.Skip, err error) {
 	a := &Deferred{disk: disk, dir: dir}
 	err = a.Read(0, func(s page.Skip, _ int64) error {
@@ -30,13 +30,13 @@ func FindDeferred(ctx context.Context, disk vfs.FS, dir, url string) (found *pag
 		return ctx.Err()
 	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // there is no such file yet, or its end is just being written
+		err = nil // the file does not exist yet, or its end is being written
 	}
 	return found, err
 }
 
-// Deferred are the URLs that were set aside, in a file, in the order in which they were: a better link may still
-// come to each. It is a store like others, so that the file agrees with the journal after a crash.
+// Deferred is a file of the URLs that were deferred, in that order. A better link may still admit each of them. It is a
+// store, so that the file agrees with the journal after a crash.
 type Deferred struct {
 	*store.Logs
 	disk vfs.FS
@@ -45,7 +45,7 @@ type Deferred struct {
 
 var _ store.Store = (*Deferred)(nil)
 
-// OpenDeferred opens the file of the crawl in dir, cut back to marks.
+// OpenDeferred opens the file of the crawl in dir, truncated to marks.
 func OpenDeferred(disk vfs.FS, dir string, marks []store.Mark) (*Deferred, error) {
 	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
 		return nil, err
@@ -57,13 +57,13 @@ func OpenDeferred(disk vfs.FS, dir string, marks []store.Mark) (*Deferred, error
 	return &Deferred{logs, disk, dir}, nil
 }
 
-// Put does nothing: what was fetched is not set aside.
+// Put does nothing: fetched URLs are not deferred.
 func (a *Deferred) Put(*page.Record) error { return nil }
 
-// PutSkip does nothing: what is written down is not set aside any more.
+// PutSkip does nothing: excluded URLs are no longer deferred.
 func (a *Deferred) PutSkip(*page.Skip) error { return nil }
 
-// Add keeps skips. A nil Deferred keeps nothing.
+// Add stores skips. A nil Deferred stores nothing.
 func (a *Deferred) Add(skips []page.Skip) error {
 	if a == nil || len(skips) == 0 {
 		return nil
@@ -79,26 +79,26 @@ func (a *Deferred) Add(skips []page.Skip) error {
 	return a.Append(0, all.Writer)
 }
 
-// Read gives the skips from an offset on, each with the offset behind it. All was handed to the operating system
-// before.
+// Read calls f with the skips from an offset on, each with the offset after it. The data must have been passed to the
+// operating system.
 func (a *Deferred) Read(from int64, f func(s page.Skip, end int64) error) error {
 	return ReadDeferred(a.disk, filepath.Join(a.dir, DeferredName), from, f)
 }
 
-// ErrDeferred is a file of what was set aside that is damaged.
-var ErrDeferred = errors.New("it is not as it was written")
+// ErrDeferred reports a damaged file of deferred URLs.
+var ErrDeferred = errors.New("the file is damaged")
 
-// ReadDeferred calls f with what a file of deferred URLs has from an offset on, each with the offset behind it.
+// ReadDeferred calls f with the content of a file of deferred URLs from an offset on, each with the offset after it.
 func ReadDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end int64) error) error {
 	src, err := disk.Open(name)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // read only
 	if _, err := io.CopyN(io.Discard, src, from); err != nil {
-		return fmt.Errorf("read what was set aside: %w", err)
+		return fmt.Errorf("read deferred URLs: %w", err)
 	}
-	var failed error // of who reads, not of the file
+	var failed error // error of f, not of the file
 	err = readFrames(src, func(body []byte, end int64) error {
 		body, whole := verifyChecksum(body)
 		if !whole {
@@ -108,7 +108,7 @@ func ReadDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end 
 		s := d.Skip()
 		s.Time = time.UnixMicro(d.Int()).UTC()
 		if len(d.Rest) > 0 {
-			return fmt.Errorf("%s is followed by %d bytes more", s.URL, len(d.Rest))
+			return fmt.Errorf("%s is followed by %d extra bytes", s.URL, len(d.Rest))
 		}
 		if d.Bad {
 			return d.Err()
@@ -120,7 +120,7 @@ func ReadDeferred(disk vfs.FS, name string, from int64, f func(s page.Skip, end 
 	case err == nil:
 		return nil
 	case failed != nil:
-		return fmt.Errorf("read what was set aside: %w", err)
+		return fmt.Errorf("read deferred URLs: %w", err)
 	}
-	return fmt.Errorf("read what was set aside: %w: %w", ErrDeferred, err)
+	return fmt.Errorf("read deferred URLs: %w: %w", ErrDeferred, err)
 }

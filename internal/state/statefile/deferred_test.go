@@ -78,7 +78,7 @@ func TestDeferredURLsComeBackFromWhereItIsAsked(t *testing.T) {
 	}
 }
 
-// damage flips a bit of the file: one that no other check than the checksum finds.
+// damage flips a bit of the file that only the checksum can detect.
 func (a *Deferred) damage(t *testing.T, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(a.dir, DeferredName), os.O_RDWR, 0)

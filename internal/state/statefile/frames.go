@@ -11,8 +11,7 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// readFrames calls f with bodies that have their lengths before them, and with the offset behind each. A body holds
-// until f returns.
+// readFrames calls f with length-prefixed bodies, and the offset after each. A body is valid until f returns.
 func readFrames(src io.Reader, f func(body []byte, end int64) error) error {
 	in := bufio.NewReaderSize(src, 1<<20)
 	var body []byte
@@ -35,14 +34,14 @@ func readFrames(src io.Reader, f func(body []byte, end int64) error) error {
 	}
 }
 
-var errChecksum = errors.New("an entry has another checksum")
+var errChecksum = errors.New("wrong checksum of an entry")
 
 // appendChecksum appends the checksum of an entry's body.
 func appendChecksum(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))
 }
 
-// verifyChecksum returns a body that was sealed, which is not empty, and whether it is as it was.
+// verifyChecksum returns a body without its checksum, and whether it is valid and not empty.
 func verifyChecksum(sealed []byte) (body []byte, whole bool) {
 	n := len(sealed) - crc32.Size
 	if n < 1 {

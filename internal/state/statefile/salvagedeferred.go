@@ -9,21 +9,20 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// SalvageDeferred returns what the file of set-aside URLs of the crawl in dir has up to where it is no longer as it was
-// written.
+// SalvageDeferred returns the content of the file of deferred URLs of the crawl in dir, up to the first damage.
 func SalvageDeferred(disk vfs.FS, dir string) (all []page.Skip, err error) {
 	name := filepath.Join(dir, DeferredName)
 	if _, err := disk.Size(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	_ = ReadDeferred(disk, name, 0, func(s page.Skip, _ int64) error { // what ends it is where it ends
+	_ = ReadDeferred(disk, name, 0, func(s page.Skip, _ int64) error { // damage ends the salvage
 		all = append(all, s)
 		return nil
 	})
 	return all, nil
 }
 
-// WriteDeferred makes the file of set-aside URLs of the crawl in dir.
+// WriteDeferred creates the file of deferred URLs of the crawl in dir.
 func WriteDeferred(disk vfs.FS, dir string, all []page.Skip) error {
 	a, err := OpenDeferred(disk, dir, nil)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// SalvageScopeSeeds makes a file of scope seeds for the crawl in the folder to, of all that is whole in that of the
-// crawl in dir. It returns up to where that one is whole without a gap.
+// SalvageScopeSeeds copies all valid entries of the file of scope seeds of the crawl in dir to a new file in the folder
+// to. It returns the length of the file up to the first damage.
 func SalvageScopeSeeds(disk vfs.FS, dir, to string) (whole int64, err error) {
 	kept, err := OpenScopeSeeds(disk, to, nil)
 	if err != nil {
@@ -27,18 +27,18 @@ func SalvageScopeSeeds(disk vfs.FS, dir, to string) (whole int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // read only
 	if whole, err = salvageScopeSeeds(src, kept.Add); err == nil {
 		_, err = kept.Mark()
 	}
 	return whole, err
 }
 
-// maxSeed is more bytes than an entry has.
+// maxSeed is an upper bound of an entry's length in bytes.
 const maxSeed = 64 << 10
 
-// salvageScopeSeeds calls f with all entries that are as they were written. Behind damage it goes on at the next place
-// where an entry begins: its checksum tells.
+// salvageScopeSeeds calls f with all valid entries. After damage it continues at the next position where an entry has a
+// correct checksum.
 func salvageScopeSeeds(src io.Reader, f func(SeedEntry) error) (whole int64, err error) {
 	in := bufio.NewReaderSize(src, 2*maxSeed)
 	gap := false
@@ -68,7 +68,7 @@ func salvageScopeSeeds(src io.Reader, f func(SeedEntry) error) (whole int64, err
 	}
 }
 
-// firstSeed is the entry that text begins with, and the length of its entry; 0 if text begins with none.
+// firstSeed returns the entry at the start of text and its length, 0 if there is no entry.
 func firstSeed(text []byte) (SeedEntry, int) {
 	size, head := binary.Uvarint(text)
 	if head <= 0 || size > maxSeed || int(size) > len(text)-head {

@@ -20,20 +20,20 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A SeedEntry takes its host into scope: a seed, or what a seed redirects to. In a crawl of several nodes each node has
-// all of them, those too that others fetch.
+// A SeedEntry is a URL that adds its host to the scope: a seed, or the target of a seed's redirect. In a crawl of
+// several nodes each node has all of them, including those that other nodes fetch.
 type SeedEntry struct {
 	URL      string
-	Seed     bool // the user named it, as it is written here: it is trusted, and may be at a private address
-	Redirect bool // a redirect led there: other nodes are told
+	Seed     bool // named by the user in this form: it is trusted, and may be at a private address
+	Redirect bool // target of a redirect, which is reported to other nodes
 }
 
-// ScopeSeedsName is the file's name in the crawl's folder.
+// ScopeSeedsName is the file's path in the crawl's folder.
 var ScopeSeedsName = filepath.Join("state", "roots")
 
-// ScopeSeeds are what takes hosts into the crawl's scope, in a file, in the order in which they came. There may be
-// millions: memory has hashes of them, and a checkpoint names the file's length alone. It is a store like others, so
-// that the file agrees with the journal after a crash.
+// ScopeSeeds is a file of the URLs that add hosts to the crawl's scope, in order of arrival. There may be millions:
+// memory contains only hashes of them, and a checkpoint only the file's length. It is a store, so that the file agrees
+// with the journal after a crash.
 type ScopeSeeds struct {
 	*store.Logs
 	disk vfs.FS
@@ -42,7 +42,7 @@ type ScopeSeeds struct {
 
 var _ store.Store = (*ScopeSeeds)(nil)
 
-// OpenScopeSeeds opens the file of the crawl in dir, cut back to marks.
+// OpenScopeSeeds opens the file of the crawl in dir, truncated to marks.
 func OpenScopeSeeds(disk vfs.FS, dir string, marks []store.Mark) (*ScopeSeeds, error) {
 	if err := disk.MkdirAll(filepath.Join(dir, "state")); err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func OpenScopeSeeds(disk vfs.FS, dir string, marks []store.Mark) (*ScopeSeeds, e
 	return &ScopeSeeds{logs, disk, dir}, nil
 }
 
-// Put does nothing: a root is known before it is fetched.
+// Put does nothing: a scope seed is known before it is fetched.
 func (r *ScopeSeeds) Put(*page.Record) error { return nil }
 
-// PutSkip does nothing: a root that is left out stays one.
+// PutSkip does nothing: an excluded scope seed stays one.
 func (r *ScopeSeeds) PutSkip(*page.Skip) error { return nil }
 
-// Add keeps one. A nil ScopeSeeds keeps nothing.
+// Add stores an entry. A nil ScopeSeeds stores nothing.
 func (r *ScopeSeeds) Add(b SeedEntry) error {
 	if r == nil {
 		return nil
@@ -72,19 +72,19 @@ func (r *ScopeSeeds) Add(b SeedEntry) error {
 	return r.Append(0, append(binary.AppendUvarint(nil, uint64(len(body.Writer))), body.Writer...))
 }
 
-// EachEarlier calls f with all of them so far.
+// Each calls f with all entries so far.
 func (r *ScopeSeeds) Each(f func(SeedEntry) error) error {
 	if r == nil {
 		return nil
 	}
-	marks, err := r.Mark() // hands all to the operating system
+	marks, err := r.Mark() // passes all data to the operating system
 	if err != nil {
 		return err
 	}
 	return ReadScopeSeeds(r.disk, filepath.Join(r.dir, ScopeSeedsName), marks[0].Length, f)
 }
 
-// ReadScopeSeeds calls f with what a file of scope seeds has up to a length.
+// ReadScopeSeeds calls f with the entries in a file of scope seeds up to a length.
 func ReadScopeSeeds(disk vfs.FS, name string, length int64, f func(SeedEntry) error) error {
 	if length == 0 {
 		return nil
@@ -93,7 +93,7 @@ func ReadScopeSeeds(disk vfs.FS, name string, length int64, f func(SeedEntry) er
 	if err != nil {
 		return fmt.Errorf("read the crawl's seeds: %w", err)
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // read only
 	var read int64
 	err = readFrames(io.LimitReader(src, length), func(body []byte, end int64) error {
 		read = end
@@ -113,7 +113,7 @@ func ReadScopeSeeds(disk vfs.FS, name string, length int64, f func(SeedEntry) er
 	return nil
 }
 
-// parseSeed reads the body of an entry.
+// parseSeed decodes the body of an entry.
 func parseSeed(body []byte) (SeedEntry, error) {
 	body, whole := verifyChecksum(body)
 	if !whole {
@@ -122,5 +122,5 @@ func parseSeed(body []byte) (SeedEntry, error) {
 	return SeedEntry{URL: string(body[1:]), Seed: body[0]&1 != 0, Redirect: body[0]&2 != 0}, nil
 }
 
-// ErrScopeSeeds is a file of scope seeds that is damaged.
-var ErrScopeSeeds = errors.New("it is not as it was written")
+// ErrScopeSeeds reports a damaged file of scope seeds.
+var ErrScopeSeeds = errors.New("the file is damaged")

@@ -7,32 +7,32 @@ import (
 	"kumo/internal/cluster/member"
 )
 
-// Arrivals are the transfers that are not settled, and the hosts that have come with them.
+// arrivals contains the unsettled transfers and their hosts.
 type arrivals struct {
 	hash func(host string) uint64
 
-	mu sync.Mutex // guards what follows
-	// changes within the ledger's gate, and with Endpoint.one held, but for hosts that become kept
+	mu sync.Mutex // guards all below
+	// Unsettled changes within the ledger's gate and with Endpoint.opMu held, except for hosts that become kept.
 	Unsettled       Unsettled
-	hostsByTransfer map[member.Transfer]map[uint64]bool // hosts, and whether they are kept
-	keptVersion     int                                 // how often hosts have become kept since they came
+	hostsByTransfer map[member.Transfer]map[uint64]bool // hash of each host, and whether it is kept
+	keptVersion     int                                 // number of times that received hosts have become kept
 }
 
-// Arrived are the transfers that came whole since an epoch was settled.
+// Arrived returns the transfers that were completely received since the last settled epoch.
 func (a *arrivals) Arrived() []member.Transfer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.Unsettled.Whole)
 }
 
-// Partial are the transfers of which something has come, and that have not come whole.
+// Partial returns the transfers that were received only in part.
 func (a *arrivals) Partial() []member.Transfer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.Unsettled.Partial()
 }
 
-// NoteUnsettled are the transfers that are not settled, for a checkpoint's note; nil if there are none.
+// NoteUnsettled returns the unsettled transfers for a checkpoint's note, nil if there are none.
 func (a *arrivals) NoteUnsettled() *Unsettled {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,7 +61,8 @@ func (a *arrivals) droppedHosts(t member.Transfer) []string {
 	return a.Unsettled.DroppedHosts(t)
 }
 
-// without are the transfers under way without some hosts, but for those that are kept, and up to which find.
+// without returns the incoming transfers without some hosts. It also returns which of these hosts no transfer keeps, as
+// only these are removed, and the current keptVersion.
 func (a *arrivals) without(hosts []string) (gone []string, coming []Incoming, finds int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,8 +70,8 @@ func (a *arrivals) without(hosts []string) (gone []string, coming []Incoming, fi
 	return gone, a.Unsettled.Without(gone), a.keptVersion
 }
 
-// hostsOf are the hosts that have come with a transfer, which may have begun in an earlier life, and whether they are
-// kept. mu is held.
+// hostsOf returns the hosts received with a transfer, possibly by an earlier process, and whether they are kept. The
+// caller holds mu.
 func (a *arrivals) hostsOf(t member.Transfer) map[uint64]bool {
 	if all := a.hostsByTransfer[t]; all != nil {
 		return all
@@ -88,7 +89,8 @@ func (a *arrivals) hostsOf(t member.Transfer) map[uint64]bool {
 	return all
 }
 
-// meet notes for good which hosts have come with a transfer, and whether they are kept.
+// recordHosts records the hosts received with a transfer, and whether they are kept. It does not change hosts that are
+// already recorded.
 func (a *arrivals) recordHosts(t member.Transfer, p *Chunk, kept []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,7 +103,8 @@ func (a *arrivals) recordHosts(t member.Transfer, p *Chunk, kept []string) {
 	})
 }
 
-// wouldBeDropped reports whether a host has come with a transfer under way, and goes if that is dropped. mu is held.
+// wouldBeDropped reports whether a host was received with a transfer and would be removed if that is dropped. The
+// caller holds mu.
 func (a *arrivals) wouldBeDropped(host string) bool {
 	if len(a.hostsByTransfer) == 0 {
 		return false
@@ -115,7 +118,7 @@ func (a *arrivals) wouldBeDropped(host string) bool {
 	return false
 }
 
-// setKept says of hosts that came with transfers under way that they are kept from now on, or not any more. mu is held.
+// setKept sets whether hosts received with some transfers are kept. The caller holds mu.
 func (a *arrivals) setKept(hosts []string, keeps bool, all ...member.Transfer) {
 	for _, t := range all {
 		for _, host := range hosts {

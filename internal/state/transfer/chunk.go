@@ -23,48 +23,48 @@ import (
 // come by slice, and known ones still by origin.
 const (
 	chunkVersion   = 2
-	ChunkBytes     = 256 << 10 // that a chunk has at most, unless one URL alone is to blame
-	BlockBytes     = 64 << 10  // from which a block ends, before it is compressed
-	maxChunkMemory = 8 << 20   // of what a chunk may unfold to; about twice as much is still read
-	maxBlock       = 1 << 20   // bytes: more is refused
+	ChunkBytes     = 256 << 10 // maximum size in bytes, unless a single URL is larger
+	BlockBytes     = 64 << 10  // size at which a block ends, before compression
+	maxChunkMemory = 8 << 20   // limit of the decoded size when writing; readers accept twice as much
+	maxBlock       = 1 << 20   // bytes; a larger block is rejected
 	maxHost        = 512       // bytes of a host's name with its port
 )
 
 // The kinds of groups.
 const (
-	groupPending = 'w' // a host, its times, and URLs that wait there
-	groupRanked  = 'r' // the same, each URL with what links are worth to it behind it, a float of 4 bytes
-	groupKnown   = 'k' // an origin, its host's times, and URLs that are known
-	groupCookies = 'c' // a host, its times, and cookies that go there
+	groupPending = 'w' // a host, its timing, and its pending URLs
+	groupRanked  = 'r' // the same, each URL followed by the worth of links to it (a float of 4 bytes)
+	groupKnown   = 'k' // an origin, its host's timing, and its known URLs
+	groupCookies = 'c' // a host, its timing, and its cookies
 )
 
-// ErrChunk is a chunk that is damaged, or another version's.
-var ErrChunk = errors.New("this is no chunk that this version of kumo understands")
+// ErrChunk reports a chunk that is damaged, or of another version.
+var ErrChunk = errors.New("invalid transfer chunk, or one of another version")
 
-// A HostTiming is what a host owes: the delay it asks for, and how long it is to be left alone yet.
+// A HostTiming is the timing of a host: the delay that it requests, and the time until its next visit.
 type HostTiming struct{ RequestedDelay, Wait time.Duration }
 
-// Sizes are of a block before it is compressed, and of a chunk.
-type Sizes struct{ Block, Chunk int } // bytes, at the most
+// Sizes limits the size of a block before compression, and of a chunk.
+type Sizes struct{ Block, Chunk int } // in bytes
 
-// A ChunkWriter writes chunks.
+// A ChunkWriter encodes chunks.
 type ChunkWriter struct {
 	Sizes
 	zip    *zstd.Encoder
 	Now    time.Time
-	blocks []byte        // blocks that are done
-	block  entry.Encoder // the one at hand
-	weight int           // of all
+	blocks []byte        // compressed blocks
+	block  entry.Encoder // current block
+	weight int           // decoded size of the chunk
 
-	group     []byte                   // its beginning: kind and name
-	host      string                   // of waiting URLs
-	worth     func(url string) float32 // nil: nothing is said
-	count     int                      // its URLs
+	group     []byte                   // encoded start of the current group: kind and name
+	host      string                   // of the pending URLs
+	worth     func(url string) float32 // nil if chunks do not contain the worth of links
+	count     int                      // number of URLs in the group
 	urls      entry.Encoder
-	lastKnown string // the last known URL, by what is behind its origin
+	lastKnown string // path of the last known URL
 }
 
-// NewChunkWriter makes a writer of chunks as they are at a moment.
+// NewChunkWriter returns a writer of chunks. Times are relative to now.
 func NewChunkWriter(now time.Time, s Sizes) (*ChunkWriter, error) {
 	zip, err := newZip()
 	return &ChunkWriter{Sizes: s, zip: zip, Now: now}, err
@@ -76,7 +76,7 @@ func (p *ChunkWriter) size() int {
 
 func (p *ChunkWriter) empty() bool { return p.weight == 0 }
 
-// Waiting begins a group of waiting URLs.
+// BeginPending starts a group of pending URLs.
 func (p *ChunkWriter) BeginPending(host string, c HostTiming) {
 	kind := byte(groupPending)
 	if p.worth != nil {
@@ -86,13 +86,13 @@ func (p *ChunkWriter) BeginPending(host string, c HostTiming) {
 	p.host = host
 }
 
-// BeginKnown begins a group of known URLs.
+// BeginKnown starts a group of known URLs.
 func (p *ChunkWriter) BeginKnown(origin string, c HostTiming) {
 	p.begin(groupKnown, origin, c)
 	p.lastKnown = "/"
 }
 
-// Cookies adds the cookies of a host.
+// Cookies adds a group with the cookies of a host.
 func (p *ChunkWriter) Cookies(host string, all []cookies.Cookie) {
 	p.begin(groupCookies, host, HostTiming{})
 	for i := range all {
@@ -113,7 +113,7 @@ func (p *ChunkWriter) begin(kind byte, name string, c HostTiming) {
 	p.weight += item.Weight + len(name)
 }
 
-// Item adds a URL that waits.
+// Item adds a pending URL.
 func (p *ChunkWriter) Item(it *item.Item) {
 	p.urls.Writer = item.Append(p.urls.Writer, p.host, it)
 	if p.worth != nil {
@@ -123,7 +123,7 @@ func (p *ChunkWriter) Item(it *item.Item) {
 	p.weight += item.Weight + len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)
 }
 
-// Entry adds a URL that is known, by what is behind its origin.
+// Entry adds a known URL. rest is the URL without its origin.
 func (p *ChunkWriter) Entry(rest string, v *seen.Entry) {
 	e := &p.urls
 	e.Writer = append(e.Writer, byte(v.State))
@@ -136,7 +136,8 @@ func (p *ChunkWriter) Entry(rest string, v *seen.Entry) {
 	p.weight += item.Weight + len(v.URL) + len(v.ETag)
 }
 
-// full reports whether the block is to end, because of what it has or unfolds to; a group may go on in the next.
+// full reports whether the block must end, because of its size or decoded size. The group may continue in the next
+// block.
 func (p *ChunkWriter) full() bool {
 	return len(p.block.Writer)+len(p.urls.Writer) >= p.Sizes.Block || p.weight >= maxChunkMemory
 }
@@ -154,7 +155,8 @@ func (p *ChunkWriter) endGroup() {
 	p.group, p.count, p.urls.Writer = p.group[:0], 0, p.urls.Writer[:0]
 }
 
-// endBlock compresses the block, and reports whether the chunk is to be sent: another block might be too much.
+// endBlock compresses the block, and reports whether the chunk must be sent, because another block might exceed the
+// limit.
 func (p *ChunkWriter) endBlock() bool {
 	p.endGroup()
 	if len(p.block.Writer) == 0 {
@@ -169,7 +171,7 @@ func (p *ChunkWriter) endBlock() bool {
 	return len(p.blocks)+p.Sizes.Block+1024 > p.Sizes.Chunk || p.weight >= maxChunkMemory
 }
 
-// Chunk returns what was packed, and begins anew.
+// Chunk returns the encoded chunk and starts a new one.
 func (p *ChunkWriter) Chunk() []byte {
 	p.endBlock()
 	data := p.blocks
@@ -177,16 +179,16 @@ func (p *ChunkWriter) Chunk() []byte {
 	return data
 }
 
-// A Chunk is a chunk unpacked.
+// A Chunk is a decoded chunk.
 type Chunk struct {
 	Pending []HostQueue
 	Known   []HostKnown
-	Worths  []Worth // of those that wait, as far as it is not 0
+	Worths  []Worth // of pending URLs, where it is not 0
 	Cookies []cookies.Cookie
 	weight  int
 }
 
-// A Worth is what links are worth to a URL, as the order of the node has it that hands it over.
+// A Worth is the worth of the links to a URL in the sending node's order.
 type Worth struct {
 	URL   string
 	Depth int32
@@ -195,22 +197,22 @@ type Worth struct {
 
 const maxWorth = 1 << 40
 
-// HostQueue are URLs that wait at a host.
+// A HostQueue contains pending URLs of a host.
 type HostQueue struct {
 	Host   string
 	Timing HostTiming
 	Items  []item.Item
 }
 
-// HostKnown are known URLs of an origin, all of one slice of its host where that is cut into several.
+// A HostKnown contains known URLs of an origin, all in one slice if the host is divided into slices.
 type HostKnown struct {
 	Host    string
 	Timing  HostTiming
 	Entries []seen.Entry
 }
 
-// A ChunkReader reads chunks. They come from the network: whatever they are, it takes a bounded part of memory, and
-// they are read wholly or not at all.
+// A ChunkReader decodes chunks from the network. Its memory is bounded for any input, and a chunk is decoded completely
+// or not at all.
 type ChunkReader struct {
 	slices *item.Slices
 	zip    *zstd.Decoder
@@ -222,14 +224,14 @@ func newZip() (*zstd.Encoder, error) {
 		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(128<<10))
 }
 
-// NewChunkReader makes a reader of chunks, for a crawl that cuts its hosts into slices.
+// NewChunkReader returns a reader of chunks, for a crawl with these slices.
 func NewChunkReader(slices *item.Slices) (*ChunkReader, error) {
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(maxBlock))
 	return &ChunkReader{slices: slices, zip: zip}, err
 }
 
-// Read reads a chunk. One without anything is a chunk, too.
+// Read decodes a chunk. An empty chunk is valid.
 func (u *ChunkReader) Read(data []byte) (*Chunk, error) {
 	p := &Chunk{}
 	if len(data) == 0 {
@@ -291,7 +293,7 @@ func (d blockReader) read() {
 	}
 }
 
-// bySlice appends the known URLs of an origin, those of each slice of its host together.
+// bySlice appends the known URLs of an origin, grouped by slice.
 func (d blockReader) bySlice(all []HostKnown, k HostKnown) []HostKnown {
 	if d.slices == nil {
 		return append(all, k)
@@ -310,14 +312,14 @@ func (d blockReader) bySlice(all []HostKnown, k HostKnown) []HostKnown {
 	return all
 }
 
-// weigh counts what was read, and ends it when that is too much.
+// weigh adds to the decoded size, and rejects the chunk if that is too large.
 func (d blockReader) weigh(size int) {
 	if d.chunk.weight += item.Weight + size; d.chunk.weight > 2*maxChunkMemory {
 		d.Bad = true
 	}
 }
 
-// maxDelay is the longest delay between requests to a host that a chunk may have.
+// maxDelay is the longest delay or wait that a chunk may contain.
 const maxDelay = 365 * 24 * time.Hour
 
 func (d blockReader) millis() time.Duration {
@@ -343,7 +345,7 @@ func (d blockReader) items(host string, n int, ranked bool) (items []item.Item) 
 		if d.weigh(len(it.URL) + len(it.From) + len(it.Seed) + len(it.Path)); d.Bad {
 			return nil
 		}
-		if isCanonical(item.HostOfSlice(host), it.URL) { // an earlier version may have let others in
+		if isCanonical(item.HostOfSlice(host), it.URL) { // an earlier version may have admitted others
 			items = append(items, it)
 			if worth != 0 {
 				d.chunk.Worths = append(d.chunk.Worths, Worth{it.URL, it.Depth, worth})

@@ -38,7 +38,7 @@ func randomText(dice *rand.Rand, n int) string {
 	return strings.Repeat(string(rune('a'+dice.IntN(26))), dice.IntN(n)) + fmt.Sprint(dice.IntN(100))
 }
 
-// randomChunk is a chunk, and how a writer writes it.
+// randomChunk returns a chunk, and writes it with a writer.
 func randomChunk(dice *rand.Rand, pack *ChunkWriter) *Chunk {
 	p := &Chunk{}
 	for range dice.IntN(20) {
@@ -51,7 +51,8 @@ func randomChunk(dice *rand.Rand, pack *ChunkWriter) *Chunk {
 				it := item.Item{URL: "http://" + host + "/" + randomText(dice, 300), From: randomText(dice, 5),
 					Seed: randomText(dice, 5), Path: randomText(dice, 50),
 					Depth: dice.Int32N(9), Kind: page.Kind(dice.IntN(5)), Redirects: uint8(dice.IntN(3)), Tries: uint8(dice.IntN(3)),
-					ScopeSeed: dice.IntN(2) == 0, Reported: dice.IntN(2) == 0, Recrawl: dice.IntN(2) == 0, QueueLast: dice.IntN(2) == 0}
+					ScopeSeed: dice.IntN(2) == 0, Reported: dice.IntN(2) == 0, Recrawl: dice.IntN(2) == 0,
+					QueueLast: dice.IntN(2) == 0}
 				pack.Item(&it)
 				a.Items = append(a.Items, it)
 			}
@@ -92,8 +93,7 @@ func TestChunksAreReadAsWritten(t *testing.T) {
 	}
 }
 
-// A TestDamagedChunksAreRefused that is changed, or cut off, is refused or still one; it never does harm.
-// Cookies come with their host; those that another host would be sent are refused.
+// Cookies are sent with their host. Those for another host are rejected.
 func TestCookiesOfAHost(t *testing.T) {
 	jar := cookies.NewJar(cookies.Config{})
 	at := cookies.Target{Secure: true, Host: "w.a.example", Path: "/p/q"}
@@ -138,8 +138,8 @@ func TestDamagedChunksAreRefused(t *testing.T) {
 	}
 }
 
-// What unfolds to more than a chunk may is refused before it is there: many long URLs that share nearly all, and a
-// block of zeros.
+// A chunk whose decoded size exceeds the limit is rejected before it is decoded: many long URLs with a common prefix,
+// and a block of zeros.
 func TestAChunkThatUnfoldsIsRefused(t *testing.T) {
 	u, pack := testUnpacker(t), testWriter(t)
 	long := "https://h/" + strings.Repeat("x", 60_000)
@@ -182,7 +182,7 @@ func FuzzChunk(f *testing.F) {
 		pack.Chunk()
 		pack.block.Writer = append(pack.block.Writer, block...)
 		p, err := u.Read(pack.Chunk())
-		u.Read(block) // nor as what it is
+		u.Read(block) // nor in its decoded form
 		if err != nil {
 			return
 		}
@@ -199,8 +199,7 @@ func FuzzChunk(f *testing.F) {
 	})
 }
 
-// Long URLs that are much alike are short in a chunk. What it unfolds to stays small enough for who reads it all the
-// same.
+// Long similar URLs compress well. The decoded size must still be within the reader's limit.
 func TestChunksOfLongURLsAreRead(t *testing.T) {
 	u, pack := testUnpacker(t), testWriter(t)
 	long := strings.Repeat("a", weburl.MaxLength-100)

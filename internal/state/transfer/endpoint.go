@@ -45,54 +45,56 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A Config is what an Endpoint works on, with others that do at the same time.
+// A Config contains the data of the node on which an Endpoint works. Other parts use it concurrently.
 type Config struct {
-	Ledger      *ledger.Ledger
-	Frontier    *frontier.Frontier
-	DB          *seen.DB
-	Abandoned   *statefile.AbandonedQueue
-	Quota       *policy.Quota // counts pages; nil where their number is not limited
-	Now         func() time.Time
-	IsOwn       func(host string) bool          // this node is the host's owner, or its slice's
-	Hash        func(host string) uint64        // for which nobody can choose hosts
-	Intern      func(s string) string           // of names of hosts, and of paths
-	Reported    func(url string) bool           // skipped.jsonl has said that its host could not be had
-	WaitForRoom func(ctx context.Context) error // for room for another chunk
-	// is told of hosts, sorted, that are gone, and whose robots.txt waited there
+	Ledger    *ledger.Ledger
+	Frontier  *frontier.Frontier
+	DB        *seen.DB
+	Abandoned *statefile.AbandonedQueue
+	Quota     *policy.Quota // counts pages; nil if their number is not limited
+	Now       func() time.Time
+	IsOwn     func(host string) bool   // reports whether this node owns the host or slice
+	Hash      func(host string) uint64 // hash that others cannot predict
+	Intern    func(s string) string    // interns names of hosts, and paths
+	// reports whether skipped.jsonl has reported the URL as failed with its host
+	Reported    func(url string) bool
+	WaitForRoom func(ctx context.Context) error // waits for space for another chunk
+	// OnRemoved is called with hosts, sorted, that were removed, and the robots.txt fetches that were in their queues.
 	OnRemoved func(hosts []string, robots []item.Item)
-	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
-	// a crash. It must be quick; may be nil
+	// OnReceived is called with the hosts of a transfer, sorted, when it was received completely and is durable: once,
+	// but not again after a crash. It must be quick; may be nil.
 	OnReceived func(t member.Transfer, hosts []string)
 
-	Cookies *cookies.Jar // that the hosts' servers have set; nil: none are kept
+	Cookies *cookies.Jar // cookies set by servers; nil if they are not stored
 
-	Rank         func(items []item.Item)  // gives items that come their ranks; nil: they have those that they have
-	ImportWorths func(all []Worth)        // is told what links are worth to URLs that come; nil: nobody wants to know
-	Worth        func(url string) float32 // says what they are worth to one that goes; nil: nothing
+	Rank         func(items []item.Item)  // sets the ranks of received items; nil if they keep theirs
+	ImportWorths func(all []Worth)        // receives the worth of links to received URLs; may be nil
+	Worth        func(url string) float32 // returns the worth of links to a URL that is sent; may be nil
 }
 
-// An Endpoint is a node's end of transfers: it takes hosts that come, forgets those that went, and knows which
-// transfers are not settled.
+// An Endpoint is a node's side of transfers. It receives hosts, forgets hosts that were sent, and records the unsettled
+// transfers.
 type Endpoint struct {
 	Config
 	arrivals
 
-	opMu    sync.Mutex   // held by who takes, drops or forgets; taken before the ledger's gate
-	reader  *ChunkReader // used with one held; nil until it is needed
+	opMu    sync.Mutex   // held while receiving, dropping or forgetting; acquired before the ledger's gate
+	reader  *ChunkReader // used with opMu held; nil until needed
 	parked  map[member.Transfer][]string
-	counted map[member.Transfer]map[uint64]bool // hosts whose pages are counted anew; nil without a limit
-	plan    atomic.Pointer[mergePlan]           // of the chunk at hand; nil if nothing is to be merged
+	counted map[member.Transfer]map[uint64]bool // hosts whose page count was reset for a transfer; nil without a limit
+	plan    atomic.Pointer[mergePlan]           // of the current chunk; nil if there is nothing to merge
 }
 
-// ParkedFor is what hosts are parked for whose transfer is under way: they are not this node's yet.
+// ParkedFor is the origin for which hosts of an incoming transfer are parked, because this node does not own them yet.
 const ParkedFor = "a transfer"
 
-// ErrNoDB is a crawl that keeps nothing on the disk.
-var ErrNoDB = errors.New("a crawl without a folder has no part in a handover")
+// ErrNoDB reports a crawl without persistent state.
+var ErrNoDB = errors.New("a crawl without a folder cannot transfer hosts")
 
-// Take applies a chunk of another node's [Export]. A transfer's chunks come in order; one that was applied before is
-// ignored. With the last one, which may be empty, this node owns the hosts. durable waits until the chunk is in the
-// journal, while the next is taken. Invalid data changes nothing. Take waits for room, and needs a Run to commit.
+// Import applies a chunk of another node's [Export]. The chunks of a transfer arrive in order; a chunk that was applied
+// before is ignored. With the last one, which may be empty, this node becomes the owner of the hosts. durable waits
+// until the chunk is durable; the next chunk may be taken meanwhile. Invalid data changes nothing. Import waits for
+// space, and needs an active Run of the ledger.
 func (r *Endpoint) Import(ctx context.Context, t member.Transfer, seq uint64, last bool,
 	data []byte) (durable func(context.Context) error, err error) {
 	if r.DB == nil {
@@ -103,7 +105,7 @@ func (r *Endpoint) Import(ctx context.Context, t member.Transfer, seq uint64, la
 	}
 	sequence, whole, err := r.receiveChunk(entry.Chunk{Transfer: t, Seq: seq, Last: last, Data: string(data)})
 	if err != nil {
-		return nil, fmt.Errorf("take a chunk from %s: %w", t.From, err)
+		return nil, fmt.Errorf("receive a chunk from %s: %w", t.From, err)
 	}
 	return func(ctx context.Context) error {
 		err := r.waitDurable(ctx, sequence)
@@ -114,7 +116,7 @@ func (r *Endpoint) Import(ctx context.Context, t member.Transfer, seq uint64, la
 	}, nil
 }
 
-// waitDurable is safe without waiting for the next commit's time: who hands over waits for each answer.
+// waitDurable waits until a batch is durable. It starts the commit at once, because the sender waits for each reply.
 func (r *Endpoint) waitDurable(ctx context.Context, sequence uint64) error {
 	r.Ledger.CommitSoon()
 	return r.Ledger.WaitDurable(ctx, sequence)
@@ -133,15 +135,17 @@ func (r *Endpoint) receiveChunk(c entry.Chunk) (sequence uint64, whole *Incoming
 		return 0, nil, err
 	}
 	if next, err := r.expects(c.Transfer, c.Seq); err != nil || !next {
-		return r.Ledger.Sequence(), nil, err // what was taken before may not be durable yet
+		return r.Ledger.Sequence(), nil, err // the earlier chunk may not be durable yet
 	}
 	defer r.plan.Store(nil)
 	for taken := false; !taken && err == nil; {
 		m := r.planMerge(p, r.keptHosts(c.Transfer, p))
 		keeps, finds := r.keeps(c.Transfer, m.kept)
-		// What others are about to put there makes a host kept: it is there before, or comes later and sees the transfer.
+		// Puts that others are about to make keep a host: they are either complete before this, or come later and find
+		// the transfer.
 		err = r.Ledger.WithinExclusive(func() error {
-			if taken = slices.Equal(r.keptHosts(c.Transfer, p), m.kept); taken { // or else more are held here by now
+			// otherwise this node holds more of the hosts by now
+			if taken = slices.Equal(r.keptHosts(c.Transfer, p), m.kept); taken {
 				if r.keptVersion != finds {
 					keeps, _ = r.keeps(c.Transfer, m.kept)
 				}
@@ -157,8 +161,8 @@ func (r *Endpoint) receiveChunk(c entry.Chunk) (sequence uint64, whole *Incoming
 	return sequence, whole, err
 }
 
-// applyChunk enters a chunk into the journal and all that is a view of it. It is called alone within the ledger's gate, and
-// reads nothing from the disk.
+// applyChunk writes a chunk to the journal and its views. Call it within the ledger's exclusive gate. It does not read
+// the disk.
 func (r *Endpoint) applyChunk(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []string) (whole *Incoming) {
 	r.recordHosts(c.Transfer, p, m.kept)
 	c.Kept, c.Excluded = m.kept, m.excluded(p)
@@ -170,14 +174,14 @@ func (r *Endpoint) applyChunk(c *entry.Chunk, p *Chunk, m *mergePlan, keeps []st
 	whole = r.Unsettled.Add(c.Transfer, p, keeps, c.Last)
 	r.mu.Unlock()
 	if r.ImportWorths != nil {
-		r.ImportWorths(p.Worths) // those of what waits here already, too
+		r.ImportWorths(p.Worths) // also for URLs that are already pending here
 	}
 	r.importChunk(c.Transfer, p, m)
 	return whole
 }
 
 func (r *Endpoint) finish(whole *Incoming) {
-	for _, hosts := range [][]string{r.parked[whole.Transfer], whole.Kept} { // which another transfer may have parked
+	for _, hosts := range [][]string{r.parked[whole.Transfer], whole.Kept} { // another transfer may have parked them
 		for _, host := range hosts {
 			r.Frontier.Unpark(host, ParkedFor)
 		}
@@ -196,10 +200,10 @@ func (r *Endpoint) forgetTransfer(t member.Transfer) {
 	delete(r.hostsByTransfer, t)
 }
 
-// importChunk enters what a chunk has. Until the transfer is whole, its hosts are parked, lest the frontier hands them out
-// in vain; but not those that are kept.
+// importChunk adds the contents of a chunk to the views. Until the transfer is complete, its hosts are parked, so that
+// the frontier does not hand their URLs out, except those that are kept.
 func (r *Endpoint) importChunk(t member.Transfer, p *Chunk, m *mergePlan) {
-	for _, c := range p.Cookies { // they stay if the transfer is dropped: a server may take them as before
+	for _, c := range p.Cookies { // they stay if the transfer is dropped, as servers may still accept them
 		r.Cookies.Import(c)
 	}
 	items := int64(0)
@@ -243,8 +247,8 @@ func (r *Endpoint) park(t member.Transfer, host string) {
 	}
 }
 
-// countPages counts the pages that a host has given elsewhere, where their number is limited. What it has given here
-// before is among them, unless it is kept.
+// countPages counts the pages that a host has returned at other nodes, if their number is limited. These include its
+// pages at this node, unless the host is kept.
 func (r *Endpoint) countPages(t member.Transfer, l *HostKnown, m *mergePlan) {
 	if r.Quota == nil {
 		return
@@ -262,7 +266,7 @@ func (r *Endpoint) countPages(t member.Transfer, l *HostKnown, m *mergePlan) {
 	host := item.HostOfSlice(l.Host)
 	if k := r.Hash(l.Host); !r.counted[t][k] {
 		r.counted[t][k] = true
-		if r.Frontier.Slices() == nil { // or else others of its slices may have been here all along
+		if r.Frontier.Slices() == nil { // otherwise its other slices may have been here all along
 			r.Quota.Reset(host)
 		}
 	}
@@ -275,13 +279,13 @@ func (r *Endpoint) countPages(t member.Transfer, l *HostKnown, m *mergePlan) {
 	r.Quota.AddEarlier(host, n)
 }
 
-// Drop undoes what was taken of a transfer that did not come whole, durably.
+// Drop undoes an incomplete transfer, durably.
 func (r *Endpoint) Drop(ctx context.Context, t member.Transfer) error {
-	what := fmt.Sprint("drop what has come from ", t.From)
+	what := fmt.Sprint("drop the transfer from ", t.From)
 	return r.durably(ctx, what, func() (uint64, error) { return r.drop(t) })
 }
 
-// durably does something by itself, and waits until the journal has it.
+// durably calls f with opMu held, and waits until its changes are durable.
 func (r *Endpoint) durably(ctx context.Context, what string, f func() (sequence uint64, err error)) error {
 	r.opMu.Lock()
 	sequence, err := f()
@@ -314,7 +318,7 @@ func (r *Endpoint) drop(t member.Transfer) (sequence uint64, err error) {
 	return sequence, err
 }
 
-// change changes what is unsettled, and the journal, within the ledger's gate.
+// change changes the unsettled transfers and the journal within the ledger's gate.
 func (r *Endpoint) change(gate func(func() error) error, f func(*entry.Encoder)) (sequence uint64, err error) {
 	err = gate(func() error {
 		var enc entry.Encoder
@@ -328,8 +332,8 @@ func (r *Endpoint) change(gate func(func() error) error, f func(*entry.Encoder))
 	return sequence, err
 }
 
-// DropPart undoes what came of some of a transfer's hosts, sorted, as if these had not been among it: so many that the
-// ledger's gate is not held for long. Those that have become kept meanwhile stay.
+// DropPart removes some of a transfer's hosts, sorted, as if they were not part of it. There should be few, because the
+// ledger's gate is held meanwhile. Hosts that have become kept stay.
 func (r *Endpoint) DropPart(hosts []string) error {
 	hosts, coming, finds := r.without(hosts)
 	return r.remove(func() ([]string, error) {
@@ -343,9 +347,9 @@ func (r *Endpoint) DropPart(hosts []string) error {
 	})
 }
 
-// FinalizeEpoch forgets, durably, which transfers came whole under epochs up to one.
+// FinalizeEpoch drops, durably, the records of complete transfers up to an epoch.
 func (r *Endpoint) FinalizeEpoch(ctx context.Context, epoch uint64) error {
-	return r.durably(ctx, "forget what is settled", func() (uint64, error) {
+	return r.durably(ctx, "settle transfers", func() (uint64, error) {
 		return r.change(r.Ledger.Within, func(enc *entry.Encoder) {
 			enc.EpochSettled(epoch)
 			r.Unsettled.Settle(epoch)
@@ -353,7 +357,7 @@ func (r *Endpoint) FinalizeEpoch(ctx context.Context, epoch uint64) error {
 	})
 }
 
-// New makes a node's end of transfers, with those that are not settled.
+// New returns a node's endpoint, with its unsettled transfers.
 func New(cfg Config, unsettled Unsettled) *Endpoint {
 	r := &Endpoint{Config: cfg, arrivals: arrivals{hash: cfg.Hash, Unsettled: unsettled.Clone(),
 		hostsByTransfer: map[member.Transfer]map[uint64]bool{}}}

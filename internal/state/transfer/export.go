@@ -15,47 +15,50 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A Holding is what a node holds of hosts: an engine's, or what was folded of a dead node's.
+// A Holding is the state of a node's hosts: an engine's, or the one rebuilt from a dead node.
 type Holding struct {
 	Frontier  *frontier.Frontier
 	DB        *seen.DB
-	Abandoned func(f func(it item.Item) error) error // calls f with what was given up and counts
-	Reported  func(url string) bool                  // of which skipped.jsonl has said that its host could not be had
-	Excluded  func(host string) bool                 // hosts that are not held
-	Unsettled Unsettled                              // of a dead node: what had come to it
+	Abandoned func(f func(it item.Item) error) error // calls f with the abandoned URLs
+	// reports whether skipped.jsonl has reported the URL as failed with its host
+	Reported  func(url string) bool
+	Excluded  func(host string) bool // reports whether a host is not held
+	Unsettled Unsettled              // of a dead node: its incoming transfers
 	Now       func() time.Time
-	Worth     func(url string) float32 // what links are worth to a URL that waits; nil: nothing is said
-	Cookies   *cookies.Jar             // nil: none are kept
-	// get a dead node: hosts with items that are to be fetched again; these go also where the host is left out
+	Worth     func(url string) float32 // returns the worth of links to a pending URL; may be nil
+	Cookies   *cookies.Jar             // nil if cookies are not stored
+	// RefetchHosts is for a dead node: hosts with items that must be fetched again. These items are exported even if
+	// the host is excluded.
 	RefetchHosts map[string]bool
-	// reports whether a URL that waits is one of these, where its item does not say it; nil: all do
+	// Refetch reports whether a pending URL must be fetched again although its item does not contain that; nil if all
+	// items do.
 	Refetch func(url string) bool
 }
 
-// Forget leaves hosts of a dead node out of what is exported from now on.
+// Forget excludes a dead node's hosts from further exports.
 func (h *Holding) Forget(gone member.Moved) {
 	except, stays := h.Excluded, h.Unsettled.stayingHosts(gone)
 	h.Excluded = func(host string) bool { return except(host) || !stays[host] && gone(host, 0) }
 }
 
-// An Export reads what is held of some hosts, in chunks that [Engine.Take] understands: first what waits, from the
-// frontier and the abandoned queue, then, in one pass, what is known. It changes nothing. One goroutine uses it.
+// An Export reads the state of hosts in chunks for [Endpoint.Import]: first the pending URLs from the frontier and the
+// abandoned queue, then all known URLs in one pass. It changes nothing. It must be used by one goroutine.
 type Export struct {
 	*Holding
 	Sizes
 	owner        func(host string) strategy.Node
-	refetchOwner func(host string) strategy.Node // of items that are to be fetched again, where owner says nothing
+	refetchOwner func(host string) strategy.Node // for items to be fetched again, if owner returns ""
 	iterator     *frontier.HostIterator
 	writers      map[strategy.Node]*ChunkWriter
 	yield        func(nodeChunk, error) bool
-	stopped      bool                // by who reads
-	cookies      map[cookieHost]bool // hosts that have been exported, and have some
+	stopped      bool                // the reader has stopped
+	cookies      map[cookieHost]bool // exported hosts that have cookies
 
 	next func() (nodeChunk, error, bool)
 	stop func()
 }
 
-// A cookieHost is a host, or its slice, whose cookies go to a node.
+// A cookieHost is a host, or slice, whose cookies are sent to a node.
 type cookieHost struct {
 	to   strategy.Node
 	host string
@@ -66,8 +69,8 @@ type nodeChunk struct {
 	data []byte
 }
 
-// Export begins to read what is held of hosts that have other owners: owner says whose a host is, "" where it stays.
-// Nothing may be added to these hosts, nor done, until it is closed; see Drain.
+// Export starts to read the state of hosts with other owners. owner returns the owner of a host, "" if the host stays.
+// Until Close, nothing may be added to these hosts or done; see Drain.
 func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error) {
 	x := &Export{Holding: h, Sizes: Sizes{Block: BlockBytes, Chunk: ChunkBytes}, writers: map[strategy.Node]*ChunkWriter{}}
 	x.owner = func(host string) strategy.Node {
@@ -87,13 +90,13 @@ func (h *Holding) Export(owner func(host string) strategy.Node) (*Export, error)
 	return x, nil
 }
 
-// Next returns the next chunk, and whose it is; "" if there is no more.
+// Next returns the next chunk and its receiver, "" at the end.
 func (x *Export) Next() (to strategy.Node, data []byte, err error) {
 	p, err, _ := x.next()
 	return p.to, p.data, err
 }
 
-// Close ends the reading.
+// Close ends the export.
 func (x *Export) Close() error {
 	x.stop()
 	x.iterator.Close()
@@ -126,7 +129,7 @@ func (x *Export) writer(to strategy.Node) (*ChunkWriter, error) {
 	if p := x.writers[to]; p != nil {
 		return p, nil
 	}
-	if len(x.writers) >= maxWriters { // the fullest goes
+	if len(x.writers) >= maxWriters { // send the fullest
 		all := x.nodes()
 		fullest := slices.MaxFunc(all, func(a, b strategy.Node) int { return x.writers[a].size() - x.writers[b].size() })
 		x.send(fullest, x.writers[fullest])
@@ -140,7 +143,7 @@ func (x *Export) writer(to strategy.Node) (*ChunkWriter, error) {
 	return p, err
 }
 
-// send yields a chunk, and reports whether there are to be more.
+// send yields a chunk, and reports whether the reader wants more.
 func (x *Export) send(to strategy.Node, p *ChunkWriter) bool {
 	if !x.stopped {
 		x.stopped = !x.yield(nodeChunk{to, p.Chunk()}, nil)
@@ -148,7 +151,7 @@ func (x *Export) send(to strategy.Node, p *ChunkWriter) bool {
 	return !x.stopped
 }
 
-// flushFull ends a block that is full, and a chunk that is. It reports whether the group at hand is to be begun again.
+// flushFull ends a full block, and sends a full chunk. It reports whether the current group must be started again.
 func (x *Export) flushFull(to strategy.Node, p *ChunkWriter) bool {
 	if !p.full() {
 		return false
@@ -173,7 +176,7 @@ func (x *Export) waiting() error {
 		if err != nil {
 			return err
 		}
-		begun := false // where only a robots.txt of another host is to be fetched, nothing is held
+		begun := false // a host with only robots.txt fetches of other hosts is not held
 		for !x.stopped {
 			it, err := s.Next()
 			if err != nil {
@@ -200,7 +203,7 @@ func (x *Export) waiting() error {
 	return nil
 }
 
-// meet notes that something of a host goes to a node: so do its cookies.
+// recordCookies records that data of a host is sent to a node, so its cookies are, too.
 func (x *Export) recordCookies(to strategy.Node, host string) {
 	if x.Cookies.Len() == 0 {
 		return
@@ -215,8 +218,8 @@ func (x *Export) recordCookies(to strategy.Node, host string) {
 
 func hostname(slice string) string { return cookies.HostOf(item.HostOfSlice(slice)) }
 
-// setCookies writes the cookies of the hosts that went. What an answer brings meanwhile is another node's: nobody asks
-// these hosts here any more.
+// setCookies writes the cookies of the sent hosts. Responses that arrive meanwhile concern other nodes, as these hosts
+// are no longer visited here.
 func (x *Export) setCookies() error {
 	for k := range x.cookies {
 		p, err := x.writer(k.to)
@@ -238,7 +241,7 @@ func (x *Export) clock(host string) (HostTiming, frontier.HostInfo) {
 }
 
 func (x *Export) abandonedHosts() error {
-	last := map[strategy.Node]string{} // hosts at hand
+	last := map[strategy.Node]string{} // the current host of each receiver
 	return x.Abandoned(func(it item.Item) error {
 		host := x.Frontier.Slices().Of(it.URL)
 		to := x.owner(host)
@@ -286,16 +289,16 @@ func (x *Export) known() error {
 	return nil
 }
 
-// originGroups write the known URLs of an origin. Where its host is cut into slices, these follow one another in no
-// order, and all that go to one node are in one group: who reads it knows the slice of each.
+// originGroups writes the known URLs of an origin. If its host is divided into slices, their URLs are interleaved, and
+// all that go to one node are in one group. The reader determines the slice of each.
 type originGroups struct {
 	*Export
 	origin    string
 	to        receiver
-	receivers map[string]receiver // of slices, by their names; those of one node have the same group
+	receivers map[string]receiver // by slice; those with the same node share a group
 }
 
-// A receiver is the node that a host's URLs go to, "" for none, and the group that they are written to.
+// A receiver is the node that receives a host's URLs, "" for none, and the group in which they are written.
 type receiver struct {
 	to    strategy.Node
 	group *originGroup
@@ -306,7 +309,7 @@ type originGroup struct {
 	p *ChunkWriter
 }
 
-// begin begins with a host, or a slice that was not met yet.
+// begin starts a host, or a slice that is new.
 func (g *originGroups) begin(host, origin string) error {
 	if origin != g.origin {
 		clear(g.receivers)
@@ -331,12 +334,12 @@ func (g *originGroups) begin(host, origin string) error {
 		g.to.group = &originGroup{}
 	}
 	if most := g.to.group.c.maxOf(c); g.to.group.p == nil || most != g.to.group.c {
-		g.to.group.c, g.to.group.p = most, nil // it is said where a group begins
+		g.to.group.c, g.to.group.p = most, nil // the timing is written at the start of a group
 	}
 	return g.write()
 }
 
-// resume goes on with a slice that was met before.
+// resume continues with a slice that is not new.
 func (g *originGroups) resume(host string) error {
 	if g.to = g.receivers[host]; g.to.to == "" {
 		return nil
@@ -344,7 +347,7 @@ func (g *originGroups) resume(host string) error {
 	return g.write()
 }
 
-// write begins a group, unless the one at hand is written to still.
+// write starts a group, unless the current one is still open.
 func (g *originGroups) write() error {
 	p, err := g.writer(g.to.to)
 	if err != nil || g.to.group.p == p {
@@ -366,7 +369,7 @@ func (g *originGroups) add(entry *seen.Entry) {
 	}
 }
 
-// Holding is what the engine holds at present. Hosts of transfers under way are not among it.
+// Holding returns the current state of the engine's hosts, without those of incoming transfers.
 func (r *Endpoint) Holding() *Holding {
 	r.mu.Lock()
 	came := r.Unsettled.IncomingHosts()
@@ -376,7 +379,7 @@ func (r *Endpoint) Holding() *Holding {
 		Excluded: func(host string) bool { return came[host] }}
 }
 
-// Export begins to read what the engine holds of hosts that have other owners; see [Holding.Export].
+// Export starts to read the state of the engine's hosts with other owners; see [Holding.Export].
 func (r *Endpoint) Export(owner func(host string) strategy.Node) (*Export, error) {
 	if r.DB == nil {
 		return nil, ErrNoDB

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// remove takes hosts, sorted, out of the frontier, alone within the ledger's gate, where within says which, and does
-// what else belongs to it; and then reads what their queues had, which may take long.
+// remove removes hosts, sorted, from the frontier. It calls within inside the ledger's exclusive gate, for the hosts
+// and for related changes. Afterwards it reads the removed queues, which may take long.
 func (r *Endpoint) remove(within func() (hosts []string, err error)) error {
 	var hosts []string
 	err := r.Ledger.WithinExclusive(func() (err error) {
@@ -33,11 +33,11 @@ func (r *Endpoint) remove(within func() (hosts []string, err error)) error {
 	return err
 }
 
-// ForgetStep is how many hosts are removed in one hold of the ledger's gate.
+// ForgetStep is the number of hosts removed in one hold of the ledger's gate.
 const ForgetStep = 1024
 
-// ForgetHosts forgets the hosts that have come whole to other nodes, durably: gone says which. It may be called again
-// after a crash.
+// ForgetHosts forgets, durably, the hosts for which gone returns true, because other nodes have received them
+// completely. It may be called again after a crash.
 func (r *Endpoint) ForgetHosts(ctx context.Context, gone member.Moved) error {
 	if r.DB == nil {
 		return ErrNoDB
@@ -45,13 +45,13 @@ func (r *Endpoint) ForgetHosts(ctx context.Context, gone member.Moved) error {
 	return r.durably(ctx, "forget hosts", func() (uint64, error) { return r.forgetAll(ctx, gone) })
 }
 
-// Release forgets hosts, durably, whoever has them now, and what was known of what waits there: it is new if it comes
-// back. within is called with each part of them as it is forgotten, alone within the ledger's gate.
+// Release forgets hosts, durably, regardless of their owners, and the state of their pending URLs, which are new if
+// they come back. It calls within with each part of the hosts as it is forgotten, inside the ledger's exclusive gate.
 func (r *Endpoint) Release(ctx context.Context, hosts []string, within func(hosts []string)) error {
 	if r.DB == nil {
 		return ErrNoDB
 	}
-	return r.durably(ctx, "give up hosts", func() (uint64, error) { return r.release(ctx, hosts, within) })
+	return r.durably(ctx, "release hosts", func() (uint64, error) { return r.release(ctx, hosts, within) })
 }
 
 func (r *Endpoint) release(ctx context.Context, hosts []string, within func(hosts []string)) (uint64, error) {
@@ -69,7 +69,7 @@ func (r *Endpoint) release(ctx context.Context, hosts []string, within func(host
 	others := func() error {
 		for _, host := range hosts {
 			if f.abandoned[host] {
-				continue // it is among them
+				continue // already added by abandonedHosts
 			}
 			if err := f.add(host); err != nil {
 				return err
@@ -89,13 +89,13 @@ func (r *Endpoint) forgetAll(ctx context.Context, gone member.Moved) (sequence u
 	return f.run(f.abandonedHosts, f.waiting, func() error { return r.knownOf(ctx, f.gone, f.add) })
 }
 
-// A forgetting finds hosts and forgets them, some at a time.
+// A forgetting finds hosts and forgets them in batches.
 type forgetting struct {
 	*Endpoint
 	batch
 	gone      func(host string) bool
-	abandoned map[string]bool      // hosts that have something on the abandoned queue
-	also      func(hosts []string) // done as they are forgotten; may be nil
+	abandoned map[string]bool      // hosts with items in the abandoned queue
+	also      func(hosts []string) // called in the gate with each batch; may be nil
 	sequence  uint64
 }
 
@@ -105,7 +105,7 @@ func newForgetting(ctx context.Context, r *Endpoint, gone func(host string) bool
 	return f
 }
 
-// run forgets what some steps find. It returns where the journal has that.
+// run forgets the hosts found by some steps. It returns the number of the last batch in the journal.
 func (f *forgetting) run(steps ...func() error) (sequence uint64, err error) {
 	for _, step := range append(steps, f.flush) {
 		if err := step(); err != nil {
@@ -149,7 +149,7 @@ func (r *Endpoint) abandonedOf(ctx context.Context, of func(host string) bool) (
 	})
 }
 
-// knownOf calls f with some hosts that have known URLs, and are not away.
+// knownOf calls f with hosts that have known URLs and are not away. of selects the hosts.
 func (r *Endpoint) knownOf(ctx context.Context, of func(host string) bool, f func(host string) error) error {
 	slices := r.Frontier.Slices()
 	wanted := originFilter{slices: slices, of: func(host string) bool { return of(host) && !r.IsAway(host) }}
@@ -167,7 +167,7 @@ func (r *Endpoint) knownOf(ctx context.Context, of func(host string) bool, f fun
 	return nil
 }
 
-// IsAway reports whether a host is not held here: see the package comment.
+// IsAway reports whether a host is not held here; see the package comment.
 func (r *Endpoint) IsAway(host string) bool {
 	i, _ := r.Frontier.Host(host)
 	return i.Away
@@ -192,17 +192,17 @@ func (f *forgetting) forget(hosts []string) error {
 	})
 }
 
-// An originFilter asks once for each slice of an origin's host in an order of URLs.
+// An originFilter calls of once per origin, or once for each slice of its host. URLs must be in order.
 type originFilter struct {
 	slices *item.Slices
 	of     func(host string) bool
-	origin string       // of the last URL
-	host   string       // of that
-	known  map[int]bool // by the numbers of slices, where there are several
-	answer bool         // where there is one
+	origin string       // origin of the last URL
+	host   string       // its host
+	known  map[int]bool // results by slice number, if there are slices
+	answer bool         // result if there are none
 }
 
-// match reports whether a URL is of a host, or of a slice, that is wanted.
+// match reports whether the host or slice of a URL is selected.
 func (o *originFilter) match(url []byte) bool {
 	if origin := item.OriginOf(url); string(origin) != o.origin {
 		o.origin = string(origin)
@@ -227,14 +227,15 @@ func (o *originFilter) match(url []byte) bool {
 	return wanted
 }
 
-// An originOrder says in an order of URLs where the next origin begins, and where a slice of its host is met first.
+// An originOrder finds in an ordered sequence of URLs where an origin starts, and where a slice of its host occurs
+// first.
 type originOrder struct {
 	slices *item.Slices
-	origin string          // the origin of the last URL that next was told
-	met    map[string]bool // slices of that, where there are several
+	origin string          // origin of the last URL
+	met    map[string]bool // its slices so far, if there are slices
 }
 
-// next is the host of a URL, or its slice, and whether that is the first of its origin.
+// next returns the host or slice of a URL, and whether that is its first URL of the origin.
 func (o *originOrder) next(url string) (host string, news bool) {
 	origin := item.OriginOf(url)
 	if origin != o.origin {
@@ -255,8 +256,9 @@ func (o *originOrder) next(url string) (host string, news bool) {
 	return host, news
 }
 
-// Forget forgets the hosts that have come whole to other nodes (gone says which; nil: none), and then notes, durably,
-// which transfers are done with: what comes back from there is not to be forgotten again.
+// Forget forgets the hosts for which gone returns true (nil means none), because other nodes have received them
+// completely. Then it records, durably, which transfers are finished, so that hosts that come back later are not
+// forgotten again.
 func (r *Endpoint) Forget(ctx context.Context, gone member.Moved, whole []member.Transfer) error {
 	if gone != nil {
 		if err := r.ForgetHosts(ctx, gone); err != nil {

@@ -11,11 +11,11 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A chunk's hosts that this node holds are merged. Which of their URLs it holds is looked up, partly on disk, before
-// the ledger's gate is entered. Within it only memory is asked: whether more of the hosts are held by now, so that the
-// look-up is repeated; what was put meanwhile, the plan was told.
+// Hosts of a chunk that this node already holds are merged. The node looks up which of their URLs it holds, partly on
+// disk, before it enters the ledger's gate. Inside the gate only memory is used. If the node holds more of the hosts by
+// then, the look-up is repeated. The plan also records URLs that were put meanwhile.
 
-// A mergePlan is what is known here of a chunk's URLs at hosts that this node holds.
+// A mergePlan records how this node holds the URLs of a chunk, for the hosts that it already holds.
 type mergePlan struct {
 	kept []string // those hosts, sorted
 
@@ -26,13 +26,13 @@ type mergePlan struct {
 type held uint8
 
 const (
-	heldPending  held = 1 << iota // it is among the 10,000 of its host that go first, or has come since
-	heldVisited                   // whatever that has brought
-	heldAnswered                  // and counts as a page
+	heldPending  held = 1 << iota // among the first 10,000 of its host, or added since
+	heldVisited                   // with any result
+	heldAnswered                  // visited, and counts as a page
 )
 
-// planMerge looks up what this node holds of a chunk's URLs at the hosts that are kept. Until the plan is withdrawn it
-// is told what is put. What cannot be found out is not held: rather twice than never.
+// planMerge looks up which of a chunk's URLs this node holds, for the kept hosts. Until the plan is withdrawn, it also
+// records what is put. On a read error a URL counts as not held, because fetching twice is better than losing a URL.
 func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	m := &mergePlan{kept: kept}
 	if len(kept) == 0 {
@@ -40,7 +40,7 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	}
 	counts := r.Quota != nil
 	m.urls = p.urlsAt(kept, counts)
-	r.plan.Store(m) // before it is looked up: what is put meanwhile is seen, or told
+	r.plan.Store(m) // before the look-up, so that nothing put meanwhile is missed
 	last := ""
 	for i := range p.Pending {
 		a := &p.Pending[i]
@@ -73,7 +73,7 @@ func (r *Endpoint) planMerge(p *Chunk, kept []string) *mergePlan {
 	return m
 }
 
-// urlsAt are a chunk's URLs that wait at some hosts; with pages, those too that gave a page elsewhere.
+// urlsAt returns a chunk's pending URLs of some hosts, and with pages also those that returned a page at other nodes.
 func (p *Chunk) urlsAt(hosts []string, pages bool) map[string]held {
 	urls := map[string]held{}
 	for i := range p.Pending {
@@ -101,7 +101,7 @@ func (r *Endpoint) lookUp(m *mergePlan, url string) {
 	}
 }
 
-// heldBy is how a URL is held of which that much is known.
+// heldBy returns how a URL with this metadata is held.
 func heldBy(m *seen.Meta) (h held) {
 	if m.Fetched.IsZero() {
 		return 0
@@ -118,7 +118,7 @@ func (m *mergePlan) get(url string) held {
 	return m.urls[url]
 }
 
-// record notes how this node holds a URL, if the chunk has it.
+// record records how this node holds a URL, if the chunk contains it.
 func (m *mergePlan) record(url string, h held) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +127,7 @@ func (m *mergePlan) record(url string, h held) {
 	}
 }
 
-// Committed is told what a batch has put: after it was put, and within the same hold of the ledger's gate.
+// Committed records what a batch has put. Call it after the put, within the same hold of the ledger's gate.
 func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
 	r.keepFoundHosts(found)
 	m := r.plan.Load()
@@ -142,7 +142,7 @@ func (r *Endpoint) Committed(found []entry.Candidate, done ...*entry.Done) {
 	}
 }
 
-// keepFoundHosts keeps hosts of transfers under way at which something was found.
+// keepFoundHosts keeps the hosts of incoming transfers at which URLs were found.
 func (r *Endpoint) keepFoundHosts(found []entry.Candidate) {
 	r.mu.Lock()
 	var hosts []string
@@ -164,8 +164,8 @@ func (r *Endpoint) keepFoundHosts(found []entry.Candidate) {
 	}
 }
 
-// excluded are those of a chunk's waiting URLs, by their place in it, that are not to be taken in: of hosts that are
-// kept, those that wait here or were visited.
+// excluded returns the indexes in a chunk of the pending URLs that are not admitted. These are URLs of kept hosts that
+// are already pending or visited here.
 func (m *mergePlan) excluded(p *Chunk) (left []int) {
 	place := 0
 	for i := range p.Pending {
@@ -183,7 +183,7 @@ func (m *mergePlan) excluded(p *Chunk) (left []int) {
 	return left
 }
 
-// newPages is how many pages a host has given elsewhere and not here.
+// newPages returns the number of pages of a host that other nodes have fetched and this one has not.
 func (m *mergePlan) newPages(l *HostKnown) (n int64) {
 	for i := range l.Entries {
 		if v := &l.Entries[i]; v.Answered() && m.get(v.URL)&heldAnswered == 0 {
@@ -193,8 +193,8 @@ func (m *mergePlan) newPages(l *HostKnown) (n int64) {
 	return n
 }
 
-// keptHosts are those of a chunk's hosts, sorted, that are kept if its transfer is dropped. That is decided when a host
-// comes with it for the first time: it is where this node has the host, be it from another transfer under way.
+// keptHosts returns the hosts of a chunk, sorted, that stay if the transfer is dropped. This is decided when a host
+// first arrives with the transfer: it is kept if this node holds it, even because of another incoming transfer.
 func (r *Endpoint) keptHosts(t member.Transfer, p *Chunk) (kept []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,9 +218,9 @@ func (r *Endpoint) keptHosts(t member.Transfer, p *Chunk) (kept []string) {
 	return slices.Compact(kept)
 }
 
-const maxMerge = 10_000 // of a host's queue that are looked at
+const maxMerge = 10_000 // items of a host's queue to examine
 
-// Exclude takes waiting URLs out of a chunk.
+// Exclude removes pending URLs from a chunk by index.
 func (p *Chunk) Exclude(left []int) {
 	place := 0
 	for i := range p.Pending {
@@ -243,7 +243,7 @@ func (p *Chunk) Exclude(left []int) {
 	}
 }
 
-// KnownURLs are items as seen knows them.
+// KnownURLs returns the URLs of items as known URLs for seen.
 func KnownURLs(items []item.Item) []seen.URL {
 	urls := make([]seen.URL, len(items))
 	for i := range items {
@@ -252,12 +252,12 @@ func KnownURLs(items []item.Item) []seen.URL {
 	return urls
 }
 
-// maxOf is what two clocks owe at the most.
+// maxOf returns the longer delay and wait of two timings.
 func (c HostTiming) maxOf(d HostTiming) HostTiming {
 	return HostTiming{max(c.RequestedDelay, d.RequestedDelay), max(c.Wait, d.Wait)}
 }
 
-// Merge is a clock that comes to a host which has one: who asks for more counts.
+// Merge returns the timing for a host that is already held here, with the longer of the two requested delays.
 func (c HostTiming) Merge(f *frontier.Frontier, host string) HostTiming {
 	info, _ := f.Host(host)
 	c.RequestedDelay = max(c.RequestedDelay, info.RequestedDelay)

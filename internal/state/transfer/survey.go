@@ -6,12 +6,12 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// SurveyStep is how many hosts a survey tells of at once.
+// SurveyStep is the number of hosts in one call of Survey's f.
 const SurveyStep = 1000
 
-// Survey calls f with hosts that are not this node's, and of which it has pending, abandoned or known URLs: a thousand
-// at a time, some twice, without those of transfers under way. Hosts that come or go meanwhile may be missing. f may
-// keep the slice.
+// Survey calls f with the hosts that this node does not own but has pending, abandoned or known URLs of, without those
+// of incoming transfers. It passes up to a thousand at a time, some twice. Hosts that come or go meanwhile may be
+// missing. f may retain the slice.
 func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) error {
 	r.mu.Lock()
 	came := r.Unsettled.IncomingHosts()
@@ -39,10 +39,10 @@ func (r *Endpoint) Survey(ctx context.Context, f func(hosts []string) error) err
 type survey struct {
 	batch
 	foreign   func(host string) bool
-	abandoned map[string]bool // hosts of which something was given up, and nobody has been told
+	abandoned map[string]bool // hosts with abandoned URLs, not yet passed to f
 }
 
-// waiting finds hosts where something waits, not only the robots.txt of another.
+// waiting finds hosts with pending URLs other than robots.txt fetches of other hosts.
 func (s *survey) waiting(f *frontier.Frontier) error {
 	iterator := f.Iterate(s.foreign)
 	defer iterator.Close()
@@ -62,7 +62,7 @@ func (s *survey) waiting(f *frontier.Frontier) error {
 	}
 }
 
-// A batch gathers hosts, and calls done with so many at a time, which may keep the slice.
+// A batch collects hosts, and calls done when there are enough. done may retain the slice.
 type batch struct {
 	ctx   context.Context
 	size  int

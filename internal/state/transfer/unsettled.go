@@ -10,33 +10,34 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// Unsettled are the transfers to this node that are not settled: those under way, and those that came whole. A
-// checkpoint's note has them, and the journal what came after it.
+// Unsettled contains the unsettled transfers: those in progress and those that are complete. A checkpoint's note
+// contains it; the journal contains later changes.
 type Unsettled struct {
 	Coming []Incoming        `json:",omitempty"`
 	Whole  []member.Transfer `json:",omitempty"`
-	Came   []Incoming        `json:",omitempty"` // those of Whole that have brought hosts, with their names
-	Went   []member.Transfer `json:",omitempty"` // from here, whole, and their hosts are forgotten
+	Came   []Incoming        `json:",omitempty"` // those of Whole with hosts, and their names
+	Went   []member.Transfer `json:",omitempty"` // complete transfers from here, whose hosts were forgotten
 }
 
-// An Incoming is a transfer that has begun to come.
+// An Incoming is a transfer in progress to this node.
 type Incoming struct {
 	Transfer member.Transfer
-	Next     uint64 // number of the chunk that comes next
-	Hosts    []byte // names of those that came with it, each with its length before it; some more than once
-	// Kept are names, sorted, of others that came with it and stay if it is dropped: this node had them, or another
-	// transfer under way had brought them, when they came.
+	Next     uint64 // number of the next chunk
+	Hosts    []byte // names of received hosts, length-prefixed; some may be repeated
+	// Kept contains the other received hosts, sorted. They stay if the transfer is dropped, because this node held
+	// them, or another incoming transfer contained them, when they arrived.
 	Kept []string `json:",omitempty"`
 }
 
-// ErrOrder is a chunk that cannot be the next one.
-var ErrOrder = errors.New("a chunk comes out of order")
+// ErrOrder reports a chunk out of order.
+var ErrOrder = errors.New("transfer chunk out of order")
 
 func (a *Unsettled) find(t member.Transfer) int {
 	return slices.IndexFunc(a.Coming, func(c Incoming) bool { return c.Transfer == t })
 }
 
-// expects reports whether a chunk is the next one of its transfer; if not, and there is no error, it was taken before.
+// expects reports whether a chunk is the next one of its transfer. If it returns false without an error, the chunk was
+// received before.
 func (a *Unsettled) expects(t member.Transfer, seq uint64) (bool, error) {
 	if slices.Contains(a.Whole, t) {
 		return false, nil
@@ -45,15 +46,15 @@ func (a *Unsettled) expects(t member.Transfer, seq uint64) (bool, error) {
 	if i := a.find(t); i >= 0 {
 		next = a.Coming[i].Next
 	} else if slices.ContainsFunc(a.Coming, func(c Incoming) bool { return c.Transfer.From == t.From }) {
-		return false, fmt.Errorf("%w: another transfer from %s is under way", ErrOrder, t.From)
+		return false, fmt.Errorf("%w: another transfer from %s is in progress", ErrOrder, t.From)
 	}
 	if seq > next {
-		return false, fmt.Errorf("%w: %d from %s, not %d", ErrOrder, seq, t.From, next)
+		return false, fmt.Errorf("%w: got %d from %s, want %d", ErrOrder, seq, t.From, next)
 	}
 	return seq == next, nil
 }
 
-// KeptHosts are the hosts of a transfer that stay if it is dropped, with some that are added.
+// KeptHosts returns the kept hosts of a transfer, and those in more.
 func (a *Unsettled) KeptHosts(t member.Transfer, more []string) []string {
 	i := a.find(t)
 	if i < 0 {
@@ -76,8 +77,8 @@ func isIn(sorted []string, host string) bool {
 	return is
 }
 
-// Take notes that the next chunk of a transfer has come, and which hosts of the transfer are kept. If it is the last
-// one, it returns all that came.
+// Add records the next chunk of a transfer and the kept hosts of the transfer. After the last chunk it returns the
+// complete transfer.
 func (a *Unsettled) Add(t member.Transfer, p *Chunk, keeps []string, last bool) (whole *Incoming) {
 	i := a.find(t)
 	if i < 0 {
@@ -97,11 +98,11 @@ func (a *Unsettled) Add(t member.Transfer, p *Chunk, keeps []string, last bool) 
 	if len(w.Hosts)+len(w.Kept) > 0 {
 		a.Came = append(a.Came, w)
 	}
-	a.Keep(w.Kept) // what came is this node's now, whoever brought it first
+	a.Keep(w.Kept) // the hosts are now this node's, whichever transfer they came with first
 	return &w
 }
 
-// add adds the names of hosts. What is there does not change, so that a checkpoint may have it as it is.
+// add appends names of hosts. It does not change existing bytes, because a checkpoint may use them.
 func (a *Incoming) add(p *Chunk) {
 	last := ""
 	p.hosts(func(host string) {
@@ -125,7 +126,7 @@ func (p *Chunk) hosts(f func(host string)) {
 	}
 }
 
-// keptHosts keeps those of some hosts that came with a transfer if that is dropped.
+// keep marks those of some hosts that were received with a transfer as kept.
 func (a *Incoming) keep(hosts []string) {
 	if len(hosts) == 0 {
 		return
@@ -135,7 +136,7 @@ func (a *Incoming) keep(hosts []string) {
 	}
 }
 
-// split is which of some hosts go if the transfer is dropped, and the names of the others that do.
+// split returns which of some hosts would be dropped with the transfer, and the names of its other hosts that would be.
 func (a *Incoming) split(hosts []string) (in []string, rest []byte) {
 	for host := range a.each {
 		if isIn(hosts, host) {
@@ -147,14 +148,14 @@ func (a *Incoming) split(hosts []string) (in []string, rest []byte) {
 	return in, rest
 }
 
-// Keep keeps those of some hosts, sorted, that came with transfers under way, if these are dropped.
+// Keep marks hosts, sorted, as kept in all incoming transfers that contain them.
 func (a *Unsettled) Keep(hosts []string) {
 	for i := range a.Coming {
 		a.Coming[i].keep(hosts)
 	}
 }
 
-// notKept are those of some hosts that no transfer under way keeps.
+// notKept returns those of some hosts that no incoming transfer keeps.
 func (a *Unsettled) notKept(hosts []string) []string {
 	return slices.DeleteFunc(slices.Clone(hosts), a.isKept)
 }
@@ -163,8 +164,8 @@ func (a *Unsettled) isKept(host string) bool {
 	return slices.ContainsFunc(a.Coming, func(c Incoming) bool { return isIn(c.Kept, host) })
 }
 
-// takeOver takes upon a transfer those of some hosts that it keeps because another had brought them, and returns them: they
-// go if it is dropped.
+// takeOver makes those of some hosts that a transfer keeps belong to it, because the transfer that they came with first
+// is dropped. It returns them; from now on they are dropped with this transfer.
 func (a *Incoming) takeOver(hosts []string) (owned []string) {
 	var kept []string
 	for _, host := range a.Kept {
@@ -181,8 +182,8 @@ func (a *Incoming) takeOver(hosts []string) (owned []string) {
 	return owned
 }
 
-// Drop ends a transfer that did not come whole, and returns the hosts that go with it. Others that came with it go with
-// transfers that have brought them, too.
+// Drop removes an incomplete transfer, and returns the hosts that are dropped with it. Hosts that other transfers also
+// contain are passed to those.
 func (a *Unsettled) Drop(t member.Transfer) (gone []string, passed map[member.Transfer][]string) {
 	i := a.find(t)
 	if i < 0 {
@@ -204,8 +205,8 @@ func (a *Unsettled) Drop(t member.Transfer) (gone []string, passed map[member.Tr
 	return gone, passed
 }
 
-// DroppedHosts are the hosts, sorted, that go if a transfer is dropped: those that came with it, and that no other under way
-// has brought.
+// DroppedHosts returns the hosts, sorted, that would be dropped with a transfer: those received with it that no other
+// incoming transfer keeps.
 func (a *Unsettled) DroppedHosts(t member.Transfer) []string {
 	i := a.find(t)
 	if i < 0 {
@@ -214,7 +215,7 @@ func (a *Unsettled) DroppedHosts(t member.Transfer) []string {
 	return slices.DeleteFunc(a.Coming[i].names(), a.isKept)
 }
 
-// Without are the transfers under way as if some hosts, sorted, had not come with them.
+// Without returns the incoming transfers as if some hosts, sorted, were not received with them.
 func (a *Unsettled) Without(hosts []string) []Incoming {
 	coming := slices.Clone(a.Coming)
 	for i := range coming {
@@ -223,7 +224,7 @@ func (a *Unsettled) Without(hosts []string) []Incoming {
 	return coming
 }
 
-// each yields the names of hosts that go if the transfer is dropped, some more than once.
+// each yields the names of hosts that would be dropped with the transfer. Some may be repeated.
 func (a *Incoming) each(yield func(host string) bool) {
 	d := entry.NewDecoder(a.Hosts)
 	for len(d.Rest) > 0 && !d.Bad && yield(d.String()) {
@@ -234,20 +235,20 @@ func (a *Incoming) names() []string { return slices.Compact(slices.Sorted(a.each
 
 func (a *Incoming) allHosts() []string { return union(a.names(), a.Kept) }
 
-// Settle forgets transfers that came or went whole, under epochs up to one.
+// Settle drops the records of complete transfers up to an epoch.
 func (a *Unsettled) Settle(epoch uint64) {
 	done := func(t member.Transfer) bool { return t.Epoch <= epoch }
 	a.Whole, a.Went = slices.DeleteFunc(a.Whole, done), slices.DeleteFunc(a.Went, done)
 	a.Came = slices.DeleteFunc(a.Came, func(c Incoming) bool { return done(c.Transfer) })
 }
 
-// Clone is a copy that does not change with the original.
+// Clone returns a copy that is independent of the original.
 func (a *Unsettled) Clone() Unsettled {
 	return Unsettled{Coming: slices.Clone(a.Coming), Whole: slices.Clone(a.Whole), Came: slices.Clone(a.Came),
 		Went: slices.Clone(a.Went)}
 }
 
-// Partial are the transfers of which something has come, and that have not come whole.
+// Partial returns the transfers that were received only in part.
 func (a *Unsettled) Partial() (all []member.Transfer) {
 	for i := range a.Coming {
 		all = append(all, a.Coming[i].Transfer)
@@ -255,7 +256,7 @@ func (a *Unsettled) Partial() (all []member.Transfer) {
 	return all
 }
 
-// IncomingHosts are those of transfers under way that are not held yet.
+// IncomingHosts returns the hosts of incoming transfers that this node does not hold yet.
 func (a *Unsettled) IncomingHosts() map[string]bool {
 	all := map[string]bool{}
 	for i := range a.Coming {
@@ -266,7 +267,7 @@ func (a *Unsettled) IncomingHosts() map[string]bool {
 	return all
 }
 
-// stayingHosts are the hosts that have come and do not go with what else is gone.
+// stayingHosts returns the hosts that gone would select, but that this node has received since, and therefore keeps.
 func (a *Unsettled) stayingHosts(gone member.Moved) map[string]bool {
 	all := a.IncomingHosts()
 	for _, came := range [][]Incoming{a.Coming, a.Came} {

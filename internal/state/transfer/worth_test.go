@@ -7,7 +7,7 @@ import (
 	"kumo/internal/base/item"
 )
 
-// What links are worth goes with each URL that waits.
+// The worth of links is transferred with each pending URL.
 func TestWorthGoesWithWhatWaits(t *testing.T) {
 	w := testWriter(t)
 	worth := map[string]float32{"http://a.test/1": 2.5, "http://a.test/3": -0.5}

@@ -32,24 +32,24 @@ const (
 	headLen  = len(version) + 16 + 1
 	frameLen = 12
 	maxBatch = 1 << 30
-	maxKept  = 4 << 20 // bytes of a buffer that is used again
+	maxKept  = 4 << 20 // of a reused buffer
 	suffix   = ".log"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var (
-	// ErrVersion is a journal written by another version of kumo, or no journal at all.
-	ErrVersion = errors.New("not a journal that this version of kumo reads")
-	// ErrDamaged is a journal that lacks batches between others.
+	// ErrVersion reports a journal of another version of kumo, or a file that is no journal.
+	ErrVersion = errors.New("not a journal of a version that this kumo reads")
+	// ErrDamaged reports a journal that is damaged, or lacks batches between others.
 	ErrDamaged = errors.New("the journal is damaged")
 )
 
 var _ journal.Journal = (*Journal)(nil)
 
-// Config says how a journal is kept.
+// Config configures a journal.
 type Config struct {
-	Segment int64 // bytes after which the next segment begins; 64 MiB
+	Segment int64 // size at which the next segment starts; 64 MiB
 }
 
 // A Journal is a journal in a folder.
@@ -57,12 +57,12 @@ type Journal struct {
 	disk     vfs.FS
 	dir      string
 	max      int64
-	segments []segment // oldest first; the last is appended to
+	segments []segment // oldest first; the last one is appended to
 	file     vfs.File
 	frame    []byte
 }
 
-// Open opens the journal in dir, makes it when there is none, and cuts a torn end off.
+// Open opens the journal in dir, creates it if needed, and truncates a torn end.
 func Open(disk vfs.FS, dir string, cfg Config) (*Journal, error) {
 	j := &Journal{disk: disk, dir: dir, max: cfg.Segment}
 	if j.max <= 0 {
@@ -101,7 +101,7 @@ func (j *Journal) open() error {
 	return err
 }
 
-// rejectOldFormat says so where an older kumo left its journal in one file.
+// rejectOldFormat returns an error if an older kumo left a journal in one file.
 func (j *Journal) rejectOldFormat() error {
 	rc, err := j.disk.Open(j.dir)
 	if err != nil {
@@ -110,12 +110,12 @@ func (j *Journal) rejectOldFormat() error {
 	defer rc.Close()
 	head := make([]byte, len(family)+1)
 	if n, err := io.ReadFull(rc, head); err == nil || n > 0 {
-		return fmt.Errorf("%w: it is one file that begins with %q", ErrVersion, head[:n])
+		return fmt.Errorf("%w: it is a single file that begins with %q", ErrVersion, head[:n])
 	}
 	return nil
 }
 
-// list finds the segments, each of which must begin where the one before it ends.
+// list finds the segments. Each must start where the previous one ends.
 func (j *Journal) list() error {
 	names, err := j.disk.List(j.dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func (j *Journal) list() error {
 	slices.SortFunc(j.segments, func(a, b segment) int { return strings.Compare(j.name(a.start), j.name(b.start)) })
 	for i := 1; i < len(j.segments); i++ {
 		if before, s := j.segments[i-1], j.segments[i]; before.end() != s.start {
-			return fmt.Errorf("%w: after the segment at %x, which ends at %x, comes one at %x", ErrDamaged, before.start,
+			return fmt.Errorf("%w: the segment at %x ends at %x, but the next one starts at %x", ErrDamaged, before.start,
 				before.end(), s.start)
 		}
 	}
@@ -147,9 +147,9 @@ func (j *Journal) name(start journal.Position) string {
 	return filepath.Join(j.dir, fmt.Sprintf("%016x%s", uint64(start), suffix))
 }
 
-// beginSegment begins a segment.
+// beginSegment starts a segment.
 func (j *Journal) beginSegment(start journal.Position) error {
-	if err := vfs.TruncateTo(j.disk, j.name(start), 0); err != nil { // what a crash left of its first line
+	if err := vfs.TruncateTo(j.disk, j.name(start), 0); err != nil { // remove what a crash left of its first line
 		return err
 	}
 	f, err := j.disk.Append(j.name(start))
@@ -169,13 +169,13 @@ func (j *Journal) beginSegment(start journal.Position) error {
 	return nil
 }
 
-// Append adds one batch and returns when it is durable.
+// Append appends one batch and returns when it is durable.
 func (j *Journal) Append(batch []byte) error {
 	if len(batch) == 0 {
 		return nil
 	}
 	if len(batch) > maxBatch {
-		return fmt.Errorf("journal %s: a batch of %d bytes is too large", j.dir, len(batch))
+		return fmt.Errorf("journal %s: a batch of %d bytes exceeds the limit", j.dir, len(batch))
 	}
 	if last := j.segments[len(j.segments)-1]; last.frames >= j.max {
 		if err := j.beginSegment(last.end()); err != nil {
@@ -203,10 +203,10 @@ func write(f vfs.File, p []byte) error {
 	return f.Sync()
 }
 
-// End is the position after the last batch.
+// End returns the position after the last batch.
 func (j *Journal) End() journal.Position { return j.segments[len(j.segments)-1].end() }
 
-// Start is where the oldest segment begins, the least position from which there is a replay.
+// Start returns the position of the oldest segment, the first from which Replay is possible.
 func (j *Journal) Start() journal.Position { return j.segments[0].start }
 
 // Drop removes the segments that end at or before a position, but never the last.
@@ -215,7 +215,7 @@ func (j *Journal) Drop(before journal.Position) error {
 		if err := j.disk.Remove(j.name(j.segments[0].start)); err != nil {
 			return fmt.Errorf("drop a segment of journal %s: %w", j.dir, err)
 		}
-		if err := j.disk.SyncDir(j.dir); err != nil { // before the next goes: no gap may be left
+		if err := j.disk.SyncDir(j.dir); err != nil { // before the next removal, so that no gap is possible
 			return fmt.Errorf("drop a segment of journal %s: %w", j.dir, err)
 		}
 		j.segments = j.segments[1:]
@@ -223,7 +223,7 @@ func (j *Journal) Drop(before journal.Position) error {
 	return nil
 }
 
-// Close closes the segment that is appended to.
+// Close closes the current segment.
 func (j *Journal) Close() error { return j.file.Close() }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }

@@ -21,7 +21,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	for _, segment := range []int64{1, 300, 0} { // a batch a segment; a few; all in one
+	for _, segment := range []int64{1, 300, 0} { // one batch per segment; a few; all in one
 		t.Run(fmt.Sprint("segments of ", segment), func(t *testing.T) {
 			journaltest.Run(t, func(t *testing.T) journaltest.Open {
 				dir := filepath.Join(t.TempDir(), "journal")
@@ -33,10 +33,10 @@ func TestContract(t *testing.T) {
 
 const headLen = len("kumo journal 2 0000000000000000\n")
 
-// first is the name of a journal's first segment.
+// first returns the name of a journal's first segment.
 func first(dir string) string { return filepath.Join(dir, "0000000000000000.log") }
 
-// write makes a journal of three batches in one segment and returns its bytes.
+// write creates a journal of three batches in one segment and returns its bytes.
 func write(t *testing.T, dir string) []byte {
 	t.Helper()
 	fill(t, dir, file.Config{})
@@ -101,13 +101,14 @@ func TestEveryTornEndIsCutOff(t *testing.T) {
 		if err := use(t, dir, holed[:headLen]); err != nil {
 			t.Errorf("a first line of which a part from %d was not written: %v", at, err)
 		}
-		if err := use(t, dir, holed); !errors.Is(err, file.ErrVersion) { // it was durable before the first batch was written
+		// the first line was durable before the first batch was written
+		if err := use(t, dir, holed); !errors.Is(err, file.ErrVersion) {
 			t.Errorf("batches behind a first line without a part from %d: %v, not %v", at, err, file.ErrVersion)
 		}
 	}
 }
 
-// A page may have what looks like a frame in a header that the journal keeps. That a torn batch holds one is no damage.
+// A page's header in the journal may look like a frame. If a torn batch contains one, the journal is not damaged.
 func TestAFrameWithinATornBatchIsItsOwn(t *testing.T) {
 	frame := write(t, t.TempDir())[headLen : headLen+12+len("first")]
 	dir := t.TempDir()
@@ -128,7 +129,7 @@ func TestAFrameWithinATornBatchIsItsOwn(t *testing.T) {
 	}
 }
 
-// A power cut while segments are dropped leaves no gap between those that are there after it.
+// A power failure while segments are dropped leaves no gap between the remaining ones.
 func TestDropSurvivesAPowerCut(t *testing.T) {
 	for seed := range uint64(60) {
 		dir := t.TempDir()
@@ -137,7 +138,7 @@ func TestDropSurvivesAPowerCut(t *testing.T) {
 		dice := rand.New(rand.NewPCG(seed, 0))
 		disk.DieAfter(1 + dice.Int64N(1200))
 		if j, err := file.Open(disk, dir, file.Config{Segment: 1}); err == nil {
-			_ = j.Drop(j.End()) // it may die in there
+			_ = j.Drop(j.End()) // it may fail
 			_ = j.Close()
 		}
 		if err := disk.PowerLoss(dice); err != nil {
@@ -247,8 +248,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestDeclaredLengthAllocatesNothing tests that a short segment whose frame says that a batch of 1 GiB follows does not
-// cost that much memory, and that Salvage finds what lies behind such frames.
+// TestDeclaredLengthAllocatesNothing: a short segment whose frame announces a batch of 1 GiB does not cost that much
+// memory, and Salvage finds the batches after such frames.
 func TestDeclaredLengthAllocatesNothing(t *testing.T) {
 	dir := t.TempDir()
 	data := write(t, dir)

@@ -7,14 +7,14 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// A Part is a segment's file, as far as it counts.
+// A Part is a segment file up to a length.
 type Part struct {
 	Name   string // in the journal's folder
 	Length int64
 }
 
-// Parts are the files that the journal in dir has up to a position, which is the end of a batch. The journal may be
-// open, and appended to, meanwhile; what is behind the position is left out.
+// Parts returns the files of the journal in dir up to a position, which must be the end of a batch. The journal may be
+// open and in use. Data after the position is not included.
 func Parts(disk vfs.FS, dir string, upTo journal.Position) ([]Part, error) {
 	j := &Journal{disk: disk, dir: dir}
 	if err := j.list(); err != nil {

@@ -12,8 +12,8 @@ import (
 
 const tornSuffix = ".torn"
 
-// repair finds where the last whole frame of the last segment ends, and cuts off what follows. It reports whether the
-// segment has its first line; one that was torn in making has nothing else.
+// repair truncates the last segment after its last valid frame. It reports whether the segment has a complete first
+// line. A segment without one has no batches.
 func (j *Journal) repair(last *segment) (whole bool, err error) {
 	frames, err := j.scan(*last, func([]byte, journal.Position) error { return nil })
 	if errors.Is(err, errTornHead) {
@@ -28,7 +28,7 @@ func (j *Journal) repair(last *segment) (whole bool, err error) {
 		return true, err
 	}
 	if hasFrame(rest) {
-		return true, fmt.Errorf("%w at byte %d of the segment at %x: batches that follow cannot be trusted",
+		return true, fmt.Errorf("%w at byte %d of the segment at %x: later batches cannot be trusted",
 			ErrDamaged, int64(headLen)+frames, uint64(last.start))
 	}
 	name := j.name(last.start)
@@ -38,7 +38,8 @@ func (j *Journal) repair(last *segment) (whole bool, err error) {
 	return true, vfs.TruncateTo(j.disk, name, int64(headLen)+frames)
 }
 
-// rest reads what follows the last whole frame. It is one batch: each is durable before the next is written.
+// rest reads the bytes after the last valid frame. They are at most one batch, because each batch is durable before the
+// next is written.
 func (j *Journal) rest(s segment) ([]byte, error) {
 	rc, err := j.disk.Open(j.name(s.start))
 	if err != nil {
@@ -50,14 +51,15 @@ func (j *Journal) rest(s segment) ([]byte, error) {
 	}
 	rest, err := io.ReadAll(io.LimitReader(rc, frameLen+maxBatch+1))
 	if err == nil && len(rest) > frameLen+maxBatch {
-		err = fmt.Errorf("%w: more than a batch follows the last whole one of the segment at %x", ErrDamaged, uint64(s.start))
+		err = fmt.Errorf("%w: more than one batch follows the last valid one of the segment at %x", ErrDamaged,
+			uint64(s.start))
 	}
 	return rest, err
 }
 
-// hasFrame reports whether a whole frame follows the bad one that rest begins with. Where the bad one still says how
-// long it is, the next can only be behind it: what looks like a frame within is a batch's own bytes, which others may
-// have chosen.
+// hasFrame reports whether a valid frame follows the bad one at the start of rest. If the length in the bad frame is
+// valid, the next frame must start after it: anything inside that looks like a frame is content of the batch, which a
+// web server may have chosen.
 func hasFrame(rest []byte) bool {
 	if n, ok := frameSize(rest); ok {
 		return frameLen+n <= len(rest) && isFrame(rest[frameLen+n:])
@@ -70,13 +72,13 @@ func hasFrame(rest []byte) bool {
 	return false
 }
 
-// isFrame reports whether b begins with a whole frame.
+// isFrame reports whether b begins with a valid frame.
 func isFrame(b []byte) bool {
 	n, ok := frameSize(b)
 	return ok && frameLen+n <= len(b) && checksum(b[frameLen:][:n]) == binary.LittleEndian.Uint32(b[8:])
 }
 
-// saveTorn keeps what is cut off, should a person want to look at it.
+// saveTorn saves the truncated bytes, so that they can be inspected.
 func (j *Journal) saveTorn(name string, rest []byte) error {
 	if err := vfs.TruncateTo(j.disk, name, 0); err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Salvage calls f with every whole batch in the segments of the journal in dir, whatever lies between them, and returns
-// how many bytes were none. A batch's own bytes may look like one where its frame is damaged, if whoever chose them
-// wanted that: f must not trust a batch further than what a page may say.
+// Salvage calls f with every valid batch in the segments of the journal in dir, whatever is between them. It returns
+// the number of bytes that belong to no batch. After damage, the contents of a batch may be mistaken for a frame, and a
+// web server may have crafted them: f must treat batches as untrusted input.
 func Salvage(disk vfs.FS, dir string, f func(batch []byte) error) (lost int64, err error) {
 	names, err := disk.List(dir)
 	if errors.Is(err, fs.ErrNotExist) || err != nil {
@@ -33,7 +33,7 @@ func Salvage(disk vfs.FS, dir string, f func(batch []byte) error) (lost int64, e
 	return lost, nil
 }
 
-// salvageSegment is Salvage of one segment. It holds a batch at a time.
+// salvageSegment is Salvage for one segment. It holds one batch at a time in memory.
 func salvageSegment(disk vfs.FS, name string, f func(batch []byte) error) (lost int64, err error) {
 	size, err := disk.Size(name)
 	if err != nil {
@@ -43,7 +43,7 @@ func salvageSegment(disk vfs.FS, name string, f func(batch []byte) error) (lost 
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // read only
 	in := bufio.NewReaderSize(nil, 256<<10)
 	var frame []byte
 	goTo := func(at int64) { in.Reset(io.NewSectionReader(src, at, size-at)) }

@@ -15,18 +15,18 @@ import (
 // A segment is one file of the journal.
 type segment struct {
 	start  journal.Position
-	frames int64 // bytes of its frames; before the last segment is repaired, of all behind its first line
+	frames int64 // bytes of its frames; before the last segment is repaired, all bytes after the first line
 }
 
 func (s segment) end() journal.Position { return s.start + journal.Position(max(s.frames, 0)) }
 
-// header is the first line of the segment that begins at start.
+// header returns the first line of the segment that starts at start.
 func header(start journal.Position) string { return fmt.Sprintf("%s%016x\n", version, uint64(start)) }
 
-// Replay calls f with every batch behind from.
+// Replay calls f with every batch after from.
 func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
 	if from < j.segments[0].start {
-		return fmt.Errorf("replay journal %s from %x: %w, but to %x", j.dir, uint64(from), journal.ErrDropped,
+		return fmt.Errorf("replay journal %s from %x: %w, only to %x", j.dir, uint64(from), journal.ErrDropped,
 			uint64(j.segments[0].start))
 	}
 	if from > j.End() {
@@ -43,28 +43,28 @@ func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position)
 	return nil
 }
 
-// replay calls f with the batches of a segment that lie behind from. All of its frames are whole.
+// replay calls f with the batches of a segment after from. All frames must be valid.
 func (j *Journal) replay(s segment, from journal.Position, f func([]byte, journal.Position) error) error {
 	got, err := j.scan(s, func(batch []byte, end journal.Position) error {
 		if begin := end - frameLen - journal.Position(len(batch)); begin < from {
 			if end > from {
-				return fmt.Errorf("%w: %x lies within a batch", ErrDamaged, uint64(from))
+				return fmt.Errorf("%w: position %x is inside a batch", ErrDamaged, uint64(from))
 			}
 			return nil
 		}
 		return f(batch, end)
 	})
 	if err == nil && got != s.frames {
-		err = fmt.Errorf("%w at byte %d of the segment at %x: batches that follow cannot be trusted", ErrDamaged,
+		err = fmt.Errorf("%w at byte %d of the segment at %x: later batches cannot be trusted", ErrDamaged,
 			int64(headLen)+got, uint64(s.start))
 	}
 	return err
 }
 
-// errTornHead is a segment whose first line was not durable when the machine died.
-var errTornHead = errors.New("the first line is torn")
+// errTornHead reports a segment whose first line was not durable when the machine crashed.
+var errTornHead = errors.New("torn first line")
 
-// scan reads a segment's frames up to the first that is not whole, and returns how many bytes the whole ones have.
+// scan reads a segment's frames up to the first invalid one, and returns the length of the valid frames.
 func (j *Journal) scan(s segment, f func([]byte, journal.Position) error) (whole int64, err error) {
 	rc, err := j.disk.Open(j.name(s.start))
 	if err != nil {
@@ -91,7 +91,7 @@ func (j *Journal) scan(s segment, f func([]byte, journal.Position) error) (whole
 	}
 }
 
-// readHead reads a segment's first line; alone says that nothing follows it.
+// readHead reads a segment's first line. alone means that nothing follows it.
 func readHead(r io.Reader, want string, alone bool) error {
 	head := make([]byte, len(want))
 	n, err := io.ReadFull(r, head)
@@ -110,7 +110,7 @@ func readHead(r io.Reader, want string, alone bool) error {
 	return fmt.Errorf("%w: it does not begin with %q", ErrVersion, want)
 }
 
-// hasHoles reports whether a line is as it was to be, but for bytes that were never written.
+// hasHoles reports whether a line equals want except for zero bytes, which were never written.
 func hasHoles(line []byte, want string) bool {
 	for i, c := range line {
 		if c != want[i] && c != 0 {
@@ -122,8 +122,7 @@ func hasHoles(line []byte, want string) bool {
 
 var errBadFrame = errors.New("bad frame")
 
-// next reads one frame: io.EOF at the end of the file, errBadFrame when its bytes are not, or not all, what was
-// written.
+// next reads one frame. It returns io.EOF at the end of the file, and errBadFrame for an incomplete or damaged frame.
 func (j *Journal) next(r io.Reader) ([]byte, error) {
 	var head [frameLen]byte
 	switch n, err := io.ReadFull(r, head[:]); {

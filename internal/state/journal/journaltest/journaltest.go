@@ -13,14 +13,14 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// An Open opens the same journal on disk, again and again.
+// An Open opens the same journal on disk each time.
 type Open func(disk vfs.FS) (journal.Journal, error)
 
-// Run tests the journals that fresh makes; each call of fresh is a new, empty one.
+// Run tests a journal implementation. Each call of fresh returns a function that opens a new, empty journal.
 func Run(t *testing.T, fresh func(t *testing.T) Open) {
-	t.Run("batches come back in order", func(t *testing.T) { inOrder(t, fresh(t)) })
-	t.Run("a replay begins where it is told", func(t *testing.T) { fromAnywhere(t, fresh(t)) })
-	t.Run("what is dropped is gone, and no more", func(t *testing.T) { dropped(t, fresh(t)) })
+	t.Run("batches are replayed in order", func(t *testing.T) { inOrder(t, fresh(t)) })
+	t.Run("replay from any position", func(t *testing.T) { fromAnywhere(t, fresh(t)) })
+	t.Run("only dropped batches are missing", func(t *testing.T) { dropped(t, fresh(t)) })
 	t.Run("a full disk tears only the last batch", func(t *testing.T) { fullDisk(t, fresh(t)) })
 }
 
@@ -32,11 +32,11 @@ func inOrder(t *testing.T, open Open) {
 		check(t, j.Close())
 	}
 	if got := replay(t, open); !slices.Equal(got, want) {
-		t.Errorf("%d batches came back, want %d equal ones", len(got), len(want))
+		t.Errorf("replayed %d batches, want %d equal ones", len(got), len(want))
 	}
 }
 
-// positions are where the batches of a journal end, the beginning first.
+// positions returns the positions between the batches of a journal, starting with 0.
 func positions(t *testing.T, j journal.Journal) []journal.Position {
 	t.Helper()
 	all := []journal.Position{0}
@@ -53,11 +53,11 @@ func fromAnywhere(t *testing.T, open Open) {
 	defer func() { check(t, j.Close()) }()
 	ends := positions(t, j)
 	if len(ends) != len(want)+1 || ends[len(want)] != j.End() {
-		t.Fatalf("%d positions, the last is not the end %d: %v", len(ends), j.End(), ends)
+		t.Fatalf("%d positions, and the last is not the end %d: %v", len(ends), j.End(), ends)
 	}
 	for i, from := range ends {
 		if got := replayFrom(t, j, from); !slices.Equal(got, want[i:]) {
-			t.Errorf("from batch %d of %d came %d batches", i, len(want), len(got))
+			t.Errorf("from batch %d of %d: %d batches", i, len(want), len(got))
 		}
 	}
 }
@@ -69,7 +69,7 @@ func dropped(t *testing.T, open Open) {
 	for i := range want {
 		check(t, j.Drop(ends[i]))
 		if got := replayFrom(t, j, ends[i]); !slices.Equal(got, want[i:]) {
-			t.Errorf("after dropping %d batches %d are left of %d", i, len(got), len(want)-i)
+			t.Errorf("after dropping %d batches: %d of %d left", i, len(got), len(want)-i)
 		}
 	}
 	check(t, j.Append([]byte("more")))
@@ -78,11 +78,11 @@ func dropped(t *testing.T, open Open) {
 	defer func() { check(t, j.Close()) }()
 	last := ends[len(want)-1]
 	if got := replayFrom(t, j, last); !slices.Equal(got, []string{want[len(want)-1], "more"}) {
-		t.Errorf("opened again: %q", got)
+		t.Errorf("after reopening: %q", got)
 	}
 	if err := j.Replay(0, func([]byte, journal.Position) error { return nil }); err != nil &&
 		!errors.Is(err, journal.ErrDropped) {
-		t.Errorf("a replay of what was dropped: %v", err)
+		t.Errorf("replay of dropped batches: %v", err)
 	}
 }
 
@@ -126,7 +126,7 @@ func fullDisk(t *testing.T, open Open) {
 		}
 		check(t, j.Close())
 		if got := replay(t, open); !slices.Equal(got, kept) {
-			t.Fatalf("after room for %d bytes: %d batches came back, want %d", room, len(got), len(kept))
+			t.Fatalf("after space for %d bytes: %d batches, want %d", room, len(got), len(kept))
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 var _ journal.Journal = (*Journal)(nil)
 
-// A Journal keeps batches in memory. It can be used again after Close.
+// A Journal stores batches in memory. It can be used again after Close.
 type Journal struct {
-	first   journal.Position // where the first batch begins
+	first   journal.Position // position of the first batch
 	batches [][]byte
 	end     journal.Position
 }
@@ -19,7 +19,7 @@ type Journal struct {
 // New returns an empty journal.
 func New() *Journal { return &Journal{} }
 
-// Append keeps a copy of the batch.
+// Append stores a copy of the batch.
 func (j *Journal) Append(batch []byte) error {
 	if len(batch) > 0 {
 		j.batches = append(j.batches, bytes.Clone(batch))
@@ -28,10 +28,10 @@ func (j *Journal) Append(batch []byte) error {
 	return nil
 }
 
-// End is the position after the last batch: the bytes of all before it.
+// End returns the position after the last batch.
 func (j *Journal) End() journal.Position { return j.end }
 
-// Replay calls f with the batches behind from.
+// Replay calls f with the batches after from.
 func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
 	if from < j.first {
 		return journal.ErrDropped
@@ -49,7 +49,7 @@ func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position)
 	return nil
 }
 
-// Drop forgets the batches that end at or before a position.
+// Drop drops the batches that end at or before a position.
 func (j *Journal) Drop(before journal.Position) error {
 	for len(j.batches) > 0 && j.first+journal.Position(len(j.batches[0])) <= before {
 		j.first += journal.Position(len(j.batches[0]))
@@ -58,5 +58,5 @@ func (j *Journal) Drop(before journal.Position) error {
 	return nil
 }
 
-// Close does nothing: the batches stay for the next user.
+// Close does nothing; the batches remain.
 func (j *Journal) Close() error { return nil }

@@ -10,27 +10,27 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// An entry of the log is a byte for the format's version and a zstd frame, which has a checksum, of: kind, session,
-// from, to, piece, body.
+// An entry of the log is a version byte and a zstd frame with a checksum. The frame contains kind, session, from, to,
+// piece, body.
 const version = 1
 
 const (
-	kindOpen    = 'o' // a process goes on from here
-	kindBatches = 'b' // batches: for each, how far its end is behind that of the one before, its length, its bytes
-	kindPiece   = 'p' // a piece of a batch, of which more follow
-	kindLast    = 'e' // the last piece of a batch
+	kindOpen    = 'o' // a process has opened the log
+	kindBatches = 'b' // batches; for each the distance of its end from the previous end, its length, its bytes
+	kindPiece   = 'p' // a piece of a large batch, not the last
+	kindLast    = 'e' // the last piece of a large batch
 	kindSeal    = 's' // nothing may follow
 )
 
-// maxBody bounds what an entry may inflate to. Written is less than half of it.
+// maxBody limits the decompressed size of an entry. Entries are written with less than half of it.
 const maxBody = 4 * entryBytes
 
 type entry struct {
 	kind    byte
 	session uint64           // of the process that wrote it
-	from    journal.Position // where the local journal was before what the entry has
-	to      journal.Position // and after it: the end of its last whole batch
-	piece   uint64           // 0 for the first
+	from    journal.Position // local position before the entry's data
+	to      journal.Position // local position after it: the end of its last complete batch
+	piece   uint64           // index of the piece
 	body    []byte
 }
 
@@ -47,7 +47,7 @@ func (e *entry) batches(f func(data []byte, end journal.Position) error) error {
 		distance, n := binary.Uvarint(rest)
 		size, m := binary.Uvarint(rest[max(n, 0):])
 		if n <= 0 || m <= 0 || size > uint64(len(rest)-n-m) {
-			return fmt.Errorf("%w: a batch behind %x ends early", ErrDamaged, uint64(at))
+			return fmt.Errorf("%w: truncated batch after %x", ErrDamaged, uint64(at))
 		}
 		data := rest[n+m : n+m+int(size)]
 		at, rest = at+journal.Position(distance), rest[n+m+int(size):]
@@ -56,14 +56,14 @@ func (e *entry) batches(f func(data []byte, end journal.Position) error) error {
 		}
 	}
 	if at != e.to {
-		return fmt.Errorf("%w: batches up to %x end at %x", ErrDamaged, uint64(e.to), uint64(at))
+		return fmt.Errorf("%w: an entry up to %x has batches up to %x", ErrDamaged, uint64(e.to), uint64(at))
 	}
 	return nil
 }
 
 var (
 	packer = sync.OnceValue(func() *zstd.Encoder {
-		// fails for bad options only
+		// it fails only for invalid options
 		z, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 		return z
 	})
@@ -85,7 +85,7 @@ func (e *entry) encode() []byte {
 
 func decode(data []byte) (*entry, error) {
 	if len(data) == 0 || data[0] != version {
-		return nil, fmt.Errorf("%w: it has an entry that begins with %q, not with version %d", ErrDamaged,
+		return nil, fmt.Errorf("%w: an entry begins with %q, not with version %d", ErrDamaged,
 			data[:min(len(data), 8)], version)
 	}
 	rest, err := unpacker().DecodeAll(data[1:], nil)
@@ -93,14 +93,14 @@ func decode(data []byte) (*entry, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if len(rest) == 0 {
-		return nil, fmt.Errorf("%w: it has an empty entry", ErrDamaged)
+		return nil, fmt.Errorf("%w: empty entry", ErrDamaged)
 	}
 	e := &entry{kind: rest[0]}
 	rest = rest[1:]
 	for _, field := range []*uint64{&e.session, (*uint64)(&e.from), (*uint64)(&e.to), &e.piece} {
 		n, size := binary.Uvarint(rest)
 		if size <= 0 {
-			return nil, fmt.Errorf("%w: an entry of kind %q ends early", ErrDamaged, e.kind)
+			return nil, fmt.Errorf("%w: truncated entry of kind %q", ErrDamaged, e.kind)
 		}
 		*field, rest = n, rest[size:]
 	}

@@ -9,20 +9,20 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// Seal closes a log for good, whatever its writer does meanwhile, and returns up to where it has the journal. It tries
-// until ctx ends. A log that is sealed stays as it is, but for what its writer may yet trim.
+// Seal closes a log permanently, even while its writer is active, and returns the end position of the journal in it. It
+// retries until ctx ends. A sealed log does not change any more, except that its writer may trim it.
 func Seal(ctx context.Context, logs Logs, name string) (journal.Position, error) {
 	w := newWriter(logs, name, 0, Config{}.withDefaults())
 	for {
 		at, err := w.end(ctx)
 		if err == nil {
 			err = w.add(ctx, &entry{kind: kindSeal, from: at, to: at})
-			if errors.Is(err, ErrSealed) { // another was faster
+			if errors.Is(err, ErrSealed) { // another node sealed it first
 				at, err = w.end(ctx)
 			}
 		}
 		switch {
-		case errors.Is(err, ErrFenced): // its writer was faster
+		case errors.Is(err, ErrFenced): // its writer appended first
 			continue
 		case err == nil, errors.Is(err, ErrSealed):
 			return at, nil
@@ -31,10 +31,10 @@ func Seal(ctx context.Context, logs Logs, name string) (journal.Position, error)
 	}
 }
 
-// Replay calls f with the batches of a log, oldest first and each once, and the local position after it: with all
-// behind from, and with as many of those before as the log has not lost by trimming. f must not keep the slice. It goes
-// on where it was when the log could not be reached for a while. Batches that were not shipped whole are left out. A
-// log that begins behind from is journal.ErrDropped.
+// Replay calls f with the batches of a log, oldest first and each once, and the local position after each. It includes
+// all batches after from, and those before that were not trimmed. f must not retain the slice. If the log is
+// unreachable for a while, Replay resumes where it was. It skips batches that were not shipped completely. If the log
+// begins after from, the error is journal.ErrDropped.
 func Replay(ctx context.Context, logs Logs, name string, from journal.Position,
 	f func(data []byte, end journal.Position) error) error {
 	w := newWriter(logs, name, 0, Config{}.withDefaults())
@@ -46,24 +46,24 @@ func Replay(ctx context.Context, logs Logs, name string, from journal.Position,
 			return nil
 		}
 		if !errors.Is(err, bus.ErrUnavailable) || r.failed != nil {
-			return fmt.Errorf("read the log %s behind entry %d: %w", name, r.number, err)
+			return fmt.Errorf("read the log %s after entry %d: %w", name, r.number, err)
 		}
 		if r.number > before {
 			wait = w.cfg.Backoff
 		}
 		if !pause(ctx, wait) {
-			return fmt.Errorf("read the log %s behind entry %d: %w", name, r.number, errors.Join(context.Cause(ctx), err))
+			return fmt.Errorf("read the log %s after entry %d: %w", name, r.number, errors.Join(context.Cause(ctx), err))
 		}
 	}
 }
 
-// A reader puts batches together from the entries of a log.
+// A reader assembles batches from the entries of a log.
 type reader struct {
 	f      func([]byte, journal.Position) error
-	base   journal.Position // what is before may be missing, as it was trimmed
-	number uint64           // of the last entry that was read
-	at     journal.Position // the end of the last whole batch
-	large  []byte           // pieces of a batch so far
+	base   journal.Position // data before this position may be missing, because it was trimmed
+	number uint64           // of the last entry read
+	at     journal.Position // the end of the last complete batch
+	large  []byte           // pieces of a large batch so far
 	pieces uint64
 	failed error
 }
@@ -88,10 +88,10 @@ func (r *reader) read(e *entry) error {
 	switch {
 	case e.from == r.at:
 	case e.from < r.at || r.number > 0 && e.from > r.base:
-		return fmt.Errorf("%w: what is there ends at %x, and goes on from %x", ErrDamaged, uint64(r.at), uint64(e.from))
+		return fmt.Errorf("%w: it ends at %x, but continues from %x", ErrDamaged, uint64(r.at), uint64(e.from))
 	case e.from > r.base:
-		return fmt.Errorf("%w: it begins at %x, and is needed from %x on", journal.ErrDropped, uint64(e.from), uint64(r.base))
-	default: // trimmed in between
+		return fmt.Errorf("%w: it begins at %x, but is needed from %x on", journal.ErrDropped, uint64(e.from), uint64(r.base))
+	default: // the part in between was trimmed
 		r.at, r.large, r.pieces = e.from, nil, 0
 	}
 	switch e.kind {
@@ -102,22 +102,22 @@ func (r *reader) read(e *entry) error {
 	case kindPiece, kindLast:
 		return r.piece(e)
 	default:
-		return fmt.Errorf("%w: an entry of kind %q", ErrDamaged, e.kind)
+		return fmt.Errorf("%w: unknown entry kind %q", ErrDamaged, e.kind)
 	}
 	return nil
 }
 
-// piece adds a piece of a large batch. One that begins anew, because another process went on, replaces what there is.
+// piece adds a piece of a large batch. If another process started the batch again, the new pieces replace the old.
 func (r *reader) piece(e *entry) error {
 	if e.piece == 0 {
 		r.large, r.pieces = r.large[:0], 0
 	}
-	if e.piece != r.pieces && e.from < r.base { // others of it were trimmed
+	if e.piece != r.pieces && e.from < r.base { // its other pieces were trimmed
 		r.at, r.large, r.pieces = e.to, nil, 0
 		return nil
 	}
 	if e.piece != r.pieces {
-		return fmt.Errorf("%w: piece %d of the batch behind %x comes behind %d", ErrDamaged, e.piece, uint64(e.from),
+		return fmt.Errorf("%w: piece %d of the batch after %x follows %d pieces", ErrDamaged, e.piece, uint64(e.from),
 			r.pieces)
 	}
 	r.large, r.pieces = append(r.large, e.body...), r.pieces+1

@@ -10,14 +10,14 @@ import (
 	"kumo/internal/cluster/bus"
 )
 
-// logs is a bus's logs in memory, which can be cut off and can fail.
+// logs implements a bus's logs in memory. They can be trimmed and can fail.
 type logs struct {
 	mu   sync.Mutex
 	all  map[string][][]byte // entry n is at n-1
-	cut  map[string]uint64   // entries before, but for the last, were trimmed
-	any  *rand.Rand          // which of them Read tells all the same; nil: none
+	cut  map[string]uint64   // entries before this one, except the last, were trimmed
+	any  *rand.Rand          // chooses which of them Read still returns; nil: none
 	away bool
-	// if set, a third of the calls fail, and half of the appends that fail are done all the same
+	// if set, a third of the calls fail, and half of the failed appends take effect
 	dice   *rand.Rand
 	before func(name string, data []byte) // called before each append, without the lock
 }
@@ -30,7 +30,7 @@ func (l *logs) cutOff(away bool) {
 	l.away = away
 }
 
-// fails says whether a call fails, and whether it does its work first. It is called with the lock held.
+// fails reports whether a call fails, and whether it takes effect first. The caller holds the lock.
 func (l *logs) fails() (fails, works bool) {
 	if l.away {
 		return true, false
@@ -113,7 +113,7 @@ func (l *logs) Trim(_ context.Context, name string, before uint64) error {
 	return nil
 }
 
-// raw are the entries of a log.
+// raw returns the entries of a log.
 func (l *logs) raw(name string) [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

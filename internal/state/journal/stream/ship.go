@@ -7,11 +7,10 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// entryBytes is how many bytes of batches go into one entry, before they are compressed. A batch that is larger is cut
-// into pieces.
+// entryBytes is the size of batches in one entry, before compression. A larger batch is split into pieces.
 const entryBytes = 512 << 10
 
-// ship brings what is queued to the log until ctx ends or the log takes no more.
+// ship appends queued batches to the log until ctx ends or the log accepts no more.
 func (j *Journal) ship(ctx context.Context) {
 	defer close(j.done)
 	err := j.shipAll(ctx)
@@ -66,7 +65,7 @@ func (j *Journal) shipBatches(ctx context.Context, some []batch) error {
 	return j.to.add(ctx, &e)
 }
 
-// shipPieces ships one large batch. Who reads it takes it for there with its last piece only.
+// shipPieces ships one large batch. Readers ignore it until its last piece is in the log.
 func (j *Journal) shipPieces(ctx context.Context, data []byte, from, to journal.Position) error {
 	for piece := uint64(0); len(data) > 0; piece++ {
 		n := min(len(data), entryBytes)
@@ -82,7 +81,7 @@ func (j *Journal) shipPieces(ctx context.Context, data []byte, from, to journal.
 	return nil
 }
 
-// dequeue takes what the log has out of the queue.
+// dequeue removes shipped batches from the queue.
 func (j *Journal) dequeue(some []batch) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -90,7 +89,7 @@ func (j *Journal) dequeue(some []batch) {
 	j.addMark()
 	for i := range some {
 		j.lag -= int64(len(some[i].data))
-		j.queue[i] = batch{} // which some is part of
+		j.queue[i] = batch{} // some is a part of the queue
 	}
 	if j.queue = j.queue[len(some):]; len(j.queue) == 0 {
 		j.queue = nil

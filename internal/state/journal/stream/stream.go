@@ -20,7 +20,7 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// Logs is what is needed of a [bus.Logs].
+// Logs contains the required methods of [bus.Logs].
 type Logs interface {
 	Append(ctx context.Context, log string, data []byte, after uint64) (uint64, error)
 	Last(ctx context.Context, log string) (uint64, []byte, error)
@@ -31,26 +31,29 @@ type Logs interface {
 var _ Logs = (bus.Logs)(nil)
 
 var (
-	// ErrSealed is a log that was closed for good: others have taken its node for dead, and what it held is theirs now.
-	ErrSealed = errors.New("the node's log is sealed: it was taken for dead, and what it held belongs to others")
-	// ErrFenced is a log that another process has opened since.
-	ErrFenced = errors.New("another process goes on with the same log: two nodes run with copies of one state")
-	// ErrLost is a local journal that lacks what the log has: it was durable on the disk before it was shipped.
-	ErrLost = errors.New("the local journal lacks what was shipped from it: its disk has lost what it had made durable")
-	// ErrDamaged is a log that lacks entries between others, or has some that nobody can read.
+	// ErrSealed reports a log that was closed permanently: the cluster has declared its node dead and taken over its
+	// state.
+	ErrSealed = errors.New("the node's log is sealed: the cluster declared it dead and took over its state")
+	// ErrFenced reports a log that another process has opened since.
+	ErrFenced = errors.New("another process has opened the same log: two nodes run with copies of one state")
+	// ErrLost reports a local journal that lacks batches in the log. They were durable on disk before they were
+	// shipped.
+	ErrLost = errors.New("the local journal lacks batches that were shipped from it: its disk has lost durable data")
+	// ErrDamaged reports a log with missing or unreadable entries.
 	ErrDamaged = errors.New("the log is damaged")
-	// ErrClosed is a wait for a journal that is closed meanwhile.
+	// ErrClosed is returned by methods that wait when the journal is closed.
 	ErrClosed = errors.New("the journal is closed")
 )
 
-// Config says how a journal is shipped.
+// Config configures the shipping of a journal.
 type Config struct {
-	MaxLag int64 // bytes that the log may be behind before Append waits; 16 MiB
-	// how long it may be behind before Append waits: whoever is taken for dead has that much done again; 5s
+	MaxLag int64 // limit of the log's lag in bytes, after which Append waits; 16 MiB
+	// MaxAge is the limit of the log's lag in time, after which Append waits. If the node is declared dead, other nodes
+	// repeat the work of that time; 5s
 	MaxAge  time.Duration
-	Timeout time.Duration // of one try to reach the log; 10s
-	Backoff time.Duration // before the second try; it doubles up to 32 times that; 100ms
-	Warn    func(error)   // told when the log cannot be reached, once until it can; may be nil
+	Timeout time.Duration // of one attempt to reach the log; 10s
+	Backoff time.Duration // before the second attempt; doubles up to 32 times that; 100ms
+	Warn    func(error)   // called when the log becomes unreachable, once until it is reachable; may be nil
 }
 
 func (c Config) withDefaults() Config {
@@ -74,34 +77,34 @@ func (c Config) withDefaults() Config {
 
 var _ journal.Shipped = (*Journal)(nil)
 
-// A Journal is a local journal that is shipped to a log. Ship, Shipped, Lag, Late, Kept, Trim, Held and Begins
-// may be called by many goroutines at once.
+// A Journal is a local journal that is shipped to a log. Ship, Shipped, Lag, Late, Trimmable, Trim, CheckOwner and
+// Start may be called concurrently.
 type Journal struct {
 	local journal.Journal
 	to    *writer
 	cfg   Config
 	stop  context.CancelFunc
-	done  chan struct{} // the shipper has ended
+	done  chan struct{} // closed when the shipper has ended
 
 	mu           sync.Mutex // guards all below
-	queue        []batch    // durable here, and not known to be shipped
-	lag          int64      // bytes of these
+	queue        []batch    // durable locally, not known to be shipped
+	lag          int64      // bytes in the queue
 	shipped      journal.Position
-	marks        []mark        // of the log's entries, from where it is trimmed to
-	err          error         // why nothing more is shipped
-	shuttingDown bool          // Append waits no more
-	changed      chan struct{} // closed, and made anew, when one of these has changed
+	marks        []mark        // entries of the log; the first is where it was last trimmed
+	err          error         // why shipping has ended
+	shuttingDown bool          // Append does not wait any more
+	changed      chan struct{} // closed and replaced when one of these has changed
 }
 
-// A batch is one of the journal's, and the position after it.
+// A batch is a batch of the journal and the position after it.
 type batch struct {
 	data []byte
 	end  journal.Position
-	at   time.Time // when it came
+	at   time.Time // when it was queued
 }
 
-// Open goes on with a log where it ends, and ships what the local journal has beyond that. It tries to reach the log
-// until ctx ends, and owns the local journal only if there is no error.
+// Open opens a log at its end, and ships the batches of the local journal after that. It retries until ctx ends. It
+// owns the local journal only if it returns no error.
 func Open(ctx context.Context, local journal.Journal, logs Logs, name string, cfg Config) (*Journal, error) {
 	cfg = cfg.withDefaults()
 	j := &Journal{local: local, cfg: cfg, done: make(chan struct{}), changed: make(chan struct{})}
@@ -125,7 +128,7 @@ func Open(ctx context.Context, local journal.Journal, logs Logs, name string, cf
 	return j, nil
 }
 
-// catchUp queues what the local journal has and the log has not.
+// catchUp queues the batches of the local journal that the log lacks.
 func (j *Journal) catchUp(ctx context.Context) error {
 	return j.local.Replay(j.Shipped(), func(data []byte, end journal.Position) error {
 		if err := j.waitForRoom(ctx); err != nil {
@@ -136,8 +139,8 @@ func (j *Journal) catchUp(ctx context.Context) error {
 	})
 }
 
-// Append adds one batch to the local journal and returns when it is durable there. It waits first while the log is too
-// far behind. Once the log is sealed or fenced nothing more is appended.
+// Append appends one batch to the local journal and returns when it is durable there. If the log is too far behind, it
+// waits first. After the log was sealed or fenced it fails.
 func (j *Journal) Append(data []byte) error {
 	if len(data) == 0 {
 		return nil
@@ -152,7 +155,7 @@ func (j *Journal) Append(data []byte) error {
 	return nil
 }
 
-// waitForRoom waits until the log is near enough.
+// waitForRoom waits until the lag of the log is within the limits.
 func (j *Journal) waitForRoom(ctx context.Context) error {
 	return j.await(ctx, func() bool { return j.lag < j.cfg.MaxLag && !j.late() || j.shuttingDown })
 }
@@ -160,15 +163,14 @@ func (j *Journal) waitForRoom(ctx context.Context) error {
 // late is Late with mu held.
 func (j *Journal) late() bool { return len(j.queue) > 0 && time.Since(j.queue[0].at) > j.cfg.MaxAge }
 
-// Late reports whether the log is behind by more than MaxAge: what is done now may have to be done again by others.
+// Late reports whether the lag of the log exceeds MaxAge. Then other nodes may have to repeat the work done now.
 func (j *Journal) Late() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.late()
 }
 
-// BeginShutdown says that the process is about to end: Append waits for the log no more, however far that is behind. What it
-// lacks, the next process ships.
+// BeginShutdown prepares the end of the process: Append no longer waits for the log. The next process ships the rest.
 func (j *Journal) BeginShutdown() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -185,13 +187,13 @@ func (j *Journal) add(data []byte, end journal.Position) {
 	j.notify()
 }
 
-// notify wakes all who await something. It is called with mu held.
+// notify wakes all waiting calls of await. The caller holds mu.
 func (j *Journal) notify() {
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
 
-// await waits until ok, which is called with mu held, says so, ctx ends, or nothing more is shipped.
+// await waits until ok returns true, ctx ends, or shipping ends. It calls ok with mu held.
 func (j *Journal) await(ctx context.Context, ok func() bool) error {
 	for {
 		j.mu.Lock()
@@ -199,7 +201,7 @@ func (j *Journal) await(ctx context.Context, ok func() bool) error {
 		j.mu.Unlock()
 		switch {
 		case err != nil && !errors.Is(err, ErrClosed):
-			return err // even if there is room: nobody wants what is added now
+			return err // even if there is space: the log has another owner
 		case fine:
 			return nil
 		case err != nil:
@@ -213,43 +215,43 @@ func (j *Journal) await(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// Ship waits until all before a position is in the log.
+// Ship waits until the log contains all data before a position.
 func (j *Journal) Ship(ctx context.Context, upTo journal.Position) error {
 	return j.await(ctx, func() bool { return j.shipped >= upTo })
 }
 
-// Shipped is the position up to which the log has the journal.
+// Shipped returns the position up to which the log contains the journal.
 func (j *Journal) Shipped() journal.Position {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.shipped
 }
 
-// Lag is how many bytes of batches the log is behind.
+// Lag returns the lag of the log in bytes of batches.
 func (j *Journal) Lag() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.lag
 }
 
-// End is the position after the last batch of the local journal.
+// End returns the position after the last batch of the local journal.
 func (j *Journal) End() journal.Position { return j.local.End() }
 
-// Replay is the local journal's.
+// Replay replays the local journal.
 func (j *Journal) Replay(from journal.Position, f func([]byte, journal.Position) error) error {
 	return j.local.Replay(from, f)
 }
 
-// Drop lets go of local batches that end at or before a position and are shipped. The log keeps all; see Trim.
+// Drop drops local batches that end at or before a position and are shipped. The log keeps them; see Trim.
 func (j *Journal) Drop(before journal.Position) error { return j.local.Drop(min(before, j.Shipped())) }
 
-// Close closes the local journal. It does not wait for the log: what that lacks, the next one who opens it ships.
+// Close closes the local journal. It does not wait for the log; the next process ships the rest.
 func (j *Journal) Close() error {
 	j.halt()
 	return j.local.Close()
 }
 
-// halt ends the shipping.
+// halt stops the shipper.
 func (j *Journal) halt() {
 	j.stop()
 	<-j.done

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const name = "journal/a~1"
 
 func TestContract(t *testing.T) {
-	for _, lag := range []int64{1, 0} { // a batch at a time; as many as there are
+	for _, lag := range []int64{1, 0} { // one batch at a time; unlimited
 		t.Run(fmt.Sprint("lag ", lag), func(t *testing.T) {
 			journaltest.Run(t, func(t *testing.T) journaltest.Open {
 				dir, l := filepath.Join(t.TempDir(), "journal"), newLogs()
@@ -65,7 +65,7 @@ func openFile(t *testing.T, dir string) *file.Journal {
 	return j
 }
 
-// shipped are the batches of the log.
+// shipped returns the batches in the log.
 func shipped(t *testing.T, l *logs) (all []string, end journal.Position) {
 	t.Helper()
 	check(t, stream.Replay(t.Context(), l, name, 0, func(b []byte, at journal.Position) error {
@@ -82,7 +82,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// large is a batch that compresses badly.
+// large returns a batch that compresses badly.
 func large(seed uint64, n int) []byte {
 	b := make([]byte, n)
 	c := rand.NewChaCha8([32]byte{byte(seed)})
@@ -95,7 +95,7 @@ func TestWhatIsAppendedIsShippedInOrder(t *testing.T) {
 	j := open(t, local, l, stream.Config{})
 	var want []string
 	for i := range 40 {
-		b := large(uint64(i), 1+i*i*800) // the last has 1.2 MB
+		b := large(uint64(i), 1+i*i*800) // the last one has 1.2 MB
 		want = append(want, string(b))
 		check(t, j.Append(b))
 	}
@@ -130,8 +130,8 @@ func TestSmallBatchesAreJoined(t *testing.T) {
 	}
 }
 
-// Whatever fails on the way, and whenever the process dies, the log has a beginning of the local journal, and all of it
-// in the end.
+// Whatever fails, and whenever the process dies, the log contains a prefix of the local journal, and in the end all of
+// it.
 func TestTheLogFollowsWhateverFails(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) { follow(t, seed) })
@@ -226,7 +226,7 @@ func TestAppendWaitsWhileTheLogIsLongBehind(t *testing.T) {
 		}
 		l.cutOff(false)
 		check(t, <-done)
-		check(t, j.Append([]byte("c"))) // the log has all that is old, or soon will
+		check(t, j.Append([]byte("c"))) // the log has all earlier batches, or soon will
 		check(t, j.Ship(t.Context(), j.End()))
 		if j.Late() {
 			t.Error("late, and the log has all")
@@ -294,8 +294,8 @@ func TestASealEndsEverything(t *testing.T) {
 		check(t, j.Append([]byte("one")))
 		check(t, j.Ship(t.Context(), j.End()))
 		seal(t, l)
-		seal(t, l)                        // again, as who died on the way does
-		check(t, j.Append([]byte("two"))) // nobody has told it yet
+		seal(t, l)                        // a second time, as after a crash
+		check(t, j.Append([]byte("two"))) // the writer does not know it yet
 		if err := j.Ship(t.Context(), j.End()); !errors.Is(err, stream.ErrSealed) {
 			t.Errorf("Ship: %v", err)
 		}
@@ -313,7 +313,7 @@ func TestASealEndsEverything(t *testing.T) {
 	})
 }
 
-// What Ship has promised is in a log that is sealed meanwhile, and nothing comes later.
+// Batches for which Ship has returned are in a log that is sealed meanwhile, and none are added later.
 func TestASealAgainstAWriter(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -358,7 +358,7 @@ func TestAnotherProcessFences(t *testing.T) {
 	})
 }
 
-// The last words of a process that died may come when the next one opens the log.
+// The last entry of a dead process may arrive while the next process opens the log.
 func TestLateEntriesOfAnEarlierProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, local := newLogs(), memory.New()
@@ -370,7 +370,7 @@ func TestLateEntriesOfAnEarlierProcess(t *testing.T) {
 		synctest.Wait()
 		check(t, j.Close())
 		l.cutOff(false)
-		l.before = func(string, []byte) { // between Last and Append of the next
+		l.before = func(string, []byte) { // between Last and Append of the new process
 			l.before = nil
 			_, err := l.Append(t.Context(), name, late, 1)
 			check(t, err)
@@ -426,7 +426,7 @@ func TestDamageIsFound(t *testing.T) {
 	check(t, j.Close())
 	whole := l.raw(name)
 	none := func([]byte, journal.Position) error { return nil }
-	for i := 1; i < len(whole)-1; i++ { // without the first, which says nothing, the rest is as good
+	for i := 1; i < len(whole)-1; i++ { // the first entry has no batches and is not needed
 		l.all[name] = slices.Delete(slices.Clone(whole), i, i+1)
 		if err := stream.Replay(t.Context(), l, name, 0, none); !errors.Is(err, stream.ErrDamaged) {
 			t.Errorf("without entry %d: %v", i, err)

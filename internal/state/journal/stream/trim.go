@@ -10,17 +10,18 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// A mark is an entry of the log with which it has the journal up to a position.
+// A mark is an entry of the log, and the position of the journal after it.
 type mark struct {
 	number uint64
 	end    journal.Position
-	sent   int64 // bytes of entries up to it that this process has added
+	sent   int64 // bytes of entries up to it, added by this process
 }
 
-// maxMarks bounds how many are kept: beyond that every second one is forgotten, and less is trimmed than could be.
+// maxMarks limits the number of marks. When it is reached, every second mark is dropped, and Trim may drop less of the
+// log.
 const maxMarks = 4096
 
-// addMark marks the entry that was added last. It is called with mu held, by the one who ships.
+// addMark adds a mark for the entry appended last. Only the shipper calls it, with mu held.
 func (j *Journal) addMark() {
 	j.marks = append(j.marks, mark{j.to.last, j.shipped, j.to.sent})
 	if len(j.marks) < maxMarks {
@@ -33,14 +34,14 @@ func (j *Journal) addMark() {
 	j.marks = kept
 }
 
-// markBefore is the last mark at or before a position; the first one, which is that of all that was trimmed, if there is
-// none.
+// markBefore returns the last mark at or before a position. If there is none, it returns the first mark, where the log
+// was last trimmed.
 func (j *Journal) markBefore(at journal.Position) (int, mark) {
 	i := max(sort.Search(len(j.marks), func(i int) bool { return j.marks[i].end > at })-1, 0)
 	return i, j.marks[i]
 }
 
-// Trimmable is how many bytes of the log Trim would let go of, as far as this process has written them.
+// Trimmable returns how many bytes of the log Trim would drop. It counts only bytes written by this process.
 func (j *Journal) Trimmable(before journal.Position) int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -48,8 +49,7 @@ func (j *Journal) Trimmable(before journal.Position) int64 {
 	return m.sent - j.marks[0].sent
 }
 
-// Trim lets go of what the log has of the journal before a position: of whole entries, and not of the last one. Who
-// reads it from then on begins there.
+// Trim drops the log's data before a position, in whole entries, except the last entry. Later reads begin there.
 func (j *Journal) Trim(ctx context.Context, before journal.Position) error {
 	j.mu.Lock()
 	_, m := j.markBefore(before)
@@ -68,8 +68,8 @@ func (j *Journal) Trim(ctx context.Context, before journal.Position) error {
 	return nil
 }
 
-// CheckOwner returns nil if the log's last entry is this one's: [ErrSealed] or [ErrFenced] if it was closed, removed, or
-// opened by another since.
+// CheckOwner returns nil if the log's last entry is from this journal. It returns [ErrSealed] or [ErrFenced] if another
+// process has sealed, removed or opened the log since.
 func (j *Journal) CheckOwner(ctx context.Context) error {
 	n, data, err := j.to.logs.Last(ctx, j.to.name)
 	if err != nil {
@@ -90,7 +90,7 @@ func (j *Journal) CheckOwner(ctx context.Context) error {
 	return nil
 }
 
-// Start is from where on the log has the journal.
+// Start returns the position at which the log starts.
 func (j *Journal) Start(ctx context.Context) (at journal.Position, err error) {
 	err = j.to.logs.Read(ctx, j.to.name, 0, func(_ uint64, data []byte) error {
 		e, err := decode(data)

@@ -12,7 +12,8 @@ import (
 	"kumo/internal/state/journal/stream"
 )
 
-// behind are the batches of a log from a position on, and how many it has told of before. Each is where it was put.
+// behind returns the batches of a log after a position, and the number of earlier ones that were read. It checks their
+// positions.
 func behind(t *testing.T, l *logs, from journal.Position, put map[journal.Position]string) (got []string, early int,
 	err error) {
 	t.Helper()
@@ -31,10 +32,10 @@ func behind(t *testing.T, l *logs, from journal.Position, put map[journal.Positi
 	return got, early, err
 }
 
-// A log that is trimmed is read from where it was trimmed to, whatever of the rest it still tells; from before that it
-// is said to be too short. Who writes goes on as before, after a restart, too.
+// A trimmed log can be read from the position of the trim, whatever it still returns from before. From an earlier
+// position it is reported as too short. The writer continues as before, also after a restart.
 func TestTrim(t *testing.T) {
-	for l, local := newLogs(), memory.New(); len(l.raw(name)) < 2; { // what compresses is made once, outside of bubbles
+	for l, local := newLogs(), memory.New(); len(l.raw(name)) < 2; { // created once, outside of bubbles
 		check(t, open(t, local, l, stream.Config{}).Close())
 	}
 	for seed := range uint64(20) {
@@ -68,7 +69,7 @@ func TestTrim(t *testing.T) {
 					was, kept := j.Trimmable(j.End()), j.Trimmable(at)
 					trimmed = max(trimmed, at)
 					if j.Trim(t.Context(), at) != nil {
-						break // the log could not be reached; it may have been done
+						break // the log was unreachable; the trim may have taken effect
 					}
 					if now := j.Trimmable(j.End()); was-kept > now || now < 0 {
 						t.Errorf("seed %d: %d bytes are kept, %d less %d were", seed, now, was, kept)
@@ -84,7 +85,7 @@ func TestTrim(t *testing.T) {
 				i := dice.IntN(len(ends))
 				got, _, err := behind(t, l, ends[i], put)
 				if ends[i] < trimmed && (errors.Is(err, journal.ErrDropped) || errors.Is(err, stream.ErrDamaged)) {
-					continue // it was trimmed, and may tell a part of what went
+					continue // it was trimmed, and may return some of the trimmed entries
 				}
 				var want []string
 				for _, end := range ends[i+1:] {

@@ -11,23 +11,23 @@ import (
 	"kumo/internal/state/journal"
 )
 
-// A writer appends to a log, one entry at a time, and tries each until it is there or can never be.
+// A writer appends entries to a log one at a time, and retries each until it is stored or permanently refused.
 type writer struct {
 	logs        Logs
 	name        string
 	session     uint64
 	cfg         Config
-	last        uint64 // the log's last entry, which is known to be what this one thinks it is
-	sent        int64  // bytes of entries that were added
-	unreachable bool   // the log could not be reached, and that was said
+	last        uint64 // the log's last entry, whose content is known
+	sent        int64  // bytes of entries added
+	unreachable bool   // the log is unreachable, and that was reported
 }
 
 func newWriter(logs Logs, name string, session uint64, cfg Config) *writer {
 	return &writer{logs: logs, name: name, session: session, cfg: cfg}
 }
 
-// open fences the log: nothing that others had on their way to it can come any more. It returns up to where the log has
-// the journal.
+// open fences the log: entries in transit from other processes are rejected from now on. It returns the position up to
+// which the log contains the journal.
 func (w *writer) open(ctx context.Context) (journal.Position, error) {
 	for {
 		at, err := w.end(ctx)
@@ -35,13 +35,14 @@ func (w *writer) open(ctx context.Context) (journal.Position, error) {
 			return 0, err
 		}
 		err = w.add(ctx, &entry{kind: kindOpen, from: at, to: at})
-		if !errors.Is(err, ErrFenced) { // what another had on its way came first
+		if !errors.Is(err, ErrFenced) { // an entry in transit came first
 			return at, err
 		}
 	}
 }
 
-// end finds the log's last entry, and returns up to where the log has the journal, with ErrSealed, too.
+// end finds the log's last entry, and returns the position up to which the log contains the journal. It also does so
+// with ErrSealed.
 func (w *writer) end(ctx context.Context) (at journal.Position, err error) {
 	err = w.retry(ctx, func(ctx context.Context) error {
 		n, data, err := w.logs.Last(ctx, w.name)
@@ -62,7 +63,7 @@ func (w *writer) end(ctx context.Context) (at journal.Position, err error) {
 	return at, err
 }
 
-// add appends an entry behind the last. ErrFenced and ErrSealed say that somebody else has written.
+// add appends an entry after the last. It returns ErrFenced or ErrSealed if another process has written to the log.
 func (w *writer) add(ctx context.Context, e *entry) error {
 	e.session = w.session
 	data := e.encode()
@@ -78,7 +79,8 @@ func (w *writer) add(ctx context.Context, e *entry) error {
 	})
 }
 
-// resolveConflict finds out who was faster: perhaps an earlier try, whose entry's number it returns.
+// resolveConflict determines which entry was appended instead. If it is an earlier attempt of the same entry, it
+// returns its number.
 func (w *writer) resolveConflict(ctx context.Context, data []byte) (uint64, error) {
 	n, last, err := w.logs.Last(ctx, w.name)
 	if err != nil {
@@ -91,15 +93,15 @@ func (w *writer) resolveConflict(ctx context.Context, data []byte) (uint64, erro
 		return 0, ErrSealed
 	}
 	switch {
-	case n < w.last: // only who has folded an estate drops its log
-		return 0, fmt.Errorf("%w: it ends at entry %d, and had %d", ErrSealed, n, w.last)
-	case n == w.last: // what was asked has not heard of the new one yet
-		return 0, fmt.Errorf("%w: but nobody knows what follows entry %d", bus.ErrUnavailable, n)
+	case n < w.last: // a log is deleted only after its node's state was taken over
+		return 0, fmt.Errorf("%w: it ends at entry %d, after entry %d was written", ErrSealed, n, w.last)
+	case n == w.last: // the server that replied does not have the new entry yet
+		return 0, fmt.Errorf("%w: the entry after %d is not available yet", bus.ErrUnavailable, n)
 	}
 	return 0, ErrFenced
 }
 
-// retry does f until it succeeds, ctx ends, or trying again cannot help.
+// retry calls f until it succeeds, ctx ends, or the error is permanent.
 func (w *writer) retry(ctx context.Context, f func(context.Context) error) error {
 	for wait := w.cfg.Backoff; ; wait = min(2*wait, 32*w.cfg.Backoff) {
 		one, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
@@ -119,7 +121,7 @@ func (w *writer) retry(ctx context.Context, f func(context.Context) error) error
 	}
 }
 
-// isPermanent reports whether an error stays the same however often one tries.
+// isPermanent reports whether retrying cannot fix an error.
 func isPermanent(err error) bool {
 	for _, e := range []error{ErrSealed, ErrFenced, ErrDamaged, bus.ErrTooLarge, bus.ErrClosed} {
 		if errors.Is(err, e) {
@@ -129,7 +131,7 @@ func isPermanent(err error) bool {
 	return false
 }
 
-// pause waits, and reports whether ctx still goes on.
+// pause waits, and returns false if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
