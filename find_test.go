@@ -71,7 +71,7 @@ func TestFieldsThatAreNone(t *testing.T) {
 		}](page), `A: "x": no date`},
 		{read[struct {
 			A string `kumo:"p >"`
-		}](page), `field A, kumo:"p >": a selector is missing`},
+		}](page), `field A, kumo:"p >": no selector after the last`},
 		{read[struct {
 			A map[string]int `kumo:"p"`
 		}](page), "map[string]int cannot be read"},

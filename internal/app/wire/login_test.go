@@ -165,7 +165,7 @@ func TestLoginThatFails(t *testing.T) {
 	j.Logins = c.file(t, "  attempts: 2\n")
 	err := runOnly(t, j)
 	if err == nil || !strings.Contains(err.Error(), "log in at "+c.url("h.test/login")) ||
-		!strings.Contains(err.Error(), "has the form again") || strings.Contains(err.Error(), "Secret") {
+		!strings.Contains(err.Error(), "contains the form again") || strings.Contains(err.Error(), "Secret") {
 		t.Errorf("error %v", err)
 	}
 	c.wantAsked(t, "h.test/login", "h.test/login", "h.test/login", "h.test/login", "h.test/login", "h.test/login")

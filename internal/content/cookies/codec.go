@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Append appends a cookie as [Read] reads it: a byte of flags, the times in microseconds since 1970, as varints, and
-// the strings, each with its length before it.
+// Append appends a cookie in the format of [Read]: a byte of flags, the times in microseconds since 1970 as varints,
+// and the length-prefixed strings.
 func Append(b []byte, c *Cookie) []byte {
 	flags := byte(0)
 	for i, set := range [...]bool{c.HostOnly, c.Secure, !c.Expires.IsZero()} {
@@ -29,8 +29,8 @@ func Append(b []byte, c *Cookie) []byte {
 	return b
 }
 
-// Read reads the cookie that b begins with. It may come from anyone: ok is false unless it is one that a server could
-// have set.
+// Read reads the cookie at the beginning of b. The data is not trusted: ok is false unless a server could have set the
+// cookie.
 func Read(b []byte) (c Cookie, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] > 7 {
 		return c, nil, false
@@ -58,7 +58,7 @@ func Read(b []byte) (c Cookie, rest []byte, ok bool) {
 	return c, b, c.isValid()
 }
 
-// isValid reports whether a cookie can be one of a jar.
+// isValid reports whether a jar may contain the cookie.
 func (c *Cookie) isValid() bool {
 	if c.Domain == "" || len(c.Domain) > maxHost || !strings.HasPrefix(c.Path, "/") || len(c.Path) > maxPath ||
 		c.Name+c.Value == "" || len(c.Name)+len(c.Value) > maxPair || strings.ContainsRune(c.Name, '=') ||
@@ -72,12 +72,12 @@ func (c *Cookie) isValid() bool {
 	return suffix != c.Domain && !isAddress(c.Domain)
 }
 
-// Covers reports whether a cookie may go to a host, some path of it.
+// Covers reports whether a cookie may be sent to a host, for some path.
 func (c *Cookie) Covers(host string) bool {
 	return c.Domain == host || !c.HostOnly && covers(c.Domain, host)
 }
 
 const (
 	maxHost = 255  // bytes
-	maxPath = 4096 // a path that follows from a URL may be longer than one that a server names
+	maxPath = 4096 // a default path from a URL may be longer than an attribute's
 )

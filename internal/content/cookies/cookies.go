@@ -17,40 +17,40 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// A Cookie is one that was set.
+// A Cookie is a cookie in a jar.
 type Cookie struct {
 	Name, Value string
 	Domain      string    // without a leading dot
-	HostOnly    bool      // not for subdomains of Domain
+	HostOnly    bool      // not sent to subdomains of Domain
 	Path        string    // begins with /
-	Secure      bool      // for https alone
+	Secure      bool      // sent over https only
 	Expires     time.Time // zero: at the end of the crawl
-	Created     time.Time // when it was set for the first time
-	Set         time.Time // and for the last
-	Private     bool      // a secret, which is never written down
+	Created     time.Time // time of the first Set-Cookie
+	Set         time.Time // time of the last Set-Cookie
+	Private     bool      // secret: never written to disk
 }
 
-// A Target is what a request is made to, as it is in a canonical URL.
+// A Target is the destination of a request, as in a canonical URL.
 type Target struct {
 	Secure bool   // https
 	Host   string // in lower case, without port and brackets
-	Path   string // begins with /; what is from a ? on does not count
+	Path   string // begins with /; a query is ignored
 }
 
-// HostOf is the host of a Target of a host with its port, as URLs have it.
+// HostOf returns the Target.Host for a host with its port, as in URLs.
 func HostOf(hostport string) string {
 	return strings.Trim(item.HostnameOf(hostport), "[]")
 }
 
-// Bounds of a cookie, RFC 6265bis 5.6.
+// Limits of a cookie (RFC 6265bis 5.6).
 const (
 	maxPair      = 4096 // bytes of name and value
 	maxAttribute = 1024 // bytes of an attribute's value
 	maxLife      = 400 * 24 * time.Hour
 )
 
-// Parse reads a Set-Cookie field of an answer from a target. ok is false where it is not to be kept; a cookie that has
-// expired takes the place of the one that it deletes.
+// Parse parses a Set-Cookie field of a response from a target. ok is false if the cookie must be ignored. An expired
+// cookie deletes the stored one that it replaces.
 func Parse(line string, from Target, now time.Time) (c Cookie, ok bool) {
 	if strings.ContainsFunc(line, isControl) {
 		return c, false
@@ -104,7 +104,7 @@ func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func trim(s string) string { return strings.Trim(s, " \t") }
 
-// defaultPath is the folder of a target's path, RFC 6265 5.1.4.
+// defaultPath returns the directory of a target's path (RFC 6265 5.1.4).
 func defaultPath(path string) string {
 	path = withoutQuery(path)
 	if i := strings.LastIndexByte(path, '/'); i > 0 {
@@ -118,7 +118,7 @@ func withoutQuery(path string) string {
 	return path
 }
 
-// assignDomain sets whose the cookie is. It reports false where it is none that the target may set.
+// assignDomain sets the cookie's domain. It returns false if the target may not set a cookie for the domain.
 func (c *Cookie) assignDomain(domain string, from Target) bool {
 	c.Domain, c.HostOnly = from.Host, true
 	if domain == "" || domain == from.Host && isAddress(from.Host) {
@@ -128,7 +128,7 @@ func (c *Cookie) assignDomain(domain string, from Target) bool {
 		return false
 	}
 	if suffix, _ := publicsuffix.PublicSuffix(domain); suffix == domain {
-		return domain == from.Host // a public suffix may have a site, and that its own cookies
+		return domain == from.Host // a public suffix may be a site with its own cookies
 	}
 	if !covers(domain, from.Host) {
 		return false
@@ -142,18 +142,18 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-// covers reports whether a host is a domain or below it.
+// covers reports whether a host is a domain or a subdomain of it.
 func covers(domain, host string) bool {
 	rest, ok := strings.CutSuffix(host, domain)
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// matchesPrefix reports whether a cookie is what its name promises; wholeHost says that it names no domain, and / as
-// path.
+// matchesPrefix reports whether a cookie meets the requirements of its name's prefix. wholeHost means that the cookie
+// has no Domain attribute and the path /.
 func (c *Cookie) matchesPrefix(wholeHost bool) bool {
 	name := c.Name
 	if name == "" {
-		name = c.Value // a browser would take it for a cookie of that name once it is sent
+		name = c.Value // once sent, a browser or server would take the value for a name
 	}
 	switch {
 	case hasPrefix(name, "__Secure-"):
@@ -186,7 +186,7 @@ func parseSeconds(s string) (time.Duration, bool) {
 	return time.Duration(n) * time.Second, true
 }
 
-// GoesTo reports whether a cookie goes with a request to a target.
+// GoesTo reports whether a cookie is sent with a request to a target.
 func (c *Cookie) GoesTo(t Target, now time.Time) bool { return c.Covers(t.Host) && c.goesTo(t, now) }
 
 // goesTo is GoesTo for a target whose host the cookie's domain covers.
@@ -202,19 +202,19 @@ func (c *Cookie) covers(path string) bool {
 
 func (c *Cookie) expired(now time.Time) bool { return !c.Expires.IsZero() && !now.Before(c.Expires) }
 
-// sameKey reports whether two cookies have the same place, of which a jar keeps one.
+// sameKey reports whether two cookies have the same key. A jar keeps one of them.
 func (c *Cookie) sameKey(d *Cookie) bool {
 	return c.Name == d.Name && c.Path == d.Path && c.Domain == d.Domain && c.HostOnly == d.HostOnly
 }
 
-// size is about what a cookie takes of memory.
+// size returns the approximate memory of a cookie, in bytes.
 func (c *Cookie) size() int64 {
 	return int64(overhead + len(c.Name) + len(c.Value) + len(c.Domain) + len(c.Path))
 }
 
-const overhead = 192 // bytes: the struct, and the share of what holds it
+const overhead = 192 // bytes: the struct, and its share of the containers
 
-// clone is a copy that holds no part of the answer.
+// clone returns a copy that shares no memory with the response.
 func (c *Cookie) clone() Cookie {
 	d := *c
 	d.Name, d.Value = strings.Clone(c.Name), strings.Clone(c.Value)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// parseDate reads a date as servers write it, RFC 6265bis 5.6.1: the first time, day, month and year among words in any
-// order.
+// parseDate parses a date by RFC 6265bis 5.6.1: the first time, day, month and year among words in any order.
 func parseDate(s string) (time.Time, bool) {
 	var d date
 	for word := range strings.FieldsFuncSeq(s, isDelimiter) {
@@ -43,7 +42,7 @@ func isDelimiter(r rune) bool {
 	return r == '\t' || r >= ' ' && r <= '/' || r >= ';' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'
 }
 
-// readTime reads hours, minutes and seconds, each of one digit or two, with whatever behind.
+// readTime parses hours, minutes and seconds of one or two digits each. Any text may follow.
 func (d *date) readTime(word string) bool {
 	h, rest, ok := strings.Cut(word, ":")
 	m, s, also := strings.Cut(rest, ":")
@@ -60,12 +59,12 @@ func (d *date) readTime(word string) bool {
 
 func isShort(s string) bool { return s != "" && len(s) <= 2 && len(digits(s)) == len(s) }
 
-// digits are those that a word begins with.
+// digits returns the digits at the beginning of a word.
 func digits(word string) string {
 	return word[:len(word)-len(strings.TrimLeft(word, "0123456789"))]
 }
 
-// number is what a word's first digits say, 0 where there are none or more than so many.
+// number returns the value of the leading digits of a word; 0 if there are none or more than most.
 func number(word string, most int) (n int) {
 	word = digits(word)
 	if len(word) > most {

@@ -11,39 +11,39 @@ import (
 	"time"
 )
 
-// A Config bounds a jar. Its zero value works.
+// A Config limits a jar. The zero value works.
 type Config struct {
-	PerDomain int   // cookies of a domain; default 50
-	Bytes     int64 // of all cookies, with what it takes to hold them; default 16 MiB
+	PerDomain int   // cookies per domain; default 50
+	Bytes     int64 // memory of all cookies, with overhead; default 16 MiB
 
-	// OnChange is told of cookies that an answer has set, changed or deleted, but not of those that are private, and not
-	// of an expiry that has moved a little; may be nil. It may be called by many goroutines at once.
+	// OnChange is called with cookies that a response has set, changed or deleted. It is not called for private
+	// cookies, nor for small changes of the expiry. It may be nil, and may be called concurrently.
 	OnChange func(c *Cookie)
-	// Private says of a host that what it sets is; nil: nothing is.
+	// Private reports whether cookies of a host are private; nil: none are
 	Private func(host string) bool
 }
 
-// maxSent bounds the bytes of a domain's cookies, which all may have to go with a request.
+// maxSent limits the bytes of a domain's cookies, since all of them may have to be sent in one request.
 const maxSent = 16 << 10
 
-// A Jar keeps cookies. Its methods may be called by many goroutines at once; a nil Jar keeps nothing.
+// A Jar stores cookies. Its methods are safe for concurrent use; a nil Jar stores nothing.
 //
-// Where a domain has more than it may, those that have expired go first, then those that were sent least lately, those
-// that are not Secure before those that are. Where all together are more, the domain that was asked for least lately
-// goes as a whole.
+// If a domain exceeds a limit, expired cookies are removed first, then cookies without Secure, then the others; within
+// each group, the least recently sent go first. If all domains together exceed the limit, the least recently requested
+// domain is removed.
 type Jar struct {
 	cfg     Config
-	count   atomic.Int64 // cookies
+	count   atomic.Int64 // number of cookies
 	evicted atomic.Int64
-	changes atomic.Uint64 // see Stamp
+	changes atomic.Uint64 // see Revision
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	domains map[string]*domain
-	order   *list.List // of *domain; that which was asked for last is first
+	order   *list.List // of *domain, most recently requested first
 	bytes   int64
 }
 
-// A domain is what is kept of one, in the order in which it is sent.
+// A domain holds the cookies of a domain, in the order in which they are sent.
 type domain struct {
 	name    string
 	cookies []storedCookie
@@ -53,17 +53,17 @@ type domain struct {
 type storedCookie struct {
 	Cookie
 	revision uint64    // of its last change
-	used     time.Time // sent, or set
+	used     time.Time // when it was last sent or set
 }
 
-// NewJar makes an empty one.
+// NewJar returns an empty jar.
 func NewJar(cfg Config) *Jar {
 	cfg.PerDomain = cmp.Or(cfg.PerDomain, 50)
 	cfg.Bytes = cmp.Or(cfg.Bytes, 16<<20)
 	return &Jar{cfg: cfg, domains: map[string]*domain{}, order: list.New()}
 }
 
-// Len is how many cookies are kept.
+// Len returns the number of cookies.
 func (j *Jar) Len() int64 {
 	if j == nil {
 		return 0
@@ -71,7 +71,7 @@ func (j *Jar) Len() int64 {
 	return j.count.Load()
 }
 
-// Evicted is how many cookies were dropped for want of room.
+// Evicted returns the number of cookies that were removed because of a limit.
 func (j *Jar) Evicted() int64 {
 	if j == nil {
 		return 0
@@ -79,8 +79,8 @@ func (j *Jar) Evicted() int64 {
 	return j.evicted.Load()
 }
 
-// Append appends the cookies that go with a request to all, in the order in which they are sent: longer paths first,
-// and of those with the same path the older ones.
+// Append appends to all the cookies for a request to t, in the order in which they are sent: longer paths first, and
+// older ones first for equal paths.
 func (j *Jar) Append(all []Cookie, t Target, now time.Time) []Cookie {
 	if j == nil || j.count.Load() == 0 {
 		return all
@@ -103,8 +103,8 @@ func (j *Jar) Append(all []Cookie, t Target, now time.Time) []Cookie {
 	return all
 }
 
-// domainsOf yields the domains with cookies that a host is in, the host itself first. An address is in no other. mu is
-// held.
+// domainsOf yields the domains with cookies that contain a host, the host itself first. An address is only in its own.
+// The caller must hold mu.
 func (j *Jar) domainsOf(host string) iter.Seq[*domain] {
 	return func(yield func(*domain) bool) {
 		for name := host; name != ""; _, name, _ = strings.Cut(name, ".") {
@@ -115,8 +115,8 @@ func (j *Jar) domainsOf(host string) iter.Seq[*domain] {
 	}
 }
 
-// Revision says how far the cookies have changed that go to a target: it grows whenever one of them is set to another
-// value, and is 0 where there are none. Deleting one does not count.
+// Revision returns the revision of the cookies for a target: it grows whenever one of them gets another value, and is 0
+// if there are none. Deletions do not count.
 func (j *Jar) Revision(t Target, now time.Time) (last uint64) {
 	if j == nil || j.count.Load() == 0 {
 		return 0
@@ -133,7 +133,7 @@ func (j *Jar) Revision(t Target, now time.Time) (last uint64) {
 	return last
 }
 
-// LastRevision is the stamp of the last change of any cookie.
+// LastRevision returns the revision of the last change of any cookie.
 func (j *Jar) LastRevision() uint64 {
 	if j == nil {
 		return 0
@@ -141,8 +141,8 @@ func (j *Jar) LastRevision() uint64 {
 	return j.changes.Load()
 }
 
-// Store keeps what an answer from a target sets, by its Set-Cookie fields; secret says that all of it is private. It
-// reports whether something was private, so that the fields are not to be shown.
+// Store stores the cookies in the Set-Cookie fields of a response from a target; secret means that all are private. It
+// reports whether any was private, so that the fields must not be shown.
 func (j *Jar) Store(fields []string, from Target, secret bool, now time.Time) (private bool) {
 	if j == nil {
 		return secret
@@ -163,15 +163,16 @@ func (j *Jar) Store(fields []string, from Target, secret bool, now time.Time) (p
 	return private
 }
 
-// Import takes a cookie in that this jar, or another, has had: of two with one place the one that was set last stays.
+// Import adds a cookie that this or another jar had. Of two cookies with the same key, the one that was set last is
+// kept.
 func (j *Jar) Import(c Cookie) {
 	if j != nil {
 		j.set(&c, nil)
 	}
 }
 
-// set puts a cookie into its place, or deletes what is there if it has expired; from is nil where it comes from a jar.
-// It reports whether that is worth telling, and sets what c has of the one whose place it takes.
+// set stores a cookie, or deletes the stored one if the new one has expired. from is nil for a cookie from a jar. It
+// reports whether the change is significant. It copies Created and Private from the replaced cookie to c.
 func (j *Jar) set(c *Cookie, from *Target) (changed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -221,8 +222,7 @@ func (j *Jar) set(c *Cookie, from *Target) (changed bool) {
 	return changed
 }
 
-// expiryMoved reports whether an expiry is so far from the other that who goes on from that one would know it: by a tenth
-// of the time that is left.
+// expiryMoved reports whether an expiry changed significantly: by more than a tenth of the remaining time.
 func expiryMoved(was, c *Cookie) bool {
 	if was.Expires.IsZero() || c.Expires.IsZero() {
 		return was.Expires.IsZero() != c.Expires.IsZero()
@@ -230,8 +230,7 @@ func expiryMoved(was, c *Cookie) bool {
 	return c.Expires.Sub(was.Expires).Abs() > was.Expires.Sub(c.Set).Abs()/10
 }
 
-// shadowed reports whether a cookie that comes over http would take the place of a Secure one, in the site's eyes: RFC
-// 6265bis 5.7, step 16.
+// shadowed reports whether a cookie set over http would hide a Secure one from the site (RFC 6265bis 5.7, step 16).
 func (j *Jar) shadowed(c *Cookie, from *Target) bool {
 	for d := range j.domainsOf(from.Host) {
 		if slices.ContainsFunc(
@@ -244,7 +243,7 @@ func (j *Jar) shadowed(c *Cookie, from *Target) bool {
 	return false
 }
 
-// enforceDomainLimit drops what a domain has too much of.
+// enforceDomainLimit removes cookies of a domain that exceed its limits.
 func (j *Jar) enforceDomainLimit(d *domain, now time.Time) {
 	sent := 0
 	for i := range d.cookies {
@@ -252,7 +251,7 @@ func (j *Jar) enforceDomainLimit(d *domain, now time.Time) {
 	}
 	for len(d.cookies) > j.cfg.PerDomain || sent > maxSent && len(d.cookies) > 1 {
 		worst := 0
-		for i := 1; i < len(d.cookies)-1; i++ { // the last was just set
+		for i := 1; i < len(d.cookies)-1; i++ { // not the last, which was just set
 			if evictsBefore(&d.cookies[i], &d.cookies[worst], now) {
 				worst = i
 			}
@@ -265,7 +264,7 @@ func (j *Jar) enforceDomainLimit(d *domain, now time.Time) {
 	}
 }
 
-// evictsBefore reports whether a is to go before b.
+// evictsBefore reports whether a is removed before b.
 func evictsBefore(a, b *storedCookie, now time.Time) bool {
 	if x, y := a.expired(now), b.expired(now); x != y {
 		return x
@@ -276,7 +275,7 @@ func evictsBefore(a, b *storedCookie, now time.Time) bool {
 	return a.used.Before(b.used)
 }
 
-// drop drops a cookie of a domain, and the domain with its last.
+// drop removes a cookie of a domain, and the domain with its last cookie.
 func (j *Jar) drop(d *domain, i int) {
 	j.bytes -= d.cookies[i].size()
 	j.count.Add(-1)
@@ -291,7 +290,7 @@ func (j *Jar) forget(d *domain) {
 	delete(j.domains, d.name)
 }
 
-// enforceTotalLimit drops the domains that were asked for least lately while all together have too much, but not that at hand.
+// enforceTotalLimit removes the least recently requested domains while the jar exceeds its limit, except the domain at.
 func (j *Jar) enforceTotalLimit(at *domain) {
 	if j.bytes > j.cfg.Bytes {
 		j.order.MoveToFront(at.element)
@@ -307,7 +306,7 @@ func (j *Jar) enforceTotalLimit(at *domain) {
 	}
 }
 
-// Has reports whether there are cookies that may go to a host, be they private.
+// Has reports whether there are cookies that may be sent to a host, including private ones.
 func (j *Jar) Has(host string) bool {
 	if j == nil || j.count.Load() == 0 {
 		return false
@@ -320,14 +319,14 @@ func (j *Jar) Has(host string) bool {
 	return false
 }
 
-// SetOnChange sets who is told of changes, before the jar is used.
+// SetOnChange sets Config.OnChange. It must be called before the jar is used.
 func (j *Jar) SetOnChange(changed func(c *Cookie)) {
 	if j != nil {
 		j.cfg.OnChange = changed
 	}
 }
 
-// AppendForHost appends the cookies to all that may go to a host, but for those that are private.
+// AppendForHost appends to all the cookies that may be sent to a host, except private ones.
 func (j *Jar) AppendForHost(all []Cookie, host string) []Cookie {
 	if j == nil || j.count.Load() == 0 {
 		return all
@@ -344,14 +343,14 @@ func (j *Jar) AppendForHost(all []Cookie, host string) []Cookie {
 	return all
 }
 
-// AppendAll appends all cookies that are not private, as [Append] writes them.
+// AppendAll appends all cookies that are not private, in the format of [Append].
 func (j *Jar) AppendAll(b []byte) []byte {
 	if j == nil {
 		return b
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for e := j.order.Back(); e != nil; e = e.Prev() { // who reads them has the same order
+	for e := j.order.Back(); e != nil; e = e.Prev() { // so that the reader restores the same order
 		for i := range e.Value.(*domain).cookies {
 			if k := &e.Value.(*domain).cookies[i]; !k.Private {
 				b = Append(b, &k.Cookie)
@@ -361,7 +360,7 @@ func (j *Jar) AppendAll(b []byte) []byte {
 	return b
 }
 
-// ImportAll takes in what AppendAll wrote. It reports false where that is damaged.
+// ImportAll adds the cookies that AppendAll wrote. It returns false if the data is corrupt.
 func (j *Jar) ImportAll(b []byte) bool {
 	for len(b) > 0 {
 		c, rest, ok := Read(b)
@@ -374,7 +373,7 @@ func (j *Jar) ImportAll(b []byte) bool {
 	return true
 }
 
-// HasNamed reports whether there is a cookie of a name that may go to a host.
+// HasNamed reports whether there is a cookie with the name that may be sent to a host.
 func (j *Jar) HasNamed(host, name string) bool {
 	if j == nil {
 		return false

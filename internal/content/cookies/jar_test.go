@@ -75,8 +75,8 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// A cookie over http does not take the place of one over https: who can change what goes over the line could log a
-// crawl in as somebody else.
+// A cookie set over http does not replace one set over https: otherwise someone who can modify the traffic could log a
+// crawl in with another account.
 func TestSecureCookieStays(t *testing.T) {
 	j := cookies.NewJar(cookies.Config{})
 	j.Store([]string{"n=safe; Secure; Domain=a.example; Path=/"}, target(t, "https://a.example/"), false, now)
@@ -106,7 +106,7 @@ func TestBoundOfAll(t *testing.T) {
 	j := cookies.NewJar(cookies.Config{Bytes: 100_000})
 	for i := range 10_000 {
 		j.Store([]string{"n=" + strings.Repeat("v", i%500)}, target(t, fmt.Sprintf("http://h%d.example/", i)), false, now)
-		j.Append(nil, target(t, "http://h0.example/"), now) // is used all the time
+		j.Append(nil, target(t, "http://h0.example/"), now) // frequently used
 	}
 	if j.Len() < 50 || j.Len() > 500 || j.Len()+j.Evicted() != 10_000 {
 		t.Errorf("%d cookies, %d evicted", j.Len(), j.Evicted())
@@ -163,9 +163,8 @@ func TestWhatIsToldAgain(t *testing.T) {
 	}
 }
 
-// The standard library's jar is the oracle: what is set by sites at random goes where it has it go, in its order. It
-// differs where it is older than RFC 6265bis: prefixes, Secure over http, what a cookie of a host alone takes the place
-// of.
+// The standard library's jar is the oracle: cookies set at random are sent to the same targets in the same order. It
+// differs where it is older than RFC 6265bis: prefixes, Secure over http, and replacing host-only cookies.
 func TestAgainstStandardJar(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -201,7 +200,7 @@ func compareJars(t *testing.T, r *rand.Rand) {
 				"; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "; Expires=Fri, 01 Jan 2100 00:00:00 GMT", "; Domain=localhost")
 		}
 		if c, _ := cookies.Parse(field, target(t, from), now); !c.HostOnly {
-			field = "wide-" + field // it would take the place of a cookie of that host alone there
+			field = "wide-" + field // it would replace a host-only cookie there
 		}
 		history = append(history, from+" "+field)
 		u, _ := url.Parse(from)
@@ -298,7 +297,7 @@ func TestJarOfAnotherProcess(t *testing.T) {
 		t.Errorf("sent %q, then %q", sent(j, at, now), sent(k, at, now))
 	}
 	k.Store([]string{"a=4"}, at, false, now.Add(time.Second))
-	k.ImportAll(j.AppendAll(nil)) // what is older changes nothing
+	k.ImportAll(j.AppendAll(nil)) // older cookies change nothing
 	if !strings.Contains(sent(k, at, now), "a=4") {
 		t.Errorf("sent %q", sent(k, at, now))
 	}
@@ -307,7 +306,7 @@ func TestJarOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// A request without cookies costs nothing.
+// A request without cookies does not allocate.
 func TestNoAllocationWithoutCookies(t *testing.T) {
 	empty, other := cookies.NewJar(cookies.Config{}), cookies.NewJar(cookies.Config{})
 	other.Store([]string{"a=1"}, target(t, "https://w.b.example/p"), false, now)

@@ -20,23 +20,23 @@ import (
 	"sync"
 )
 
-// A Signature is what of a page's text is compared.
+// A Signature is a fingerprint of a page's text.
 type Signature struct {
 	main, all [bins]uint16
 	images    uint64
-	brief     uint64 // hash of the words of a short page; 0: none, or too few
+	brief     uint64 // hash of the words of a short page; 0: the page is not short, or too short
 	short     bool   // all has too few shingles
-	mainShort bool   // main has
+	mainShort bool   // main has too few shingles
 }
 
 const (
-	minEqualBins = 35 // bins that are alike in pages that are nearly the same
+	minEqualBins = 35 // equal bins of near-duplicates
 	bandSize     = 4
 	bands        = bins / bandSize
-	initialSlots = 1 << 10 // places of a band at first
+	initialSlots = 1 << 10 // of a band
 )
 
-// near reports whether two pages are nearly the same.
+// near reports whether two pages are near-duplicates.
 func (s *Signature) near(t *Signature) bool {
 	if s.short || t.short || s.images != t.images || s.mainShort != t.mainShort {
 		return false
@@ -44,7 +44,7 @@ func (s *Signature) near(t *Signature) bool {
 	return equalBins(&s.all, &t.all) >= minEqualBins && (s.mainShort || equalBins(&s.main, &t.main) >= minEqualBins)
 }
 
-// band is a hash of a part of the signature.
+// band returns a hash of band i of the signature.
 func (s *Signature) band(i int) uint64 {
 	of := &s.main
 	if s.mainShort {
@@ -54,18 +54,18 @@ func (s *Signature) band(i int) uint64 {
 	return mix(uint64(b[0]) | uint64(b[1])<<16 | uint64(b[2])<<32 | uint64(b[3])<<48 + uint64(i))
 }
 
-// DefaultPages is how many pages a table keeps: 20 MB where their URLs are of 100 bytes.
+// DefaultPages is the default number of pages in a table. They take 20 MB if URLs have 100 bytes.
 const DefaultPages = 1 << 15
 
-// A Table has the pages that were met last. Its methods may be called by many goroutines at once.
+// A Table holds the most recent pages. Its methods are safe for concurrent use.
 type Table struct {
 	mu     sync.Mutex
 	max    int
 	pages  []entry
-	next   int // that is forgotten next, where there are most
+	next   int // overwritten next, once the table is full
 	exact  map[uint64]int32
 	briefs map[uint64]int32 // short pages, by domain and text
-	slots  [bands][]int32   // by a part of the band's hash: a page's number and one; 0 is none
+	slots  [bands][]int32   // by the low bits of the band's hash: the page's index + 1; 0: none
 }
 
 type entry struct {
@@ -73,11 +73,11 @@ type entry struct {
 	domain uint64
 	digest uint64
 	sig    Signature
-	html   bool // it has a text to compare
+	html   bool // there is a text to compare
 	copies uint32
 }
 
-// NewTable makes a table of so many pages, DefaultPages if that is not more than 0.
+// NewTable returns a table of the given number of pages; DefaultPages if pages is not positive.
 func NewTable(pages int) *Table {
 	if pages <= 0 {
 		pages = DefaultPages
@@ -85,17 +85,17 @@ func NewTable(pages int) *Table {
 	return &Table{max: pages, exact: map[uint64]int32{}, briefs: map[uint64]int32{}}
 }
 
-// A Match says what a page is like.
+// A Match is an earlier page that equals or resembles a page.
 type Match struct {
-	URL    string // of the earlier page; "" if there is none
-	Exact  bool   // it had the same bytes
-	Brief  bool   // both pages are short, with the same words except for numbers
-	Domain bool   // it is of the same domain
-	Copies uint32 // pages of the domain that were like the earlier page before
+	URL    string // of the earlier page; "": no match
+	Exact  bool   // both have the same bytes
+	Brief  bool   // both pages are short and have the same words, except for numbers
+	Domain bool   // both pages belong to the same domain
+	Copies uint32 // earlier pages of the domain that matched the same page
 }
 
-// FindOrAdd looks for a page that is like one of a domain, and keeps the page if there is none there. sig is nil where the
-// page has no text to compare.
+// FindOrAdd looks for an earlier page that resembles the page, and adds the page unless its domain has one. sig is nil
+// if the page has no text to compare.
 func (t *Table) FindOrAdd(url, domain string, digest [20]byte, sig *Signature) Match {
 	e := entry{url: url, domain: hash(domain), digest: binary.LittleEndian.Uint64(digest[:]), html: sig != nil &&
 		!sig.short}
@@ -109,13 +109,13 @@ func (t *Table) FindOrAdd(url, domain string, digest [20]byte, sig *Signature) M
 		m.Copies = t.pages[at].copies
 		t.pages[at].copies++
 	} else {
-		e.url = strings.Clone(url) // it may be a part of something large
+		e.url = strings.Clone(url) // url may be part of a larger string
 		t.store(e)
 	}
 	return m
 }
 
-// find returns the number of the page, too.
+// find returns the best match, and the page's index.
 func (t *Table) find(e *entry) (m Match, found int32) {
 	if i, met := t.exact[e.digest]; met {
 		found = i
@@ -164,7 +164,7 @@ func (t *Table) store(e entry) {
 		if old := &t.pages[at]; old.sig.brief != 0 && t.briefs[old.briefKey()] == int32(at) {
 			delete(t.briefs, old.briefKey())
 		}
-		t.pages[at] = e // what places say of the one before, near finds wrong
+		t.pages[at] = e // stale slots of the replaced page are harmless: near rejects them
 	}
 	t.exact[e.digest] = int32(at)
 	if e.sig.brief != 0 {
@@ -187,7 +187,7 @@ func (t *Table) index(at int) {
 	}
 }
 
-// grow gives the bands more places.
+// grow doubles the slots of the bands.
 func (t *Table) grow() {
 	size := max(initialSlots, 2*len(t.slots[0]))
 	for size < 2*len(t.pages) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// vocabulary is as words come in texts: few often, many seldom.
+// vocabulary has a typical word distribution: few frequent words, many rare ones.
 func vocabulary(rnd *rand.Rand) func() string {
 	zipf := rand.NewZipf(rnd, 1.2, 8, 20_000)
 	return func() string { return fmt.Sprintf("w%c%c%x", 'a'+rune(rnd.IntN(2)), 'k', zipf.Uint64()) }
@@ -25,7 +25,7 @@ func prose(rnd *rand.Rand, words int) []string {
 	return text
 }
 
-// changed has a part of the words in another's place.
+// changed replaces a part of the words.
 func changed(rnd *rand.Rand, text []string, part float64) []string {
 	next, out := vocabulary(rnd), append([]string(nil), text...)
 	for i := range out {
@@ -43,7 +43,7 @@ func page(text []string) []byte {
 	return []byte("<html><title>" + text[0] + "</title>" + around + "<p>" + strings.Join(text, " ") + "</p></html>")
 }
 
-// Recall by how much of a page was changed, and precision: pages of other words, with the same around them, are no
+// Recall by the changed part of a page, and precision: pages with other words and the same boilerplate are not
 // duplicates.
 func TestRecallAndPrecision(t *testing.T) {
 	const pages = 1000
@@ -156,7 +156,7 @@ func TestFewWords(t *testing.T) {
 		if m := offer("ccc", "x.example", c.b); m.Brief != c.want || m.Domain != c.want || m.Exact {
 			t.Errorf("%s: %+v", c.what, m)
 		}
-		for i := range 3 { // which take its place
+		for i := range 3 { // which evicts it
 			offer(strings.Repeat("d", 4+i), "x.example", strings.Repeat("other words "+strings.Repeat("w", i), 3))
 		}
 		if m := offer("e", "x.example", c.b); m.URL == "a" {
@@ -185,7 +185,7 @@ func TestTableForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// A copy on another domain is one, and is the first of its domain.
+// A copy on another domain is a match, but is stored as the first of its domain.
 func TestDomains(t *testing.T) {
 	table, r := NewTable(0), &Reader{}
 	text := page(prose(rand.New(rand.NewPCG(7, 8)), 100))
@@ -229,7 +229,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkReadDocs reads pages of KUMO_TEST_HTML, a folder.
+// BenchmarkReadDocs reads the pages in the directory KUMO_TEST_HTML.
 func BenchmarkReadDocs(b *testing.B) {
 	names, _ := filepath.Glob(filepath.Join(os.Getenv("KUMO_TEST_HTML"), "*.html"))
 	if len(names) == 0 {
@@ -265,7 +265,7 @@ func BenchmarkOffer(b *testing.B) {
 	}
 }
 
-// A match says how many pages were like the earlier one before.
+// A match contains the number of earlier copies.
 func TestCopiesAreCounted(t *testing.T) {
 	table := NewTable(0)
 	for i := range uint32(4) {

@@ -6,16 +6,16 @@ import (
 	"math/bits"
 )
 
-// A Reader reads pages for their signatures. It serves one goroutine at a time, and allocates nothing.
+// A Reader computes signatures of pages. It must not be used concurrently, and does not allocate.
 type Reader struct {
 	main, all       sketch
 	images          uint64
-	media           uint64 // sources of images, videos and frames
+	media           uint64 // hash of the sources of images, videos and frames
 	words           [minShingles + 2]span
-	ownWords        int                   // words outside of links and navigation
-	openBoilerplate [boilerplateKinds]int // open elements of each kind whose text is the site's rather than the page's
+	ownWords        int                   // words outside of links and boilerplate
+	openBoilerplate [boilerplateKinds]int // open elements of each kind of boilerplate
 	inAnchor        bool
-	inBoilerplate   bool // in any of these
+	inBoilerplate   bool // any of openBoilerplate is open
 }
 
 // A span is the position of a word in the page.
@@ -23,10 +23,9 @@ type span struct{ begin, end int }
 
 const boilerplateKinds = 5 // nav, footer, aside, select, button
 
-// Read is the signature of an HTML page: of the text outside of links and navigation, and of all its text. A word is
-// what stands between spaces and tags, in whatever case; bytes beyond ASCII are as they stand, so that the charset does
-// not matter. A tag ends at its first >: if that is in an attribute, the rest of it counts as text, in each page that
-// has it.
+// Read returns the signature of an HTML page, from the text outside of links and navigation and from all text. Words
+// are separated by spaces and tags; case is ignored. Bytes beyond ASCII are not decoded, so the charset is irrelevant.
+// A tag ends at its first ">". If that is in an attribute, the rest counts as text, but consistently in all pages.
 func (r *Reader) Read(html []byte) Signature {
 	*r = Reader{}
 	r.main.reset()
@@ -69,7 +68,7 @@ func (r *Reader) brief(html []byte) uint64 {
 	return max(all, 1)
 }
 
-// addWord takes a word of the text.
+// addWord adds a word of the text.
 func (r *Reader) addWord(word uint64, at span) {
 	h := r.all.shingle(word)
 	if !r.inBoilerplate {
@@ -78,7 +77,7 @@ func (r *Reader) addWord(word uint64, at span) {
 		}
 		r.ownWords++
 		own := h
-		if r.main.last != r.all.last { // they mostly are the same
+		if r.main.last != r.all.last { // usually they are the same
 			own = r.main.shingle(word)
 		}
 		r.main.add(own, word)
@@ -86,7 +85,7 @@ func (r *Reader) addWord(word uint64, at span) {
 	r.all.add(h, word)
 }
 
-// markup reads what begins with the < at a place, and returns where it ends.
+// markup reads the construct whose "<" is at a position, and returns its end.
 func (r *Reader) markup(html []byte, at int) int {
 	at++
 	if bytes.HasPrefix(html[at:], []byte("!--")) {
@@ -101,10 +100,10 @@ func (r *Reader) markup(html []byte, at int) int {
 		name = name<<8 | uint64(html[at]|0x20)
 	}
 	if at == begin && !closing && (at >= len(html) || html[at] != '!' && html[at] != '?') {
-		return at // no tag: a < in a text
+		return at // not a tag: a "<" in text
 	}
 	if at-begin > 8 {
-		name = 0 // none of those below
+		name = 0 // not one of the names below
 	}
 	begin = at
 	if at = indexAfter(html, at, ">"); shows(name) && !r.checkBoilerplate() {
@@ -121,7 +120,7 @@ func (r *Reader) markup(html []byte, at int) int {
 	return at
 }
 
-// Names of elements, each byte a digit.
+// Element names, with one byte per letter.
 const (
 	a      = 'a'
 	img    = 'i'<<16 | 'm'<<8 | 'g'
@@ -153,7 +152,7 @@ func shows(name uint64) bool {
 	return false
 }
 
-// trackElement takes note of where the page's own text begins and ends.
+// trackElement records where boilerplate begins and ends.
 func (r *Reader) trackElement(name uint64, closing bool) {
 	kind := 0
 	switch name {
@@ -181,7 +180,7 @@ func (r *Reader) trackElement(name uint64, closing bool) {
 	r.inBoilerplate = r.inAnchor || r.checkBoilerplate()
 }
 
-// rawName is the name of an element whose content is no text, or "".
+// rawName returns the name of an element whose content is not text, or "".
 func rawName(name uint64) string {
 	switch name {
 	case script:
@@ -208,8 +207,8 @@ const (
 	highBits = 0x80 * lowBits
 )
 
-// nextWord hashes the first word of a text, and says how much of the text that is with what stands before it. 0 is no word:
-// markup begins there, or the text is at its end. Eight bytes at a time are read as one number.
+// nextWord hashes the first word of a text and returns the position after it. 0 means that there is no word: the next
+// character begins markup, or the text ends. It reads eight bytes at a time as one number.
 func nextWord(text []byte) (hash uint64, n int) {
 	for n < len(text) && text[n] <= ' ' {
 		n++
@@ -217,7 +216,7 @@ func nextWord(text []byte) (hash uint64, n int) {
 	for n < len(text) {
 		part := loadEight(text[n:])
 		lt := part ^ '<'*lowBits
-		// The lowest bit that is set is of the first byte that is a < or no more than a space. Higher ones may be wrong.
+		// The lowest bit set belongs to the first byte that is "<" or white space. Higher bits may be wrong.
 		ends := ((part-('!'*lowBits))&^part | (lt-lowBits)&^lt) & highBits
 		if ends == 0 {
 			if part&highBits != 0 {
@@ -240,7 +239,7 @@ func nextWord(text []byte) (hash uint64, n int) {
 	return hash, n
 }
 
-// loadEight are the first eight bytes of a text as one number. Behind its end are spaces.
+// loadEight returns the first eight bytes of a text as one number, padded with spaces.
 func loadEight(text []byte) uint64 {
 	if len(text) >= 8 {
 		return binary.LittleEndian.Uint64(text)
@@ -250,8 +249,8 @@ func loadEight(text []byte) uint64 {
 	return binary.LittleEndian.Uint64(last[:])
 }
 
-// slowWord goes on with a word byte by byte, where there are bytes beyond ASCII. Of scripts that put no spaces between
-// words each character is a word.
+// slowWord continues a word byte by byte if it contains bytes beyond ASCII. In scripts without spaces between words,
+// each character is a word.
 func slowWord(text []byte, n int, hash uint64) (uint64, int) {
 	if n < len(text) && hash == 0 && text[n] >= 0xE3 { // the first byte of a character from Hiragana on
 		for begin := n; n < len(text) && (n == begin || text[n]&0xC0 == 0x80); n++ {
@@ -271,7 +270,7 @@ func slowWord(text []byte, n int, hash uint64) (uint64, int) {
 
 func isLetter(c byte) bool { return c-'a' < 26 }
 
-// skipRaw is where the end tag of an element ends that is next.
+// skipRaw returns the end of the next end tag of an element.
 func skipRaw(html []byte, at int, name string) int {
 	for {
 		if at = indexAfter(html, at, "</"); at+len(name) > len(html) {
@@ -283,7 +282,7 @@ func skipRaw(html []byte, at int, name string) int {
 	}
 }
 
-// indexAfter is where the next of something ends, or the text if there is none.
+// indexAfter returns the position after the next occurrence of end, or the end of the text.
 func indexAfter(html []byte, at int, end string) int {
 	var i int
 	if len(end) == 1 {
@@ -297,7 +296,7 @@ func indexAfter(html []byte, at int, end string) int {
 	return at + i + len(end)
 }
 
-// sourceHash hashes where an image lies, without its query.
+// sourceHash hashes the URL of an image, without its query.
 func sourceHash(tag []byte) uint64 {
 	at := bytes.Index(tag, []byte("src="))
 	if at < 0 {

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// prose makes text that compresses about as well as a page does.
+// prose returns text that compresses about as well as a page.
 func prose(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
@@ -45,7 +45,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// The same page over HTTP/2. The server reads no more of a request than where it ends.
+// BenchmarkGetHTTP2 fetches the same page over HTTP/2. The server reads requests only to find their end.
 func BenchmarkGetHTTP2(b *testing.B) {
 	body := encode(b, prose(30_000), "gzip")
 	url := "https://" + serveSecond(b, func(_ int, p *peer) {

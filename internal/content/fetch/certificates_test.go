@@ -19,7 +19,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// selfSigned is a certificate of a new key, and that key.
+// selfSigned returns a certificate of a new key, and the key.
 func selfSigned(t *testing.T, subject string, names []string) ([]byte, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -35,7 +35,7 @@ func selfSigned(t *testing.T, subject string, names []string) ([]byte, *ecdsa.Pr
 	return data, key
 }
 
-// TestHugeCertificates lets servers send far more of certificates than any needs: that ends soon, with a reason.
+// TestHugeCertificates has servers send far more certificates than needed: the handshake fails soon, with a reason.
 func TestHugeCertificates(t *testing.T) {
 	names := func(n int) (all []string) {
 		for i := range n {
@@ -48,7 +48,7 @@ func TestHugeCertificates(t *testing.T) {
 	for range 1000 {
 		junk = append(junk, make([]byte, 10<<10))
 	}
-	var alike [][]byte // issuers by name, each of which has to be tried
+	var alike [][]byte // issuers with the same name, each of which must be tried
 	for range 400 {
 		c, _ := selfSigned(t, "leaf", nil)
 		alike = append(alike, c)
@@ -60,7 +60,7 @@ func TestHugeCertificates(t *testing.T) {
 		chain    [][]byte
 		key      *ecdsa.PrivateKey
 		insecure bool
-		why      string // "": it is taken
+		why      string // "": accepted
 	}{
 		{"1,000 certificates of 10 KiB", junk, key, false, "exceeds maximum"},
 		{"1,000 certificates of 10 KiB, not checked", junk, key, true, "exceeds maximum"},
@@ -107,7 +107,7 @@ func TestHugeCertificates(t *testing.T) {
 			case c.why != "" && (!errors.As(err, &e) || !strings.Contains(err.Error(), c.why) || !e.Failure.AffectsHost()):
 				t.Errorf("%v, want %q", err, c.why)
 			}
-			if took > 20*time.Second { // of some milliseconds
+			if took > 20*time.Second { // usually some milliseconds
 				t.Errorf("it took %v", took)
 			}
 		})

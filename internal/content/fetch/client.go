@@ -19,59 +19,59 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A Client fetches. Its methods may be called by many goroutines at once.
+// A Client fetches URLs. Its methods are safe for concurrent use.
 type Client struct {
 	cfg        Config
-	baseConfig Config // without defaults
+	baseConfig Config // as passed to New, without defaults
 	live       atomic.Pointer[liveSettings]
-	secrets    bool // trusted hosts are sent some
+	secrets    bool // trusted hosts receive secret fields or cookies
 	resolver   *resolver
 	fixed      overrides
-	limit      *rate.Limiter // nil for no limit
-	proxies    *proxies      // nil for none
+	limit      *rate.Limiter // nil: no limit
+	proxies    *proxies      // nil: no proxies
 	tls        *tls.Config
 	conns      *pool
-	sockets    *sockets // for all connections
+	sockets    *sockets // shared by all connections
 	exhaustion exhaustion
-	allowed    *weburl.Set // host keys, see Allow
-	probePorts [2]string   // that Probe tries of hosts which name none
+	allowed    *weburl.Set // host keys whose addresses may be private, see Allow
+	probePorts [2]string   // ports that Probe tries for a host without a port
 
-	// connectTo opens a connection to a target; a test may put another network in its place.
+	// connectTo opens a connection to a target. Tests replace it.
 	connectTo func(context.Context, target) (link, error)
 
 	budget      *budget
 	scratch     *vfs.Scratch
-	ownsScratch bool // to be closed
+	ownsScratch bool // Close closes scratch
 
-	ctx   context.Context // ends with Close; dialling and looking up names outlive the request that began them
+	ctx   context.Context // canceled by Close; dialing and name lookups outlive the request that started them
 	close context.CancelFunc
 }
 
-// A Request is one thing to ask for.
+// A Request describes one HTTP request.
 type Request struct {
 	URL     string // canonical, http or https
 	Trusted bool   // credentials, cookies and secret fields may be sent
-	MaxBody int64  // instead of the Config's; 0 for that
-	Head    bool   // ask by HEAD: the answer has no body
+	MaxBody int64  // bytes; 0: the limit of Config
+	Head    bool   // HEAD request: the response has no body
 
-	Form      []byte // is posted, as application/x-www-form-urlencoded, by HTTP/1; nil: the URL is asked for
-	NoCookies bool   // Config.Jar has nothing to do with it
-	Private   bool   // what the answer sets is a secret
+	Form      []byte // posted as application/x-www-form-urlencoded, over HTTP/1; nil: GET or HEAD
+	NoCookies bool   // ignore Config.Jar
+	Private   bool   // the cookies that the response sets are secret
 
-	// Header are the fields to be sent in place of the Config's, Cookie among them beside the jar's, to whichever host;
-	// nil for those. CheckFields has passed them.
+	// Header replaces the fields of Config for every host. A Cookie field in it is sent in addition to the jar's
+	// cookies. nil: use the fields of Config. The fields must have passed CheckFields.
 	Header http.Header
 
-	// What an earlier answer said of itself: the server may say that it still holds (304).
+	// Validators of an earlier response, for a conditional request (304).
 	ETag     string
 	Modified time.Time // Last-Modified
 
-	// Arrives, unless nil, is called when an answer begins to come, and the Response needs Buffers: many wait, few are
-	// read at once.
+	// OnArrival, if not nil, is called when the first bytes of the response arrive, before the Response's Buffers are
+	// used. Many requests wait at a time, but few responses are being read.
 	OnArrival func()
 }
 
-// New returns a Client. The caller closes it.
+// New returns a Client. The caller must close it.
 func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg.withDefaults(), baseConfig: cfg, allowed: weburl.NewSet()}
 	err := CheckFields(cfg.Header)
@@ -124,7 +124,7 @@ func newTLS(cfg Config) *tls.Config {
 	return t
 }
 
-// legacySuites are all suites but those of RC4, whose text can be read by who listens.
+// legacySuites returns all cipher suites except RC4, which eavesdroppers can decrypt.
 func legacySuites() (all []uint16) {
 	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
 		if !strings.Contains(s.Name, "RC4") {
@@ -134,25 +134,25 @@ func legacySuites() (all []uint16) {
 	return all
 }
 
-// Close ends what the client does in the background. Exchanges under way fail or run to their end.
+// Close stops the client's background work. Exchanges in progress fail or complete.
 func (c *Client) Close() {
 	c.close()
 	c.conns.close()
 	if c.ownsScratch {
-		_ = c.scratch.Close() // nothing in it is needed
+		_ = c.scratch.Close() // the temporary file is no longer needed
 	}
 }
 
-// Allow lets the client dial a host although its address is private. It is meant for the hosts of seeds; host is a host
-// key, as in 127.0.0.1:8080 or localhost. With OnlyPublic it does nothing.
+// Allow lets the client dial a host whose address is private. It is meant for the hosts of seeds. host is a host key,
+// such as 127.0.0.1:8080 or localhost. With OnlyPublic it has no effect.
 func (c *Client) Allow(host string) {
 	if !c.baseConfig.OnlyPublic {
 		c.allowed.Add(host)
 	}
 }
 
-// Header returns the fields that a request is sent with as things are, but for cookies of the jar and what follows from
-// the URL and the connection. They are the caller's.
+// Header returns the fields that requests currently carry, without cookies of the jar and without fields that depend on
+// the URL or the connection. The caller owns the result.
 func (c *Client) Header(trusted bool) http.Header {
 	cfg := c.cfg
 	cfg.UserAgent = c.live.Load().agent
@@ -167,12 +167,12 @@ func (c *Client) Header(trusted bool) http.Header {
 	return all
 }
 
-// HasSecrets reports whether trusted hosts are sent anything that others are not.
+// HasSecrets reports whether trusted hosts receive anything that other hosts do not.
 func (c *Client) HasSecrets() bool { return c.secrets }
 
-// Get does one exchange and fills resp, reusing its buffers. It returns nil when an answer came, be it cut short or
-// damaged after its head: resp says so. Otherwise the error is an *Error, and resp holds the bytes that came; or it
-// wraps ctx.Err().
+// Get performs one exchange and fills resp, reusing its buffers. It returns nil if a response arrived, even if the
+// response was cut short or malformed after its head; resp records that. Otherwise it returns an *Error, and resp holds
+// the bytes received so far, or an error that wraps ctx.Err().
 func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) error {
 	*resp = page.Response{URL: req.URL, Start: c.cfg.Now(), Buffers: resp.Buffers}
 	resp.Buffers.Empty()
@@ -187,8 +187,8 @@ func (c *Client) Get(ctx context.Context, req Request, resp *page.Response) erro
 	return err
 }
 
-// Resolve returns the address that Get would try first for a host, looked up if need be. Behind a proxy it is not
-// known: the zero Addr.
+// Resolve returns the address that Get would try first for a host. It looks the name up if necessary. Behind a proxy
+// the address is unknown, and Resolve returns the zero Addr.
 func (c *Client) Resolve(ctx context.Context, hostname, port string) (netip.Addr, error) {
 	if (c.proxies.hasAny() || c.proxies.hostProxies != nil) &&
 		c.proxies.forHost(hostname, net.JoinHostPort(hostname, port)) != nil {

@@ -12,8 +12,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestALimitedReadGoesByTheMonotonicClock sets the wall clock while a connection with a limited bandwidth has a deadline:
-// that ends neither at once nor later.
+// TestALimitedReadGoesByTheMonotonicClock sets the wall clock while a connection with a limited bandwidth has a
+// deadline. The deadline must not move.
 func TestALimitedReadGoesByTheMonotonicClock(t *testing.T) {
 	for _, leap := range []time.Duration{0, time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour} {
 		here, there := net.Pipe()
@@ -46,8 +46,8 @@ func (anyName) LookupNetIP(context.Context, string, string) ([]netip.Addr, error
 	return []netip.Addr{netip.MustParseAddr("127.45.0.1")}, nil
 }
 
-// TestFoundGoesByTheMonotonicClock sets the wall clock back after a name was found: the time of that is still before
-// what comes later.
+// TestFoundGoesByTheMonotonicClock sets the wall clock back after a name was found: LastFound must still be before
+// later times.
 func TestFoundGoesByTheMonotonicClock(t *testing.T) {
 	for _, leap := range []time.Duration{time.Hour, -24 * time.Hour} {
 		now := time.Now()

@@ -15,14 +15,15 @@ import (
 	"kumo/internal/content/inflate"
 )
 
-// maxWindow bounds a zstd decoder's memory. RFC 9659 allows servers no more.
+// maxWindow limits a zstd decoder's memory. RFC 9659 does not allow servers more.
 const maxWindow = 8 << 20
 
-// A coding is a content coding and its decoders at rest. It may also be known how to decode it without a reader.
+// A coding is a content coding with a pool of its decoders. Some codings can also be decoded in one call, without a
+// reader.
 type coding struct {
 	name  string
 	pool  *sync.Pool
-	wide  bool // its decoder has a window of many megabytes
+	wide  bool // its decoder needs a window of several megabytes
 	whole func(d *inflate.Decoder, dst, src []byte, limit int) ([]byte, error)
 }
 
@@ -50,7 +51,7 @@ func newCoding(name string, make func() decoder) coding {
 	return coding{name: name, pool: &sync.Pool{New: func() any { return make() }}}
 }
 
-// newZstd makes a decoder without goroutines, which can be left to the garbage collector.
+// newZstd returns a decoder without goroutines. It needs no Close: the garbage collector frees it.
 func newZstd() decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecodeBuffersBelow(0))
@@ -60,8 +61,8 @@ func newZstd() decoder {
 	return d
 }
 
-// An inflater reads, among other codings, what servers send as deflate: zlib's format, as the standard says, or the
-// bare stream. zlib's checksum is not looked at; browsers do not either.
+// An inflater reads the coding that servers call deflate: the zlib format, as the standard requires, or the bare
+// stream. Like browsers, it does not verify the zlib checksum.
 type inflater struct {
 	in    bufio.Reader
 	flate io.ReadCloser
@@ -70,7 +71,7 @@ type inflater struct {
 func (f *inflater) Reset(r io.Reader) error {
 	f.in.Reset(r)
 	if h, _ := f.in.Peek(2); len(h) == 2 && h[0]&0x8f == 8 && (uint(h[0])<<8|uint(h[1]))%31 == 0 && h[1]&0x20 == 0 {
-		_, _ = f.in.Discard(2) // they were peeked at
+		_, _ = f.in.Discard(2) // Peek has buffered them
 	}
 	if f.flate == nil {
 		f.flate = flate.NewReader(&f.in)
@@ -81,7 +82,7 @@ func (f *inflater) Reset(r io.Reader) error {
 
 func (f *inflater) Read(p []byte) (int, error) { return f.flate.Read(p) }
 
-// bounded ends a decoder's output with an error when it is too long, so that no layer of a stack can swell unseen.
+// bounded fails when a decoder's output exceeds its limit, so that no layer of a stack can grow unnoticed.
 type bounded struct {
 	r      io.Reader
 	left   int64

@@ -8,24 +8,24 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A conn is a connection to a server: what is spoken over, and the wire below.
+// A conn is a connection to a server.
 type conn struct {
-	net.Conn // the wire, or TLS on it
+	net.Conn // the wire, or TLS over it
 	wire     *wire
 	site     site
-	session  *session // for HTTP/2; nil where HTTP/1 is spoken
-	reused   bool     // it had an earlier exchange
+	session  *session // HTTP/2 state; nil for HTTP/1
+	reused   bool     // it has carried an earlier exchange
 
 	socket *socket
 
-	domain string                // registered, of the host
-	idle   time.Time             // since when; in the pool
-	links  [idleLists]neighbours // in the lists of the pool
+	domain string                // registered domain of the host
+	idle   time.Time             // idle since; set while in the pool
+	links  [idleLists]neighbours // positions in the pool's lists
 }
 
-// isUntouched reports whether an idle connection is as it was left: the server has neither closed it nor said anything
-// unasked, which must not pass for the next answer. A session ticket that comes late costs its connection, too. The
-// read deadline is over afterwards.
+// isUntouched reports whether the server has neither closed an idle connection nor sent data on it. Unsolicited data
+// must not be read as the next response. A late TLS session ticket also makes the connection unusable. The read
+// deadline has expired afterwards.
 func (c *conn) isUntouched() bool {
 	if !c.socket.quiet() {
 		return false
@@ -33,7 +33,8 @@ func (c *conn) isUntouched() bool {
 	if _, plain := c.Conn.(*wire); plain {
 		return true
 	}
-	// TLS may have read on behind the answer. What it holds comes although time is over; a timeout does not spoil it.
+	// TLS may have read data beyond the last response. Buffered data is returned despite the expired deadline, and the
+	// timeout error does not break the TLS connection.
 	_ = c.SetReadDeadline(longAgo)
 	var b [1]byte
 	n, err := c.Read(b[:])
@@ -42,7 +43,7 @@ func (c *conn) isUntouched() bool {
 
 var longAgo = time.Unix(1, 0)
 
-// connect opens a connection to a target. HTTP/2 is offered if second.
+// connect opens a connection to a target. If second is true, it offers HTTP/2.
 func (c *Client) connect(ctx context.Context, t target, second bool) (*conn, error) {
 	ctx, cancel := c.dialContext(ctx)
 	defer cancel()
@@ -64,8 +65,8 @@ func (c *Client) connect(ctx context.Context, t target, second bool) (*conn, err
 	return conn, nil
 }
 
-// abort ends what is under way on the connection, which is not used again.
+// abort interrupts reads and writes on the connection, which must not be used again.
 func (c *conn) abort() {
 	c.wire.cancel()
-	_ = c.wire.Conn.SetDeadline(longAgo) // it fails where the connection has ended already
+	_ = c.wire.Conn.SetDeadline(longAgo) // fails if the connection is already closed
 }

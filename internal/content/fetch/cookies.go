@@ -19,10 +19,11 @@ import (
 const (
 	maxCookies    = 10_000
 	maxCookieLine = 64 << 10
-	httpOnly      = "#HttpOnly_" // curl's mark; to a crawler it makes no difference
+	httpOnly      = "#HttpOnly_" // curl's prefix for HttpOnly cookies; a crawler ignores the attribute
 )
 
-// Cookies are those that the user has given. They are sent, never changed by an answer: what servers set is in a jar.
+// Cookies are the cookies that the user has configured. Responses never change them: cookies that servers set are in a
+// jar.
 type Cookies struct{ list []cookie }
 
 type cookie struct {
@@ -30,11 +31,11 @@ type cookie struct {
 	pair string // name=value
 }
 
-// LoadCookies reads a Netscape cookie file: a cookie a line, seven fields with tabs between them (domain, subdomains
-// too, path, secure, expiry in Unix time, name, value). An error names its line.
+// LoadCookies reads a Netscape cookie file. Each line is a cookie of seven tab-separated fields: domain, whether
+// subdomains match, path, secure, expiry in Unix time, name, value. Errors name the line.
 func LoadCookies(r io.Reader) (*Cookies, error) { return (*Cookies)(nil).Load(r) }
 
-// Load returns the cookies with those of a file, as LoadCookies reads it. There may be none yet: nil.
+// Load returns the cookies of c and those of a file, as LoadCookies reads it. c may be nil.
 func (c *Cookies) Load(r io.Reader) (*Cookies, error) {
 	c = c.clone()
 	lines := bufio.NewScanner(r)
@@ -45,11 +46,11 @@ func (c *Cookies) Load(r io.Reader) (*Cookies, error) {
 			continue
 		}
 		if len(c.list) == maxCookies {
-			return nil, fmt.Errorf("cookies, line %d: more than %d cookies", n, maxCookies)
+			return nil, fmt.Errorf("cookie file line %d: more than %d cookies", n, maxCookies)
 		}
 		k, err := parseCookie(line)
 		if err != nil {
-			return nil, fmt.Errorf("cookies, line %d: %w", n, err)
+			return nil, fmt.Errorf("cookie file line %d: %w", n, err)
 		}
 		c.list = append(c.list, k)
 	}
@@ -67,12 +68,12 @@ func (c *Cookies) clone() *Cookies {
 	return &Cookies{slices.Clone(c.list)}
 }
 
-// sort puts longer paths first, as RFC 6265 has it.
+// sort puts longer paths first, as RFC 6265 requires.
 func (c *Cookies) sort() {
 	slices.SortStableFunc(c.list, func(a, b cookie) int { return cmp.Compare(len(b.Path), len(a.Path)) })
 }
 
-// With returns the cookies with some that the server of a host name might have set. There may be none yet: nil.
+// With returns the cookies of c and the given ones, which the server of a host name might have set. c may be nil.
 func (c *Cookies) With(hostname string, given ...*http.Cookie) (*Cookies, error) {
 	c = c.clone()
 	for _, g := range given {
@@ -83,9 +84,9 @@ func (c *Cookies) With(hostname string, given ...*http.Cookie) (*Cookies, error)
 		}
 		switch {
 		case g.Name == "" || strings.Contains(g.Name, "=") || strings.ContainsFunc(k.pair, notInCookie):
-			return nil, fmt.Errorf("cookie %q: a name or value that cannot be sent", g.Name)
+			return nil, fmt.Errorf("cookie %q: its name or value contains invalid characters", g.Name)
 		case !k.Covers(hostname):
-			return nil, fmt.Errorf("cookie %q: it is of %s, and not of %s", g.Name, k.Domain, hostname)
+			return nil, fmt.Errorf("cookie %q: its domain is %s, not %s", g.Name, k.Domain, hostname)
 		case len(c.list) == maxCookies:
 			return nil, fmt.Errorf("more than %d cookies", maxCookies)
 		}
@@ -98,10 +99,10 @@ func (c *Cookies) With(hostname string, given ...*http.Cookie) (*Cookies, error)
 func parseCookie(line string) (cookie, error) {
 	f := strings.Split(line, "\t")
 	if len(f) == 6 {
-		f = append(f, "") // an editor took the tab before an empty value
+		f = append(f, "") // some editors remove the tab before an empty value
 	}
 	if len(f) != 7 {
-		return cookie{}, fmt.Errorf("%d fields with tabs between them, want 7", len(f))
+		return cookie{}, fmt.Errorf("%d tab-separated fields, want 7", len(f))
 	}
 	subdomains, err := parseFlag(f[1])
 	if err != nil {
@@ -122,7 +123,7 @@ func parseCookie(line string) (cookie, error) {
 	case !strings.HasPrefix(f[2], "/"):
 		return cookie{}, fmt.Errorf("path %q does not begin with /", f[2])
 	case f[5] == "" || strings.ContainsFunc(f[5]+f[6], notInCookie) || strings.Contains(f[5], "="):
-		return cookie{}, errors.New("a name or value that cannot be sent")
+		return cookie{}, errors.New("the name or value contains invalid characters")
 	}
 	return cookie{cookies.Cookie{Domain: domain, HostOnly: !subdomains, Path: f[2], Secure: secure, Expires: expires},
 		f[5] + "=" + f[6]}, nil
@@ -140,7 +141,7 @@ func parseFlag(s string) (bool, error) {
 	return false, fmt.Errorf("%q, want TRUE or FALSE", s)
 }
 
-// parseExpiry reads Unix seconds. Browsers' tools write 0 or a negative number for a session's cookie, and some a
+// parseExpiry reads Unix seconds. Browsers' tools write 0 or a negative number for session cookies, and some write a
 // fraction.
 func parseExpiry(s string) (time.Time, error) {
 	whole, _, _ := strings.Cut(s, ".")
@@ -154,7 +155,7 @@ func parseExpiry(s string) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// pairs yields those that go with a request to t.
+// pairs yields the cookies to send with a request to t.
 func (c *Cookies) pairs(t target, now time.Time) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := 0; c != nil && i < len(c.list); i++ {
@@ -165,7 +166,8 @@ func (c *Cookies) pairs(t target, now time.Time) iter.Seq[string] {
 	}
 }
 
-// changedBy reports whether an answer from t sets one of them to another value: a secret, as the one that was given.
+// changedBy reports whether a response from t sets one of the cookies to another value. The new value is then a secret,
+// like the configured one.
 func (c *Cookies) changedBy(fields []string, t target, now time.Time) bool {
 	for pair := range c.pairs(t, now) {
 		name, _, _ := strings.Cut(pair, "=")

@@ -17,7 +17,7 @@ import (
 	"kumo/internal/content/inflate"
 )
 
-// What Decode can find wrong, other than a broken stream.
+// Errors of Decode, other than those of a broken stream.
 var (
 	ErrTooLong = errors.New("decoded body is longer than the limit")
 	ErrBomb    = errors.New("decoded body is too many times longer than its coded form")
@@ -26,15 +26,15 @@ var (
 
 const (
 	maxCodings = 4
-	maxRatio   = 200     // of decoded to coded length; text rarely exceeds 20
+	maxRatio   = 200     // decoded length to coded length; text rarely exceeds 20
 	ratioFloor = 1 << 20 // decoded bytes that are allowed at any ratio
 )
 
-// A Decoder takes content codings off. It may be used by many goroutines at once.
+// A Decoder removes content codings. It is safe for concurrent use.
 type Decoder struct{ wideSlots chan struct{} }
 
-// NewDecoder returns a Decoder that works with at most so many wide windows (up to 16 MiB each) at once, which Brotli
-// and zstd have; 0 is any number.
+// NewDecoder returns a Decoder that uses at most the given number of wide windows (Brotli and zstd, up to 16 MiB each)
+// at a time; 0: no limit.
 func NewDecoder(wide int) *Decoder {
 	d := &Decoder{}
 	if wide > 0 {
@@ -43,15 +43,15 @@ func NewDecoder(wide int) *Decoder {
 	return d
 }
 
-// Decode is a Decoder's, for who decodes no more than a few at once.
+// Decode decodes with a Decoder that has no limit on wide windows. Use it if only a few calls run at a time.
 func Decode(resp *page.Response, limit int64) error { return new(Decoder).Decode(resp, limit) }
 
-// Decode fills resp.Body from resp's payload by the Content-Encoding that resp.Header names, at most limit bytes of it.
-// When something is wrong it keeps what could be read and returns an *Error with one of the errors above or the
-// decoder's. A payload whose coding is not known, or that does not even begin like its coding, is kept as it is. An
-// error that is an [ErrDisk] is not the answer's fault: it lies on the disk and cannot be read.
+// Decode fills resp.Body with the payload of resp, decoded as Content-Encoding in resp.Header names, up to limit bytes.
+// On an error it keeps the data that it could decode, and returns an *Error with one of the errors above or the
+// decoder's error. If the coding is unknown, or the payload does not begin like its coding, the body is the unchanged
+// payload. An [ErrDisk] is not the response's fault: the payload is on disk and cannot be read.
 func (d *Decoder) Decode(resp *page.Response, limit int64) error {
-	resp.Body, resp.FullBody = resp.Payload, nil // which an attempt with less room has set
+	resp.Body, resp.FullBody = resp.Payload, nil // set by an earlier call with a lower limit
 	codings, err := contentCodings(resp.Header)
 	if err != nil {
 		codings = nil
@@ -77,8 +77,7 @@ func (d *Decoder) Decode(resp *page.Response, limit int64) error {
 	return nil
 }
 
-// decoded reads a payload without its codings, from the beginning. It ends with an error where a bomb gives itself
-// away.
+// decoded returns a reader of the decoded payload. It fails when it detects a decompression bomb.
 func decoded(resp *page.Response, codings []coding) io.Reader {
 	in := resp.PayloadReader()
 	if resp.Spooled != nil {
@@ -94,10 +93,10 @@ func decoded(resp *page.Response, codings []coding) io.Reader {
 	return in
 }
 
-// ErrDisk says that an answer which lies on the disk cannot be read.
+// ErrDisk means that a response stored on disk cannot be read.
 var ErrDisk = errors.New("cannot read the temporary file")
 
-// load reads a payload that lies on the disk into memory.
+// load reads a payload that is on disk into memory.
 func load(resp *page.Response, limit int64) ([]byte, error) {
 	size := min(resp.PayloadLen(), limit)
 	dst := slices.Grow(resp.Buffers.Body[:0], int(size))[:size]
@@ -110,7 +109,7 @@ func load(resp *page.Response, limit int64) ([]byte, error) {
 	return dst, nil
 }
 
-// fromDisk tells an error of the disk from one of the coding.
+// fromDisk distinguishes disk errors from decoding errors.
 type fromDisk struct{ r io.Reader }
 
 func (f fromDisk) Read(p []byte) (int, error) {
@@ -121,7 +120,7 @@ func (f fromDisk) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// contentCodings lists a header's codings in the order they were applied, identity left out.
+// contentCodings returns a header's codings in the order of their application, without identity.
 func contentCodings(h http.Header) ([]coding, error) {
 	var list []coding
 	for _, value := range h["Content-Encoding"] {
@@ -131,7 +130,7 @@ func contentCodings(h http.Header) ([]coding, error) {
 				continue
 			}
 			c, ok := knownCodings[name]
-			// no server needs two wide windows, and each takes megabytes
+			// no server needs two wide windows, and each needs megabytes
 			if !ok || len(list) == maxCodings || c.wide && slices.ContainsFunc(list, coding.isWide) {
 				return nil, fmt.Errorf("%w: %.100q", ErrCoding, value)
 			}
@@ -141,7 +140,7 @@ func contentCodings(h http.Header) ([]coding, error) {
 	return list, nil
 }
 
-// decode appends to the buffer for bodies what a payload holds under its codings.
+// decode appends the decoded payload to the body buffer.
 func (d *Decoder) decode(resp *page.Response, codings []coding, most int64) ([]byte, error) {
 	limit, excess := most, ErrTooLong
 	if ratio := max(maxRatio*resp.PayloadLen(), ratioFloor); ratio < most {
@@ -158,7 +157,7 @@ func (d *Decoder) decode(resp *page.Response, codings []coding, most int64) ([]b
 	return decodeLayers(dst, resp, codings, limit, excess)
 }
 
-// decodeWhole appends to dst what payload holds under a coding that needs no reader, as nearly all answers have it.
+// decodeWhole appends to dst the payload, decoded in one call without a reader. Nearly all responses take this path.
 func decodeWhole(dst, payload []byte, c coding, limit int64, excess error) ([]byte, error) {
 	d := inflaters.Get().(*inflate.Decoder)
 	defer inflaters.Put(d)
@@ -174,7 +173,7 @@ func decodeWhole(dst, payload []byte, c coding, limit int64, excess error) ([]by
 	return dst, fmt.Errorf("%s: %w", c.name, err)
 }
 
-// decodeLayers appends to dst what a payload holds under codings of which each reads from the one around it.
+// decodeLayers appends to dst the payload, decoded by a chain of readers.
 func decodeLayers(dst []byte, resp *page.Response, codings []coding, limit int64, excess error) ([]byte, error) {
 	payload := resp.PayloadReader()
 	if resp.Spooled != nil {
@@ -201,12 +200,12 @@ func decodeLayers(dst []byte, resp *page.Response, codings []coding, limit int64
 	return dst, err
 }
 
-// A released reader lets go of what it read from: a decoder at rest holds on to its source.
+// A released reader drops its source, which an unused decoder would otherwise retain.
 type released struct{ io.Reader }
 
 func (r *released) release() { r.Reader = nil }
 
-// readAll appends to dst what r has.
+// readAll appends the rest of r to dst.
 func readAll(dst []byte, r io.Reader) ([]byte, error) {
 	for idle := 0; idle < 100; idle++ {
 		if len(dst) == cap(dst) {

@@ -73,7 +73,7 @@ func TestDecode(t *testing.T) {
 		{"stack in many fields", encode(t, sample, "zstd", "raw", "gzip", "gzip"),
 			[]string{"zstd", "deflate", "identity", "gzip, gzip"}},
 	}
-	for range 2 { // with new decoders and with used ones
+	for range 2 { // with new decoders and with reused ones
 		for _, tt := range tests {
 			resp := coded(tt.payload, tt.header...)
 			if err := Decode(resp, int64(len(sample))); err != nil || !bytes.Equal(resp.Body, sample) {
@@ -109,7 +109,7 @@ func TestDecodeBroken(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes", header, err, len(resp.Body))
 		}
 	}
-	resp := coded(sample, "gzip") // but it is not
+	resp := coded(sample, "gzip") // the body is not gzip
 	if err := Decode(resp, 1<<20); err == nil || !bytes.Equal(resp.Body, sample) {
 		t.Errorf("plain text called gzip: %v, %d bytes", err, len(resp.Body))
 	}
@@ -118,8 +118,8 @@ func TestDecodeBroken(t *testing.T) {
 	}
 }
 
-// What follows a gzip member and is none costs the answer nothing but a word; nor does a bad end. What is no gzip at
-// all is kept as it is, as far as allowed.
+// Data after a gzip member or a bad trailer does not lose the body, and is reported. A body that is not gzip is kept
+// unchanged, up to the limit.
 func TestDecodeGzipEnds(t *testing.T) {
 	whole, empty := encode(t, sample, "gzip"), encode(t, nil, "gzip")
 	broken := bytes.Clone(whole)
@@ -184,7 +184,7 @@ func TestDecodeConformance(t *testing.T) {
 		if err := Decode(resp, 1<<20); err == nil || len(resp.Body) == 0 {
 			t.Errorf("%s: %v, %d bytes", file, err, len(resp.Body))
 		}
-		if file == "unexpected-eof.gz" && len(resp.Body) != 8576 { // what zlib gets out of it
+		if file == "unexpected-eof.gz" && len(resp.Body) != 8576 { // what zlib decodes of it
 			t.Errorf("%s: %d bytes", file, len(resp.Body))
 		}
 	}
@@ -197,7 +197,7 @@ func TestDecodeConformance(t *testing.T) {
 	}
 }
 
-// A bomb of each coding, and of one in the other, is cut where its ratio gives it away.
+// A bomb of each coding, and of nested codings, is cut where its ratio exceeds the limit.
 func TestBombs(t *testing.T) {
 	zeros := make([]byte, 20<<20)
 	for _, codings := range [][]string{{"gzip"}, {"deflate"}, {"raw"}, {"br"}, {"zstd"}, {"gzip", "gzip"},
@@ -211,7 +211,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// The bomb is in the middle: its decoded form is a small answer's coded one.
+// The bomb is in the inner coding: both the coded body and the outer coding's output are small.
 func TestHiddenBomb(t *testing.T) {
 	empty := encode(t, nil, "gzip")
 	resp := coded(encode(t, bytes.Repeat(empty, 200_000), "br"), "gzip, br")

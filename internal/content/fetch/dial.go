@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// headStart is what the first address family gets before the other is tried beside it (RFC 8305, with one race in place
-// of one per address).
+// headStart is the time until the second address family is tried in parallel with the first (RFC 8305, with one race
+// instead of one per address).
 const headStart = 300 * time.Millisecond
 
-// dialContext ends with the client too.
+// dialContext returns a context that also ends when the client is closed.
 func (c *Client) dialContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.ctx, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// handshake closes the connection if it fails.
+// handshake performs a TLS handshake. It closes the connection on failure.
 func (c *Client) handshake(ctx context.Context, l link, hostname string, protocols ...string) (*tls.Conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, l.wire.connectDeadline)
 	defer cancel()
@@ -33,14 +33,14 @@ func (c *Client) handshake(ctx context.Context, l link, hostname string, protoco
 	if err := conn.HandshakeContext(ctx); err != nil {
 		l.conn.Close()
 		if !c.cfg.LegacyTLS && mayBeLegacy(err) {
-			err = fmt.Errorf("%w (the server may know only old TLS, which --tls-legacy accepts)", err)
+			err = fmt.Errorf("%w (the server may support only old TLS: try --tls-legacy)", err)
 		}
 		return nil, err
 	}
 	return conn, nil
 }
 
-// mayBeLegacy reports whether a handshake may have failed for want of a version or a suite that both sides know. The
+// mayBeLegacy reports whether a handshake may have failed because the two sides share no version or cipher suite. The
 // errors of crypto/tls have no types.
 func mayBeLegacy(err error) bool {
 	return slices.ContainsFunc([]string{"remote error: tls: handshake failure", "tls: protocol version not supported",
@@ -58,7 +58,7 @@ func (c *Client) reachNet(ctx context.Context, t target) (link, error) {
 	return link{w, w}, err
 }
 
-// dial looks a name up and connects to one of its addresses. If free, private ones will do.
+// dial looks up a name and connects to one of its addresses. Private addresses are allowed if free is true.
 func (c *Client) dial(ctx context.Context, hostname, port string, free bool) (*wire, error) {
 	begin := time.Now()
 	limit := c.live.Load().connect
@@ -72,8 +72,9 @@ func (c *Client) dial(ctx context.Context, hostname, port string, free bool) (*w
 	return w, nil
 }
 
-// dialHost is dial without what follows a connection: limit is for the connection alone, and found is when the name was
-// known. With the connection the caller has a socket, to be released when that is closed.
+// dialHost looks up a name and connects to one of its addresses. limit applies to the connection alone; found is the
+// time when the lookup ended. The caller owns the connection and a socket, which it must release after closing the
+// connection.
 func (c *Client) dialHost(ctx context.Context, hostname, port string, free bool, limit time.Duration) (conn net.Conn,
 	found time.Time, err error) {
 	addrs, fixed, err := c.addresses(ctx, hostname, port)
@@ -97,7 +98,7 @@ func (c *Client) dialHost(ctx context.Context, hostname, port string, free bool,
 	return conn, found, nil
 }
 
-// addresses returns where a host is to be found, in the order to try. fixed tells that the Config says so.
+// addresses returns the addresses of a host, in the order to try. fixed reports whether Config sets them.
 func (c *Client) addresses(ctx context.Context, hostname, port string) (addrs []netip.Addr, fixed bool, err error) {
 	if addrs = c.fixed.lookup(hostname, port); addrs != nil {
 		return addrs, true, nil
@@ -111,7 +112,7 @@ func (c *Client) addresses(ctx context.Context, hostname, port string) (addrs []
 	return addrs, false, err
 }
 
-// mayBeAddress spares names the error of not being one.
+// mayBeAddress reports whether a host may be an IP address. It avoids the cost of a parse error for names.
 func mayBeAddress(hostname string) bool {
 	return strings.Contains(hostname, ":") || hostname != "" && hostname[len(hostname)-1] >= '0' &&
 		hostname[len(hostname)-1] <= '9'

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// An Error says why there is no answer.
+// An Error is the reason why an exchange has no response.
 type Error struct {
 	Failure page.Failure
 	Op      string // "resolve", "dial", "handshake", "proxy", "tunnel", "get" or "decode"
@@ -21,7 +21,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.URL == "" { // of an attempt that is for no URL alone
+	if e.URL == "" { // the attempt was not for a single URL
 		return fmt.Sprintf("%s: %v", e.Op, e.Err)
 	}
 	return fmt.Sprintf("%s %s: %v", e.Op, e.URL, e.Err)
@@ -29,13 +29,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// of is the error for a URL, or a host.
+// withURL returns the error for a URL or host.
 func (e *Error) withURL(url string) *Error { return &Error{e.Failure, e.Op, url, e.Err} }
 
 // refusedOnWindows is WSAECONNREFUSED, which package syscall does not name.
 const refusedOnWindows = syscall.Errno(10061)
 
-// dialError classes what went wrong before a connection could be used.
+// dialError classifies an error that occurred before a connection was established.
 func dialError(op string, err error) *Error {
 	if earlier, ok := errors.AsType[*Error](err); ok {
 		return earlier
@@ -64,7 +64,7 @@ func isTimeout(err error) bool {
 		errors.As(err, &ne) && ne.Timeout()
 }
 
-// isBroken reports whether err speaks of the connection rather than of what came through it.
+// isBroken reports whether err is an error of the connection, not of the data received.
 func isBroken(err error) bool {
 	_, ofNetwork := errors.AsType[*net.OpError](err)
 	return ofNetwork || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||

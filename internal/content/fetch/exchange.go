@@ -12,31 +12,31 @@ import (
 	"kumo/internal/base/page"
 )
 
-// readSize is the least room that a read is given.
+// readSize is the smallest buffer space for a read, in bytes.
 const readSize = 16 << 10
 
-// maxTrust is how much room is made at once because an answer says that it is so long.
+// maxTrust limits the space that is allocated at once because of a Content-Length, in bytes.
 const maxTrust = 1 << 20
 
 var (
-	errTimeout = errors.New("no answer within the time limit")
-	errStale   = errors.New("the idle connection was closed")
-	// Without a length only TLS can say that the answer ended where the server wanted it to.
+	errTimeout = errors.New("no response within the time limit")
+	errStale   = errors.New("the server closed the idle connection")
+	// Without a length, only close_notify proves that the response is complete.
 	errNoCloseNotify = errors.New("TLS connection closed without close_notify")
 )
 
-// An exchange is one request under way.
+// An exchange is one request in progress.
 type exchange struct {
 	client         *Client
 	req            Request
 	target         target
 	site           site
 	secret         bool   // the request carries secrets
-	cookie         string // that is sent
-	redactedCookie string // the same without secrets
-	cookiesStored  bool   // the answer's cookies are
+	cookie         string // Cookie field to send
+	redactedCookie string // cookie with secrets replaced
+	cookiesStored  bool   // the response's cookies are in the jar
 	maxBody        int64  // bytes of body
-	maxRaw         int    // bytes of the answer, chunks and interim answers included
+	maxRaw         int    // bytes of the response, including chunk headers and interim responses
 	resp           *page.Response
 
 	live     *liveSettings
@@ -44,9 +44,9 @@ type exchange struct {
 	begin    time.Time
 	deadline time.Time
 
-	http1Only bool   // HTTP/2 is not offered any more
-	out       []byte // what was sent
-	arrived   bool   // an answer has begun to come; before that there is no room for it
+	http1Only bool   // do not offer HTTP/2
+	out       []byte // request as sent
+	arrived   bool   // the response has begun; buffers are allocated only then
 	intake
 }
 
@@ -67,7 +67,7 @@ func newExchange(ctx context.Context, c *Client, req Request, t target, resp *pa
 	return x
 }
 
-// arrive makes ready for an answer that begins to come.
+// arrive prepares the buffers when the first bytes of a response arrive.
 func (x *exchange) arrive() {
 	if x.arrived {
 		return
@@ -81,10 +81,10 @@ func (x *exchange) arrive() {
 
 func siteOf(t target) site { return site{t.scheme == "https", t.host, t.proxy} }
 
-// maxRefusals is how often a request that a server has not looked at is sent again at once.
+// maxRefusals is the number of times a request is sent if the server refuses to process it.
 const maxRefusals = 3
 
-// run sends the request and reads the answer.
+// run sends the request and reads the response.
 func (x *exchange) run() error {
 	for refusals := 0; ; {
 		c, err := x.open()
@@ -112,7 +112,7 @@ func (x *exchange) run() error {
 	}
 }
 
-// open returns an idle connection that can be used, or a new one.
+// open returns a usable idle connection or a new one.
 func (x *exchange) open() (*conn, error) {
 	conns := x.client.conns
 	for {
@@ -123,11 +123,11 @@ func (x *exchange) open() (*conn, error) {
 		if c == nil {
 			break
 		}
-		x.setDeadline(c) // an old time limit would answer for it
+		x.setDeadline(c) // replaces the expired deadline of the earlier exchange
 		if c.session == nil && c.isUntouched() || c.session != nil && !x.http1Only && c.readPending() {
 			return c, nil
 		}
-		c.wire.Close() // whoever has left hears no last word
+		c.wire.Close() // without close_notify: the peer may be gone
 		conns.discard(x.site)
 	}
 	ctx, cancel := context.WithDeadlineCause(x.parent, x.deadline, errTimeout)
@@ -142,7 +142,7 @@ func (x *exchange) open() (*conn, error) {
 	return c, err
 }
 
-// recordConn notes what is known of the connection in use.
+// recordConn stores the properties of the connection in the response.
 func (x *exchange) recordConn(w *wire, reused bool) {
 	x.resp.Addr, x.resp.TLS = w.addr, w.tls
 	if !reused {
@@ -150,15 +150,16 @@ func (x *exchange) recordConn(w *wire, reused bool) {
 	}
 }
 
-// arm gives the phase that begins now its time.
+// setDeadline starts the time limit of the next phase.
 func (x *exchange) setDeadline(c *conn) {
 	now := time.Now()
-	_ = c.SetDeadline(now.Add(min(x.live.timeout, x.deadline.Sub(now)))) // where it fails, so does what follows
+	// if it fails, the next read or write fails too
+	_ = c.SetDeadline(now.Add(min(x.live.timeout, x.deadline.Sub(now))))
 }
 
-// roundTrip sends the request over c and reads the answer. Its error is errStale where the server had closed an idle
-// connection before it could see the request, errRefused where it says that it has not looked at it, errHTTP1Required where it
-// wants to be asked otherwise.
+// roundTrip sends the request over c and reads the response. It returns errStale if the server had closed an idle
+// connection before it received the request, errRefused if the server did not process the request, and errHTTP1Required
+// if the server requires HTTP/1.1.
 func (x *exchange) roundTrip(c *conn) error {
 	x.recordConn(c.wire, c.reused)
 	x.out, x.raw = x.client.appendRequest(x.out[:0], x.live, &x.req, x.target, x.cookie), x.raw[:0]
@@ -169,7 +170,7 @@ func (x *exchange) roundTrip(c *conn) error {
 	case alive && reusable && err == nil:
 		conns.release(c)
 	case err != nil:
-		c.wire.Close() // without TLS's last word, which might have to wait
+		c.wire.Close() // without close_notify, which might block
 		conns.discard(x.site)
 	default:
 		c.Close()
@@ -196,12 +197,12 @@ func (x *exchange) roundTrip(c *conn) error {
 	return x.finish()
 }
 
-// heard reports whether an answer had begun.
+// hasBegun reports whether any part of the response has arrived.
 func (x *exchange) hasBegun(c *conn) bool {
 	return x.total() > 0 || c.session != nil && c.session.answered
 }
 
-// transfer writes the request and reads until the answer ends. It reports whether the connection can be used again.
+// transfer writes the request and reads until the response ends. It reports whether the connection can be reused.
 func (x *exchange) transfer(c *conn) (reusable bool, err error) {
 	if c.session != nil {
 		return x.transferHTTP2(c)
@@ -210,13 +211,13 @@ func (x *exchange) transfer(c *conn) (reusable bool, err error) {
 	return !surplus && !x.frame.head.closing && x.frame.head.status != http.StatusSwitchingProtocols, err
 }
 
-// transferHTTP1 is converse for HTTP/1. It reports whether more came than the answer.
+// transferHTTP1 implements transfer for HTTP/1. It reports whether data followed the response.
 func (x *exchange) transferHTTP1(c *conn) (surplus bool, err error) {
 	x.setDeadline(c)
-	if err := x.parent.Err(); err != nil { // it may have ended before the time limit was set anew
+	if err := x.parent.Err(); err != nil { // the context may have ended before the deadline was set
 		return false, err
 	}
-	// Whatever becomes of the request, the server may have said something. No room is taken before it does.
+	// Even if the write fails, the server may have sent a response. No buffer is allocated before it arrives.
 	if _, err := c.Write(x.out); err != nil && isTimeout(err) {
 		return false, err
 	}
@@ -261,7 +262,7 @@ func (x *exchange) transferHTTP1(c *conn) (surplus bool, err error) {
 	}
 }
 
-// setTruncated notes why the body ended early.
+// setTruncated records why the body ended early.
 func (x *exchange) setTruncated(err error) {
 	switch {
 	case errors.Is(err, errFull):
@@ -276,7 +277,7 @@ func (x *exchange) setTruncated(err error) {
 	}
 }
 
-// rest gives the buffers back, which may have grown.
+// returnBuffers stores the buffers, which may have grown, in the response for reuse.
 func (x *exchange) returnBuffers() {
 	b := &x.resp.Buffers
 	if b.Request = x.out; x.arrived {
@@ -293,7 +294,7 @@ func (x *exchange) finish() error {
 	}
 	resp.Status, resp.Proto, resp.Header = f.head.status, f.head.proto, f.fields
 	if resp.Status == http.StatusSwitchingProtocols {
-		resp.Malformed = "switches protocols unasked"
+		resp.Malformed = "switches protocols without a request to do so"
 	}
 	if resp.Status == http.StatusProxyAuthRequired && x.target.proxy.forwards(x.target) {
 		err := &Error{Failure: page.Proxy, Op: "tunnel", URL: resp.URL, Err: errProxyAuth}
@@ -303,18 +304,18 @@ func (x *exchange) finish() error {
 	return nil
 }
 
-// storeRaw gives the response what was sent, and what has come, unless that is so long that it lies on the disk.
+// storeRaw stores the bytes sent in the response, and the bytes received unless they are on disk.
 func (x *exchange) storeRaw() {
 	if x.resp.RequestRaw = x.out; x.raws == nil {
 		x.resp.Raw = x.raw
 	}
 	if x.secret {
-		sent := x.out[:max(0, len(x.out)-len(x.req.Form))] // without a connection out is empty
+		sent := x.out[:max(0, len(x.out)-len(x.req.Form))] // out is empty if there was no connection
 		x.resp.RequestRaw = redact(nil, sent, x.redactedCookie)
 	}
 }
 
-// markFailed keeps what came and classes the error of an exchange without a complete head.
+// failed stores the bytes received and classifies the error of an exchange without a complete head.
 func (x *exchange) failed(err error) error {
 	x.storeRaw()
 	resp := x.resp
@@ -336,7 +337,7 @@ func (x *exchange) failed(err error) error {
 	return &Error{Failure: failure, Op: "get", URL: resp.URL, Err: err}
 }
 
-// failure classes what went wrong on a connection before the answer's head was complete.
+// failure classifies an error that occurred before the response's head was complete.
 func (x *exchange) failure(err error) page.Failure {
 	if errors.Is(err, errSyntax) || errors.Is(err, errLongHead) || !isHTTP(bytes.TrimLeft(x.raw, "\r\n")) {
 		return page.Malformed

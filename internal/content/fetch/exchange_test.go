@@ -26,7 +26,7 @@ import (
 func TestExactBytes(t *testing.T) {
 	tests := []struct {
 		name, wire   string
-		raw, payload string // raw "" means wire
+		raw, payload string // "": the same as wire
 	}{
 		{"length", "HTTP/1.1 200 Fine\r\nx-ODD-case:  a \r\nContent-Length: 5\r\n\r\nhello", "", "hello"},
 		{"until close", "HTTP/1.0 200 OK\r\n\r\nto the end", "", "to the end"},
@@ -88,8 +88,8 @@ func TestExactBytes(t *testing.T) {
 	}
 }
 
-// A body whose coding is named with a blank before the colon is decoded, and the name does not stay for the next answer
-// of the connection.
+// A Content-Encoding field with a blank before the colon is applied, and does not affect the next response of the
+// connection.
 func TestBlankBeforeAColon(t *testing.T) {
 	var gzipped bytes.Buffer
 	w := gzip.NewWriter(&gzipped)
@@ -120,7 +120,7 @@ func TestBlankBeforeAColon(t *testing.T) {
 	}
 }
 
-// An answer without a length ends where the server says so: by close_notify where it speaks TLS.
+// A response without a length ends where the server closes it: over TLS, by close_notify.
 func TestTLSThatIsCutOff(t *testing.T) {
 	cert := testCertificate(t)
 	for _, c := range []struct {
@@ -151,7 +151,7 @@ func TestTLSThatIsCutOff(t *testing.T) {
 	}
 }
 
-// Control characters of a field are kept as they came, in the bytes and in the field.
+// Control characters in a field are kept, in the raw bytes and in the parsed field.
 func TestControlCharactersInFields(t *testing.T) {
 	all := "-"
 	for c := byte(1); c < ' '; c++ {
@@ -168,7 +168,7 @@ func TestControlCharactersInFields(t *testing.T) {
 	}
 }
 
-// Whose length is said twice is followed by the next answer on the same connection, and the field has one value.
+// After a response with a repeated Content-Length, the connection is reused. The parsed field has one value.
 func TestRepeatedLengthKeepsTheConnection(t *testing.T) {
 	var conns atomic.Int32
 	addr := serve(t, func(_ int, conn net.Conn) {
@@ -189,7 +189,7 @@ func TestRepeatedLengthKeepsTheConnection(t *testing.T) {
 	}
 }
 
-// One response is reused for answers of all kinds over one connection: no byte of one may show in another.
+// One Response is reused for all kinds of responses on one connection: no byte may leak from one into another.
 func TestKeepAlive(t *testing.T) {
 	answers := []string{
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n0\r\n\r\n",
@@ -235,8 +235,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// A server closes an idle connection just as the next request is sent: net/http repeats it, and the recording starts
-// anew.
+// A server closes an idle connection just as the next request is sent: the request is repeated on a new connection.
 func TestStaleConnection(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"
 	addr := serve(t, func(n int, conn net.Conn) {
@@ -262,7 +261,7 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// Bytes beyond an answer must never be taken for the answer to the next request.
+// Bytes after a response must never be taken for the response to the next request.
 func TestSurplusIsNoAnswer(t *testing.T) {
 	const honest = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue"
 	addr := serve(t, func(_ int, conn net.Conn) {
@@ -458,7 +457,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// A server may speak before it is asked; what it says is its answer, however early it comes.
+// A server may send its response before the request, at any time.
 func TestSpeaksFirst(t *testing.T) {
 	addr := serve(t, func(_ int, conn net.Conn) { io.WriteString(conn, "SSH-2.0-x\r\n"); io.Copy(io.Discard, conn) })
 	for range 20 {
@@ -494,7 +493,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Many goroutines over few connections, some to a server that misbehaves: every answer belongs to its request.
+// Many goroutines use few connections, some of them to a misbehaving server: every response belongs to its request.
 func TestConcurrent(t *testing.T) {
 	addr := serve(t, func(n int, conn net.Conn) {
 		r := bufio.NewReader(conn)

@@ -7,24 +7,24 @@ import (
 	"strconv"
 )
 
-// A framer follows an HTTP/1 answer as its bytes arrive: it reads the head, takes the body out of its chunks, and knows
-// where the answer ends. It holds no bytes but those of chunks.
+// A framer parses an HTTP/1 response incrementally. It parses the head, removes chunk headers from the body, and finds
+// the end of the response. Of the data it holds only the content of chunks.
 type framer struct {
-	maxHead int64 // interim answers included
+	maxHead int64 // including interim responses
 	maxBody int64
-	noBody  bool // of what answers HEAD
+	noBody  bool // the response to a HEAD request
 
 	state frameState
-	pos   int // all before it is understood
-	seen  int // no line ends between pos and here
+	pos   int // all bytes before it are parsed
+	seen  int // there is no line end between pos and seen
 
-	start, end int // the final answer's head; end is 0 until it is complete
-	blankBytes int // bytes of empty lines before the answer
+	start, end int // position of the final response's head; end is 0 until it is complete
+	blankBytes int // bytes of empty lines before the response
 	head       head
-	fields     http.Header // reused: empty at the beginning
-	left       int64       // bytes of body or chunk to come
+	fields     http.Header // reused; empty at the beginning
+	left       int64       // remaining bytes of the body or chunk
 	body       int64       // bytes of body, at most maxBody
-	chunks     []byte      // the body, when it is chunked
+	chunks     []byte      // the body, if it is chunked
 }
 
 type frameState uint8
@@ -41,24 +41,23 @@ const (
 	broken
 )
 
-// maxInterim is how many fields of an interim answer leave their map fit for the final one.
+// maxInterim is the number of fields of an interim response up to which their map is reused for the final one.
 const maxInterim = 32
 
-// maxLead bounds the empty lines before a status line, in bytes. They are what is left of an answer before, which was a
-// little longer than it said, and no part of this one.
+// maxLead limits the empty lines before a status line, in bytes. They are left over from a previous response that was
+// slightly longer than declared, and are not part of this one.
 const maxLead = 4
 
-// maxChunkLine bounds a chunk's size with its extensions, as net/http does.
+// maxChunkLine limits the line of a chunk's size and extensions, in bytes. It is the same as in net/http.
 const maxChunkLine = 4096
 
 var (
-	errFull     = errors.New("answer is longer than the limit")
-	errLongHead = errors.New("head is longer than the limit")
+	errFull     = errors.New("response exceeds the size limit")
+	errLongHead = errors.New("head exceeds the size limit")
 )
 
-// advance looks at what has arrived since the last call, raw being all of the answer so far, and returns where the
-// answer ends: len(raw), or less if there is more in raw than that. An error is errFull, or says what is malformed; it
-// is final.
+// advance parses the data that arrived since the last call. raw is the whole response so far. It returns the end of the
+// response: len(raw), or less if other data follows. The error is errFull or describes malformed data; it is final.
 func (f *framer) advance(raw []byte) (end int, err error) {
 	for more := true; more && err == nil; {
 		more, err = f.step(raw)
@@ -77,7 +76,7 @@ func (f *framer) advance(raw []byte) (end int, err error) {
 	return len(raw), err
 }
 
-// step reads one line, one head or one stretch of body. It reports whether to go on.
+// step parses one line, one head or one part of a body. It reports whether to continue.
 func (f *framer) step(raw []byte) (more bool, err error) {
 	switch f.state {
 	case complete, broken:
@@ -97,7 +96,7 @@ func (f *framer) step(raw []byte) (more bool, err error) {
 	return false, nil
 }
 
-// readBody takes what there is of a body or chunk.
+// readBody consumes the available part of a body or chunk.
 func (f *framer) readBody(raw []byte) (more bool, err error) {
 	n := int64(len(raw) - f.pos)
 	if f.state != untilClose {
@@ -123,7 +122,7 @@ func (f *framer) readBody(raw []byte) (more bool, err error) {
 	return true, nil
 }
 
-// line returns the next line without its end.
+// line returns the next line without its line end.
 func (f *framer) line(raw []byte) ([]byte, bool) {
 	from := max(f.pos, f.seen)
 	n := bytes.IndexByte(raw[from:], '\n')
@@ -136,7 +135,7 @@ func (f *framer) line(raw []byte) ([]byte, bool) {
 	return bytes.TrimSuffix(line, []byte("\r")), true
 }
 
-// readHead reads the head once it is complete, or as soon as its first line shows that it is none.
+// readHead parses the head when it is complete. It fails as soon as the first line is not a status line.
 func (f *framer) readHead(raw []byte) (more bool, err error) {
 	for {
 		begin := f.pos
@@ -155,7 +154,7 @@ func (f *framer) readHead(raw []byte) (more bool, err error) {
 	}
 }
 
-// parseHead reads a head and decides what follows it. Interim answers (1xx) are followed by another; 101 ends the
+// parseHead parses a head and decides what follows it. Another head follows an interim response (1xx); 101 ends the
 // exchange.
 func (f *framer) parseHead(raw []byte) (err error) {
 	if int64(f.pos) > f.maxHead {
@@ -174,8 +173,7 @@ func (f *framer) parseHead(raw []byte) (err error) {
 	return nil
 }
 
-// setHead takes a head that is not read here: over HTTP/2 it has no such form. It ends where the body begins. An interim
-// one is passed over.
+// setHead sets a head that was parsed elsewhere, as for HTTP/2. The body begins at end. Interim heads are skipped.
 func (f *framer) setHead(hd head, end int) error {
 	if hd.status/100 == 1 {
 		f.dropFields()
@@ -189,15 +187,15 @@ func (f *framer) setHead(hd head, end int) error {
 	return nil
 }
 
-// dropFields lets go of an interim answer's fields.
+// dropFields discards the fields of an interim response.
 func (f *framer) dropFields() {
 	if len(f.fields) > maxInterim {
-		f.fields = make(http.Header) // a map keeps its size for ever
+		f.fields = make(http.Header) // maps never shrink
 	}
 	clear(f.fields)
 }
 
-// settle decides what follows the head.
+// startBody decides how the body after the head is framed.
 func (f *framer) startBody() {
 	f.end = f.pos
 	switch {

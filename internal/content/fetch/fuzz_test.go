@@ -33,8 +33,9 @@ var answers = []string{
 	"HTTP/1.1 000 x\n\nbody", "HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 101 x\r\n\r\n", "SSH-2.0\r\n", "",
 }
 
-// FuzzFramer: the framer reads what net/http reads: the same status, fields and body, ending at the same place, however
-// the bytes come. What it accepts beyond that can be read of a WARC record alike.
+// FuzzFramer compares the framer with net/http: the status, fields, body and end of a response must be equal, however
+// the bytes arrive. The reader of WARC records must parse everything that the framer accepts beyond that in the same
+// way.
 func FuzzFramer(f *testing.F) {
 	for _, a := range answers {
 		f.Add([]byte(a), uint8(1))
@@ -57,15 +58,15 @@ func FuzzFramer(f *testing.F) {
 			answer, err = http.ReadResponse(r, nil)
 		}
 		if bytes.Contains(raw, []byte(" +")) && fr.end == 0 {
-			return // net/http takes "+00" for a status of three digits
+			return // net/http accepts "+00" as a status of three digits
 		}
 		if err == nil && answer.StatusCode < minStatus || bytes.Count(raw, []byte("\n")) > maxFields {
-			return // which net/http takes
+			return // net/http accepts it
 		}
 		if err == nil && fr.end == 0 {
 			t.Fatalf("net/http reads a head, but the framer none (%v) of %q", bad, raw)
 		}
-		if fr.end == 0 || fr.head.status == 101 || fr.head.proto == "HTTP/0.0" { // which net/http takes for 1.1
+		if fr.end == 0 || fr.head.status == 101 || fr.head.proto == "HTTP/0.0" { // net/http reads it as 1.1
 			return
 		}
 		rec := warc.Record{Block: raw[fr.start:]}
@@ -73,7 +74,7 @@ func FuzzFramer(f *testing.F) {
 		if keptErr != nil || kept.StatusCode != fr.head.status || kept.Proto != fr.head.proto {
 			t.Fatalf("the framer has %+v, a record %v (%v) of %q", fr.head, kept, keptErr, raw)
 		}
-		if err != nil || blankColon.Match(raw[:fr.end]) { // net/http leaves the blank in the name
+		if err != nil || blankColon.Match(raw[:fr.end]) { // net/http keeps the blank in the name
 			answer, in, r = kept, nil, nil
 		}
 		if answer.StatusCode != fr.head.status || answer.Proto != fr.head.proto || answer.Close != fr.head.closing &&
@@ -81,10 +82,10 @@ func FuzzFramer(f *testing.F) {
 			t.Fatalf("net/http has %s %d, close %v; framer %+v of %q", answer.Proto, answer.StatusCode, answer.Close, fr.head,
 				raw)
 		}
-		fr.fields.Del("Connection") // net/http takes "close" out
+		fr.fields.Del("Connection") // net/http removes "close"
 		answer.Header.Del("Connection")
 		for _, h := range []http.Header{answer.Header, fr.fields} {
-			for _, values := range h { // net/http leaves the space of a folded line that is blank
+			for _, values := range h { // net/http keeps the space of a blank folded line
 				for i := range values {
 					values[i] = strings.Trim(noControls(values[i]), " ")
 				}
@@ -116,7 +117,7 @@ func FuzzFramer(f *testing.F) {
 
 var blankColon = regexp.MustCompile(`[ \t]:`)
 
-// noControls has a space for each control character, as the reader of records has.
+// noControls replaces each control character by a space, like the reader of records.
 func noControls(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -127,7 +128,7 @@ func noControls(s string) string {
 	return string(b)
 }
 
-// FuzzGet: a server that sends anything, twice on one connection, into a used Response.
+// FuzzGet has a server send any bytes, twice on one connection, into a reused Response.
 func FuzzGet(f *testing.F) {
 	for _, a := range answers {
 		f.Add([]byte(a))
@@ -175,8 +176,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// compareReader checks that what is decoded without a reader is what one would give. A reader takes a few broken
-// streams for good, as inflate's tests tell, and may get less out of others.
+// compareReader checks that decoding in one call equals decoding by a reader. A reader accepts a few corrupt streams,
+// as the tests of package inflate show, and may decode less of others.
 func compareReader(t *testing.T, payload []byte, codings []coding, limit int64) {
 	body, err := decodeWhole(nil, payload, codings[0], limit, ErrTooLong)
 	want, wantErr := decodeLayers(nil, &page.Response{Payload: payload}, codings, limit, ErrTooLong)
@@ -184,7 +185,7 @@ func compareReader(t *testing.T, payload []byte, codings []coding, limit int64) 
 	case err != nil && wantErr == nil:
 		return
 	case errors.Is(err, ErrTooLong) && errors.Is(wantErr, io.ErrUnexpectedEOF) && bytes.HasPrefix(body, want):
-		return // the last bits of a cut stream went beyond the limit
+		return // the last bits of a truncated stream exceeded the limit
 	case (err == nil) != (wantErr == nil), errors.Is(err, ErrTooLong) != errors.Is(wantErr, ErrTooLong):
 	case bytes.Equal(body, want), err != nil && bytes.HasPrefix(body, want):
 		return

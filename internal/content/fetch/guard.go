@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// ErrPrivate says that an address is not one of the public Internet.
+// ErrPrivate means that an address is not public.
 var ErrPrivate = errors.New("private address, not visited without --allow-private")
 
-// reserved are the networks that no public server is in, from the IANA registries of special-purpose addresses. Of IPv6
-// they are those within what is given out at all.
+// reserved are the networks without public servers, from the IANA registries of special-purpose addresses. For IPv6 it
+// lists only networks inside the allocated space.
 var reserved = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
@@ -21,9 +21,9 @@ var reserved = prefixes(
 	"2001::/23" /* Teredo among them */, "2001:db8::/32", "3fff::/20",
 )
 
-// global is all that IANA gives out of IPv6 for the public Internet, and nat64 the one network outside it that leads
-// there. What lies elsewhere (loopback, local, IPv4 in its compatible and translated forms, NAT64 of local use,
-// multicast) is not public.
+// global is the IPv6 space that IANA allocates for the public Internet. nat64 is the only network outside of it that
+// leads there. All other addresses are not public: loopback, local, IPv4-compatible and IPv4-translated addresses,
+// local-use NAT64, multicast.
 var (
 	global    = netip.MustParsePrefix("2000::/3")
 	nat64     = netip.MustParsePrefix("64:ff9b::/96")
@@ -38,8 +38,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// isPrivate reports whether a is loopback, private, link-local or otherwise not of the public Internet, in whatever
-// form it is wrapped.
+// isPrivate reports whether a is loopback, private, link-local or otherwise not public, also if it is embedded in an
+// IPv6 address.
 func isPrivate(a netip.Addr) bool {
 	a = a.WithZone("").Unmap()
 	switch {
@@ -55,7 +55,7 @@ func isReserved(a netip.Addr) bool {
 	return slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// leadsToReserved reports whether a tunnel or translator would send what is sent to an IPv6 address to a reserved IPv4
+// leadsToReserved reports whether a tunnel or translator would forward packets for an IPv6 address to a reserved IPv4
 // address.
 func leadsToReserved(a netip.Addr) bool {
 	b := a.As16()
@@ -63,13 +63,13 @@ func leadsToReserved(a netip.Addr) bool {
 		sixToFour.Contains(a) && isReserved(netip.AddrFrom4([4]byte(b[2:6])))
 }
 
-// isISATAP reports whether an address's interface is named by an IPv4 address, in whatever network (RFC 5214).
+// isISATAP reports whether an address's interface identifier is an IPv4 address (RFC 5214), in any network.
 func isISATAP(b [16]byte) bool {
 	const universal, group = 2, 1 // bits that may be set
 	return b[8]&^(universal|group) == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// guard is a net.Dialer's ControlContext. It sees the very address that the socket is about to connect to.
+// guard is the ControlContext of a net.Dialer. It receives the exact address that the socket connects to.
 func guard(_ context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -82,10 +82,10 @@ func TestGuard(t *testing.T) {
 	failure(t, c, local, page.Private)
 }
 
-// A name that first has a public address and then, when its answer has expired, a private one.
+// A name first has a public address and then, when that has expired, a private one.
 func TestRebinding(t *testing.T) {
 	clock := newClock()
-	server := newDNS(t, "evil.example. 5 A 192.0.2.1") // stands for a public one
+	server := newDNS(t, "evil.example. 5 A 192.0.2.1") // treated as public here
 	c := newGuarded(t, Config{DNSServer: server.addr, Now: clock.now})
 	first, err := c.Resolve(t.Context(), "evil.example", "80")
 	if err != nil || first != netip.MustParseAddr("192.0.2.1") {
@@ -108,7 +108,7 @@ func TestRefused(t *testing.T) {
 	failure(t, newClient(t, Config{}), "http://127.0.0.1:99999/", page.Connect)
 }
 
-// Where one family's address is dead, the other's is used.
+// If one family's address is dead, the other family's is used.
 func TestFallback(t *testing.T) {
 	addr := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false)
 	port := strings.Trim(addr[strings.LastIndex(addr, ":"):], ":/")

@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// A head is what an answer's status line and fields say of how it travels.
+// A head is a response's status line and the properties of its framing.
 type head struct {
-	proto   string // as in "HTTP/1.1"
+	proto   string // such as "HTTP/1.1"
 	status  int
-	length  int64 // of the body; -1 where it ends with the connection
+	length  int64 // of the body; -1 if the end of the connection ends it
 	chunked bool
-	closing bool // the connection ends with this answer
+	closing bool // the server closes the connection after this response
 }
 
-// maxFields bounds the fields of a head. In a map a field takes many times what it takes over the wire.
+// maxFields limits the fields of a head. In a map, a field takes many times its size on the wire.
 const maxFields = 512
 
-const quoted = 80 // bytes of a bad line that an error shows
+const quoted = 80 // bytes of a malformed line that an error quotes
 
-var errSyntax = errors.New("malformed answer")
+var errSyntax = errors.New("malformed response")
 
 func malformed(what string, line string) error {
 	return fmt.Errorf("%w: %s: %.*q", errSyntax, what, quoted, line)
 }
 
-// parseHead reads a complete head, lines ended by CRLF or LF. The fields go into h, which is empty: their names in
-// canonical form, their values parts of one string. What a proxy and a server could read in two ways is refused, as
-// net/http does. What browsers or curl accept is accepted, too, where net/http refuses it: control characters in values,
-// blanks before a colon, lines without a colon, "chunked" said twice, and "http" in lower case.
+// parseHead parses a complete head with lines that end with CRLF or LF. The fields are stored in h, which must be
+// empty, with canonical names and values that share one string. Like net/http, it rejects heads that a proxy and a
+// server could read differently. It accepts some heads that browsers or curl accept and net/http rejects: control
+// characters in values, blanks before a colon, lines without a colon, a repeated "chunked", and "http" in lower case.
 func parseHead(raw []byte, h http.Header) (head, error) {
 	text := string(raw)
 	line, rest, _ := strings.Cut(text, "\n")
@@ -47,10 +47,10 @@ func parseHead(raw []byte, h http.Header) (head, error) {
 	return hd, hd.frame(h)
 }
 
-// minStatus is the least that is a status: nobody could tell 000 from no answer.
+// minStatus is the lowest valid status. 000 could not be told from a missing response.
 const minStatus = 100
 
-// readStatus reads a status line, RFC 9112 4.
+// readStatus parses a status line (RFC 9112, 4).
 func readStatus(line string) (head, error) {
 	proto, status, ok := strings.Cut(line, " ")
 	proto = strings.ToUpper(proto)
@@ -66,7 +66,7 @@ func readStatus(line string) (head, error) {
 	return head{proto: proto, status: int(n), length: -1, closing: major < 1 || major == 1 && minor == 0}, nil
 }
 
-// readFields reads field lines and the empty line behind them.
+// readFields parses field lines and the empty line after them.
 func readFields(text string, h http.Header) error {
 	if text != "" && isBlank(text[0]) {
 		return malformed("first field", firstLine(text))
@@ -91,18 +91,18 @@ func readFields(text string, h http.Header) error {
 		if !strings.Contains(name, " ") {
 			name = textproto.CanonicalMIMEHeaderKey(name)
 		}
-		value = strings.Trim(value, " \t") // on the right there is one where a folded line is blank
+		value = strings.Trim(value, " \t") // the right end has a space if a folded line is blank
 		if had := h[name]; had != nil {
 			h[name] = append(had, value)
 			continue
 		}
 		values = append(values, value)
 		n := len(values)
-		h[name] = values[n-1 : n : n] // appending to it must not reach the next
+		h[name] = values[n-1 : n : n] // a capacity limit, so that append does not overwrite the next field's value
 	}
 }
 
-// nextField cuts off a field with the lines that continue it, joined by spaces; "" at the empty line.
+// nextField returns the next field with its continuation lines joined by spaces; "" at the empty line.
 func nextField(text string) (line, rest string) {
 	line, rest = cutLine(text)
 	if line == "" || rest == "" || !isBlank(rest[0]) {
@@ -130,7 +130,7 @@ func firstLine(text string) string {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// validName reports whether a field's name is a token. Spaces within it are let through: kumo knows no such name.
+// validName reports whether a field's name is a token. It allows spaces inside, since kumo uses no such name.
 func validName(name string) bool {
 	for i := range len(name) {
 		if !inName[name[i]] {
@@ -148,16 +148,16 @@ var inName = func() (ok [256]bool) {
 	return ok
 }()
 
-// validValue reports whether a value that has come may be one. NUL, CR and LF are dangerous, and browsers and curl
-// refuse the answer; other control characters are against the rules, too, and all take them (RFC 9110 5.5).
+// validValue reports whether a received field value is acceptable. NUL, CR and LF are dangerous, and browsers and curl
+// reject the response. Other control characters violate RFC 9110, 5.5, but all clients accept them.
 func validValue(value string) bool { return !strings.ContainsAny(value, "\x00\r\n") }
 
-// sendable reports whether a value may be sent: it has no control characters but tabs.
+// sendable reports whether a value may be sent: it contains no control characters except tabs.
 func sendable(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// frame takes from the fields how long the body is and whether the connection goes on, RFC 9112 6.3 and 9.3.
+// frame derives the body's length and whether the connection persists from the fields (RFC 9112, 6.3 and 9.3).
 func (hd *head) frame(h http.Header) error {
 	if hasToken(h["Connection"], "close") {
 		hd.closing = true
@@ -166,13 +166,13 @@ func (hd *head) frame(h http.Header) error {
 	}
 	if codings, ok := h["Transfer-Encoding"]; ok {
 		delete(h, "Transfer-Encoding")
-		if hd.proto != "HTTP/1.0" && hd.proto[:6] != "HTTP/0" { // who speaks 1.0 knows none
+		if hd.proto != "HTTP/1.0" && hd.proto[:6] != "HTTP/0" { // HTTP/1.0 has no transfer codings
 			for coding := range strings.SplitSeq(strings.Join(codings, ","), ",") {
 				if !strings.EqualFold(strings.Trim(coding, " \t"), "chunked") {
 					return malformed("transfer coding", strings.Join(codings, ", "))
 				}
 			}
-			hd.chunked = true // once, also where an application and the server before it both say so
+			hd.chunked = true // once, even if both the application and the server in front of it sent the field
 		}
 	}
 	if err := hd.readLength(h); err != nil {
@@ -183,21 +183,20 @@ func (hd *head) frame(h http.Header) error {
 	}
 	if hd.chunked {
 		hd.length = -1
-		delete(h, "Content-Length") // the chunks count, RFC 9112 6.3
+		delete(h, "Content-Length") // chunked takes precedence (RFC 9112, 6.3)
 	}
 	return nil
 }
 
-// readLength takes the body's length from the fields. It may be said several times, in fields or in a list, as long as
-// it is the same (RFC 9110 8.6): what is put together from copies of an answer has it so. Lengths that differ could be
-// read in two ways.
+// readLength parses Content-Length. It may be repeated, in several fields or in a list, if all values are equal (RFC
+// 9110, 8.6): merged responses contain such fields. Different lengths would be ambiguous.
 func (hd *head) readLength(h http.Header) error {
 	all, first := h["Content-Length"], ""
 	for _, list := range all {
 		for value := range strings.SplitSeq(list, ",") {
 			value = strings.Trim(value, " \t")
 			n, err := strconv.ParseUint(value, 10, 63)
-			if err != nil || first != "" && value != first { // 05 and 5 differ, too, as net/http and browsers have it
+			if err != nil || first != "" && value != first { // 05 and 5 also count as different, as in net/http and browsers
 				return malformed("Content-Length", strings.Join(all, ", "))
 			}
 			hd.length, first = int64(n), value
@@ -210,7 +209,7 @@ func (hd *head) readLength(h http.Header) error {
 	return nil
 }
 
-// hasToken reports whether one of the comma-separated lists has the token, which is in lower case.
+// hasToken reports whether one of the comma-separated lists contains token, which must be in lower case.
 func hasToken(lists []string, token string) bool {
 	for _, list := range lists {
 		for list != "" {
@@ -224,7 +223,7 @@ func hasToken(lists []string, token string) bool {
 	return false
 }
 
-// isHTTP reports whether an answer begins, as far as it has come, as HTTP/1 does.
+// isHTTP reports whether the bytes received so far match the beginning of an HTTP/1 status line.
 func isHTTP(raw []byte) bool {
 	magic := []byte("HTTP/")
 	n := min(len(raw), len(magic))

@@ -15,8 +15,7 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A request may have fields of its own, in place of all others, over HTTP/1 and HTTP/2 alike; what is secret of them is
-// not written down.
+// A request may have fields that replace all others, over HTTP/1 and HTTP/2. Secrets in them are not recorded.
 func TestARequestsOwnFields(t *testing.T) {
 	for _, second := range []bool{false, true} {
 		asked := make(chan *http.Request, 1)

@@ -18,7 +18,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// together writes what is written while it is held in one piece, so that TLS records come in one segment.
+// together buffers writes while it is held, so that several TLS records are sent in one segment.
 type together struct {
 	net.Conn
 	held bool
@@ -39,7 +39,7 @@ func (g *together) release() {
 	g.b = nil
 }
 
-// What TLS has read behind an answer, in a record of its own, must not pass for the next answer.
+// Data that TLS has read after a response, in a separate record, must not be taken for the next response.
 func TestSurplusRecordIsNoAnswer(t *testing.T) {
 	cert := testCertificate(t)
 	for _, surplus := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison", "\n"} {
@@ -66,7 +66,7 @@ func TestSurplusRecordIsNoAnswer(t *testing.T) {
 	}
 }
 
-// A server that chooses HTTP/2, says goodbye, and chooses HTTP/1 for the next connection is asked over that.
+// A server that selects HTTP/2, sends GOAWAY, and selects HTTP/1 for the next connection gets its request over HTTP/1.
 func TestHTTP2Taken(t *testing.T) {
 	cert := testCertificate(t)
 	addr := serve(t, func(n int, raw net.Conn) {
@@ -82,13 +82,13 @@ func TestHTTP2Taken(t *testing.T) {
 		if n == 0 {
 			c.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // settings
 			r.Discard(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
-			for frame := make([]byte, 9); frame[3] != 1; { // until the request's fields have come
+			for frame := make([]byte, 9); frame[3] != 1; { // until the request's HEADERS frame arrives
 				if _, err := io.ReadFull(r, frame); err != nil {
 					return
 				}
 				r.Discard(int(frame[1])<<8 | int(frame[2]))
 			}
-			c.Write([]byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}) // nothing was processed, goodbye
+			c.Write([]byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}) // GOAWAY: no request was processed
 			io.Copy(io.Discard, r)
 			return
 		}
@@ -104,7 +104,7 @@ func TestHTTP2Taken(t *testing.T) {
 	}
 }
 
-// A head of continuation lines must not cost the square of its length.
+// A head of continuation lines must not take time quadratic in its length.
 func TestFoldedHead(t *testing.T) {
 	head := []byte("HTTP/1.1 200 OK\r\nA: b\n" + strings.Repeat(" \n", 64<<10) + "\n")
 	var before, after runtime.MemStats
@@ -118,7 +118,7 @@ func TestFoldedHead(t *testing.T) {
 	}
 }
 
-// Many fields of an interim answer must not stay in what is used again.
+// Many fields of an interim response must not remain in the reused map.
 func TestInterimFieldsAreNotKept(t *testing.T) {
 	var interim strings.Builder
 	interim.WriteString("HTTP/1.1 103 Early Hints\r\n")
@@ -152,7 +152,7 @@ func TestEndlessLimits(t *testing.T) {
 	}
 }
 
-// A bad line near the end of what has come is quoted no further than it goes.
+// The quotation of a bad line near the end of the data must not exceed the data.
 func TestEndlessTrailer(t *testing.T) {
 	raw := []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("x", 70))
 	f := framer{maxHead: 60, maxBody: 100, fields: http.Header{}}
@@ -161,8 +161,8 @@ func TestEndlessTrailer(t *testing.T) {
 	}
 }
 
-// TestEndlessHeads lets servers send a head without end, in each of the ways that there are: it is read up to MaxHeader,
-// and the reason says so.
+// TestEndlessHeads has servers send an endless head, in every possible way: it is read up to MaxHeader, and the error
+// names the reason.
 func TestEndlessHeads(t *testing.T) {
 	const most = 64 << 10
 	for name, c := range map[string]struct{ begin, again string }{
@@ -191,7 +191,7 @@ func TestEndlessHeads(t *testing.T) {
 			err := client.Get(t.Context(), Request{URL: "http://" + addr + "/"}, resp)
 			var e *Error
 			if !errors.As(err, &e) || e.Failure != page.Malformed {
-				t.Errorf("%v, want a malformed answer", err)
+				t.Errorf("%v, want a malformed response", err)
 			}
 			if n := sent.Load(); n > 16<<20 {
 				t.Errorf("%d bytes were sent", n)

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// HTTP/2 is spoken as HTTP/1 is: by the goroutine that asked, one exchange at a time on a connection, with the
-// connection's deadlines for time limits. So nothing that a server sends can outlive them, and an abandoned exchange
-// leaves nothing behind. A site that may have several connections has its requests on those, not on streams of one.
+// HTTP/2 works like HTTP/1: the requesting goroutine does all I/O, a connection carries one exchange at a time, and the
+// connection's deadlines are the time limits. So nothing that a server sends can outlive them, and an abandoned
+// exchange leaves nothing behind. Concurrent requests to a site use several connections, not several streams of one.
 
-// smallRead is for the first reads of an exchange, which may wait long. What comes before an answer is short.
+// smallRead is the buffer size for the first reads of an exchange, which may wait long. Frames before a response are
+// short.
 const smallRead = 256
 
-// frameBuffers are buffers for frames, out of which bodies are taken.
+// frameBuffers are read buffers. Bodies are copied out of them.
 var frameBuffers = sync.Pool{New: func() any { return new([maxFrame + frameHeader]byte) }}
 
-// encrypt speaks TLS over a link, and reports whether the server has chosen HTTP/2, which is offered if second.
+// encrypt performs a TLS handshake. If second is true, it offers HTTP/2. It reports whether the server chose HTTP/2.
 func (c *Client) encrypt(ctx context.Context, l *link, t target, second bool) (chosen bool, err error) {
 	begin := time.Now()
 	protocols := []string{"h2", "http/1.1"}
@@ -35,12 +36,13 @@ func (c *Client) encrypt(ctx context.Context, l *link, t target, second bool) (c
 	return state.NegotiatedProtocol == "h2", nil
 }
 
-// readPending reads what TLS has read behind the last answer, and reports whether the connection can be used for another:
-// over HTTP/2 a server may say something between two answers. What still lies in the socket is read with the next
-// answer. The read deadline is over afterwards.
+// readPending processes the data that TLS has buffered after the last response, since an HTTP/2 server may send frames
+// between two responses. It reports whether the connection can be reused. Data still in the socket is read with the
+// next response. The read deadline has expired afterwards.
 func (c *conn) readPending() bool {
 	s := c.session
-	_ = c.SetReadDeadline(longAgo) // what TLS holds comes although time is over; a timeout does not spoil it
+	// buffered data is returned despite the expired deadline; the timeout does not break the TLS connection
+	_ = c.SetReadDeadline(longAgo)
 	for {
 		n, err := c.Read(s.small[:])
 		if _, _, _, bad := s.step(s.small[:n]); bad != nil {
@@ -52,15 +54,15 @@ func (c *conn) readPending() bool {
 	}
 }
 
-// transferHTTP2 is converse for HTTP/2. It reports whether the connection can be used again.
+// transferHTTP2 implements transfer for HTTP/2. It reports whether the connection can be reused.
 func (x *exchange) transferHTTP2(c *conn) (reusable bool, err error) {
 	x.setDeadline(c)
-	if err := x.parent.Err(); err != nil { // it may have ended before the time limit was set anew
+	if err := x.parent.Err(); err != nil { // the context may have ended before the deadline was set
 		return false, err
 	}
 	s := c.session
 	s.begin()
-	// The frames are built behind the request as it is recorded, in the same buffer.
+	// The frames are in the same buffer, after the request in its recorded form.
 	n := len(x.out)
 	b := x.client.appendFrames(x.out, s, x.live, &x.req, x.target, x.cookie)
 	x.out = b[:n]
@@ -73,11 +75,11 @@ func (x *exchange) transferHTTP2(c *conn) (reusable bool, err error) {
 	return x.readFrames(c, s)
 }
 
-// readFrames reads until the answer ends.
+// readFrames reads until the response ends.
 func (x *exchange) readFrames(c *conn, s *session) (reusable bool, err error) {
 	in := s.small[:]
 	for read := 0; ; {
-		if x.paused { // the server was not read for a while
+		if x.paused { // reading stopped for a while to wait for memory
 			x.paused = false
 			x.setDeadline(c)
 		}
@@ -105,7 +107,7 @@ func (x *exchange) readFrames(c *conn, s *session) (reusable bool, err error) {
 			defer frameBuffers.Put(room)
 			in = room[:]
 		}
-		if x.frame.body > had { // what brings nothing must not hold the exchange up
+		if x.frame.body > had { // frames without body data do not extend the deadline
 			x.setDeadline(c)
 		}
 		if err := x.parent.Err(); err != nil {
@@ -114,7 +116,7 @@ func (x *exchange) readFrames(c *conn, s *session) (reusable bool, err error) {
 	}
 }
 
-// sendReplies sends what the session has to say.
+// sendReplies writes the frames that the session has queued.
 func (x *exchange) sendReplies(c *conn, s *session) error {
 	if len(s.out) == 0 {
 		return nil
@@ -124,13 +126,13 @@ func (x *exchange) sendReplies(c *conn, s *session) error {
 	return err
 }
 
-// handleFrames reads what has come.
+// handleFrames processes input.
 func (x *exchange) handleFrames(s *session, in []byte) error {
 	for {
 		over := s.state == ended
 		e, what, rest, err := s.step(in)
 		if over && err != nil {
-			s.goingAway = true // what is wrong behind an answer is the connection's concern
+			s.goingAway = true // an error after the response concerns only the connection
 			return nil
 		}
 		if s.answered && x.resp.FirstByte == 0 {
@@ -153,7 +155,7 @@ func (x *exchange) handleFrames(s *session, in []byte) error {
 	}
 }
 
-// handleFields reads an interim answer, the head, or trailers.
+// handleFields processes an interim response, the head, or trailers.
 func (x *exchange) handleFields(s *session, block []byte) error {
 	x.arrive()
 	sec := section{raw: x.raw, fields: x.frame.fields, grow: x.growHead}
@@ -164,21 +166,21 @@ func (x *exchange) handleFields(s *session, block []byte) error {
 		x.raw = x.raw[:0]
 	}
 	if sec.forbidden != "" {
-		x.resp.Malformed = protocolError("%s in an answer", sec.forbidden).Error()
+		x.resp.Malformed = protocolError("%s in a response", sec.forbidden).Error()
 	}
 	err := x.frame.setHead(head{proto: "HTTP/2.0", status: sec.status, length: -1}, len(x.raw))
 	x.storeCookies()
 	return err
 }
 
-// growHead gives a head that grows more room: memory from the budget, for which it waits.
+// growHead enlarges the buffer of a head. It waits for memory from the budget.
 func (x *exchange) growHead(raw []byte, want int) ([]byte, error) {
 	x.raw = raw
 	err := x.waitForMemory(want)
 	return x.raw, err
 }
 
-// appendBody adds to the body, as much at once as there is room for.
+// appendBody appends data to the body, in parts as large as the buffer space allows.
 func (x *exchange) appendBody(part []byte) error {
 	for {
 		if err := x.makeRoom(max(len(part), x.frame.nextReadSize())); err != nil {
@@ -198,7 +200,7 @@ func (x *exchange) appendBody(part []byte) error {
 	}
 }
 
-// whole reports an answer that has ended before its body did.
+// checkComplete returns an error if the response ended before its body did.
 func (x *exchange) checkComplete() error {
 	if x.frame.state == plainBody {
 		return errShort

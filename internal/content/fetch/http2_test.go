@@ -23,9 +23,9 @@ import (
 	"kumo/internal/base/page"
 )
 
-const okHead = "\x88" // :status 200, which the static table has
+const okHead = "\x88" // :status 200 in the static table
 
-// wrongFrames are what a server may send wrongly in place of a head: each ends the exchange at once.
+// wrongFrames are invalid frames in place of a head. Each ends the exchange at once.
 var wrongFrames = []struct {
 	name string
 	send func(p *peer, stream uint32)
@@ -70,7 +70,7 @@ var wrongFrames = []struct {
 	{"WINDOW_UPDATE too short", one(http2.FrameWindowUpdate, 0, 0, "\x00\x00\x01"), "WINDOW_UPDATE of 3 bytes"},
 	{"WINDOW_UPDATE on an idle stream", one(http2.FrameWindowUpdate, 0, 9, "\x00\x00\x00\x01"), "stream 9, which is idle"},
 	{"WINDOW_UPDATE beyond all bounds", one(http2.FrameWindowUpdate, 0, 0, "\x7f\xff\xff\xff"), "window of stream 0"},
-	{"WINDOW_UPDATE twice", func(p *peer, stream uint32) { // net/http's transport locked itself for ever
+	{"WINDOW_UPDATE twice", func(p *peer, stream uint32) { // net/http's transport deadlocked on it
 		p.raw(http2.FrameWindowUpdate, 0, stream, "\x7f\xff\xff\xff")
 		p.raw(http2.FrameWindowUpdate, 0, stream, "\x7f\xff\xff\xff")
 	}, "window of stream 1"},
@@ -78,13 +78,13 @@ var wrongFrames = []struct {
 	{"CONTINUATION on another stream", func(p *peer, stream uint32) {
 		p.raw(http2.FrameHeaders, 0, stream, okHead)
 		p.raw(http2.FrameContinuation, 4, 3, "")
-	}, "in the middle of a field block"},
+	}, "inside a field block"},
 	{"PING in the middle of a field block", func(p *peer, stream uint32) {
 		p.raw(http2.FrameHeaders, 0, stream, okHead)
 		p.raw(http2.FramePing, 0, 0, "12345678")
-	}, "PING in the middle of a field block"},
-	{"a frame too long", one(http2.FramePing, 0, 0, strings.Repeat("x", 1<<14+1)), "a frame of 16385 bytes"},
-	{"an unknown frame too long", one(0xbe, 0, 0, strings.Repeat("x", 1<<14+1)), "a frame of 16385 bytes"},
+	}, "PING inside a field block"},
+	{"a frame too long", one(http2.FramePing, 0, 0, strings.Repeat("x", 1<<14+1)), "frame of 16385 bytes"},
+	{"an unknown frame too long", one(0xbe, 0, 0, strings.Repeat("x", 1<<14+1)), "frame of 16385 bytes"},
 
 	{"fields of an unknown index", one(http2.FrameHeaders, 4, 1, "\xff\x80\x01"), "field block"},
 	{"half a field", one(http2.FrameHeaders, 4, 1, okHead+"\x40\x05ab"), "field block"},
@@ -107,13 +107,13 @@ var wrongFrames = []struct {
 	{"a length that is none", sending(":status", "200", "content-length", "-1"), "Content-Length"},
 	{"a stream that ends with an interim answer", func(p *peer, stream uint32) { p.head(stream, true, ":status", "103") },
 		"status 103"},
-	{"a long field", sending(":status", "200", "a", strings.Repeat("x", 5000)), "head is longer"},
+	{"a long field", sending(":status", "200", "a", strings.Repeat("x", 5000)), "head exceeds"},
 	{"many fields", func(p *peer, stream uint32) {
 		p.raw(http2.FrameHeaders, 4, stream, okHead+strings.Repeat("\x90", 200)) // accept-encoding: gzip, deflate
-	}, "head is longer"},
+	}, "head exceeds"},
 }
 
-// dialOne sends one frame.
+// one sends one frame.
 func one(kind http2.FrameType, flags http2.Flags, on uint32, payload string) func(*peer, uint32) {
 	return func(p *peer, _ uint32) { p.raw(kind, flags, on, payload) }
 }
@@ -123,7 +123,7 @@ func sending(all ...string) func(*peer, uint32) {
 }
 
 func TestHTTP2WrongFrames(t *testing.T) {
-	const patience = 30 * time.Second // that none of them takes
+	const patience = 30 * time.Second // longer than all tests take
 	for _, tt := range wrongFrames {
 		t.Run(tt.name, func(t *testing.T) {
 			ended := make(chan bool, 1)
@@ -147,7 +147,7 @@ func TestHTTP2WrongFrames(t *testing.T) {
 	}
 }
 
-// The server's first frame is its SETTINGS, whatever it was asked.
+// The server's first frame must be SETTINGS.
 func TestHTTP2WrongPreface(t *testing.T) {
 	for name, first := range map[string][]byte{
 		"PING":        rawFrame(http2.FramePing, 0, 0, "12345678"),
@@ -164,7 +164,7 @@ func TestHTTP2WrongPreface(t *testing.T) {
 	}
 }
 
-// What comes wrongly after the head leaves what came before, cut short.
+// An invalid frame after the head truncates the response there.
 func TestHTTP2WrongBody(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -230,7 +230,7 @@ func TestHTTP2WrongBody(t *testing.T) {
 	}
 }
 
-// A server that never tires of frames which bring nothing is given up soon, not at the time limit.
+// An endless flood of frames without data ends the exchange soon, not at the time limit.
 func TestHTTP2Floods(t *testing.T) {
 	head := func(p *peer, stream uint32) { p.head(stream, false, ":status", "200") }
 	nothing := func(*peer, uint32) {}
@@ -263,7 +263,7 @@ func TestHTTP2Floods(t *testing.T) {
 				p.WriteSettings()
 				stream := p.request()
 				ctx, cancel := context.WithCancel(context.Background())
-				go func() { defer cancel(); p.drain() }() // what it answers is read
+				go func() { defer cancel(); p.drain() }() // consume the client's replies
 				for tt.before(p, stream); ctx.Err() == nil; sent.Add(1) {
 					tt.again(p, stream)
 				}
@@ -274,7 +274,7 @@ func TestHTTP2Floods(t *testing.T) {
 			var e *Error
 			switch {
 			case resp.HeadLen == 0 && (!errors.As(err, &e) || e.Failure != page.Malformed):
-				t.Errorf("%v, want a malformed answer", err)
+				t.Errorf("%v, want a malformed response", err)
 			case resp.HeadLen > 0 && resp.Truncated == page.Whole:
 				t.Errorf("%d bytes, whole", len(resp.Payload))
 			}
@@ -282,8 +282,7 @@ func TestHTTP2Floods(t *testing.T) {
 	}
 }
 
-// pipedSecond puts a function in the network's place: it is every server, and is handed a connection on which HTTP/2
-// was chosen.
+// pipedSecond replaces the network by a function, which acts as every server on connections with HTTP/2.
 func pipedSecond(t testing.TB, c *Client, server func(p *peer)) {
 	cert := testCertificate(t)
 	piped(t, c, func(conn net.Conn) {
@@ -296,7 +295,7 @@ func pipedSecond(t testing.TB, c *Client, server func(p *peer)) {
 	})
 }
 
-// A mailbox is a connection whose writes do not wait to be read: a pipe holds nothing.
+// A mailbox is a connection whose writes do not block. A plain pipe has no buffer.
 type mailbox struct {
 	net.Conn
 	out  chan []byte
@@ -329,7 +328,7 @@ func (m *mailbox) Close() error {
 	return m.Conn.Close()
 }
 
-// Time limits on servers that never quite stop, in virtual time.
+// Time limits for servers that send slowly without end, in virtual time.
 func TestHTTP2SlowServers(t *testing.T) {
 	always := func(frames ...[]byte) func(p *peer, stream uint32) {
 		return func(p *peer, stream uint32) {
@@ -408,7 +407,7 @@ func TestHTTP2SlowServers(t *testing.T) {
 					t.Errorf("took %v, want %v", resp.Total, tt.took)
 				}
 			})
-			synctest.Test(t, func(t *testing.T) { // and the end of the crawl ends it at once
+			synctest.Test(t, func(t *testing.T) { // canceling the crawl's context ends it at once
 				c := newClient(t, Config{InsecureTLS: true})
 				pipedSecond(t, c, server)
 				ctx, cancel := context.WithTimeout(t.Context(), 17*time.Second)
@@ -423,7 +422,7 @@ func TestHTTP2SlowServers(t *testing.T) {
 	}
 }
 
-// A server that reads nothing at all, and one that stops to read while it has the client answer it.
+// A server that reads nothing at all, and one that stops reading while it provokes replies.
 func TestHTTP2ServerDoesNotRead(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -447,7 +446,7 @@ func TestHTTP2ServerDoesNotRead(t *testing.T) {
 	}
 }
 
-// What is allowed, however unusual, does no harm, and the connection serves the next exchange.
+// Frames that are allowed but unusual do no harm, and the connection is reused.
 func TestHTTP2Unusual(t *testing.T) {
 	const body = "hello, world"
 	text := func(status, extra, body string) string { return "HTTP/1.1 " + status + "\r\n" + extra + "\r\n" + body }
@@ -565,7 +564,7 @@ func TestHTTP2Unusual(t *testing.T) {
 	}
 }
 
-// A request that the server has not looked at is sent again, on another connection; not for ever.
+// A request that the server refused to process is sent again on another connection, a limited number of times.
 func TestHTTP2Refused(t *testing.T) {
 	refuse := map[string]func(p *peer, stream uint32){
 		"REFUSED_STREAM": func(p *peer, s uint32) { p.WriteRSTStream(s, http2.ErrCodeRefusedStream) },
@@ -604,7 +603,7 @@ func TestHTTP2Refused(t *testing.T) {
 	}
 }
 
-// A connection on which the server says goodbye is not used again; one that it has closed while idle costs no page.
+// A connection with GOAWAY is not reused. A connection that the server closed while idle costs no page.
 func TestHTTP2Goodbye(t *testing.T) {
 	for name, leave := range map[string]func(p *peer, stream uint32){
 		"with the answer": func(p *peer, s uint32) { p.WriteGoAway(s, http2.ErrCodeNo, nil); p.answer(s, "hi") },
@@ -633,7 +632,7 @@ func TestHTTP2Goodbye(t *testing.T) {
 			})
 			c := newClient(t, Config{InsecureTLS: true, PerHost: 1, Timeout: 10 * time.Second})
 			for range 4 {
-				if name == "nonsense" { // it may be met before the next answer
+				if name == "nonsense" { // may be read before the next response
 					resp := new(page.Response)
 					if c.Get(t.Context(), Request{URL: "https://" + addr + "/"}, resp); len(resp.Payload) > 2 {
 						t.Errorf("payload %q", resp.Payload)
@@ -646,7 +645,7 @@ func TestHTTP2Goodbye(t *testing.T) {
 	}
 }
 
-// A server that wants HTTP/1.1 for what it has been asked gets it.
+// A server that requires HTTP/1.1 for a request gets it.
 func TestHTTP11Required(t *testing.T) {
 	cert := testCertificate(t)
 	var second atomic.Int32
@@ -679,7 +678,7 @@ func TestHTTP11Required(t *testing.T) {
 	}
 }
 
-// A request too large for one frame goes on in others, its secrets redacted where it is recorded.
+// A request too large for one frame is split into several. Secrets are redacted in the recorded form.
 func TestHTTP2LargeRequest(t *testing.T) {
 	var got atomic.Value
 	srv := httptest.NewUnstartedServer(handler(func(_ http.ResponseWriter, r *http.Request) { got.Store(r.Header) }))

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// The frames of HTTP/2, RFC 9113 4 and 6.
+// HTTP/2 frames (RFC 9113, 4 and 6).
 
 const (
 	frameHeader = 9
-	maxFrame    = 1 << 14 // bytes of payload that either side may send without having agreed on more
+	maxFrame    = 1 << 14 // bytes of payload that either side may send by default
 	settingSize = 6
 )
 
-// A frame is a frame's header.
+// A frame is the header of a frame.
 type frame struct {
 	length int
 	kind   frameKind
@@ -62,7 +62,7 @@ const (
 	settingMaxHeaderListSize = 6
 )
 
-// An errorCode says why a stream or connection was ended.
+// An errorCode is the reason for the end of a stream or connection.
 type errorCode uint32
 
 const (
@@ -93,7 +93,7 @@ func parseFrame(b []byte) frame {
 func (f frame) has(flag uint8) bool { return f.flags&flag != 0 }
 func (f frame) known() bool         { return f.kind <= continuationFrame }
 
-// fits reports whether a frame of its kind may be so long.
+// fits reports whether the length is valid for the frame's kind.
 func (f frame) fits() bool {
 	switch f.kind {
 	case dataFrame, headersFrame:
@@ -112,7 +112,7 @@ func (f frame) fits() bool {
 	return true
 }
 
-// fragment is the part of a field block that a HEADERS frame has, between what may stand before and the padding.
+// fragment returns the field block fragment of a HEADERS frame, without padding and priority.
 func (f frame) fragment(payload []byte) ([]byte, error) {
 	pad, before := 0, 0
 	if f.has(flagPadded) {

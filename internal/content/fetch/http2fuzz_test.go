@@ -19,7 +19,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A canned connection has said all that it will, in pieces of a size; what is written goes nowhere.
+// A canned connection returns fixed data in pieces of a given size, and discards writes.
 type canned struct {
 	net.Conn
 	text []byte
@@ -44,8 +44,8 @@ func (c *canned) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 
 func framesOf(frames ...[]byte) []byte { return bytes.Join(frames, nil) }
 
-// FuzzHTTP2: whatever a server sends, the exchange ends, within its bounds, the same however the bytes come; and what
-// is taken for a whole answer is what another implementation's framer reads.
+// FuzzHTTP2: whatever a server sends, the exchange ends within its limits, with the same result however the bytes
+// arrive. A response that counts as complete is what another implementation reads.
 func FuzzHTTP2(f *testing.F) {
 	settings, head := rawFrame(4, 0, 0, ""), rawFrame(1, 4, 1, okHead)
 	for _, text := range [][]byte{
@@ -103,7 +103,7 @@ func cannedGet(t *testing.T, text []byte, step int) *cannedAnswer {
 	return &cannedAnswer{*resp, err}
 }
 
-// compareFramer checks that a whole answer is what golang.org/x/net/http2 reads.
+// compareFramer checks that golang.org/x/net/http2 reads the same complete response.
 func compareFramer(t *testing.T, text []byte, resp *cannedAnswer) {
 	fr := http2.NewFramer(io.Discard, bytes.NewReader(text))
 	fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -114,7 +114,7 @@ func compareFramer(t *testing.T, text []byte, resp *cannedAnswer) {
 	for ended := false; !ended; {
 		f, err := fr.ReadFrame()
 		if err != nil && strings.HasPrefix(fmt.Sprint(fr.ErrorDetail()), "invalid header field value") {
-			return // it refuses all control characters, RFC 9113 (8.2.1) only NUL, CR and LF
+			return // it rejects all control characters, RFC 9113 (8.2.1) only NUL, CR and LF
 		}
 		if err != nil {
 			t.Fatalf("x/net: %v (%v), of %x", err, fr.ErrorDetail(), text)

@@ -11,24 +11,24 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A section is the fields of an HTTP/2 answer that come in one block, RFC 9113 8: those of an interim answer, of the
-// head, or trailers, of which nothing is kept.
+// A section holds the fields of one field block of an HTTP/2 response (RFC 9113, 8): an interim response, the head, or
+// trailers, which are discarded.
 type section struct {
 	trailers  bool
 	status    int
-	raw       []byte      // the head as HTTP/1.1 would have it, which readers of WARC files expect
-	fields    http.Header // the same, by name
-	values    []string    // room for the values in fields
-	regular   bool        // a field has come that is no pseudo-field
-	forbidden string      // the first field that has no meaning over HTTP/2, left out
+	raw       []byte      // the head in the form of HTTP/1.1, for WARC records
+	fields    http.Header // the same fields by name
+	values    []string    // backing array of the values in fields
+	regular   bool        // a field other than a pseudo-field was received
+	forbidden string      // the first field that is not allowed in HTTP/2; such fields are dropped
 	n         int         // fields so far
 	err       error
 
-	// room gives raw room for so many bytes more, or says why there is none.
+	// grow returns raw with space for want more bytes, or an error if there is no memory.
 	grow func(raw []byte, want int) ([]byte, error)
 }
 
-// decode reads a field block into sec and says what it is. Interim answers leave nothing there.
+// decode decodes a field block into sec and advances the state of the stream.
 func (s *session) decode(block []byte, sec *section) error {
 	sec.trailers = s.state == inBody
 	s.section = sec
@@ -58,7 +58,7 @@ func (s *session) decode(block []byte, sec *section) error {
 	return nil
 }
 
-// emit takes a field from the decoder. It stops at the first error: the connection ends with it.
+// emit receives a field from the decoder. It ignores all fields after the first error, since the connection then ends.
 func (s *session) emit(f hpack.HeaderField) {
 	sec := s.section
 	if s.heads += int64(f.Size()); s.heads > s.maxHead {
@@ -109,7 +109,8 @@ func (sec *section) add(name, value string) error {
 	}
 	sec.values = append(sec.values, value)
 	n := len(sec.values)
-	sec.fields[name] = sec.values[n-1 : n : n] // appending to it must not reach the next
+	// a capacity limit, so that append does not overwrite the next field's value
+	sec.fields[name] = sec.values[n-1 : n : n]
 	return nil
 }
 
@@ -117,7 +118,7 @@ func (sec *section) addPseudo(name, value string) error {
 	status, err := strconv.ParseUint(value, 10, 16)
 	switch {
 	case name != ":status" || sec.trailers || sec.regular || sec.status != 0:
-		return protocolError("field %.*q out of place", quoted, name)
+		return protocolError("misplaced field %.*q", quoted, name)
 	case len(value) != 3 || err != nil || status < minStatus || status == http.StatusSwitchingProtocols:
 		return protocolError("status %.*q", quoted, value)
 	}
@@ -125,7 +126,7 @@ func (sec *section) addPseudo(name, value string) error {
 	return nil
 }
 
-// setHead writes the status line before the first field.
+// begin writes the status line before the first field.
 func (sec *section) begin() {
 	if !sec.regular {
 		sec.regular = true
@@ -133,7 +134,7 @@ func (sec *section) begin() {
 	}
 }
 
-// lowerName reports whether a name is a token without capital letters.
+// lowerName reports whether a name is a token without upper-case letters.
 func lowerName(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c == ' ' || 'A' <= c && c <= 'Z' {
@@ -143,7 +144,7 @@ func lowerName(name string) bool {
 	return validName(name)
 }
 
-// notOverHTTP2 are fields that speak of an HTTP/1 connection. Servers behind a proxy send them by mistake. Browsers
-// overlook them; in a WARC record, which has the form of HTTP/1.1, they would say of the body what is not so.
+// notOverHTTP2 are the fields that control an HTTP/1 connection. Servers behind a proxy send them by mistake, and
+// browsers ignore them. A WARC record has the form of HTTP/1.1, where such fields would describe the body wrongly.
 var notOverHTTP2 = map[string]bool{"connection": true, "proxy-connection": true, "keep-alive": true,
 	"transfer-encoding": true, "upgrade": true}

@@ -21,8 +21,8 @@ func testCertificate(t testing.TB) tls.Certificate {
 	return s.TLS.Certificates[0]
 }
 
-// A peer is the server's end of an HTTP/2 connection. Well-formed frames are written by another implementation's
-// framer; all others by raw.
+// A peer is the server's end of an HTTP/2 connection. Another implementation's framer writes well-formed frames; raw
+// writes all others.
 type peer struct {
 	net.Conn
 	*http2.Framer
@@ -30,7 +30,7 @@ type peer struct {
 	encoder *hpack.Encoder
 }
 
-// serveSecond runs handle for each connection over TLS on which HTTP/2 was chosen, once the client's preface has come.
+// serveSecond runs handle for each TLS connection with HTTP/2, after the client's preface was read.
 func serveSecond(t testing.TB, handle func(n int, p *peer)) string {
 	cert := testCertificate(t)
 	return serve(t, func(n int, raw net.Conn) {
@@ -55,7 +55,7 @@ func (p *peer) greeted() bool {
 	return err == nil && string(preface) == http2.ClientPreface
 }
 
-// request reads frames up to the end of a request's head, and returns its stream; 0 where the connection ends.
+// request reads frames up to the end of a request's head, and returns its stream; 0 at the end of the connection.
 func (p *peer) request() uint32 {
 	for {
 		f, err := p.ReadFrame()
@@ -79,13 +79,13 @@ func (p *peer) request() uint32 {
 	}
 }
 
-// spill reads until the client ends the connection.
+// drain reads until the client closes the connection.
 func (p *peer) drain() {
 	for p.request() != 0 {
 	}
 }
 
-// block encodes fields, given as names and values in turn.
+// block encodes fields, given as alternating names and values.
 func (p *peer) block(fields ...string) []byte {
 	p.fields.Reset()
 	for i := 0; i < len(fields); i += 2 {
@@ -94,19 +94,19 @@ func (p *peer) block(fields ...string) []byte {
 	return bytes.Clone(p.fields.Bytes())
 }
 
-// head answers with a head.
+// head sends the head of a response.
 func (p *peer) head(stream uint32, last bool, fields ...string) {
 	p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: p.block(fields...), EndHeaders: true,
 		EndStream: last})
 }
 
-// answer answers whole.
+// answer sends a complete response.
 func (p *peer) answer(stream uint32, body string) {
 	p.head(stream, false, ":status", "200")
 	p.WriteData(stream, true, []byte(body))
 }
 
-// raw writes a frame of any type, with flags and a payload that need not fit it.
+// raw writes a frame of any type, with flags and a payload that may be invalid for it.
 func (p *peer) raw(kind http2.FrameType, flags http2.Flags, stream uint32, payload string) {
 	p.Write(rawFrame(kind, flags, stream, payload))
 }

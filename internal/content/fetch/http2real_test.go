@@ -15,7 +15,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// realSite answers in all the ways that a site does, by path: the same over any protocol.
+// realSite responds in typical ways, by path, over any protocol.
 func realSite(t *testing.T) http.Handler {
 	zipped := encode(t, prose(200_000), "gzip")
 	large := prose(3 << 20)
@@ -71,7 +71,7 @@ func realSite(t *testing.T) http.Handler {
 	return mux
 }
 
-// An answer to HEAD has no body, whatever length it tells, and its connection goes on.
+// A response to HEAD has no body, whatever its Content-Length, and its connection is reused.
 func TestHead(t *testing.T) {
 	site := realSite(t)
 	for _, second := range []bool{false, true} {
@@ -97,7 +97,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// Against net/http's server, HTTP/2 brings what HTTP/1 brings, many exchanges on each connection.
+// With net/http's server, HTTP/2 and HTTP/1 have the same results, with many exchanges per connection.
 func TestHTTP2LikeHTTP1(t *testing.T) {
 	site := realSite(t)
 	serve := func(second bool) string {
@@ -150,7 +150,7 @@ func compareAnswers(t *testing.T, path string, one, two *page.Response) {
 			one.Truncated, one.Malformed,
 			two.Status, len(two.Payload), two.Truncated, two.Malformed)
 	}
-	for _, resp := range []*page.Response{one, two} { // they differ by what the server says of the connection
+	for _, resp := range []*page.Response{one, two} { // the server's connection fields differ
 		for _, name := range []string{"Date", "Connection", "Content-Length"} {
 			resp.Header.Del(name)
 		}
@@ -167,7 +167,7 @@ func compareAnswers(t *testing.T, path string, one, two *page.Response) {
 	}
 }
 
-// What is kept of a connection's windows holds over more bytes than fit into one.
+// The windows of a connection are maintained over more bytes than fit into one.
 func TestHTTP2Windows(t *testing.T) {
 	s := newSession(1 << 16)
 	s.appendPreface(nil)

@@ -7,24 +7,24 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// preface is what a client says first, RFC 9113 3.4. SETTINGS follow.
+// preface is the start of each client connection (RFC 9113, 3.4). SETTINGS follows.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// Requests are encoded without the dynamic table: what all of them share is encoded once for all, and no state can
-// differ from the server's.
+// Requests do not use the dynamic table. So the fields common to all requests are encoded once, and no state can
+// diverge from the server's.
 const (
-	indexedGet    = 0x82 // fields that the static table has, RFC 7541 appendix A
+	indexedGet    = 0x82 // fields in the static table (RFC 7541, appendix A)
 	indexedHTTPS  = 0x87
-	authorityName = 1 // names that it has
+	authorityName = 1 // names in the static table
 	methodName    = 2
 	pathName      = 4
 
-	neverIndexed = 0x10 // of a literal, which a proxy must not put into its table either
-	huffmanCoded = 0x80 // of a string
+	neverIndexed = 0x10 // literal that proxies must not add to their tables either
+	huffmanCoded = 0x80 // flag of a string
 	emptyTable   = 0x20 // sets the size of the dynamic table to 0
 )
 
-// appendFrames appends what the session has to say and the request for t as HTTP/2 sends it.
+// appendFrames appends the frames that the session has queued and the request for t as HTTP/2 frames.
 func (c *Client) appendFrames(b []byte, s *session, m *liveSettings, req *Request, t target, cookie string) []byte {
 	if s.stream == 1 {
 		b = s.appendPreface(b)
@@ -61,8 +61,8 @@ func (s *session) appendPreface(b []byte) []byte {
 	return b
 }
 
-// splitBlock gives the HEADERS frame at start, which goes on to the end of b, its length. What one frame must not hold
-// goes on in others.
+// splitBlock sets the length of the HEADERS frame that begins at start and extends to the end of b. It moves data
+// beyond the maximum frame size into CONTINUATION frames.
 func splitBlock(b []byte, start int) []byte {
 	rest := b[start+frameHeader:]
 	if len(rest) <= maxFrame {
@@ -87,7 +87,7 @@ func splitBlock(b []byte, start int) []byte {
 
 func putLength(frame []byte, n int) { frame[0], frame[1], frame[2] = byte(n>>16), byte(n>>8), byte(n) }
 
-// appendLiteral appends a field whose name the static table need not have.
+// appendLiteral appends a field with a literal name.
 func appendLiteral(b []byte, name, value string) []byte {
 	var kind byte
 	if IsSecret(name) {
@@ -103,7 +103,7 @@ func appendString(b []byte, s string) []byte {
 	return append(appendPrefixed(b, 0, uint64(len(s))), s...)
 }
 
-// appendPrefixed appends an integer whose first byte has seven bits for it, RFC 7541 5.1.
+// appendPrefixed appends an integer with a 7-bit prefix (RFC 7541, 5.1).
 func appendPrefixed(b []byte, first byte, n uint64) []byte {
 	const prefix = 1<<7 - 1
 	if n < prefix {

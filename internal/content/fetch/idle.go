@@ -2,7 +2,7 @@ package fetch
 
 import "net/netip"
 
-// Idle connections are in up to three lists at once, each from the one that has been idle longest to the newest.
+// An idle connection is in up to three lists at a time. Each list is ordered by idle time, longest first.
 const (
 	ofAll = iota
 	ofDomain
@@ -10,8 +10,8 @@ const (
 	idleLists
 )
 
-// maxIdlePer bounds the idle connections to all hosts of one registered domain, and to one server's address: made-up
-// subdomains of one domain, as many as somebody likes, take no more.
+// maxIdlePer limits the idle connections per registered domain and per server address. Otherwise the generated
+// subdomains of one domain could occupy the pool.
 const maxIdlePer = 256
 
 type idleList struct {
@@ -20,7 +20,7 @@ type idleList struct {
 	n              int
 }
 
-// neighbours are those of a connection in one list.
+// neighbours are the adjacent connections in one list.
 type neighbours struct{ prev, next *conn }
 
 func (l *idleList) push(c *conn) {
@@ -51,11 +51,11 @@ func (l *idleList) remove(c *conn) {
 	l.n--
 }
 
-// idleGroups are the idle connections of each registered domain, or server's address.
+// idleGroups are the idle connections by registered domain or by server address.
 type idleGroups[K comparable] struct {
 	kind  int
 	lists map[K]*idleList
-	spare *idleList // an empty one, so that a host's only connection costs no allocation
+	spare *idleList // an empty list to reuse, so that the only connection of a host costs no allocation
 }
 
 func newIdleGroups[K comparable](which int) idleGroups[K] {
@@ -83,5 +83,5 @@ func (cs *idleGroups[K]) remove(k K, c *conn) {
 	}
 }
 
-// server is the address by which a connection is counted.
+// server returns the server address under which the connection is counted.
 func (c *conn) server() netip.Addr { return c.wire.addr.Addr() }

@@ -10,20 +10,20 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// An intake is where the bytes of an answer go: into memory, as long as the budget has some, and from then on to the
-// disk. So a server that takes its time holds little memory, however much it has sent; and what the budget lends comes
-// back as soon as a processor has time for the answer. HTTP/1 and HTTP/2 share it: before each read they call makeRoom.
+// An intake stores the bytes of a response: in memory while the budget allows, then on disk. So a slow server holds
+// little memory, however much it has sent, and lent memory is returned as soon as a processor can handle the response.
+// HTTP/1 and HTTP/2 both call makeRoom before each read.
 type intake struct {
-	raw   []byte // of the answer, what is not on the disk
-	frame framer // of raw; over HTTP/2 only its positions are used
+	raw   []byte // the part of the response that is not on disk
+	frame framer // parser of raw; HTTP/2 uses only its positions
 
-	paused bool // the server was not read for a while
+	paused bool // reading stopped for a while to wait for memory
 
-	raws, payloads *vfs.Spool // on the disk; nil if all is in memory
-	spilled        int        // bytes of the answer that are on the disk, and no longer in raw
+	raws, payloads *vfs.Spool // data on disk; nil if all data is in memory
+	spilled        int        // bytes of the response that have moved from raw to disk
 }
 
-// openIntake begins with the buffers of an earlier answer, if the budget has room for them.
+// openIntake starts with the buffers of an earlier response, if the budget allows.
 func (x *exchange) openIntake() {
 	b, c := &x.resp.Buffers, x.client
 	room := max(0, int64(cap(b.Raw)-readSize)) + int64(cap(b.Chunks))
@@ -42,11 +42,11 @@ func (x *exchange) openIntake() {
 		chunks: b.Chunks[:0]}
 }
 
-// total is how long the answer is so far.
+// total returns the length of the response so far.
 func (x *exchange) total() int { return x.spilled + len(x.raw) }
 
-// makeRoom makes room for a read where there is less than want, and less than readSize/4. All before frame.pos is
-// understood and may leave memory, once the head is complete.
+// makeRoom ensures space for a read of want bytes, or at least readSize/4. All data before frame.pos has been parsed
+// and may move to disk once the head is complete.
 func (x *exchange) makeRoom(want int) error {
 	if x.raws != nil {
 		want = 0
@@ -66,13 +66,13 @@ func (x *exchange) makeRoom(want int) error {
 	if err := x.spill(); err != nil {
 		return err
 	}
-	if cap(x.raw)-len(x.raw) < readSize/4 { // a line that does not end
+	if cap(x.raw)-len(x.raw) < readSize/4 { // an unfinished line fills the buffer
 		return x.waitForMemory(readSize)
 	}
 	return nil
 }
 
-// grow gives the buffers more memory. It reports false if that cannot be had.
+// grow enlarges the buffers. It returns false if the budget is exhausted.
 func (x *exchange) grow(want int) bool {
 	most := x.client.budget.maxInMemory()
 	raw, chunks := grown(x.raw, want, most), cap(x.frame.chunks)
@@ -88,8 +88,8 @@ func (x *exchange) grow(want int) bool {
 	return true
 }
 
-// grown is the capacity that b should have for want bytes more: what is just asked for, or more so that it is not asked
-// for often.
+// grown returns the new capacity of b for want more bytes. It is larger than needed if possible, so that b grows
+// rarely.
 func grown(b []byte, want, most int) int {
 	need := len(b) + want
 	if need <= cap(b) {
@@ -105,7 +105,7 @@ func resized(b []byte, size int) []byte {
 	return append(make([]byte, 0, size), b...)
 }
 
-// extraSize is by how much a buffer that grows exceeds what each has for nothing.
+// extraSize returns by how many bytes a growing buffer exceeds the free allowance of each response.
 func extraSize(size, had int) int { return max(size, readSize) - max(had, readSize) }
 
 // borrow takes n bytes from the budget.
@@ -118,11 +118,11 @@ func (x *exchange) borrow(n int, most int64) bool {
 	return true
 }
 
-// patience is how long is waited between two looks at whether there is room.
+// roomInterval is the time between two attempts to get memory or disk space.
 const roomInterval = 20 * time.Millisecond
 
-// waitForMemory waits for memory for a head, which cannot go to the disk, while the server is not read. Its fields take as
-// much again.
+// waitForMemory waits for memory for a head, which cannot go to disk. It does not read from the server meanwhile. The
+// parsed fields need the same amount again.
 func (x *exchange) waitForMemory(want int) error {
 	size := grown(x.raw, want, int(x.client.cfg.MaxHeader))
 	for !x.borrow(2*extraSize(size, cap(x.raw)), x.client.budget.size) {
@@ -134,7 +134,7 @@ func (x *exchange) waitForMemory(want int) error {
 	return nil
 }
 
-// waitForRoom lets others give room back. It fails when the exchange has no time left.
+// waitForRoom sleeps so that other exchanges can return memory. It fails if the exchange has no time left.
 func (x *exchange) waitForRoom() error {
 	x.paused = true
 	wait := min(roomInterval, time.Until(x.deadline))
@@ -144,8 +144,7 @@ func (x *exchange) waitForRoom() error {
 	return sleep(x.parent, wait)
 }
 
-// spill puts on the disk what is understood of the answer, with what there is of its payload, and returns what memory
-// was lent for it.
+// spill moves the parsed part of the response and its payload to disk, and returns the lent memory.
 func (x *exchange) spill() error {
 	if x.raws == nil {
 		x.raws, x.payloads = x.client.scratch.New(), x.client.scratch.New()
@@ -182,8 +181,8 @@ func (x *exchange) spill() error {
 	return nil
 }
 
-// write writes to the disk, and waits as long as the exchange may take where that has no room. It returns how much is
-// written.
+// write writes to disk. If the disk is full, it waits up to the deadline of the exchange. It returns the number of
+// bytes written.
 func (x *exchange) write(to *vfs.Spool, p []byte) (n int, err error) {
 	for n < len(p) {
 		m, err := to.Write(p[n:])
@@ -201,7 +200,7 @@ func (x *exchange) write(to *vfs.Spool, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// A diskError is a fault of this machine's, not of the server's.
+// A diskError is a fault of the local disk, not of the server.
 type diskError struct{ error }
 
 func (e *diskError) Unwrap() error { return e.error }
@@ -211,19 +210,19 @@ func isDiskFault(err error) bool {
 	return is
 }
 
-// settle gives the response its answer: from the final head on, wherever it lies.
+// storeAnswer stores the response, from the final head on, in resp.
 func (x *exchange) storeAnswer() error {
 	resp, f := x.resp, &x.frame
 	if x.raws == nil {
 		x.storeInMemory()
 		return nil
 	}
-	f.pos = len(x.raw) // whatever comes behind what is understood
+	f.pos = len(x.raw) // also write the data that is not parsed yet
 	if err := x.spill(); err != nil {
 		if isDiskFault(err) {
 			return err
 		}
-		resp.Truncated = page.Time // the disk had no room in time
+		resp.Truncated = page.Time // the disk had no space in time
 		switch {
 		case x.spilled == 0:
 			x.storeInMemory()
@@ -239,7 +238,7 @@ func (x *exchange) storeAnswer() error {
 	return nil
 }
 
-// storeInMemory gives the response an answer that is in memory.
+// storeInMemory stores a response that is in memory.
 func (x *exchange) storeInMemory() {
 	resp, f := x.resp, &x.frame
 	x.raw = x.raw[:copy(x.raw, x.raw[f.start:])]
@@ -249,7 +248,7 @@ func (x *exchange) storeInMemory() {
 	}
 }
 
-// A part is a stretch from some place on.
+// A tailReader reads a spool from an offset on.
 type tailReader struct {
 	page.Spool
 	offset int64
@@ -261,11 +260,11 @@ func (p tailReader) ReadAt(b []byte, off int64) (int, error) { return p.Spool.Re
 
 var _ io.ReaderAt = tailReader{}
 
-// discard says that n bytes at the beginning of raw are there no more.
+// discard adjusts the positions after n bytes were removed from the beginning of raw.
 func (f *framer) discard(n int) { f.pos, f.seen = f.pos-n, max(0, f.seen-n) }
 
-// room is what the next read should have at least: the rest of the body where that is known, in steps if it is said to
-// be huge.
+// nextReadSize returns the minimum buffer space for the next read: the rest of the body if it is known, limited for
+// huge bodies.
 func (f *framer) nextReadSize() int {
 	if f.state == plainBody {
 		return int(min(f.left, maxTrust))

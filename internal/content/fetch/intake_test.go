@@ -19,7 +19,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// whole reads an answer and its payload, wherever they lie.
+// whole reads a response and its payload, from memory or disk.
 func whole(t testing.TB, resp *page.Response) (raw, payload []byte) {
 	t.Helper()
 	raw, payload = resp.Raw, resp.Payload
@@ -39,7 +39,7 @@ func whole(t testing.TB, resp *page.Response) (raw, payload []byte) {
 	return raw, payload
 }
 
-// randomAnswer makes an answer of random length and framing, sometimes with an interim one before it.
+// randomAnswer returns a response of random length and framing, sometimes after an interim one.
 func randomAnswer(dice *rand.Rand) (answer, final string, body []byte) {
 	body = make([]byte, dice.IntN(1+1<<dice.IntN(22)))
 	for i := range body {
@@ -67,8 +67,8 @@ func randomAnswer(dice *rand.Rand) (answer, final string, body []byte) {
 	return answer + final, final, body
 }
 
-// TestAnswersOnTheDiskAreThose fetches answers of all kinds with as much memory as they want, with some and with none,
-// into one Response.
+// TestAnswersOnTheDiskAreThose fetches all kinds of responses with enough, little and no memory, into one Response. The
+// results must be equal.
 func TestAnswersOnTheDiskAreThose(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -131,7 +131,7 @@ func TestSecondAnswersOnTheDisk(t *testing.T) {
 	resp.Buffers.Empty()
 }
 
-// TestDecodeFromTheDisk takes codings off payloads that lie on the disk.
+// TestDecodeFromTheDisk decodes payloads that are on disk.
 func TestDecodeFromTheDisk(t *testing.T) {
 	var text []byte
 	for i := range 20_000 {
@@ -155,7 +155,8 @@ func TestDecodeFromTheDisk(t *testing.T) {
 	}
 }
 
-// TestStalledAnswersHoldLittle lets many servers send much and then nothing: the budget is kept to, and given back.
+// TestStalledAnswersHoldLittle has many servers send much data and then stall: the budget is not exceeded, and is
+// returned.
 func TestStalledAnswersHoldLittle(t *testing.T) {
 	const servers, size = 50, 3 << 20
 	var sent sync.WaitGroup
@@ -168,7 +169,7 @@ func TestStalledAnswersHoldLittle(t *testing.T) {
 		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size+1)
 		_, _ = conn.Write(make([]byte, size))
 		sent.Done()
-		_, _ = conn.Read(buf) // until the client hangs up
+		_, _ = conn.Read(buf) // until the client closes the connection
 	}) + "/"
 	c := newClient(t, Config{Timeout: 2 * time.Second, Memory: 4 << 20})
 	var all sync.WaitGroup
@@ -194,8 +195,8 @@ func TestStalledAnswersHoldLittle(t *testing.T) {
 	}
 }
 
-// TestAnswersWaitForTheDisk has no room on the disk for a while: the server is not read meanwhile, and the answer comes
-// whole; where there is none in time, it is cut.
+// TestAnswersWaitForTheDisk fills the disk for a while: the server is not read during that time, and the response is
+// complete. If the disk stays full for too long, the response is truncated.
 func TestAnswersWaitForTheDisk(t *testing.T) {
 	for _, enough := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

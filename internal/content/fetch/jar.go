@@ -15,9 +15,9 @@ const (
 	redacted    = "REDACTED"
 )
 
-// cookies returns the Cookie field for a request, "" for none, and the same with secrets replaced, as it may be shown:
-// what the user has given goes to trusted hosts, and is one; so is what the jar says. What a server has set since has
-// the place of what the user has given by the same name.
+// cookies returns the Cookie field for a request, "" for none, and the same field with secrets redacted. Configured
+// cookies go to trusted hosts only and are secret; the jar marks its own secrets. A cookie that a server has set
+// replaces a configured cookie of the same name.
 func (c *Client) cookies(req *Request, t target) (sent, shown string) {
 	var room [8]cookies.Cookie
 	now := c.cfg.Now()
@@ -60,10 +60,10 @@ func (c *Client) cookies(req *Request, t target) (sent, shown string) {
 	return strings.Join(all, "; "), strings.Join(public, "; ")
 }
 
-// configuredCookie is the Cookie field that the user has given.
+// configuredCookie returns the Cookie field in the configuration.
 func (c *Client) configuredCookie() string { return cookieIn(c.cfg.Header) }
 
-// cookieIn is the Cookie field of a header, however its name is written; "" if it has none.
+// cookieIn returns the Cookie field of a header, in any letter case; "" if it has none.
 func cookieIn(h http.Header) string {
 	var all []string
 	for name, values := range h {
@@ -78,8 +78,8 @@ func (t target) forCookies() cookies.Target {
 	return cookies.Target{Secure: t.scheme == "https", Host: t.hostname, Path: t.path}
 }
 
-// storeCookies has the jar keep what an answer sets, once its head is there. What is secret of it is blotted out of the
-// bytes, which are written down.
+// storeCookies adds the response's cookies to the jar once the head is complete. It redacts secret cookies in the raw
+// bytes, since these are stored.
 func (x *exchange) storeCookies() {
 	if x.cookiesStored || x.frame.end == 0 {
 		return
@@ -99,9 +99,9 @@ func (x *exchange) storeCookies() {
 	}
 }
 
-// redactSetCookie replaces the values of a head's Set-Cookie fields, byte by byte.
+// redactSetCookie overwrites the values of a head's Set-Cookie fields in place.
 func redactSetCookie(head []byte) {
-	setting := false // a field may go on in lines that begin with a blank
+	setting := false // a folded field continues in lines that begin with a blank
 	for line := range bytes.Lines(head) {
 		value := line
 		if !isBlank(line[0]) {

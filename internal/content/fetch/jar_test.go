@@ -18,8 +18,8 @@ func cookieHeader(c *Cookies, t target, now time.Time) string {
 	return strings.Join(slices.Collect(c.pairs(t, now)), "; ")
 }
 
-// Over HTTP/1 and HTTP/2 what a server sets is sent with the next request, and what is written down of both has no
-// secret.
+// Over HTTP/1 and HTTP/2, a cookie that a server sets is sent with the next request. The recorded request and response
+// contain no secrets.
 func TestJar(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		var got string
@@ -78,7 +78,7 @@ func TestJar(t *testing.T) {
 	}
 }
 
-// A cookie that the user has given and the server changes is sent as the server has it, and stays a secret.
+// A configured cookie that the server changes is sent with the new value, which is also a secret.
 func TestGivenCookieIsRenewed(t *testing.T) {
 	var got string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +110,7 @@ func TestGivenCookieIsRenewed(t *testing.T) {
 	}
 }
 
-// A form is posted by HTTP/1, and nothing of it is written down.
+// A form is posted over HTTP/1, and none of its data is recorded.
 func TestForm(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(r.Method + " " + r.Proto + " " + r.PostFormValue("password")))
@@ -139,7 +139,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestFormWithoutConnection tests that a form for a server that cannot be reached is an error.
+// TestFormWithoutConnection tests that posting a form to an unreachable server is an error.
 func TestFormWithoutConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

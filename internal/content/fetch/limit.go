@@ -1,9 +1,9 @@
 package fetch
 
-// Files is how many files and sockets this process may have open; 0 if the system does not say.
+// Files returns how many files and sockets this process may have open; 0 if the system does not report it.
 func Files() int { return openFiles() }
 
-// files is Files, or a guess.
+// files returns Files, or a default.
 func files() int {
 	if n := openFiles(); n > 0 {
 		return n

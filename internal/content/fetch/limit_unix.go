@@ -4,7 +4,7 @@ package fetch
 
 import "syscall"
 
-// openFiles asks for the soft limit, which package os has raised to the hard one when the program began.
+// openFiles returns the soft limit. Package os raises it to the hard limit at program start.
 func openFiles() int {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {

@@ -10,15 +10,15 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// What tells a host that is down from a line that is: attempts at hosts that have worked.
+// These checks distinguish a host that is down from an outage of the local network: they test hosts that worked before.
 
-// minOpenTime is how long a new connection has to stay open to count. A proxy or router before a server that is gone
-// accepts, and closes at once; a server waits for its request.
+// minOpenTime is how long a new connection must stay open to count as working. A proxy or router in front of a dead
+// server accepts connections and closes them at once; a server waits for a request.
 const minOpenTime = 250 * time.Millisecond
 
-// CheckHost finds out whether a host that has worked can be reached now: connected to, with TLS where the URL says https,
-// and not hung up on at once. Nothing is asked for. Behind a proxy it connects by way of that. The error is an *Error,
-// or wraps ctx.Err().
+// CheckHost tests whether a host that worked before can be reached now. It connects, with TLS for https, and checks
+// that the server keeps the connection open. It sends no request. Behind a proxy it connects through the proxy. The
+// error is an *Error, or wraps ctx.Err().
 func (c *Client) CheckHost(ctx context.Context, url string) error {
 	t, err := c.parseTarget(url)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Client) CheckHost(ctx context.Context, url string) error {
 	return checkError(ctx, url, err)
 }
 
-// checkStaysOpen reports an error if the server hangs up on a connection over which nothing was asked.
+// checkStaysOpen returns an error if the server closes a connection on which nothing was sent.
 func checkStaysOpen(conn *conn) error {
 	conn.SetDeadline(time.Now().Add(minOpenTime))
 	var b [1]byte
@@ -44,7 +44,7 @@ func checkStaysOpen(conn *conn) error {
 	return nil
 }
 
-// CheckName finds out whether the name of a host that has worked is found now, whatever was found lately.
+// CheckName tests whether the name of a host that worked before can be resolved now. It ignores the cache.
 func (c *Client) CheckName(ctx context.Context, hostname string) error {
 	_, err := c.resolver.lookUpUncached(ctx, strings.ToLower(hostname))
 	if err != nil {
@@ -65,8 +65,8 @@ func checkError(ctx context.Context, url string, err error) error {
 	return &Error{Failure: page.Connect, Op: "check", URL: url, Err: err}
 }
 
-// Route reports what reaching a URL's host depends on: whether this machine looks its name up, and whether it is reached
-// through a proxy. A host at an address that Config.Resolve fixes needs no look-up.
+// Route reports how a URL's host is reached: whether this machine looks its name up, and whether it goes through a
+// proxy. A host with an address in Config.Resolve needs no lookup.
 func (c *Client) Route(url string) (looksUp, proxied bool) {
 	t, err := c.parseTarget(url)
 	if err != nil {
@@ -78,12 +78,12 @@ func (c *Client) Route(url string) (looksUp, proxied bool) {
 	return c.fixed.lookup(t.hostname, t.port) == nil && !weburl.IsAddress(t.hostname), false
 }
 
-// IsNameCached reports whether the addresses of a name are known, so that none need be looked up.
+// IsNameCached reports whether the addresses of a name are in the cache.
 func (c *Client) IsNameCached(hostname string) bool {
 	return c.resolver.known(strings.ToLower(hostname))
 }
 
-// LastFound is when a name was found last that had to be asked for; the zero time if none was.
+// LastFound returns when an uncached name lookup last succeeded; zero if none did.
 func (c *Client) LastFound() time.Time {
 	if at := c.resolver.lastFound.Load(); at != nil {
 		return *at
@@ -91,8 +91,7 @@ func (c *Client) LastFound() time.Time {
 	return time.Time{}
 }
 
-// ForgetFailures forgets what an outage of the line has left: that names are not found, and connections that nobody may be
-// behind any more.
+// ForgetFailures removes the traces of a network outage: cached lookup failures, and idle connections that may be dead.
 func (c *Client) ForgetFailures() {
 	c.resolver.forgetFailures()
 	c.closeIdle()

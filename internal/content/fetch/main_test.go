@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newClient returns a client that may dial loopback and is closed with the test.
+// newClient returns a client that may dial loopback. The test closes it.
 func newClient(t testing.TB, cfg Config) *Client {
 	t.Helper()
 	cfg.AllowPrivate = true
@@ -35,7 +35,7 @@ func newGuarded(t testing.TB, cfg Config) *Client {
 	return c
 }
 
-// get fetches url and fails the test unless an answer comes.
+// get fetches url and fails the test if there is no response.
 func get(t testing.TB, c *Client, url string) *page.Response {
 	t.Helper()
 	resp := new(page.Response)
@@ -45,7 +45,7 @@ func get(t testing.TB, c *Client, url string) *page.Response {
 	return resp
 }
 
-// failure fetches url and fails the test unless that ends in an *Error of the kind wanted.
+// failure fetches url and fails the test unless that returns an *Error with the wanted failure.
 func failure(t testing.TB, c *Client, url string, want page.Failure) (*page.Response, error) {
 	t.Helper()
 	resp := new(page.Response)
@@ -61,7 +61,7 @@ func failure(t testing.TB, c *Client, url string, want page.Failure) (*page.Resp
 }
 
 // serve runs handle for each connection to a new loopback listener, with the connection's number from 0. It returns the
-// listener's host:port. Connections are closed when handle returns and, at the latest, with the test.
+// listener's host:port. Connections are closed when handle returns, or at the end of the test.
 func serve(t testing.TB, handle func(n int, conn net.Conn)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func serve(t testing.TB, handle func(n int, conn net.Conn)) string {
 	return ln.Addr().String()
 }
 
-// answering answers every request on every connection with the same bytes; if last, it then closes the connection.
+// answering sends the same bytes for every request on every connection. If last, it then closes the connection.
 func answering(t testing.TB, answer string, last bool) string {
 	return "http://" + serve(t, func(_ int, conn net.Conn) {
 		r := bufio.NewReader(conn)
@@ -101,7 +101,7 @@ func answering(t testing.TB, answer string, last bool) string {
 	}) + "/"
 }
 
-// readHead reads a request, "" when there is none.
+// readHead reads a request; "" at the end of the connection.
 func readHead(r *bufio.Reader) string {
 	var head strings.Builder
 	for {

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// LiveSettings are what of Config can be other at any time. Their zero values stand for the defaults.
+// LiveSettings are the settings of Config that can change at any time. Zero values mean the defaults.
 type LiveSettings struct {
 	UserAgent      string
-	ConnectTimeout time.Duration // the name lookup keeps the one that it began with
+	ConnectTimeout time.Duration // a lookup in progress keeps its value
 	Timeout        time.Duration
 }
 
-// SetLiveSettings has exchanges go otherwise that begin from now on.
+// SetLiveSettings changes the settings of all exchanges that start from now on.
 func (c *Client) SetLiveSettings(m LiveSettings) {
 	cfg := c.baseConfig
 	cfg.UserAgent, cfg.ConnectTimeout, cfg.Timeout = m.UserAgent, m.ConnectTimeout, m.Timeout
 	c.live.Store(newLiveSettings(cfg.withDefaults()))
 }
 
-// manners are those in effect. They are never changed.
+// liveSettings are the current settings. They are immutable.
 type liveSettings struct {
 	agent   string
 	connect time.Duration
@@ -41,13 +41,13 @@ func newLiveSettings(cfg Config) *liveSettings {
 	}
 }
 
-// fieldsFor are those that a request has in common with others, or its own.
+// fieldsFor returns the shared fields for a request, or its own.
 func (m *liveSettings) fieldsFor(req *Request) *fields {
 	switch {
 	case req.Header != nil:
 		own := make(http.Header, len(req.Header))
 		for name, values := range req.Header {
-			if name = http.CanonicalHeaderKey(name); name != cookieField { // which goes into one with the others
+			if name = http.CanonicalHeaderKey(name); name != cookieField { // sent in one Cookie field with the other cookies
 				own[name] = append(own[name], values...)
 			}
 		}

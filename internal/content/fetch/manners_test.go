@@ -9,7 +9,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// What changes while the client runs is so from the next exchange on.
+// Changed settings apply from the next exchange on.
 func TestMannersChange(t *testing.T) {
 	agents := make(chan string, 2)
 	release := make(chan struct{})

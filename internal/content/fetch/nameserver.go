@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	attempts   = 3 // at one question
-	maxAliases = 8 // CNAMEs in a row
+	attempts   = 3 // per query
+	maxAliases = 8 // CNAMEs in a chain
 	udpSize    = 1232
 	minTTL     = time.Second
 	maxTTL     = time.Hour
@@ -23,10 +23,10 @@ const (
 // A nameServer is a recursive DNS server.
 type nameServer struct {
 	addr    string        // host:port
-	timeout time.Duration // for one attempt
+	timeout time.Duration // of one attempt
 }
 
-// CheckDNSServer reports why a text is not the HOST:PORT of a name server.
+// CheckDNSServer returns an error if text is not the HOST:PORT of a name server.
 func CheckDNSServer(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if n, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || n == 0 || host == "" {
@@ -41,8 +41,8 @@ type family struct {
 	err   error
 }
 
-// lookup asks for IPv4 and IPv6 addresses at once. IPv4 comes first: a host whose IPv6 is announced but broken is
-// commoner than the other way round.
+// lookup queries IPv4 and IPv6 addresses at the same time. It returns IPv4 first: hosts with broken IPv6 are more
+// common than hosts with broken IPv4.
 func (s *nameServer) lookup(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
 	if host := strings.TrimSuffix(name, "."); host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, maxTTL, nil // RFC 6761
@@ -65,8 +65,8 @@ func (s *nameServer) lookup(ctx context.Context, name string) ([]netip.Addr, tim
 	return nil, 0, notFound(name)
 }
 
-// resolve follows a name's aliases to addresses of one type. Most servers answer with the whole chain; the others are
-// asked on.
+// resolve follows a name's aliases to addresses of one type. Most servers return the whole chain; otherwise resolve
+// sends further queries.
 func (s *nameServer) resolve(ctx context.Context, name string, qtype uint16) family {
 	name = dns.Fqdn(name)
 	f := family{ttl: maxTTL}
@@ -86,7 +86,7 @@ func (s *nameServer) resolve(ctx context.Context, name string, qtype uint16) fam
 	return f
 }
 
-// follow walks the chain that starts at name in an answer, and returns the name where it ends.
+// follow walks the chain that starts at name in a response, and returns the name where it ends.
 func (f *family) follow(answer []dns.RR, name string) string {
 	for range maxAliases {
 		next := ""
@@ -120,7 +120,7 @@ func (f *family) add(ip []byte) {
 	}
 }
 
-// ask puts one question until it is answered, by TCP where the answer is too long for UDP.
+// query sends a query until it is answered. It uses TCP if the response is too long for UDP.
 func (s *nameServer) query(ctx context.Context, name string, qtype uint16) (answer *dns.Msg, err error) {
 	question := new(dns.Msg)
 	question.SetQuestion(name, qtype)
@@ -136,7 +136,7 @@ func (s *nameServer) query(ctx context.Context, name string, qtype uint16) (answ
 		case err == nil && answer.Rcode == dns.RcodeNameError:
 			return nil, notFound(name)
 		case err == nil:
-			err = fmt.Errorf("%s: name server %s answers %s", name, s.addr, dns.RcodeToString[answer.Rcode])
+			err = fmt.Errorf("%s: name server %s returned %s", name, s.addr, dns.RcodeToString[answer.Rcode])
 		}
 	}
 	return nil, err
@@ -151,7 +151,7 @@ func (s *nameServer) exchange(ctx context.Context, question *dns.Msg, network st
 	q := question.Question[0]
 	if len(answer.Question) != 1 || !strings.EqualFold(answer.Question[0].Name, q.Name) ||
 		answer.Question[0].Qtype != q.Qtype {
-		return nil, fmt.Errorf("name server %s answers another question than %s", s.addr, q.Name)
+		return nil, fmt.Errorf("name server %s answered a different query than %s", s.addr, q.Name)
 	}
 	return answer, nil
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// overrides are the addresses that the Config names: by host and port, each possibly *.
+// overrides are the configured addresses by host and port. Each of the two may be *.
 type overrides map[[2]string][]netip.Addr
 
-// parseOverrides reads entries of the form HOST:PORT:ADDR[,ADDR]; an IPv6 address may have brackets.
+// parseOverrides parses entries of the form HOST:PORT:ADDR[,ADDR]. An IPv6 address may have brackets.
 func parseOverrides(entries []string) (overrides, error) {
 	o := make(overrides, len(entries))
 	for _, entry := range entries {
@@ -19,7 +19,7 @@ func parseOverrides(entries []string) (overrides, error) {
 			return nil, fmt.Errorf("resolve %q: want HOST:PORT:ADDR", entry)
 		}
 		if part[0] != "*" && strings.Contains(part[0], "*") {
-			return nil, fmt.Errorf("resolve %q: a * stands for all hosts, not for a part of a name", entry)
+			return nil, fmt.Errorf("resolve %q: * can replace only a whole host name", entry)
 		}
 		if _, err := strconv.ParseUint(part[1], 10, 16); err != nil && part[1] != "*" {
 			return nil, fmt.Errorf("resolve %q: port %q is neither a number nor *", entry, part[1])
@@ -36,7 +36,7 @@ func parseOverrides(entries []string) (overrides, error) {
 	return o, nil
 }
 
-// lookup returns nil for what has no entry. The more exact entry counts, a host more than a port.
+// lookup returns nil if no entry matches. An exact host takes precedence over an exact port.
 func (o overrides) lookup(hostname, port string) []netip.Addr {
 	if len(o) == 0 {
 		return nil

@@ -10,46 +10,47 @@ import (
 	"time"
 )
 
-// A site is whom connections are kept for: a host key and whether TLS is spoken.
+// A site identifies the connections that may serve a request: host key, TLS, and proxy.
 type site struct {
 	tls   bool
 	host  string
 	proxy *proxy
 }
 
-// A pool keeps idle connections, and keeps to the number that a host may have.
+// A pool keeps idle connections, and limits the connections of each host.
 type pool struct {
-	perHost      int         // open at once; 0 for no limit
-	maxIdle      int         // all hosts together
-	socketWanted func() bool // somebody waits for a socket, so that none is kept idle
+	perHost      int         // open at a time; 0: no limit
+	maxIdle      int         // for all hosts
+	socketWanted func() bool // a caller waits for a socket, so no connection is kept idle
 
 	mu      sync.Mutex
 	hosts   map[site]*siteConns
 	idle    idleList
 	domains idleGroups[string]
 	addrs   idleGroups[netip.Addr]
-	timer   *time.Timer // fires when the oldest has been idle for too long
+	timer   *time.Timer // fires when the oldest connection has been idle for too long
 	closed  bool
 }
 
-// siteConns are a site's connections. It is forgotten when there are none.
+// siteConns are a site's connections. The entry is removed when there are none.
 type siteConns struct {
-	idle    []*conn // the last one was used last
+	idle    []*conn // last: most recently used
 	open    int     // idle, in use or being opened
 	waiting []chan *conn
 }
 
-// pass gives who waits first a connection, or nil for leave to open one. It reports whether anybody waits.
+// handOver gives the first waiter a connection, or nil as permission to open one. It returns false if there is no
+// waiter.
 func (h *siteConns) handOver(c *conn) bool {
 	if len(h.waiting) == 0 {
 		return false
 	}
-	h.waiting[0] <- c // it has room
+	h.waiting[0] <- c // buffered
 	h.waiting = slices.Delete(h.waiting, 0, 1)
 	return true
 }
 
-// idlePerHost is how many idle connections of a host are kept where it may have any number.
+// idlePerHost is the number of idle connections kept for a host if perHost is 0.
 const idlePerHost = 8
 
 func newPool(perHost, maxIdle int) *pool {
@@ -63,8 +64,8 @@ func newPool(perHost, maxIdle int) *pool {
 	}
 }
 
-// take returns an idle connection, or nil for leave to open one. It waits, until the deadline, where the site has all
-// that it may have. The caller ends with put or drop.
+// acquire returns an idle connection, or nil as permission to open one. If the site has its maximum of connections, it
+// waits until the deadline. The caller must call release or discard.
 func (p *pool) acquire(ctx context.Context, s site, deadline time.Time) (*conn, error) {
 	p.mu.Lock()
 	h := p.hosts[s]
@@ -101,7 +102,7 @@ func (p *pool) acquire(ctx context.Context, s site, deadline time.Time) (*conn, 
 	}
 }
 
-// cancelWait ends a wait. What has been given meanwhile is passed on.
+// cancelWait ends a wait. A connection that was handed over at the same time is released.
 func (p *pool) cancelWait(s site, turn chan *conn) {
 	p.mu.Lock()
 	h := p.hosts[s]
@@ -120,7 +121,7 @@ func (p *pool) cancelWait(s site, turn chan *conn) {
 	}
 }
 
-// release gives a connection back that can be used again.
+// release returns a reusable connection to the pool.
 func (p *pool) release(c *conn) {
 	c.reused = true
 	p.mu.Lock()
@@ -141,7 +142,7 @@ func (p *pool) release(c *conn) {
 	closeAll(surplus...)
 }
 
-// spare closes the connection that has been idle longest, and reports whether there was one.
+// closeOldest closes the connection that has been idle longest. It returns false if there is none.
 func (p *pool) closeOldest() bool {
 	p.mu.Lock()
 	c := p.idle.oldest
@@ -153,7 +154,7 @@ func (p *pool) closeOldest() bool {
 	return c != nil
 }
 
-// discard says that one connection fewer is open.
+// discard records that a connection was closed.
 func (p *pool) discard(s site) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,8 +170,8 @@ func (p *pool) dropped(s site, h *siteConns) {
 	}
 }
 
-// addIdle adds an idle connection as the newest. It takes out and returns those that are too many: of its domain, of its
-// server, or of all.
+// addIdle adds a connection to the lists. It removes and returns the connections that exceed a limit: of the domain, of
+// the server, or of the pool.
 func (p *pool) addIdle(c *conn) (surplus []*conn) {
 	c.idle = time.Now()
 	p.idle.push(c)
@@ -196,7 +197,7 @@ func (p *pool) removeIdle(c *conn) {
 	p.addrs.remove(c.server(), c)
 }
 
-// evict takes an idle connection out of the pool.
+// evict removes an idle connection from the pool.
 func (p *pool) evict(c *conn) *conn {
 	h := p.hosts[c.site]
 	h.idle = slices.DeleteFunc(h.idle, func(other *conn) bool { return other == c })
@@ -205,7 +206,7 @@ func (p *pool) evict(c *conn) *conn {
 	return c
 }
 
-// arm has the timer fire when the oldest has been idle for too long.
+// setTimer sets the timer to the time when the oldest connection has been idle for too long.
 func (p *pool) setTimer() {
 	left := time.Until(p.idle.oldest.idle.Add(idleTimeout))
 	if p.timer == nil {
@@ -215,7 +216,7 @@ func (p *pool) setTimer() {
 	}
 }
 
-// expire closes what has been idle for too long.
+// expire closes the connections that have been idle for too long.
 func (p *pool) expire() {
 	p.mu.Lock()
 	var old []*conn
@@ -229,7 +230,7 @@ func (p *pool) expire() {
 	closeAll(old...)
 }
 
-// close closes what is idle, now and later.
+// close closes all idle connections, and all that are released later.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

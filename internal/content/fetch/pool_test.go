@@ -19,7 +19,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// closing is a connection that counts those that are open.
+// closing is a connection that counts open connections.
 type closing struct {
 	net.Conn
 	open *atomic.Int32
@@ -33,7 +33,8 @@ func testConn(s site, open *atomic.Int32) *conn {
 	return &conn{Conn: closing{open: open}, site: s, wire: &wire{}}
 }
 
-// Many take, put and drop: never are more open than allowed, nobody waits for ever, and in the end nothing is left.
+// With many concurrent callers, the limit of open connections is never exceeded, no caller waits forever, and no
+// connection is left in the end.
 func TestPoolKeepsToTheNumber(t *testing.T) {
 	seed := rand.Uint64()
 	for _, perHost := range []int{0, 1, 3} {
@@ -103,8 +104,8 @@ func testConnTaken(t *testing.T, p *pool, open *atomic.Int32) *conn {
 	return testConn(s, open)
 }
 
-// What a server says while nobody asks must not pass for the next answer, nor must a connection that it has closed be
-// asked in vain.
+// Data that a server sends on an idle connection must not be taken for the next response, and a closed connection must
+// not be reused.
 func TestIdleConnections(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"
 	for name, unasked := range map[string]string{"closed": "", "stray answer": answer + "!"} {
@@ -144,7 +145,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// A site may change its mind about HTTP/2.
+// A site may stop to support HTTP/2.
 func TestBackToHTTP1(t *testing.T) {
 	srv := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w,
@@ -172,7 +173,7 @@ func TestBackToHTTP1(t *testing.T) {
 	}
 }
 
-// Requests to one host at the same time, over TLS, from the first on.
+// Concurrent first requests to one host over TLS.
 func TestManyAtOnceOverTLS(t *testing.T) {
 	for _, second := range []bool{false, true} {
 		srv := httptest.NewUnstartedServer(handler(func(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +198,7 @@ func TestManyAtOnceOverTLS(t *testing.T) {
 	}
 }
 
-// An exchange on a connection that is there takes a few allocations, whatever the size of the page.
+// An exchange on an existing connection takes few allocations, whatever the size of the page.
 func TestExchangeAllocates(t *testing.T) {
 	answer := append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nServer: x\r\nDate: today\r\nETag: "+
 		"\"x\"\r\nContent-Length: 30000\r\n\r\n"),

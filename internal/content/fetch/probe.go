@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// Probe finds out whether a TCP connection to a host can be made in a time, the lookup of its name included, and how
-// long that takes. host is a host key; where it names no port, 80 and 443 are tried at the same time. The guard of
-// private addresses holds as for any request. The error is an *Error, or wraps ctx.Err().
+// Probe tests whether a TCP connection to a host can be made within timeout, including the name lookup, and returns how
+// long connecting took. host is a host key. Without a port, Probe tries 80 and 443 at the same time. The guard against
+// private addresses applies. The error is an *Error, or wraps ctx.Err().
 //
-// Nothing is sent: it costs the host a connection that is made and closed at once, two at most where it names no port
-// and has addresses of one family, and an entry in its log where it keeps such a one. Behind a proxy, which alone
-// knows, it is the proxy that is connected to.
+// Probe sends no data. The host sees a connection that is closed at once: at most two without a port and with addresses
+// of one family. Behind a proxy, Probe connects to the proxy, since only the proxy can reach the host.
 func (c *Client) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error) {
 	patient, cancel := c.dialContext(ctx)
 	defer cancel()
@@ -37,10 +36,10 @@ func (c *Client) Probe(ctx context.Context, host string, timeout time.Duration) 
 	return 0, dialError("dial", err).withURL(host)
 }
 
-// A door is where a host may be connected to.
+// An endpoint is an address to connect to.
 type endpoint struct {
 	hostname, port string
-	allowPrivate   bool // a private address will do
+	allowPrivate   bool // private addresses are allowed
 }
 
 func (c *Client) endpoints(host string) []endpoint {
@@ -59,13 +58,13 @@ func (c *Client) endpoints(host string) []endpoint {
 	return []endpoint{{name, c.probePorts[0], free}, {name, c.probePorts[1], free}}
 }
 
-// tryConnect makes a connection and closes it.
+// tryConnect opens a connection and closes it.
 func (c *Client) tryConnect(ctx context.Context, d endpoint, limit time.Duration) error {
 	conn, _, err := c.dialHost(ctx, d.hostname, d.port, d.allowPrivate, limit)
 	if err != nil {
 		return err
 	}
-	_ = conn.Close() // it was there
+	_ = conn.Close() // the connection was established
 	c.sockets.release()
 	return nil
 }

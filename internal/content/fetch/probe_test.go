@@ -12,19 +12,20 @@ import (
 	"kumo/internal/base/page"
 )
 
-// listen counts what each connection to a new loopback listener has sent when it is closed.
+// listen sends the number of bytes received on each connection to a new loopback listener when the connection is
+// closed.
 func listen(t *testing.T) (addr string, sent chan int64) {
 	sent = make(chan int64, 8)
 	return serve(t, func(_ int, conn net.Conn) {
 		n, err := io.Copy(io.Discard, conn)
-		if err != nil && !errors.Is(err, net.ErrClosed) { // the test may end before the probe's connection is known to
+		if err != nil && !errors.Is(err, net.ErrClosed) { // the test may end before the server accepts the probe's connection
 			t.Error(err)
 		}
 		sent <- n
 	}), sent
 }
 
-// closed is a port of loopback where nobody listens.
+// closed returns a loopback port without a listener.
 func closed(t *testing.T) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,7 +61,7 @@ func TestProbeConnectsAndSendsNothing(t *testing.T) {
 	wantProbe(t, c, "up.example:"+closed(t), page.Refused)
 }
 
-// A host that names no port is reached where one of the two answers, and not where none does.
+// A host without a port can be reached if one of the two ports works.
 func TestProbeTriesBothPorts(t *testing.T) {
 	addr, sent := listen(t)
 	_, port, _ := net.SplitHostPort(addr)
@@ -87,7 +88,7 @@ func TestProbeIsGuarded(t *testing.T) {
 	addr, sent := listen(t)
 	_, port, _ := net.SplitHostPort(addr)
 	c := newGuarded(t, Config{})
-	for _, host := range []string{addr, "localhost:" + port} { // after the lookup of its name
+	for _, host := range []string{addr, "localhost:" + port} { // after the name lookup
 		wantProbe(t, c, host, page.Private)
 	}
 	if len(sent) > 0 {
@@ -97,7 +98,7 @@ func TestProbeIsGuarded(t *testing.T) {
 	wantProbe(t, c, addr, page.None)
 }
 
-// The lookup of a name counts, and who asks may lose patience.
+// The timeout includes the name lookup, and the context can end the probe.
 func TestProbeEndsInTime(t *testing.T) {
 	mute, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 
 // A ProxyRule names a proxy for a domain and its subdomains.
 type ProxyRule struct {
-	Domain string   // lower case; "" for all that no other rule names
-	URL    *url.URL // nil: these go without a proxy
+	Domain string   // lower case; "": all hosts without another rule
+	URL    *url.URL // nil: no proxy
 }
 
-// A ProxySet are proxies that some hosts go through; none: these go through none.
+// A ProxySet is a list of proxies for some hosts. An empty set means no proxy.
 type ProxySet struct{ all []*proxy }
 
-// NewProxySet makes a set of proxies. Several clients may have it, one after the other.
+// NewProxySet returns a set of proxies. Several clients may use it, one after the other.
 func NewProxySet(urls ...*url.URL) (*ProxySet, error) {
 	s := &ProxySet{}
 	for _, u := range urls {
@@ -36,33 +36,34 @@ func NewProxySet(urls ...*url.URL) (*ProxySet, error) {
 	return s, nil
 }
 
-// proxies say which proxy a target is reached through. Of several for a domain each host keeps to one, by a hash of its
-// name; one that fails is left out for a while, and only its hosts go to others.
+// proxies select the proxy for a target. If a domain has several, each host uses one of them, by a hash of its name. A
+// failed proxy is excluded for a while; only its hosts move to other proxies.
 type proxies struct {
-	byDomain    map[string][]*proxy // empty: without a proxy
+	byDomain    map[string][]*proxy // an empty list: no proxy
 	hostProxies func(host string) *ProxySet
 	now         func() time.Time
-	onChange    func(proxy string, err error) // nil: nobody is told
+	onChange    func(proxy string, err error) // nil: no callback
 	seed        maphash.Seed
 
-	forHTTP, forHTTPS *proxy // of the environment; nil: none
-	// environmentProxy reports through which URL a request goes, or nil: what of the two holds for a target
+	forHTTP, forHTTPS *proxy // from the environment; nil: none
+	// environmentProxy returns the proxy URL for a request URL, nil for a direct connection. It decides whether forHTTP
+	// or forHTTPS applies.
 	environmentProxy func(*url.URL) (*url.URL, error)
 }
 
 const (
-	minBackoff = 10 * time.Second // of a proxy that has failed, the first time
+	minBackoff = 10 * time.Second // exclusion of a proxy after its first failure
 	maxBackoff = 10 * time.Minute
 )
 
-// A health is whether a proxy is left out.
+// A health records whether a proxy is excluded.
 type health struct {
-	mu      sync.Mutex // guards all
+	mu      sync.Mutex // guards all fields
 	backoff time.Duration
-	until   time.Time // it is left out; zero: it works, as far as is known
+	until   time.Time // end of the exclusion; zero: working, as far as is known
 }
 
-// excludedUntil reports until when a proxy is left out; zero for one that is not.
+// excludedUntil returns the end of a proxy's exclusion; zero if it is not excluded.
 func (h *health) excludedUntil(now time.Time) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,12 +73,13 @@ func (h *health) excludedUntil(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// markFailed leaves the proxy out, for longer each time. It reports whether that is news.
+// markFailed excludes the proxy, each time for longer. It reports whether this is the first failure since
+// the proxy last worked.
 func (h *health) markFailed(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now.Before(h.until) {
-		return false // another attempt from before
+		return false // the attempt began before the exclusion
 	}
 	first := h.backoff == 0
 	h.backoff = min(max(2*h.backoff, minBackoff), maxBackoff)
@@ -85,7 +87,7 @@ func (h *health) markFailed(now time.Time) bool {
 	return first
 }
 
-// markWorking reports whether it is news that the proxy works.
+// markWorking ends the exclusion. It reports whether the proxy had failed before.
 func (h *health) markWorking() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,7 +96,7 @@ func (h *health) markWorking() bool {
 	return news
 }
 
-// CheckProxies reports which of the proxies that an environment names is none.
+// CheckProxies returns an error if a proxy in the environment is not valid.
 func CheckProxies(env *httpproxy.Config) error {
 	return (&proxies{}).setEnvironment(env)
 }
@@ -141,8 +143,8 @@ func (p *proxies) setEnvironment(env *httpproxy.Config) (err error) {
 	return nil
 }
 
-// parseProxy reads a proxy as an environment names it: a URL, or a host and port of an HTTP proxy. An error does not
-// repeat it: it may hold a password.
+// parseProxy parses a proxy from the environment: a URL, or the host and port of an HTTP proxy. Errors do not contain
+// the value, which may include a password.
 func parseProxy(variable, value string) (*proxy, error) {
 	if value == "" {
 		return nil, nil
@@ -159,7 +161,7 @@ func parseProxy(variable, value string) (*proxy, error) {
 		variable)
 }
 
-// of is the proxy that t is reached through; nil for none.
+// forTarget returns the proxy for t; nil for none.
 func (p *proxies) forTarget(t target) *proxy {
 	if own := p.fromHostProxies(t); own != nil {
 		return p.pick(own.all, t.hostname)
@@ -194,7 +196,7 @@ func (p *proxies) fromEnvironment(t target) *proxy {
 	return chosen
 }
 
-// forDomain are the proxies of the longest domain that a host is in.
+// forDomain returns the proxies of the longest domain that contains a host.
 func (p *proxies) forDomain(hostname string) []*proxy {
 	for domain := strings.TrimSuffix(hostname, "."); domain != ""; _, domain, _ = strings.Cut(domain, ".") {
 		if all, ok := p.byDomain[domain]; ok {
@@ -204,8 +206,8 @@ func (p *proxies) forDomain(hostname string) []*proxy {
 	return p.byDomain[""]
 }
 
-// pick is the first proxy that works in the order that a host has of them. Where none does, it is the one that is
-// tried again first: the failure is then told as what it is.
+// pick returns the first working proxy in a host's order. If none works, it returns the one whose exclusion ends first,
+// so that the request fails with its actual error.
 func (p *proxies) pick(all []*proxy, hostname string) *proxy {
 	if len(all) < 2 {
 		if len(all) == 0 {
@@ -221,7 +223,7 @@ func (p *proxies) pick(all []*proxy, hostname string) *proxy {
 	})
 }
 
-// score is a proxy's place for a host, by rendezvous hashing: it does not depend on the others.
+// score is a proxy's rank for a host, by rendezvous hashing: it does not depend on the other proxies.
 func (p *proxies) score(host uint64, one *proxy) uint64 {
 	return maphash.Comparable(p.seed, struct {
 		host uint64
@@ -229,8 +231,8 @@ func (p *proxies) score(host uint64, one *proxy) uint64 {
 	}{host, one.name})
 }
 
-// alternative is another proxy for t after one has failed with err; nil if there is none that works, or it was not the
-// proxy that failed.
+// alternative returns another working proxy for t after a failure with err. It returns nil if there is none, or if the
+// failure was not the proxy's.
 func (p *proxies) alternative(t target, err error) *proxy {
 	failed := t.proxy
 	if !p.markFailed(t, err) {
@@ -242,7 +244,7 @@ func (p *proxies) alternative(t target, err error) *proxy {
 	return nil
 }
 
-// markFailed notes that the proxy of t has failed, if it has and there are others; it reports whether it is so.
+// markFailed marks the proxy of t as failed, if err is the proxy's and there are others. It reports whether it did.
 func (p *proxies) markFailed(t target, err error) bool {
 	all := p.forDomain(t.hostname)
 	if own := p.fromHostProxies(t); own != nil {
@@ -266,7 +268,7 @@ func (p *proxies) markWorking(one *proxy) {
 	}
 }
 
-// forHost is a proxy that a host is reached through by one of the schemes; nil for none.
+// forHost returns the proxy for a host by https or, failing that, http; nil for none.
 func (p *proxies) forHost(hostname, host string) *proxy {
 	if found := p.forTarget(target{scheme: "https", host: host, hostname: hostname}); found != nil {
 		return found

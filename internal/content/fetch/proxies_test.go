@@ -19,7 +19,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// Each scheme has the environment's proxy of its own, and what NO_PROXY names has none.
+// Each scheme has its own proxy from the environment, and hosts in NO_PROXY have none.
 func TestProxiesOfTheEnvironment(t *testing.T) {
 	site := httptest.NewTLSServer(handler(func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "through it")
@@ -69,7 +69,7 @@ func TestProxiesThatAreNone(t *testing.T) {
 	}
 }
 
-// A fleet is proxies that can be stopped and started.
+// A fleet is a set of proxies that can be stopped and started.
 type fleet struct {
 	servers []*http.Server
 	addrs   []string
@@ -109,8 +109,8 @@ func (f *fleet) rules(t *testing.T) (all []ProxyRule) {
 	return all
 }
 
-// Hosts are spread over the proxies, and each keeps to one. When it dies they go to others without an error, and come
-// back when it is tried again and works.
+// Hosts are distributed over the proxies, and each keeps its proxy. When that fails, they use others without an error,
+// and return when it works again.
 func TestProxiesInRotation(t *testing.T) {
 	f, clock := newFleet(t, 3), newClock()
 	var mu sync.Mutex
@@ -158,11 +158,11 @@ func TestProxiesInRotation(t *testing.T) {
 		f.stop(i)
 	}
 	for i := range 5 {
-		failure(t, c, fmt.Sprintf("http://h%d.test/", i), page.Proxy) // and it ends
+		failure(t, c, fmt.Sprintf("http://h%d.test/", i), page.Proxy) // the exchange ends
 	}
 }
 
-// A proxy that fails again and again is left out for longer, up to a limit.
+// A proxy that fails repeatedly is excluded for longer, up to a limit.
 func TestAProxyRests(t *testing.T) {
 	var h health
 	now := time.Unix(1_700_000_000, 0)
@@ -198,7 +198,7 @@ func TestProxiesByDomain(t *testing.T) {
 	}
 }
 
-// One that asks for a password that nobody gave is left out as well.
+// A proxy that requires a missing password is also excluded.
 func TestAProxyThatKnowsNobody(t *testing.T) {
 	f := newFleet(t, 1)
 	closed := httptest.NewServer(&webProxy{})

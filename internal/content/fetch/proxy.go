@@ -17,22 +17,22 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A proxy stands between the client and all targets. The choice of an address to talk to is the proxy's: only its own
-// is dialled, and that may be private. It is asked for no target that is private as far as can be told here, see admit.
+// A proxy forwards requests to targets. The proxy itself chooses a target's address, so the client dials only the
+// proxy's address, which may be private. checkTarget rejects targets that are recognizably private.
 type proxy struct {
 	scheme, hostname, port string
-	remoteDNS              bool   // the proxy alone looks names up: socks5h
-	auth                   string // for Proxy-Authorization, "" for none
+	remoteDNS              bool   // socks5h: only the proxy looks names up
+	auth                   string // for Proxy-Authorization, "": none
 	socks                  *xproxy.Auth
-	name                   string // which proxy it is, without secrets
+	name                   string // proxy URL without secrets
 	health                 health
 }
 
-// proxyOp is the Op of an Error that is the proxy's own, and not its target's.
+// proxyOp is the Op of errors that the proxy itself caused.
 const proxyOp = "proxy"
 
-// errProxyAuth is a proxy that does not know its user.
-var errProxyAuth = errors.New("it asks for a user and password")
+// errProxyAuth means that the proxy requires other credentials.
+var errProxyAuth = errors.New("the proxy requires a user and password")
 
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
@@ -56,12 +56,12 @@ func newProxy(u *url.URL) (*proxy, error) {
 	return p, nil
 }
 
-// forwards reports whether requests to t are given to the proxy itself, in absolute form.
+// forwards reports whether the proxy receives requests to t itself, in absolute form.
 func (p *proxy) forwards(t target) bool {
 	return p != nil && p.scheme != "socks5" && t.scheme == "http"
 }
 
-// connectTo connects to t through the proxy, or to the proxy where that forwards.
+// reach connects to t through the proxy, or to the proxy if that forwards requests.
 func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
 	if err := p.checkTarget(ctx, c, t); err != nil {
 		return link{}, dialError("proxy", err)
@@ -89,17 +89,17 @@ func (p *proxy) reach(ctx context.Context, c *Client, t target) (link, error) {
 	}
 	if err != nil {
 		w.Close()
-		return link{}, &Error{Failure: page.Proxy, Op: "tunnel", Err: err} // it may be the target that is at fault
+		return link{}, &Error{Failure: page.Proxy, Op: "tunnel", Err: err} // the target may be the cause
 	}
 	return l, nil
 }
 
-// unavailable says that the proxy itself cannot, whatever target was meant.
+// unavailable returns the error for a proxy that cannot be used, whatever the target.
 func (p *proxy) unavailable(err error) error {
 	return &Error{Failure: page.Proxy, Op: proxyOp, Err: &ProxyError{p.name, err}}
 }
 
-// A ProxyError is a proxy that cannot be had itself.
+// A ProxyError means that the proxy itself cannot be used.
 type ProxyError struct {
 	Proxy string // its URL, without secrets
 	Err   error
@@ -109,7 +109,7 @@ func (e *ProxyError) Error() string { return fmt.Sprintf("through %s: %v", e.Pro
 
 func (e *ProxyError) Unwrap() error { return e.Err }
 
-// tunnel asks the proxy for a connection to address.
+// tunnel requests a connection to address from the proxy.
 func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string, maxHeader int64) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
@@ -121,7 +121,7 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string
 	if err := connect.Write(conn); err != nil {
 		return err
 	}
-	// What the buffer reads too much is lost, but in TLS the server speaks second.
+	// The buffer may read beyond the response and drop that data. With TLS there is none, since the client sends first.
 	in := bufio.NewReader(io.LimitReader(conn, maxHeader))
 	answer, err := http.ReadResponse(in, connect) //nolint:bodyclose // an answer to CONNECT has none
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *proxy) tunnel(ctx context.Context, conn net.Conn, address, agent string
 	return nil
 }
 
-// connectSOCKS leads w to t by SOCKS5, names unresolved.
+// connectSOCKS connects w to t by SOCKS5, without resolving the name.
 func (p *proxy) connectSOCKS(ctx context.Context, w *wire, t target) error {
 	d, err := xproxy.SOCKS5("tcp", net.JoinHostPort(p.hostname, p.port), p.socks, dialed{w})
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *proxy) connectSOCKS(ctx context.Context, w *wire, t target) error {
 	return err
 }
 
-// dialed is a dialer for a connection that is there already.
+// dialed is a dialer that returns an existing connection.
 type dialed struct{ conn net.Conn }
 
 func (d dialed) Dial(_, _ string) (net.Conn, error) { return d.conn, nil }

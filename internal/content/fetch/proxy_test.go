@@ -33,11 +33,11 @@ func relay(a, b net.Conn, fromA io.Reader) {
 	wg.Wait()
 }
 
-// A webProxy answers requests in absolute form itself and tunnels every CONNECT to one server.
+// A webProxy responds to requests in absolute form itself and tunnels every CONNECT to one server.
 type webProxy struct {
 	server string
 	mu     sync.Mutex
-	seen   []string // request lines and who asked
+	seen   []string // request lines and the clients' credentials
 }
 
 func (p *webProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -113,8 +113,8 @@ func TestWebProxy(t *testing.T) {
 	}
 }
 
-// socksServer is SOCKS5 with user and password (RFC 1928, 1929). It sends every name to one server and notes what was
-// asked for.
+// socksServer is a SOCKS5 server with user and password (RFC 1928, 1929). It connects every name to one server and
+// records the requested names.
 func socksServer(t *testing.T, server string, asked chan<- string) string {
 	return serve(t, func(_ int, conn net.Conn) {
 		r := bufio.NewReader(conn)

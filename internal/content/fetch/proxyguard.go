@@ -11,18 +11,17 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// lookupTimeout is how long the name of a proxy's target is looked up here, where the proxy may be the only one who
-// can.
+// lookupTimeout limits the lookup of a target's name if a proxy is used. Possibly only the proxy can resolve it.
 const lookupTimeout = 2 * time.Second
 
-// localDomains have names for this machine and its neighbours only: RFC 6761, 6762, 8375 and ICANN's .internal. So has
-// a name without a dot.
+// localDomains contain only names of this machine and the local network: RFC 6761, 6762, 8375 and ICANN's .internal.
+// Names without a dot are local, too.
 var localDomains = []string{".localhost", ".local", ".home.arpa", ".internal", ".intranet", ".lan"}
 
-// admit reports why a proxy must not be asked for a target: the proxy may stand in a network whose private addresses a
-// stranger's link must not reach. An address is refused in every spelling, a name if it is a local one, or if it is
-// found here and has a private address. A name that is not found here is the proxy's to judge, and so is what it finds
-// for others; socks5h says that names are not to be looked up here.
+// checkTarget returns an error if a target must not be requested through the proxy. The proxy may be in a network whose
+// private addresses links of strange pages must not reach. It rejects private addresses in any spelling, local names,
+// and names that resolve to a private address here. A name that does not resolve here is left to the proxy, and so are
+// addresses that the proxy finds for other names. With socks5h, names are not looked up here.
 func (p *proxy) checkTarget(ctx context.Context, c *Client, t target) error {
 	if c.allowed.Has(t.host) || c.cfg.AllowPrivate || c.fixed.lookup(t.hostname, t.port) != nil {
 		return nil
@@ -39,13 +38,13 @@ func (p *proxy) checkTarget(ctx context.Context, c *Client, t target) error {
 		return nil
 	}
 	short, cancel := ctx, func() {}
-	if c.resolver.limiter == nil { // else it may be long until it is the name's turn
+	if c.resolver.limiter == nil { // with a limiter, the lookup may have to wait long for its turn
 		short, cancel = context.WithTimeout(ctx, min(lookupTimeout, c.cfg.ConnectTimeout))
 	}
 	defer cancel()
 	addrs, err := c.resolver.resolve(short, name)
 	if err != nil {
-		return ctx.Err() // the proxy may know
+		return ctx.Err() // the proxy may be able to resolve it
 	}
 	for _, a := range addrs {
 		if err := refuse(name, a); err != nil {
@@ -65,8 +64,8 @@ func refuse(name string, a netip.Addr) error {
 	return fmt.Errorf("%s: %w", a, ErrPrivate)
 }
 
-// parseAnyAddr returns the address that a host is, however it is written: a proxy may read 0x7f.1 or 017700000001 as
-// browsers do. What looks like an address and is none comes out as the zero one.
+// parseAnyAddr parses a host that is an IP address in any notation: a proxy may read 0x7f.1 or 017700000001 as browsers
+// do. It returns the zero address for a host that looks like an address but is not valid.
 func parseAnyAddr(host string) (a netip.Addr, ok bool) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a, true

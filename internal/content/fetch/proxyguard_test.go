@@ -14,7 +14,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A proxy is asked for nothing private, by address or by name, unless the user wants it.
+// The proxy receives no request for a private target, by address or by name, unless the user allows it.
 func TestProxyIsAskedForNothingPrivate(t *testing.T) {
 	names := newDNS(t, "private.example. 60 A 10.0.0.1", "mixed.example. 60 A 8.8.8.8", "mixed.example. 60 AAAA fd00::1",
 		"nat.example. 60 AAAA 64:ff9b::a9fe:a9fe", "alias.example. 60 CNAME private.example.", "public.example. 60 A 8.8.8.8",
@@ -62,7 +62,7 @@ func TestProxyIsAskedForNothingPrivate(t *testing.T) {
 	get(t, newClient(t, cfg), "http://10.0.0.1/")
 }
 
-// socks5 looks names up here, socks5h does not.
+// With socks5 names are looked up here, with socks5h they are not.
 func TestSOCKSIsAskedForNothingPrivate(t *testing.T) {
 	site := httptest.NewServer(handler(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hi") }))
 	defer site.Close()
@@ -81,7 +81,7 @@ func TestSOCKSIsAskedForNothingPrivate(t *testing.T) {
 	}
 }
 
-// Where names cannot be looked up here, the proxy is asked, and the lookup that fails costs little.
+// If names cannot be looked up here, the proxy is used, and the failing lookup costs little.
 func TestProxyWithoutNames(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

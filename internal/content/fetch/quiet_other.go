@@ -4,8 +4,8 @@ package fetch
 
 import "net"
 
-// A socket cannot be asked here whether it can be read. What a server has said unasked is noticed only if it came with
-// the answer before, and a buffer is taken before the answer comes.
+// A socket cannot be polled on this system. Unsolicited data is noticed only if it arrived with the previous response,
+// and a buffer is allocated before the response arrives.
 type socket struct{}
 
 func newSocket(net.Conn) *socket { return &socket{} }

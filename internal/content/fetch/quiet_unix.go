@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// A socket is asked whether it can be read, without reading.
+// A socket reports whether data can be read, without reading it.
 type socket struct {
-	raw   syscall.RawConn // nil for what is no socket, in tests
+	raw   syscall.RawConn // nil if the connection is not a socket, as in tests
 	byte  [1]byte
-	empty bool // there was nothing to be read
-	asked bool // in this wait
+	empty bool // there was no data
+	asked bool // already polled in this wait
 	peek  func(fd uintptr) bool
 	await func(fd uintptr) bool
 }
@@ -32,21 +32,21 @@ func newSocket(c net.Conn) *socket {
 	}
 	s.await = func(fd uintptr) bool {
 		if s.asked {
-			return true // it was woken, since there is something
+			return true // woken up because there is data
 		}
 		s.asked = true
 		return s.peek(fd) && !s.empty
 	}
 	if c, ok := c.(syscall.Conn); ok {
-		s.raw, _ = c.SyscallConn() // where it fails, so does reading
+		s.raw, _ = c.SyscallConn() // if it fails, reading fails, too
 	}
 	return s
 }
 
-// isUntouched reports whether there is nothing to be read, not even the connection's end. It does not wait.
+// quiet reports whether there is nothing to read, not even the end of the connection. It does not block.
 func (s *socket) quiet() bool { return s.raw == nil || s.raw.Read(s.peek) == nil && s.empty }
 
-// wait waits until there is something to be read, or the read deadline.
+// wait blocks until there is data or the read deadline expires.
 func (s *socket) wait() error {
 	if s.raw == nil {
 		return nil

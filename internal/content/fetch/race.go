@@ -22,8 +22,8 @@ type dialResult struct {
 	err  error
 }
 
-// race tries the addresses of the first one's family, and those of the other when they fail or headStart has passed.
-// The first connection wins; without one, the first error is returned.
+// race tries the addresses of the first family, and those of the other family after a failure or headStart. The first
+// connection wins. If all fail, it returns the first error.
 func (d *dialer) race(ctx context.Context, addrs []netip.Addr) (net.Conn, error) {
 	first, second := families(addrs)
 	if len(second) == 0 {
@@ -61,7 +61,7 @@ func (d *dialer) race(ctx context.Context, addrs []netip.Addr) (net.Conn, error)
 	return nil, failed
 }
 
-// closeLate waits for the losers, whose dialling has been cancelled, and closes what they may yet have got.
+// closeLate waits for the canceled dials and closes connections that succeeded nevertheless.
 func (d *dialer) closeLate(results <-chan dialResult, running int) {
 	for range running {
 		if r := <-results; r.conn != nil {
@@ -71,7 +71,7 @@ func (d *dialer) closeLate(results <-chan dialResult, running int) {
 	}
 }
 
-// dialInTurn tries one address after the other, each with its share of the time left.
+// dialInTurn tries the addresses one after the other, each with its share of the remaining time.
 func (d *dialer) dialInTurn(ctx context.Context, addrs []netip.Addr) (conn net.Conn, failed error) {
 	deadline, _ := ctx.Deadline()
 	for i, a := range addrs {
@@ -85,8 +85,8 @@ func (d *dialer) dialInTurn(ctx context.Context, addrs []netip.Addr) (conn net.C
 	return nil, failed
 }
 
-// dialOne tries an address, again and again while this machine has not what it takes. With the connection there is a socket
-// to release.
+// dialOne dials an address. It retries while this machine lacks resources. The caller must release the socket of the
+// connection.
 func (d *dialer) dialOne(ctx context.Context, a netip.Addr, limit time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -111,7 +111,7 @@ func (d *dialer) dialOne(ctx context.Context, a netip.Addr, limit time.Duration)
 	}
 }
 
-// families parts addrs, which is not empty, by family. The first address's comes first.
+// families splits addrs, which must not be empty, by family. The first address's family is first.
 func families(addrs []netip.Addr) (first, second []netip.Addr) {
 	for _, a := range addrs {
 		if a.Is4() == addrs[0].Is4() {

@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// A target is a canonical URL taken apart as far as an exchange needs it.
+// A target is a canonical URL, split for an exchange.
 type target struct {
 	scheme   string
-	host     string // host key: name or address, with the port if it is not the scheme's
+	host     string // host key: name or address, with the port unless it is the scheme's default
 	hostname string // without port and brackets
 	port     string
-	path     string // path and query, exactly as in the URL
-	proxy    *proxy // that it is reached through; nil for none
+	path     string // path and query, unchanged
+	proxy    *proxy // nil: direct
 }
 
 var errURL = errors.New("not a canonical http or https URL")
 
-// parseTarget reads a URL, and says what its target is reached through.
+// parseTarget parses a URL and selects its proxy.
 func (c *Client) parseTarget(rawURL string) (target, error) {
 	t, err := parseTarget(rawURL)
 	if err == nil {
@@ -47,7 +47,7 @@ func parseTarget(rawURL string) (target, error) {
 	if t.path[0] == '?' {
 		t.path = "/" + t.path
 	}
-	t.host = t.host[strings.LastIndexByte(t.host, '@')+1:] // a page's links do not decide on credentials
+	t.host = t.host[strings.LastIndexByte(t.host, '@')+1:] // links must not set credentials
 	t.hostname = t.host
 	if name, port, err := net.SplitHostPort(t.host); err == nil {
 		t.hostname, t.port = name, port
@@ -62,18 +62,18 @@ func parseTarget(rawURL string) (target, error) {
 // notVisible reports whether r would break a request line.
 func notVisible(r rune) bool { return r <= ' ' || r >= 0x7f }
 
-// address is what to dial, host:port.
+// address returns the host:port to dial.
 func (t target) address() string { return net.JoinHostPort(t.hostname, t.port) }
 
-// fields are what requests have in common, as they are sent.
+// fields are the encoded header fields that many requests share.
 type fields struct {
-	lines []byte // over HTTP/1
-	block []byte // over HTTP/2
+	lines []byte // for HTTP/1
+	block []byte // for HTTP/2
 }
 
 func newFields(h http.Header) fields {
 	var b bytes.Buffer
-	if agent := h["User-Agent"]; len(agent) > 0 { // first, where browsers have it; a buffer takes everything
+	if agent := h["User-Agent"]; len(agent) > 0 { // first, as in browsers; writes to a Buffer do not fail
 		_ = http.Header{"User-Agent": agent[:1]}.Write(&b)
 	}
 	_ = h.WriteSubset(&b, notSent)
@@ -85,11 +85,11 @@ func newFields(h http.Header) fields {
 	return f
 }
 
-// notSent are fields that have their place, or that a request without a body must not have.
+// notSent are the fields that are sent elsewhere, or that a request without a body must not have.
 var notSent = map[string]bool{"Host": true, "User-Agent": true, "Content-Length": true, "Transfer-Encoding": true,
 	"Trailer": true}
 
-// appendRequest appends the request for t as HTTP/1.1 sends it.
+// appendRequest appends the request for t in the form of HTTP/1.1.
 func (c *Client) appendRequest(b []byte, m *liveSettings, req *Request, t target, cookie string) []byte {
 	method := "GET "
 	switch {
@@ -125,7 +125,7 @@ func appendField(b []byte, name, value string) []byte {
 
 type nameValue struct{ name, value string }
 
-// requestFields are the fields of this request alone.
+// requestFields returns the fields that belong to this request alone.
 func (c *Client) requestFields(req *Request, t target, cookie string) (own []nameValue) {
 	add := func(name, value string) {
 		if value != "" {
@@ -136,8 +136,8 @@ func (c *Client) requestFields(req *Request, t target, cookie string) (own []nam
 	if t.proxy.forwards(t) {
 		add("Proxy-Authorization", t.proxy.auth)
 	}
-	if sendable(req.ETag) && req.Header.Get("If-None-Match") == "" { // it is as the server wrote it
-		add("If-None-Match", req.ETag) // who sends both is answered by the tag, RFC 9110 13.1.3
+	if sendable(req.ETag) && req.Header.Get("If-None-Match") == "" { // unchanged from the server
+		add("If-None-Match", req.ETag) // the tag takes precedence over the date (RFC 9110, 13.1.3)
 	}
 	if !req.Modified.IsZero() && req.Header.Get("If-Modified-Since") == "" {
 		add("If-Modified-Since", req.Modified.UTC().Format(http.TimeFormat))
@@ -145,7 +145,7 @@ func (c *Client) requestFields(req *Request, t target, cookie string) (own []nam
 	return own
 }
 
-// redact copies a request's head to dst with the values of secret fields replaced; cookies have one of their own.
+// redact appends a request's head to dst with secret values redacted. cookies replaces the value of the Cookie field.
 func redact(dst, raw []byte, cookies string) []byte {
 	first := true
 	for line := range bytes.Lines(raw) {

@@ -64,7 +64,7 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// Secrets go to trusted hosts only, and never into the recorded request.
+// Secrets are sent to trusted hosts only, and never recorded in the request.
 func TestSecrets(t *testing.T) {
 	var got http.Header
 	srv := httptest.NewServer(handler(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }))
@@ -108,8 +108,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// A server that echoes secrets has them in the recorded answer: its bytes are evidence, and are not changed. Those of
-// the request are redacted all the same. docs/how-to/crawl-behind-a-login.md says so.
+// If a server echoes secrets, the recorded response contains them, since its bytes are evidence and are not changed.
+// The request is redacted nevertheless. docs/how-to/crawl-behind-a-login.md documents this.
 func TestEchoedSecretsStayInTheAnswer(t *testing.T) {
 	var body, echoed string
 	srv := httptest.NewServer(handler(func(w http.ResponseWriter, r *http.Request) {
@@ -192,13 +192,13 @@ func TestCookies(t *testing.T) {
 
 func TestCookieErrors(t *testing.T) {
 	for line, want := range map[string]string{
-		"example.com FALSE / FALSE 0 a b":             "1 fields",
+		"example.com FALSE / FALSE 0 a b":             "1 tab-separated fields",
 		"example.com\tmaybe\t/\tFALSE\t0\ta\tb":       `"maybe", want TRUE or FALSE`,
 		"example.com\tTRUE\t/\tFALSE\tsoon\ta\tb":     `expiry "soon"`,
 		"\tTRUE\t/\tFALSE\t0\ta\tb":                   "no domain",
 		"example.com\tTRUE\tx\tFALSE\t0\ta\tb":        `path "x"`,
-		"example.com\tTRUE\t/\tFALSE\t0\ta\tb; c":     "cannot be sent",
-		"example.com\tTRUE\t/\tFALSE\t0\t\tb":         "cannot be sent",
+		"example.com\tTRUE\t/\tFALSE\t0\ta\tb; c":     "invalid characters",
+		"example.com\tTRUE\t/\tFALSE\t0\t\tb":         "invalid characters",
 		"example.com\t" + strings.Repeat("x", 70_000): "too long",
 	} {
 		_, err := LoadCookies(strings.NewReader("# one\n" + line + "\n"))
@@ -210,7 +210,7 @@ func TestCookieErrors(t *testing.T) {
 	}
 }
 
-// Fields that would not be sent, or that would break what is, are refused and not left out in silence.
+// Fields that would not be sent, or that would break the request, are rejected instead of ignored.
 func TestFieldsThatAreNotForTheUser(t *testing.T) {
 	for _, name := range []string{"Host", "host", "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding",
 		"TE", "Upgrade", "Trailer",

@@ -10,18 +10,18 @@ import (
 	"kumo/internal/base/page"
 )
 
-// Reread makes the parts of an answer out of its bytes, as Get did when it came: resp has Raw and HeadLen, and gets
-// Status, Proto, Header and Payload. What was cut short or damaged then gives what there is of it, without an error:
-// resp.Truncated or Malformed has said so. An answer without a head is an error.
+// Reread parses a stored response as Get did. resp must have Raw and HeadLen; Reread sets Status, Proto, Header and
+// Payload. If the response was truncated or malformed, it returns the available part without an error, since
+// resp.Truncated or Malformed records that. A response without a head is an error.
 func Reread(resp *page.Response) error {
 	if resp.HeadLen <= 0 || resp.HeadLen > len(resp.Raw) {
-		return errors.New("read an answer again: it has no head")
+		return errors.New("reread response: it has no head")
 	}
 	h := make(http.Header)
 	f := framer{maxHead: math.MaxInt64, maxBody: math.MaxInt64, fields: h, chunks: resp.Buffers.Chunks[:0]}
 	hd, err := parseHead(resp.Raw[:resp.HeadLen], h)
 	if err != nil {
-		return fmt.Errorf("read an answer again: %w", err)
+		return fmt.Errorf("reread response: %w", err)
 	}
 	resp.Status, resp.Proto, resp.Header = hd.status, hd.proto, h
 	resp.Payload = resp.Raw[resp.HeadLen:]
@@ -32,7 +32,7 @@ func Reread(resp *page.Response) error {
 	_, err = f.advance(resp.Raw)
 	resp.Payload, resp.Buffers.Chunks = f.chunks, f.chunks
 	if err != nil && resp.Malformed == "" && resp.Truncated == page.Whole {
-		return fmt.Errorf("read an answer again: %w", err)
+		return fmt.Errorf("reread response: %w", err)
 	}
 	return nil
 }

@@ -14,45 +14,47 @@ import (
 )
 
 const (
-	maxNames          = 1 << 16          // in the cache
-	systemTTL         = 5 * time.Minute  // the system's resolver does not tell
-	negativeTTL       = 30 * time.Second // of a name that does not exist
-	failureTTL        = time.Second      // of a lookup that failed
-	proxiedFailureTTL = time.Minute      // of one that failed behind a proxy, which may be the only one who can look names up
-	maxAddresses      = 16               // kept of one answer's family
+	maxNames    = 1 << 16          // in the cache
+	systemTTL   = 5 * time.Minute  // the system's resolver does not return TTLs
+	negativeTTL = 30 * time.Second // of a name that does not exist
+	failureTTL  = time.Second      // of a failed lookup
+	// of a failed lookup behind a proxy, since possibly only the proxy can resolve names
+	proxiedFailureTTL = time.Minute
+	maxAddresses      = 16 // per address family
 )
 
-// A Resolver looks a name up, as a [net.Resolver] does.
+// A Resolver looks up a name like a [net.Resolver].
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// A lookup asks for the addresses of a name; ttl says how long they hold.
+// A lookup queries the addresses of a name. They are valid for ttl.
 type lookup func(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration, err error)
 
-// A resolver caches lookups, failed ones too. Those who ask for the same name at once share one lookup, which goes on
-// when they lose patience.
+// A resolver caches lookups, including failures. Concurrent requests for a name share one lookup, which continues even
+// if they are canceled.
 type resolver struct {
-	ctx              context.Context
-	lookup           lookup
-	timeout          time.Duration
-	waitForResources func(ctx context.Context, err error, wait time.Duration) bool // waits for this machine to have a socket
-	failureTTL       time.Duration                                                 // how long a failure holds
+	ctx     context.Context
+	lookup  lookup
+	timeout time.Duration
+	// waits until this machine has a free socket
+	waitForResources func(ctx context.Context, err error, wait time.Duration) bool
+	failureTTL       time.Duration // TTL of a failure
 	now              func() time.Time
 	max              int
-	slots            chan struct{}             // a place for each look-up that may be under way; nil for any number
-	limiter          *rate.Limiter             // of look-ups; nil for any
-	lastFound        atomic.Pointer[time.Time] // when a look-up last brought an address; nil for never
+	slots            chan struct{}             // one slot per concurrent lookup; nil: no limit
+	limiter          *rate.Limiter             // rate limit of lookups; nil: none
+	lastFound        atomic.Pointer[time.Time] // time of the last successful lookup; nil: none
 
-	mu    sync.Mutex // guards names and the expiry of its entries
+	mu    sync.Mutex // guards names and the entries' expires
 	names map[string]*entry
 }
 
 type entry struct {
 	done    chan struct{} // closed when the fields below are set
-	addrs   []netip.Addr  // at least one if err is nil
+	addrs   []netip.Addr  // not empty if err is nil
 	err     error
-	expires time.Time // zero while the lookup is under way
+	expires time.Time // zero during the lookup
 }
 
 func newResolver(ctx context.Context, cfg Config) *resolver {
@@ -85,7 +87,7 @@ func (r *resolver) resolve(ctx context.Context, name string) ([]netip.Addr, erro
 	}
 }
 
-// entry returns a name's valid entry, or one whose lookup it has started.
+// entry returns a valid entry of a name. If there is none, it starts a lookup and returns its entry.
 func (r *resolver) entry(name string) *entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +101,7 @@ func (r *resolver) entry(name string) *entry {
 	return e
 }
 
-// known reports whether a name has addresses that have not expired.
+// known reports whether the cache has unexpired addresses of a name.
 func (r *resolver) known(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +123,7 @@ func (r *resolver) fill(name string, e *entry) {
 	close(e.done)
 }
 
-// lookUp makes a look-up when it is its turn, and again while this machine has no socket for it.
+// lookUp waits for a slot and looks a name up. It retries while this machine has no free socket.
 func (r *resolver) lookUp(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration, err error) {
 	if r.slots != nil {
 		select {
@@ -150,13 +152,13 @@ func (r *resolver) lookUp(ctx context.Context, name string) (addrs []netip.Addr,
 	}
 }
 
-// ask looks a name up, whatever is known of it.
+// lookUpUncached looks a name up without the cache.
 func (r *resolver) lookUpUncached(ctx context.Context, name string) ([]netip.Addr, error) {
 	addrs, _, err := r.lookUp(ctx, name)
 	return addrs, err
 }
 
-// forgetFailures drops what is known of look-ups that failed.
+// forgetFailures removes failed lookups from the cache.
 func (r *resolver) forgetFailures() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +169,7 @@ func (r *resolver) forgetFailures() {
 	}
 }
 
-// makeRoom drops the entry that expires soonest of a few taken at random.
+// makeRoom removes the entry with the earliest expiry from a few random ones.
 func (r *resolver) makeRoom() {
 	if len(r.names) < r.max {
 		return
@@ -193,7 +195,7 @@ func notFound(name string) error {
 	return &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 }
 
-// lookupBy keeps a resolver's order of addresses: the system's follows from the routes there are.
+// lookupBy preserves the order of a resolver's addresses, since the system's resolver sorts them by its routes.
 func lookupBy(r Resolver) lookup {
 	return func(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
 		found, err := r.LookupNetIP(ctx, "ip", name)

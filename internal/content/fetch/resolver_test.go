@@ -38,12 +38,12 @@ func (c *clock) advance(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
-// A dnsServer answers from a zone, in the form of a recursive server.
+// A dnsServer is a recursive name server with a fixed zone.
 type dnsServer struct {
 	addr      string
 	questions atomic.Int32
 	truncate  atomic.Bool // over UDP
-	shallow   atomic.Bool // give only the first link of a chain
+	shallow   atomic.Bool // return only the first link of an alias chain
 	fail      atomic.Int32
 
 	mu   sync.Mutex
@@ -66,7 +66,7 @@ func newDNS(t *testing.T, zone ...string) *dnsServer {
 	return s
 }
 
-// listenBoth opens one port for UDP and TCP: what is free for one may be taken for the other.
+// listenBoth opens the same port for UDP and TCP: a port may be free for one and taken for the other.
 func listenBoth(t *testing.T) (net.PacketConn, net.Listener) {
 	t.Helper()
 	for range 20 {
@@ -204,7 +204,7 @@ func TestCache(t *testing.T) {
 	ask("192.0.2.9", "192.0.2.9", 0)
 }
 
-// A lookup is shared by all who ask for the name at once; one of them giving up does not end it for the rest.
+// Concurrent requests for a name share one lookup, which continues if one of them is canceled.
 func TestSharedLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lookups atomic.Int32
@@ -236,8 +236,8 @@ func TestSharedLookup(t *testing.T) {
 	})
 }
 
-// So many names are looked up a second, and what is known has not to wait. The wait is not a part of what a look-up may
-// take, and who gives up waiting does.
+// Lookups per second are limited, and cached names do not wait. The wait is not part of a lookup's timeout, and can be
+// canceled.
 func TestLookupsHaveAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newResolver(t.Context(), Config{LookupRate: 0.05}.withDefaults())
@@ -268,7 +268,7 @@ func TestLookupsHaveAPace(t *testing.T) {
 	})
 }
 
-// A lookup that never ends has a limit, and its failure is not kept for long.
+// A lookup without a response ends at a time limit, and its failure is not cached for long.
 func TestLookupTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Config{})

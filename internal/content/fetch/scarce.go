@@ -14,25 +14,24 @@ import (
 	"kumo/internal/base/page"
 )
 
-// This machine may run out of what a connection takes: file descriptors, ports, buffers. No host is to blame for that,
-// so dialling waits, idle connections are closed to make room, and a visit that found none fails with page.Local, which
-// is counted for nobody.
+// This machine may run out of file descriptors, ports or buffers. That is no host's fault: dialing waits, idle
+// connections are closed, and a visit that still fails gets page.Local, which is not counted against any host.
 
-// exhaustionErrors are the errors by which a system says so.
+// exhaustionErrors are the system errors for exhausted resources.
 var exhaustionErrors = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
-	10024, 10055} // WSAEMFILE, WSAENOBUFS
+	10024, 10055} // Windows: WSAEMFILE, WSAENOBUFS
 
-// portErrors says that all ports of this machine are taken for an address; WSAEADDRNOTAVAIL is Windows' word for it.
+// portErrors mean that this machine has no free port for an address; 10049 is WSAEADDRNOTAVAIL on Windows.
 var portErrors = []syscall.Errno{syscall.EADDRNOTAVAIL, 10049}
 
-var errNoSocket = errors.New("all connections that this process may have are in use")
+var errNoSocket = errors.New("this process has reached its limit of open connections")
 
-// isExhausted reports whether err speaks of a want of this machine's.
+// isExhausted reports whether err was caused by exhausted resources of this machine.
 func isExhausted(err error) bool {
 	if errors.Is(err, errNoSocket) || isOneOf(err, exhaustionErrors) {
 		return true
 	}
-	// The system's resolver keeps of such an error only the words.
+	// The system's resolver keeps only the text of such an error.
 	de, is := errors.AsType[*net.DNSError](err)
 	return is &&
 		slices.ContainsFunc(exhaustionErrors[:4], func(e syscall.Errno) bool { return strings.Contains(de.Err, e.Error()) })
@@ -42,13 +41,13 @@ func isOneOf(err error, all []syscall.Errno) bool {
 	return slices.ContainsFunc(all, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
-// isExhaustedAt is isExhausted for an attempt to connect to an address. For IPv6, that no own address is to be had means that
-// this machine does not speak it.
+// isExhaustedAt is isExhausted for a connection to an address. For IPv6 addresses portErrors do not count: they mean
+// that this machine has no IPv6.
 func isExhaustedAt(a netip.Addr, err error) bool {
 	return a.Unmap().Is4() && isOneOf(err, portErrors) || isExhausted(err)
 }
 
-// A scarcity is what a client has met of this machine's limits.
+// An exhaustion counts errors caused by exhausted resources.
 type exhaustion struct {
 	mu    sync.Mutex
 	times int64
@@ -62,7 +61,7 @@ func (s *exhaustion) record(err error) {
 	s.last = err.Error()
 }
 
-// Exhaustion says how often a connection or a look-up found no descriptor, port or buffer on this machine, and the last
+// Exhaustion returns how often a connection or lookup found no descriptor, port or buffer on this machine, and the last
 // error.
 func (c *Client) Exhaustion() (times int64, last string) {
 	c.exhaustion.mu.Lock()
@@ -71,19 +70,19 @@ func (c *Client) Exhaustion() (times int64, last string) {
 }
 
 const (
-	minRetryWait = 50 * time.Millisecond // how long is waited before the first new attempt
-	maxRetryWait = time.Second           // and before any
+	minRetryWait = 50 * time.Millisecond // before the first retry
+	maxRetryWait = time.Second           // before any retry
 )
 
-// waitForResources makes room after an attempt that this machine's limits have ended, and waits. It returns false when the
-// context ends.
+// waitForResources frees a resource after an attempt failed for lack of it, and waits. It returns false if the context
+// has ended.
 func (c *Client) waitForResources(ctx context.Context, err error, wait time.Duration) bool {
 	c.exhaustion.record(err)
 	c.closeIdle()
 	return sleep(ctx, wait) == nil
 }
 
-// sleep waits, or returns the error of a context that ends before.
+// sleep waits, or returns an error if the context ends first.
 func sleep(ctx context.Context, wait time.Duration) error {
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -95,16 +94,16 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// closeIdle closes all connections that are not in use.
+// closeIdle closes all idle connections.
 func (c *Client) closeIdle() {
 	for c.conns.closeOldest() {
 	}
 }
 
-// closeOneIdle closes a connection that is not in use, and reports whether there was one.
+// closeOneIdle closes an idle connection. It returns false if there is none.
 func (c *Client) closeOneIdle() bool { return c.conns.closeOldest() }
 
-// IsLocal reports whether the failure speaks of this machine or of its proxy, and of no host.
+// IsLocal reports whether the error concerns this machine or its proxy, and no host.
 func (e *Error) IsLocal() bool {
 	return e.Failure == page.Local || e.Failure == page.Proxy && e.Op == proxyOp
 }

@@ -8,82 +8,81 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A session is the client's side of an HTTP/2 connection (RFC 9113) that carries one exchange at a time. It does no
-// I/O: it is given the server's bytes as they come, says what they bring, and collects the frames that must be sent in
-// reply.
+// A session is the client side of an HTTP/2 connection (RFC 9113) that carries one exchange at a time. It does no I/O:
+// it parses the server's bytes, returns their content, and queues the frames to send in reply.
 //
-// What a server does against the standard ends the connection, as it does for browsers and curl. What is allowed but
-// useless (PING, SETTINGS, PRIORITY, frames of unknown type, empty ones) is counted, and too much of it in one exchange
-// ends the connection, too.
+// As in browsers and curl, a protocol violation ends the connection. Frames that are allowed but useless (PING,
+// SETTINGS, PRIORITY, unknown types, empty frames) are counted, and too many of them in an exchange also end the
+// connection.
 type session struct {
-	maxHead int64  // bytes of an exchange's field sections, as SETTINGS_MAX_HEADER_LIST_SIZE counts them
-	out     []byte // frames to be sent
+	maxHead int64  // bytes of an exchange's field sections, counted as for SETTINGS_MAX_HEADER_LIST_SIZE
+	out     []byte // frames to send
 
 	frameInput
 
-	gotSettings bool // the server's SETTINGS have come
-	goingAway   bool // it takes no further streams
-	resetTable  bool // the next field block must say that our dynamic table is empty
+	gotSettings bool // the server's SETTINGS were received
+	goingAway   bool // the server accepts no further streams
+	resetTable  bool // the next field block must set the size of the dynamic table to 0
 
-	stream      uint32 // the current exchange's, or the last one's
+	stream      uint32 // of the current exchange, or of the last one
 	state       streamState
-	answered    bool // something has come on it
-	emptyFrames int  // frames in this exchange that brought no byte of its body
+	answered    bool // a frame was received on the stream
+	emptyFrames int  // frames of this exchange without body data
 	heads       int64
 
-	fields     []byte // a field block that goes on in CONTINUATION frames
-	open       bool   // it does
-	endsStream bool   // the stream ends with it
+	fields     []byte // a field block that continues in CONTINUATION frames
+	open       bool   // the field block is incomplete
+	endsStream bool   // the stream ends with the field block
 	decoder    *hpack.Decoder
-	section    *section // is being decoded
+	section    *section // target of the decoder
 	small      [smallRead]byte
 	received   struct{ stream, all int64 }          // bytes that the server may still send
-	granted    struct{ stream, all, initial int64 } // bytes that it would take from us
+	granted    struct{ stream, all, initial int64 } // bytes that the client may still send
 }
 
-// A frameInput is how far the server's frames were read.
+// A frameInput is the position in the server's frames.
 type frameInput struct {
-	part    []byte // a frame's header or payload of which the rest has not come yet
-	frame   frame  // is being read, if inFrame
+	part    []byte // the beginning of an incomplete frame header or payload
+	frame   frame  // current frame, if inFrame
 	inFrame bool
-	left    int // bytes of its payload to come, where it is taken in parts
-	pad     int // the last so many of them are padding
+	left    int // remaining bytes of a payload that is read in parts
+	pad     int // bytes of padding at its end
 }
 
 type streamState uint8
 
 const (
 	ended    streamState = iota // or not yet opened
-	awaiting                    // the request is sent
-	inBody                      // the head has come
+	awaiting                    // the request was sent
+	inBody                      // the head was received
 )
 
-// An event is what a session has met in its input.
+// An event is a result of parsing input.
 type event uint8
 
 const (
-	needInput  event = iota // the input is used up
-	fieldBlock              // an interim answer's fields, a head's, or trailers
+	needInput  event = iota // all input was consumed
+	fieldBlock              // the fields of an interim response, a head, or trailers
 	bodyPart                // bytes of the body
 )
 
 const (
-	// TCP holds back a server that sends faster than it is read, as it does with HTTP/1: there is but one stream.
+	// The window is large because TCP throttles a server that sends too fast, as for HTTP/1: there is only one stream.
 	receiveWindow = 1 << 30
-	firstWindow   = 1<<16 - 1 // both sides' windows before anything is said
+	firstWindow   = 1<<16 - 1 // initial windows of both sides
 	maxWindowSize = 1<<31 - 1
 	maxStream     = 1<<31 - 1
-	headerTable   = 4096 // bytes of the server's dynamic table, the standard's default
+	headerTable   = 4096 // bytes of the server's dynamic table, the default of the standard
 
-	// maxEmptyFrames is how many frames of an exchange may bring nothing.
+	// maxEmptyFrames limits the frames without body data in an exchange.
 	maxEmptyFrames = 1000
 )
 
 var (
-	// errRefused says that the server did not look at the request, which can be sent again on another connection.
-	errRefused = errors.New("the server refuses the request (HTTP/2)")
-	// errHTTP1Required says that the server wants to be asked by HTTP/1.1.
-	errHTTP1Required = errors.New("the server wants HTTP/1.1 after it has chosen HTTP/2")
+	// errRefused means that the server did not process the request. It can be sent again on another connection.
+	errRefused = errors.New("the server refused the request (HTTP/2)")
+	// errHTTP1Required means that the server requires HTTP/1.1 for the request.
+	errHTTP1Required = errors.New("the server requires HTTP/1.1 although it selected HTTP/2")
 	errShort         = errors.New("the body is shorter than its Content-Length")
 )
 
@@ -96,20 +95,20 @@ func newSession(maxHead int64) *session {
 	return s
 }
 
-// setHead opens the next stream.
+// begin opens the next stream.
 func (s *session) begin() {
 	s.stream = (s.stream + 1) | 1 // the next odd number
 	s.state, s.answered, s.emptyFrames, s.heads = awaiting, false, 0, 0
 	s.received.stream, s.granted.stream = receiveWindow, s.granted.initial
 }
 
-// reusable reports whether another exchange may follow the one that has ended.
+// reusable reports whether another exchange may follow the last one.
 func (s *session) reusable() bool {
 	return s.state == ended && !s.goingAway && !s.open && s.stream < maxStream-1
 }
 
-// step reads on to the next event and returns what it brings, which lies in the input or in the session until the next
-// step, and the rest of the input. An error is final.
+// step parses input up to the next event. It returns the event's data, which is valid until the next step, and the rest
+// of the input. An error is final.
 func (s *session) step(in []byte) (e event, what, rest []byte, err error) {
 	for err == nil && e == needInput {
 		var b []byte
@@ -137,7 +136,7 @@ func (s *session) step(in []byte) (e event, what, rest []byte, err error) {
 	return e, what, in, err
 }
 
-// whole returns the next n bytes of input once they have all come.
+// readWhole returns the next n bytes of input once they are complete.
 func (s *frameInput) readWhole(in []byte, n int) (b, rest []byte, ok bool) {
 	if len(s.part) == 0 && len(in) >= n {
 		return in[:n:n], in[n:], true
@@ -154,20 +153,20 @@ func (s *frameInput) readWhole(in []byte, n int) (b, rest []byte, ok bool) {
 	return b, in[missing:], true
 }
 
-// maxKeptPart is how much room a session that waits for its next exchange keeps.
+// maxKeptPart is the buffer size that an idle session may retain, in bytes.
 const maxKeptPart = 512
 
-// beginFrame begins a frame: whether it may come here, and be so long.
+// beginFrame checks a frame's position and length.
 func (s *session) beginFrame(f frame) error {
 	s.frame, s.inFrame, s.left, s.pad = f, true, f.length, 0
 	s.answered = s.answered || f.stream == s.stream && f.stream != 0
 	switch {
 	case f.length > maxFrame:
-		return protocolError("a frame of %d bytes", f.length)
+		return protocolError("frame of %d bytes", f.length)
 	case !s.gotSettings && (f.kind != settingsFrame || f.has(flagAck)):
-		return protocolError("the server does not begin with its settings, but with %s", f.kind)
+		return protocolError("the first frame of the server is %s, not SETTINGS", f.kind)
 	case s.open && (f.kind != continuationFrame || f.stream != s.stream):
-		return protocolError("%s in the middle of a field block", f.kind)
+		return protocolError("%s inside a field block", f.kind)
 	}
 	if !f.fits() {
 		return protocolError("%s of %d bytes", f.kind, f.length)
@@ -181,15 +180,15 @@ func (s *session) beginFrame(f frame) error {
 	return nil
 }
 
-// countEmpty counts a frame that brings no byte of the body.
+// countEmpty counts a frame without body data.
 func (s *session) countEmpty() error {
 	if s.emptyFrames++; s.emptyFrames > maxEmptyFrames {
-		return protocolError("more than %d frames that bring nothing", maxEmptyFrames)
+		return protocolError("more than %d frames without data", maxEmptyFrames)
 	}
 	return nil
 }
 
-// admit reports whether a frame of this kind may come on its stream.
+// checkFrame returns an error if a frame of this kind is not allowed on its stream.
 func (s *session) checkFrame(f frame) error {
 	current := f.stream == s.stream && s.state != ended
 	switch f.kind {
@@ -241,7 +240,7 @@ func (s *session) checkData(f frame) error {
 
 func (s *session) wasOpened(stream uint32) bool { return stream%2 == 1 && stream <= s.stream }
 
-// pass takes the input's part of a frame that need not be whole: of DATA the body, of others nothing.
+// consumePart consumes the available part of a frame that is read in parts. For DATA it returns the body.
 func (s *session) consumePart(in []byte) (e event, body, rest []byte, err error) {
 	if s.frame.has(flagPadded) && s.frame.kind == dataFrame && s.left == s.frame.length {
 		if len(in) == 0 {
@@ -274,7 +273,7 @@ func (s *session) consumePart(in []byte) (e event, body, rest []byte, err error)
 	return needInput, nil, in[n:], nil
 }
 
-// endData lets the server send more where it has used half of what it may.
+// endData enlarges the windows when the server has used half of them.
 func (s *session) endData() {
 	if s.frame.has(flagEndStream) {
 		s.state = ended
@@ -288,7 +287,7 @@ func (s *session) endData() {
 	}
 }
 
-// take handles a frame that is whole.
+// handleFrame processes a complete frame.
 func (s *session) handleFrame(payload []byte) (e event, block []byte, err error) {
 	switch s.frame.kind {
 	case headersFrame:
@@ -316,8 +315,8 @@ func (s *session) handleFrame(payload []byte) (e event, block []byte, err error)
 	return needInput, nil, nil
 }
 
-// addFragment collects a field block until it is complete. It is decoded only then: what comes in crumbs would be
-// decoded again and again.
+// addFragment collects a field block until it is complete. Decoding it only then avoids repeated work for tiny
+// fragments.
 func (s *session) addFragment(fragment []byte) (event, []byte, error) {
 	if int64(len(s.fields))+int64(len(fragment)) > s.maxHead {
 		return needInput, nil, errLongHead
@@ -375,7 +374,8 @@ func (s *session) handleReset(code errorCode) error {
 	return fmt.Errorf("the server ended the stream: %w", code)
 }
 
-// handleGoAway notes that the server will end the connection. What it has processed, it still answers.
+// handleGoAway records that the server is closing the connection. The server still answers the requests that it has
+// processed.
 func (s *session) handleGoAway(last uint32, code errorCode) error {
 	s.goingAway = true
 	switch {
@@ -387,7 +387,7 @@ func (s *session) handleGoAway(last uint32, code errorCode) error {
 	return fmt.Errorf("%w: %w", errRefused, code)
 }
 
-// handleWindowUpdate keeps to the letter of flow control, although requests have no body that it would hold back.
+// handleWindowUpdate checks flow control strictly, although requests have no body that it would limit.
 func (s *session) handleWindowUpdate(more int64) error {
 	window := &s.granted.all
 	switch {

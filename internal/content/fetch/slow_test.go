@@ -16,7 +16,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// piped puts a function in the network's place: it is every server.
+// piped replaces the network by a function, which acts as every server.
 func piped(t testing.TB, c *Client, server func(net.Conn)) {
 	var running sync.WaitGroup
 	t.Cleanup(func() { c.Close(); running.Wait() })
@@ -32,7 +32,7 @@ func piped(t testing.TB, c *Client, server func(net.Conn)) {
 	}
 }
 
-// Time limits on a server that never quite stops, in virtual time.
+// Time limits for servers that send slowly without end, in virtual time.
 func TestSlowServers(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
 	const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -103,7 +103,7 @@ func endsWithTheCrawl(t *testing.T, c *Client, url string, server func(net.Conn)
 	}
 }
 
-// Handshakes that never end: of TLS, and of what leads through a proxy.
+// Handshakes without end: of TLS, and of proxies.
 func TestSlowHandshakes(t *testing.T) {
 	drip := func(text string) func(net.Conn) {
 		return func(conn net.Conn) {
@@ -167,7 +167,7 @@ func TestSlowHandshakes(t *testing.T) {
 	}
 }
 
-// A name server that never answers holds nobody longer than the time to connect, and nobody whose crawl has ended.
+// A name server that never answers delays no exchange beyond the connect timeout, and none whose crawl has ended.
 func TestSilentNameServer(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -179,7 +179,7 @@ func TestSilentNameServer(t *testing.T) {
 	c := newClient(t, Config{DNSServer: silent.LocalAddr().String(), ConnectTimeout: 2 * time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		silent.ReadFrom(make([]byte, 1)) // it has been asked
+		silent.ReadFrom(make([]byte, 1)) // the query has arrived
 		cancel()
 	}()
 	begin := time.Now()

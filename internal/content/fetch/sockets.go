@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// sockets are the connections that may be open at once: in use, idle, or being made. Who wants one when there are no
-// more has an idle one closed in its place, or waits until one is free. Nil sockets are without limit.
+// sockets limit the open connections: in use, idle, or being opened. If none is free, acquire closes an idle connection
+// or waits. Nil sockets have no limit.
 type sockets struct {
-	closeOneIdle func() bool  // closes an idle connection, and reports whether there was one
-	waiting      atomic.Int32 // how many wait
+	closeOneIdle func() bool  // closes an idle connection; false if there is none
+	waiting      atomic.Int32 // number of waiters
 	free         *semaphore.Weighted
 }
 
@@ -22,7 +22,7 @@ func newSockets(n int, spare func() bool) *sockets {
 	return &sockets{closeOneIdle: spare, free: semaphore.NewWeighted(int64(n))}
 }
 
-// acquire returns when there is a socket for the caller, who gives it back with release.
+// acquire waits for a socket. The caller returns it with release.
 func (s *sockets) acquire(ctx context.Context) error {
 	if s == nil || s.free.TryAcquire(1) {
 		return nil
@@ -34,7 +34,7 @@ func (s *sockets) acquire(ctx context.Context) error {
 	}
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
-	for s.closeOneIdle() { // one that became idle just before it was known that somebody waits
+	for s.closeOneIdle() { // a connection may have become idle before this waiter was visible
 		if s.free.TryAcquire(1) {
 			return nil
 		}
@@ -48,5 +48,5 @@ func (s *sockets) release() {
 	}
 }
 
-// short reports whether somebody waits for a socket: then none is kept idle.
+// hasWaiters reports whether a caller waits for a socket. Then no connection is kept idle.
 func (s *sockets) hasWaiters() bool { return s != nil && s.waiting.Load() > 0 }

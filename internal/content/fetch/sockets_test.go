@@ -47,7 +47,7 @@ func TestSocketsAreBounded(t *testing.T) {
 	}
 }
 
-// freeSockets is how many are free, while nobody else takes any.
+// freeSockets returns the number of free sockets. There must be no concurrent callers.
 func freeSockets(s *sockets) (n int) {
 	for ; s.free.TryAcquire(1); n++ {
 		defer s.free.Release(1)
@@ -94,7 +94,7 @@ func TestThisMachinesLimitsAreNoHostsFault(t *testing.T) {
 	}{
 		{system(syscall.EMFILE), at4, true}, {system(syscall.ENFILE), at6, true}, {system(syscall.ENOBUFS), at4, true},
 		{system(syscall.ENOMEM), at4, true},
-		// this machine does not speak IPv6
+		// this machine has no IPv6
 		{system(syscall.EADDRNOTAVAIL), at4, true}, {system(syscall.EADDRNOTAVAIL), at6, false},
 		{system(syscall.ECONNREFUSED), at4, false}, {system(syscall.EHOSTUNREACH), at4, false},
 		{system(syscall.ENETUNREACH), at4, false},

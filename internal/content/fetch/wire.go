@@ -13,27 +13,27 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A wire is a TCP connection and what is known of how it came to be.
+// A wire is a TCP connection with its properties.
 type wire struct {
 	net.Conn
-	limit  *rate.Limiter // nil for no limit
+	limit  *rate.Limiter // nil: no limit
 	ctx    context.Context
 	cancel context.CancelFunc // ends a wait for the limiter
 	opened time.Time
-	// when reads must have ended, nanoseconds from opened by the monotonic clock, 0 without a limit; SOCKS sets it from
-	// two goroutines
+	// readDeadline is the deadline of reads, in nanoseconds since opened by the monotonic clock; 0: none. SOCKS sets it
+	// from two goroutines.
 	readDeadline atomic.Int64
-	slot         *sockets // that it has one of
+	slot         *sockets // where its socket was acquired
 	closed       atomic.Bool
-	peerClosed   atomic.Bool // the other side has closed the TCP connection, and a read has met that
+	peerClosed   atomic.Bool // a read has met the end of the TCP connection
 
 	addr                    netip.AddrPort
-	tls                     string    // version, "" without
-	connectDeadline         time.Time // when connecting, with whatever handshakes it takes, must have ended
+	tls                     string    // TLS version, "": none
+	connectDeadline         time.Time // deadline for connecting, including all handshakes
 	dns, connect, handshake time.Duration
 }
 
-// A link is a connection to a target or a proxy: a wire, or TLS or a tunnel on it.
+// A link is a connection to a target or a proxy: a wire, or TLS or a tunnel over it.
 type link struct {
 	conn net.Conn
 	wire *wire
@@ -49,8 +49,8 @@ func (c *Client) newWire(conn net.Conn) *wire {
 	return w
 }
 
-// newLimit makes the limiter that all connections share. Reads are cut into a fiftieth of a second's worth, so that
-// even many connections at a low rate each get their turn well within the time limits.
+// newLimit returns the limiter that all connections share. Reads are limited to a fiftieth of a second's worth of
+// bytes, so that many connections share a low rate fairly within the time limits.
 func newLimit(bandwidth int64) *rate.Limiter {
 	if bandwidth <= 0 {
 		return nil
@@ -74,7 +74,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wait waits for the limiter, as long as a read may take.
+// wait waits for the limiter, at most until the read deadline.
 func (w *wire) wait(n int) error {
 	ctx := w.ctx
 	if until := w.readDeadline.Load(); until != 0 {

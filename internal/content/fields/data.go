@@ -16,20 +16,21 @@ import (
 	"kumo/internal/content/fields/tree"
 )
 
-// What a page says of itself for machines: JSON-LD, microdata and meta elements. Each is looked for once a page.
+// Structured data of a page: JSON-LD, microdata and meta elements. Each is parsed at most once per page.
 
 const (
 	maxData    = 1 << 20 // bytes of JSON-LD that are read
-	maxDepth   = 64      // of objects in objects
+	maxDepth   = 64      // nesting depth of objects
 	maxObjects = 10_000
 )
 
 // data is a page's JSON-LD.
 type data struct {
-	objects []map[string]any          // with a type, in the order of the page; of keys of an object in that of their names
-	byID    map[string]map[string]any // of @id, of objects that have more than that
-	broken  bool                      // some of it is no JSON
-	tree    *tree.Tree                // whose steps are spent
+	// objects with a type, in the order of the page; within an object, in the order of its keys
+	objects []map[string]any
+	byID    map[string]map[string]any // by @id; objects with nothing but an @id are not in it
+	broken  bool                      // some of the JSON is invalid
+	tree    *tree.Tree                // its budget of steps is charged
 }
 
 func (r *run) data() *data {
@@ -62,8 +63,8 @@ func (r *run) data() *data {
 	return r.jsonLD
 }
 
-// readJSON reads JSON, or else what is nearly JSON: with line feeds in strings, commas too many, comments, or escaped as
-// HTML. There may be several values, one behind the other; those before a fault are returned with it.
+// readJSON parses JSON, and repairs JSON with line feeds in strings, extra commas, comments, or HTML escapes. The text
+// may contain several values; those before an error are returned with it.
 func readJSON(text string) (all []any, err error) {
 	if all, err = decode([]byte(text)); err == nil {
 		return all, nil
@@ -95,8 +96,7 @@ func decode(text []byte) (all []any, err error) {
 	}
 }
 
-// repairJSON is JSON without comments, control characters in strings, escapes that JSON does not have, and commas before
-// what closes.
+// repairJSON removes comments, control characters in strings, escapes that JSON does not have, and trailing commas.
 func repairJSON(text string) []byte {
 	out := make([]byte, 0, len(text))
 	quoted := false
@@ -156,7 +156,7 @@ func (d *data) collect(v any, depth int) {
 	}
 }
 
-// follow finds the values at the end of a path, up to most of them, and why there are none.
+// follow returns the values at the end of a path, up to most, or the reason why there are none.
 func (d *data) follow(p *path, most int, explain bool) (found []any, why string) {
 	met := false
 	for _, o := range d.objects {
@@ -173,11 +173,11 @@ func (d *data) follow(p *path, most int, explain bool) (found []any, why string)
 	}
 	switch {
 	case met:
-		return nil, fmt.Sprintf("the page's JSON-LD has %s, but not %s in it", p.types[0], strings.Join(p.names, "."))
+		return nil, fmt.Sprintf("the page's JSON-LD has %s, but no %s in it", p.types[0], strings.Join(p.names, "."))
 	case len(d.objects) > 0:
-		return nil, fmt.Sprintf("the page's JSON-LD has no %s, but %s", p.types[0], d.types())
+		return nil, fmt.Sprintf("the page's JSON-LD has no %s, only %s", p.types[0], d.types())
 	case d.broken:
-		return nil, "the page's JSON-LD is no JSON"
+		return nil, "the page's JSON-LD is not valid JSON"
 	}
 	return nil, "the page has no JSON-LD"
 }
@@ -194,7 +194,7 @@ func (d *data) types() string {
 	return strings.Join(all, ", ")
 }
 
-// textsOf is a string, or those of a list.
+// textsOf returns the strings in a value: a string or a list of strings.
 func textsOf(v any) (all []string) {
 	switch v := v.(type) {
 	case string:
@@ -229,7 +229,7 @@ func (d *data) walk(found []any, v any, names []string, most, depth int) []any {
 	if !is {
 		return found
 	}
-	if o[names[0]] == nil { // it may be named here, and lie elsewhere
+	if o[names[0]] == nil { // only a reference to an object elsewhere
 		if id, is := o["@id"].(string); is && d.byID[id] != nil {
 			o = d.byID[id]
 		}
@@ -237,7 +237,7 @@ func (d *data) walk(found []any, v any, names []string, most, depth int) []any {
 	return d.walk(found, o[names[0]], names[1:], most, depth+1)
 }
 
-// textOf is a value of JSON-LD as a text: of an object its value, URL or name.
+// textOf converts a value of JSON-LD to text: for an object, its value, URL or name.
 func textOf(v any, k kind) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -262,7 +262,7 @@ func textOf(v any, k kind) (string, bool) {
 	return "", false
 }
 
-// metas finds the contents of meta elements by their property or name.
+// metas returns the contents of the meta elements with a property or name.
 func (r *run) metas(name string, most int) (found []string) {
 	if r.meta == nil {
 		r.meta = []int{}
@@ -289,7 +289,7 @@ func (r *run) metas(name string, most int) (found []string) {
 	return found
 }
 
-// microdata finds the values of a property of items, up to most of them.
+// microdata returns the values of a property of items, up to most.
 func (r *run) microdata(p *path, most int) (found []string, why string) {
 	if r.items == nil {
 		r.items = []int{}
@@ -315,32 +315,32 @@ func (r *run) microdata(p *path, most int) (found []string, why string) {
 	switch {
 	case len(found) > 0 || !r.explain:
 	case met:
-		why = fmt.Sprintf("the page's microdata has %s, but not %s in it", p.types[0], strings.Join(p.names, "."))
+		why = fmt.Sprintf("the page's microdata has %s, but no %s in it", p.types[0], strings.Join(p.names, "."))
 	case len(types) > 0:
 		slices.Sort(types)
 		types = slices.Compact(types)
 		types = types[:min(len(types), 10)]
-		why = fmt.Sprintf("the page's microdata has no %s, but %s", p.types[0], strings.Join(types, ", "))
+		why = fmt.Sprintf("the page's microdata has no %s, only %s", p.types[0], strings.Join(types, ", "))
 	default:
 		why = "the page has no microdata"
 	}
 	return found, why
 }
 
-// properties finds the values of an item's property, or of properties of items that it has, also in the elements that
-// its itemref names.
+// properties appends the values of an item's property, or of a property of items in it. It also searches the elements
+// that itemref names.
 func (r *run) properties(found []string, item int, names []string, most int) []string {
 	found = r.propertiesIn(found, item+1, r.tree.End(item), names, most)
 	refs, _ := r.tree.Attr(item, "itemref")
 	for id := range strings.FieldsSeq(refs) {
-		if i, is := r.byID()[id]; is && (i > item || r.tree.End(i) <= item) { // not around the item
+		if i, is := r.byID()[id]; is && (i > item || r.tree.End(i) <= item) { // not an ancestor of the item
 			found = r.propertiesIn(found, i, r.tree.End(i), names, most)
 		}
 	}
 	return found
 }
 
-// propertiesIn is properties for elements from start to end.
+// propertiesIn is properties for the elements from start to end.
 func (r *run) propertiesIn(found []string, start, end int, names []string, most int) []string {
 	if !r.tree.Spend(end - start) {
 		return found
@@ -359,14 +359,14 @@ func (r *run) propertiesIn(found []string, start, end int, names []string, most 
 				found = r.properties(found, i, names[1:], most)
 			}
 		}
-		if scoped { // what is in it is another item's
+		if scoped { // its content belongs to another item
 			i = r.tree.End(i) - 1
 		}
 	}
 	return found
 }
 
-// byID finds elements by their id, of several with one the first.
+// byID returns the elements by id. If an id is repeated, the first element counts.
 func (r *run) byID() map[string]int {
 	if r.ids == nil {
 		r.ids = map[string]int{}
@@ -382,7 +382,7 @@ func (r *run) byID() map[string]int {
 	return r.ids
 }
 
-// property is the value of an element that names a property, as the HTML standard has it.
+// property returns the value of an element with itemprop, by the HTML standard.
 func (r *run) property(i int) string {
 	key := ""
 	switch r.tree.Node(i).DataAtom {
@@ -399,7 +399,7 @@ func (r *run) property(i int) string {
 	case atom.Time:
 		key = "datetime"
 	}
-	if v, has := r.tree.Attr(i, "content"); has { // which pages also put on other elements
+	if v, has := r.tree.Attr(i, "content"); has { // pages also use content on other elements
 		return v
 	}
 	v, has := r.tree.Attr(i, key)

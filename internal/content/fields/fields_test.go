@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is found into testdata")
 
-// TestRules reads the pages of testdata: each file has rules.yaml, pages (of a name with .html or .xml, the first line
-// of the comment before says nothing) and want, which is what rules make of each.
+// TestRules applies rules to the pages in testdata. Each file has rules.yaml, pages (with a name ending in .html or
+// .xml; the first line of the comment before them is ignored) and want, the expected result of each.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -19,7 +19,7 @@ const manyRules = `
     ld: {jsonld: "*.a.b", list: true}, refs: {jsonld: "*.a.a.a.a.b", list: true}, m: {meta: x, list: true}, md: {microdata: "*.a.a.a", list: true}, n: {css: "li:has(b) ~ li", list: true}}
 `
 
-// TestHostile has rules that ask for much read pages that are made to cost much. What it must not do is go on and on.
+// TestHostile applies expensive rules to expensive pages. The time must be bounded.
 func TestHostile(t *testing.T) {
 	rules, err := Parse("rules.yaml", []byte(manyRules))
 	if err != nil {
@@ -130,7 +130,7 @@ const tenRules = `
 - {name: r10, url: /p/, each: .review, fields: {by: .by, stars: {css: .stars, attr: data-n, type: number}, at: time@datetime}}
 `
 
-// BenchmarkTenRules reads a page with ten rules, with rules of which none is for it, and with one XPath expression.
+// BenchmarkTenRules applies ten rules to a page, rules that do not match it, and one XPath expression.
 func BenchmarkTenRules(b *testing.B) {
 	text := shopPage()
 	for _, c := range []struct{ name, rules, url string }{

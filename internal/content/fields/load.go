@@ -20,9 +20,9 @@ import (
 // An Error is a fault in a file of rules.
 type Error struct {
 	File string
-	Line int    // from 1; 0 if it is of the file as a whole
-	Key  string // "product.price.type"; "" if it is of none
-	What string // what is wrong, and what would be right
+	Line int    // from 1; 0: the whole file
+	Key  string // "product.price.type"; "": no key
+	What string // the problem, and the expected form
 }
 
 func (e *Error) Error() string {
@@ -36,7 +36,7 @@ func (e *Error) Error() string {
 	return at + ": " + e.What
 }
 
-// Load reads a file of rules. Its error is of usage, and names all faults, each an [Error].
+// Load reads a file of rules. It returns a usage error with all faults, each an [Error].
 func Load(name string) (*Rules, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -50,7 +50,7 @@ func Load(name string) (*Rules, error) {
 	return Parse(name, data)
 }
 
-// Parse is Load of what a file called name holds.
+// Parse parses the content of a file of rules; name is the file's name.
 func Parse(name string, data []byte) (*Rules, error) {
 	l := &loader{file: name}
 	rules := l.load(data)
@@ -77,11 +77,11 @@ func (l *loader) fault(n yaml.Node, key, format string, args ...any) {
 	}
 }
 
-const ruleExample = "a list of rules is wanted: \"- name: …\", \"  url: …\", \"  fields: …\""
+const ruleExample = "want a list of rules: \"- name: …\", \"  url: …\", \"  fields: …\""
 
 func (l *loader) load(data []byte) *Rules {
 	if len(data) > maxFile {
-		l.fault(nil, "", "it has more than %d bytes", maxFile)
+		l.fault(nil, "", "the file exceeds %d bytes", maxFile)
 		return nil
 	}
 	bodies, err := yaml.Parse(data)
@@ -104,7 +104,7 @@ func (l *loader) load(data []byte) *Rules {
 	for _, n := range list.Values {
 		r := l.rule(n)
 		if first, twice := names[r.name]; twice && r.name != "" {
-			l.fault(n, r.name, "the rule in line %d has that name already", first)
+			l.fault(n, r.name, "the rule in line %d has the same name", first)
 		}
 		names[r.name] = yaml.Line(n)
 		rs.rules = append(rs.rules, r)
@@ -114,7 +114,8 @@ func (l *loader) load(data []byte) *Rules {
 
 var namePattern = regexp.MustCompile(`^[\pL_][\pL\pN_.-]*$`)
 
-// isName reports whether a rule may have the name. A bound in the pattern would cost each start of kumo 2 ms and 4 MB.
+// isName reports whether a rule may have the name. It checks the length separately: a limit in the pattern would add 2
+// ms and 4 MB to each start of kumo.
 func isName(s string) bool { return utf8.RuneCountInString(s) <= 100 && namePattern.MatchString(s) }
 
 func (l *loader) rule(n yaml.Node) *rule {
@@ -124,24 +125,24 @@ func (l *loader) rule(n yaml.Node) *rule {
 		return r
 	}
 	if r.name = l.text(keys["name"], "name"); !isName(r.name) {
-		l.fault(cmp.Or(keys["name"], n), "name", "%q: a name of letters, digits, _, - and points is wanted", r.name)
+		l.fault(cmp.Or(keys["name"], n), "name", "%q: want a name of letters, digits, _, - and .", r.name)
 	}
 	for i, pattern := range l.texts(keys["url"], r.name+".url") {
 		re, err := regexp.Compile(pattern)
 		if err != nil {
-			l.fault(keys["url"], fmt.Sprintf("%s.url[%d]", r.name, i), "%q is no regular expression: %v", pattern, err)
+			l.fault(keys["url"], fmt.Sprintf("%s.url[%d]", r.name, i), "%q is not a regular expression: %v", pattern, err)
 			continue
 		}
 		r.urls = append(r.urls, re)
 	}
 	if keys["url"] == nil {
-		l.fault(n, r.name+".url", "it is missing: a regular expression that the URLs of the rule's pages match")
+		l.fault(n, r.name+".url", "missing; add a regular expression for the URLs of the rule's pages")
 	}
 	if each := keys["each"]; each != nil {
 		r.each = l.eachSource(each, r.name+".each")
 	}
 	if keys["fields"] == nil {
-		l.fault(n, r.name+".fields", "it is missing: names, each with where the value stands, as in \"title: h1\"")
+		l.fault(n, r.name+".fields", "missing; add names, each with a source, as in \"title: h1\"")
 		return r
 	}
 	r.fields = l.fields(keys["fields"], r, "", 0)
@@ -158,7 +159,7 @@ func (l *loader) eachSource(n yaml.Node, key string) *source {
 		l.source(s, keys, n, key)
 	}
 	if s.css != nil && s.css.Take != (tree.Take{}) {
-		l.fault(n, key, "elements are wanted, not what ::%s takes of them", "attr or ::text")
+		l.fault(n, key, "want a selector of elements, without ::%s", "attr or ::text")
 	}
 	return s
 }
@@ -170,7 +171,7 @@ func (l *loader) fields(n yaml.Node, r *rule, prefix string, depth int) (all []*
 		return nil
 	}
 	if len(pairs) > maxFields || depth > maxNested {
-		l.fault(n, at+"fields", "up to %d fields are read, and objects in objects %d deep", maxFields, maxNested)
+		l.fault(n, at+"fields", "at most %d fields are allowed, and objects nested %d deep", maxFields, maxNested)
 		return nil
 	}
 	seen := map[string]bool{}
@@ -179,10 +180,10 @@ func (l *loader) fields(n yaml.Node, r *rule, prefix string, depth int) (all []*
 		key := at + name
 		switch {
 		case seen[name]:
-			l.fault(pair.Key, key, "it is there twice")
+			l.fault(pair.Key, key, "the field is repeated")
 			continue
 		case !isName(name) || strings.Contains(name, "."):
-			l.fault(pair.Key, key, "%q: a name of letters, digits, _ and - is wanted", name)
+			l.fault(pair.Key, key, "%q: want a name of letters, digits, _ and -", name)
 			continue
 		}
 		seen[name] = true
@@ -192,7 +193,7 @@ func (l *loader) fields(n yaml.Node, r *rule, prefix string, depth int) (all []*
 		all = append(all, f)
 	}
 	if len(all) == 0 {
-		l.fault(n, at+"fields", "there are none")
+		l.fault(n, at+"fields", "no fields given")
 	}
 	return all
 }
@@ -205,7 +206,7 @@ var (
 	atAttr = regexp.MustCompile(`^(.*[^\s@])@([\pL_:][\pL\pN_:.-]*)$`)
 )
 
-// field reads a field: a CSS selector alone, with @ and an attribute or not, or a mapping.
+// field reads a field: a CSS selector, optionally with @ and an attribute, or a mapping.
 func (l *loader) field(f *field, n yaml.Node, r *rule, key string, depth int) {
 	if isText(n) {
 		s := source{key: "css", expr: l.text(n, key)}
@@ -228,11 +229,11 @@ func (l *loader) field(f *field, n yaml.Node, r *rule, key string, depth int) {
 		for i := range f.sources {
 			if s := &f.sources[i]; s.css == nil && s.xpath == nil && s.key != "" || s.attr != "" || s.html || s.own ||
 				s.regex != nil {
-				l.fault(n, key, "an object is made of elements: css or xpath alone are wanted beside fields")
+				l.fault(n, key, "the source of an object must be css or xpath alone, without attr, html and regex")
 			}
 		}
 		if keys["type"] != nil {
-			l.fault(keys["type"], key+".type", "it does not go with fields, which make an object")
+			l.fault(keys["type"], key+".type", "not allowed with fields, which make an object")
 		}
 		f.fields = l.fields(inner, r, f.path+".", depth+1)
 	}
@@ -240,13 +241,13 @@ func (l *loader) field(f *field, n yaml.Node, r *rule, key string, depth int) {
 	if depth > 0 {
 		for i := range f.sources {
 			if s := &f.sources[i]; s.key == "jsonld" || s.key == "meta" || s.key == "microdata" {
-				l.fault(n, key, "%s speaks of the page as a whole, not of an element in it: take css or xpath here", s.key)
+				l.fault(n, key, "%s applies to the whole page, not to an element: use css or xpath here", s.key)
 			}
 		}
 	}
 }
 
-// sources reads where a field's values come from: the keys of one source, or any with a list of them.
+// sources reads the sources of a field: the keys of one source, or any with a list of sources.
 func (l *loader) sources(f *field, keys map[string]yaml.Node, n yaml.Node, key string) {
 	some := keys["any"]
 	if some == nil {
@@ -257,12 +258,12 @@ func (l *loader) sources(f *field, keys map[string]yaml.Node, n yaml.Node, key s
 	}
 	for _, k := range slices.Concat(sourceKeys, takeKeys) {
 		if keys[k] != nil {
-			l.fault(keys[k], key+"."+k, "it does not go with any: put it into its list")
+			l.fault(keys[k], key+"."+k, "not allowed beside any: move it into the list")
 		}
 	}
 	list, is := some.(*yaml.SequenceNode)
 	if !is || len(list.Values) == 0 {
-		l.fault(some, key+".any", "a list of sources is wanted, of which the first that finds something counts")
+		l.fault(some, key+".any", "want a list of sources; the first one with a value applies")
 		return
 	}
 	for i, one := range list.Values {
@@ -287,44 +288,44 @@ func (l *loader) source(s *source, keys map[string]yaml.Node, n yaml.Node, key s
 			continue
 		}
 		if s.key != "" {
-			l.fault(keys[k], key, "%s and %s: one source is wanted; of several the first that finds something, with "+
+			l.fault(keys[k], key, "%s and %s: want one source; to use the first one with a value, write "+
 				"any: [{%s: …}, {%s: …}]", s.key, k, s.key, k)
 			return
 		}
 		s.key, s.expr = k, l.text(keys[k], key+"."+k)
 	}
 	if s.key == "" {
-		l.fault(n, key, "it says not where the value stands: one of %s is wanted, or any", strings.Join(sourceKeys, ", "))
+		l.fault(n, key, "no source; use one of %s, or any", strings.Join(sourceKeys, ", "))
 		return
 	}
 	if keys["attr"] != nil {
 		s.attr = l.text(keys["attr"], key+".attr")
 		if s.key != "css" && s.key != "xpath" {
-			l.fault(keys["attr"], key+".attr", "it goes with css and xpath")
+			l.fault(keys["attr"], key+".attr", "only allowed with css and xpath")
 		}
 	}
 	s.html = l.isTrue(keys["html"], key+".html")
 	if s.html && (s.attr != "" || s.key != "css" && s.key != "xpath") {
-		l.fault(keys["html"], key+".html", "it goes with css and xpath, and not with attr")
+		l.fault(keys["html"], key+".html", "only allowed with css and xpath, and without attr")
 	}
 	if keys["regex"] != nil {
 		re, err := regexp.Compile(l.text(keys["regex"], key+".regex"))
 		if err != nil {
-			l.fault(keys["regex"], key+".regex", "no regular expression: %v", err)
+			l.fault(keys["regex"], key+".regex", "not a regular expression: %v", err)
 		}
 		s.regex = re
 	}
 	l.compile(s, keys[s.key], key+"."+s.key)
 }
 
-// compile makes of what is written what is looked for.
+// compile parses the selector or path of a source.
 func (l *loader) compile(s *source, n yaml.Node, key string) {
 	var err error
 	switch s.key {
 	case "css":
 		if s.css, err = tree.Compile(s.expr); err == nil && s.css.Take != (tree.Take{}) {
 			if s.attr != "" || s.html {
-				l.fault(n, key, "::attr and ::text do not go with attr and html")
+				l.fault(n, key, "::attr and ::text cannot be combined with attr and html")
 			}
 			s.attr, s.own = s.css.Take.Attr, s.css.Take.Own
 		}
@@ -332,11 +333,11 @@ func (l *loader) compile(s *source, n yaml.Node, key string) {
 		s.xpath, err = compileXPath(s.expr)
 	case "jsonld", "microdata":
 		if s.path, err = parsePath(s.expr); err == nil && s.key == "microdata" && len(s.path.names) == 0 {
-			err = errors.New("a type and a property are wanted, as in Product.name")
+			err = errors.New("want a type and a property, as in Product.name")
 		}
 	case "meta":
 		if s.meta = strings.ToLower(strings.TrimSpace(s.expr)); s.meta == "" {
-			err = errors.New("a name is wanted, as in og:title or description")
+			err = errors.New("want a name, such as og:title or description")
 		}
 	}
 	if err != nil {
@@ -349,24 +350,24 @@ func (l *loader) kind(f *field, keys map[string]yaml.Node, key string) {
 		name := l.text(keys["type"], key+".type")
 		k, is := kinds[name]
 		if !is {
-			l.fault(keys["type"], key+".type", "%q: one of text, number, date, url, bool, json is wanted; list: true makes a "+
-				"list of them, fields an object", name)
+			l.fault(keys["type"], key+".type", "%q: one of text, number, date, url, bool, json is required; use list: true "+
+				"for a list, fields for an object", name)
 		}
 		f.kind = k
 	}
 	if f.kind == asJSON && slices.ContainsFunc(f.sources, func(s source) bool { return s.key != "jsonld" }) {
-		l.fault(keys["type"], key+".type", "json goes with jsonld alone")
+		l.fault(keys["type"], key+".type", "json is only allowed with jsonld")
 	}
 	if keys["decimal"] != nil {
 		f.decimal = l.text(keys["decimal"], key+".decimal")
 		if f.kind != number || f.decimal != "." && f.decimal != "," {
-			l.fault(keys["decimal"], key+".decimal", "\".\" or \",\" is wanted, and type: number")
+			l.fault(keys["decimal"], key+".decimal", "want \".\" or \",\", with type: number")
 		}
 	}
 	if keys["format"] != nil {
 		layout, err := value.ParseLayout(l.text(keys["format"], key+".format"))
 		if err == nil && f.kind != date {
-			err = errors.New("it goes with type: date")
+			err = errors.New("only allowed with type: date")
 		}
 		if err != nil {
 			l.fault(keys["format"], key+".format", "%v", err)
@@ -375,13 +376,13 @@ func (l *loader) kind(f *field, keys map[string]yaml.Node, key string) {
 	}
 }
 
-// absent reads what a field is where it is not found.
+// readDefault reads the value of a field that is not found.
 func (l *loader) readDefault(f *field, n yaml.Node, key string) {
 	if n == nil {
 		return
 	}
 	if f.list || f.kind == object || f.kind == asJSON || f.required {
-		l.fault(n, key, "a list, an object, JSON and what is required have none")
+		l.fault(n, key, "not allowed for lists, objects, json and required fields")
 		return
 	}
 	var err error
@@ -398,7 +399,7 @@ func isText(n yaml.Node) bool {
 	return false
 }
 
-// mapping reads a mapping whose keys are known; nil, with a fault, where it is none.
+// mapping reads a mapping with known keys. It returns nil, and adds a fault, if n is not a mapping.
 func (l *loader) mapping(n yaml.Node, prefix string, known ...string) map[string]yaml.Node {
 	pairs := l.pairs(n, strings.TrimSuffix(prefix, "."))
 	if pairs == nil {
@@ -409,9 +410,9 @@ func (l *loader) mapping(n yaml.Node, prefix string, known ...string) map[string
 		name := pair.Key.GetToken().Value
 		switch {
 		case keys[name] != nil:
-			l.fault(pair.Key, prefix+name, "it is there twice")
+			l.fault(pair.Key, prefix+name, "the key is repeated")
 		case !slices.Contains(known, name):
-			l.fault(pair.Key, prefix+name, "there is no such key; there are %s", strings.Join(known, ", "))
+			l.fault(pair.Key, prefix+name, "unknown key; keys: %s", strings.Join(known, ", "))
 		default:
 			keys[name] = pair.Value
 		}
@@ -428,7 +429,7 @@ func (l *loader) pairs(n yaml.Node, key string) []*yaml.MappingValueNode {
 	case *yaml.MappingValueNode:
 		return []*yaml.MappingValueNode{n}
 	}
-	l.fault(n, key, "keys with values are wanted, as in \"title: h1\"")
+	l.fault(n, key, "want a mapping, as in \"title: h1\"")
 	return nil
 }
 
@@ -438,12 +439,12 @@ func (l *loader) text(n yaml.Node, key string) (s string) {
 		return ""
 	}
 	if !isText(n) || yaml.Decode(n, &s) != nil {
-		l.fault(n, key, "a text is wanted")
+		l.fault(n, key, "want text")
 	}
 	return s
 }
 
-// texts reads a list of texts; a single one is a list, too.
+// texts reads a list of texts; a single text becomes a list of one.
 func (l *loader) texts(n yaml.Node, key string) (all []string) {
 	list, is := n.(*yaml.SequenceNode)
 	switch {
@@ -461,7 +462,7 @@ func (l *loader) texts(n yaml.Node, key string) (all []string) {
 func (l *loader) isTrue(n yaml.Node, key string) (is bool) {
 	if n != nil {
 		if _, isBool := n.(*yaml.BoolNode); !isBool || yaml.Decode(n, &is) != nil {
-			l.fault(n, key, "true or false is wanted")
+			l.fault(n, key, "want true or false")
 		}
 	}
 	return is

@@ -6,8 +6,8 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// PageOf is a body as rules read it: of HTML, XHTML and XML; false for others. The page is what the parser made of it,
-// contentType what came with it.
+// PageOf returns a body as a Page for rules; false if it is not HTML, XHTML or XML. pg is the parser's result,
+// contentType the Content-Type field.
 func PageOf(pageURL string, body []byte, contentType string, pg *page.Page) (p Page, readable bool) {
 	switch {
 	case parse.IsHTML(pg.Sniffed):
@@ -18,7 +18,7 @@ func PageOf(pageURL string, body []byte, contentType string, pg *page.Page) (p P
 	return p, false
 }
 
-// Readable reports whether rules read bodies of a media type.
+// Readable reports whether rules support bodies of a media type.
 func Readable(mediaType string) bool {
 	if parse.IsHTML(mediaType) {
 		return true

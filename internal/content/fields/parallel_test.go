@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestParallel has several goroutines read by the same rules: what they make must be the same as if one did.
+// TestParallel applies the same rules in several goroutines: the results must be the same as in one.
 func TestParallel(t *testing.T) {
 	rules, err := Parse("rules.yaml", []byte(tenRules+
 		`- {name: x, url: /p/, fields: {a: {xpath: "count(//a)"}, b: {xpath: "string(//h1)"}, c: {xpath: "//time/@datetime", list: true}}}`))

@@ -14,56 +14,56 @@ import (
 	"kumo/internal/content/fields/value"
 )
 
-// A Page is what rules read.
+// A Page is the input of rules.
 type Page struct {
 	URL  string
 	Text string // in UTF-8
-	XML  bool   // it is XML, and not HTML
-	Any  bool   // all rules are for it, whatever its URL is
+	XML  bool   // XML, not HTML
+	Any  bool   // apply all rules, whatever the URL
 }
 
-// A Result is what the rules have made of a page.
+// A Result holds the records of a page.
 type Result struct {
 	Records []page.Fields
-	Rules   []RuleResult // of the rules that are for the page, in the order of the file
-	Cut     bool         // there was more than is read
+	Rules   []RuleResult // results of the rules that match the page, in the order of the file
+	Cut     bool         // data beyond a limit was dropped
 }
 
-// A RuleResult is what one rule has found.
+// A RuleResult is the result of one rule.
 type RuleResult struct {
 	Rule    string
 	Records int
-	Lacking int // records that were none for want of a required field
-	// entry all fields, nested ones behind that which they are in: how often there was one, and how often not
+	Lacking int // records that were dropped because a required field was missing
+	// all fields, nested ones after the field that contains them
 	Fields []FieldResult
 }
 
-// A FieldResult says of a field what was found.
+// A FieldResult describes how often a field was found.
 type FieldResult struct {
-	Path     string // reviews.author
+	Path     string // such as reviews.author
 	Found    int    // in so many records or objects
 	Missed   int
 	Required bool
-	Value    json.RawMessage // the first; only if that was asked for
-	Source   string          // where it was found, if asked for
-	Why      string          // the first was not found, if asked for
+	Value    json.RawMessage // the first value; only with explain
+	Source   string          // source of the first value; only with explain
+	Why      string          // reason of the first miss; only with explain
 }
 
-// A Reader reads pages, one after another.
+// A Reader applies rules to pages, one after the other.
 type Reader struct {
 	rules  *Rules
 	parser *tree.Parser
 	run    run
 }
 
-// maxKept is how long a page may be whose room is kept for the next, in bytes.
+// maxKept is the length of a page, in bytes, up to which its buffers are kept for the next one.
 const maxKept = 256 << 10
 
 // NewReader returns a reader of pages by the rules.
 func (rs *Rules) NewReader() *Reader { return &Reader{rules: rs, parser: tree.New(0)} }
 
-// Read makes records of a page. explain has it say where values stand, and why others are not there. A page for which
-// no rule is costs a comparison of its URL with theirs.
+// Read extracts the records of a page. explain adds sources of values and reasons of misses to the result. For a page
+// that no rule matches, it only compares the URL.
 func (r *Reader) Read(p Page, explain bool) (res Result) {
 	parsed := false
 	for _, rule := range r.rules.rules {
@@ -86,15 +86,15 @@ func (r *Reader) Read(p Page, explain bool) (res Result) {
 	return res
 }
 
-// A run reads one page.
+// A run processes one page.
 type run struct {
 	tree    *tree.Tree
 	page    string
-	base    *weburl.URL // nil: not yet known
+	base    *weburl.URL // nil: not yet computed
 	explain bool
 	cut     bool
-	results []FieldResult // of the rule at hand, by numbers of fields
-	written int           // bytes of records
+	results []FieldResult // of the current rule, by field number
+	written int           // bytes of all records
 	out     []byte
 
 	jsonLD *data
@@ -134,13 +134,13 @@ func (r *run) rule(rule *rule, res *Result) RuleResult {
 	}
 	if len(scopes) == 0 {
 		for _, f := range rule.fields {
-			r.addMissing(f, func() string { return rule.each.String() + ", where records are, matches nothing" })
+			r.addMissing(f, func() string { return rule.each.String() + ", the source of the records, matches nothing" })
 		}
 	}
 	return made
 }
 
-// object writes an object of fields, and reports whether it has all that are required.
+// object appends an object of fields. It reports whether all required fields were found.
 func (r *run) object(out []byte, fields []*field, scope int) (_ []byte, whole bool) {
 	whole = true
 	out = append(out, '{')
@@ -180,7 +180,7 @@ func (r *run) addMissing(f *field, why func() string) {
 	}
 }
 
-// field writes a field's value: what the first source finds that finds something.
+// field appends a field's value, from the first source that has one.
 func (r *run) field(out []byte, f *field, scope int) (_ []byte, found bool) {
 	var whys []string
 	for i := range f.sources {
@@ -203,7 +203,7 @@ func (r *run) field(out []byte, f *field, scope int) (_ []byte, found bool) {
 	return out, false
 }
 
-// A list is values of a field as they are written.
+// A list holds the values of a field as JSON.
 type list struct {
 	out    []byte
 	n      int
@@ -214,7 +214,7 @@ type list struct {
 
 func (l *list) full() bool { return l.n >= l.max }
 
-// values writes what a source finds, and how much that is.
+// values appends the values of a source, and returns their number.
 func (r *run) values(out []byte, f *field, s *source, scope int) (_ []byte, n int, why string) {
 	most := 1
 	if f.list {
@@ -242,7 +242,7 @@ func (r *run) values(out []byte, f *field, s *source, scope int) (_ []byte, n in
 			r.text(l, f, s, content)
 		}
 		if r.explain && len(contents) == 0 {
-			l.why = "the page has no meta element of that name"
+			l.why = "the page has no meta element with that name"
 		}
 	default:
 		values, why := r.microdata(&s.path, maxValues)
@@ -257,7 +257,7 @@ func (r *run) values(out []byte, f *field, s *source, scope int) (_ []byte, n in
 	return l.out, l.n, l.why
 }
 
-// found takes what a selector finds.
+// found adds the values of a selector's matches.
 func (r *run) found(l *list, f *field, s *source, scope int) {
 	if s.css != nil {
 		nodes := r.tree.Find(s.css, scope, maxValues)
@@ -288,7 +288,7 @@ func (r *run) found(l *list, f *field, s *source, scope int) {
 	r.count(l, s, len(nodes))
 }
 
-// count says of how many elements there is nothing.
+// count sets the reason why no match of a selector had a value.
 func (r *run) count(l *list, s *source, matched int) {
 	switch {
 	case !r.explain || l.n > 0:
@@ -314,7 +314,7 @@ func (r *run) element(l *list, f *field, s *source, i int) {
 		out, whole := r.object(l.out, f.fields, i)
 		if !whole || len(out) == before+len("{}") {
 			l.out = l.out[:before]
-			r.explainMiss(l, "without a field that is required")
+			r.explainMiss(l, "a required field is missing")
 			return
 		}
 		l.out = out
@@ -323,7 +323,7 @@ func (r *run) element(l *list, f *field, s *source, i int) {
 	case s.attr != "":
 		v, has := r.tree.Attr(i, s.attr)
 		if !has {
-			r.explainMiss(l, "without the attribute "+s.attr)
+			r.explainMiss(l, "no attribute "+s.attr)
 			return
 		}
 		r.text(l, f, s, v)
@@ -336,7 +336,7 @@ func (r *run) element(l *list, f *field, s *source, i int) {
 	}
 }
 
-// elements are those that a selector finds.
+// elements returns the elements that match a selector.
 func (r *run) elements(s *source, scope, most int) []int {
 	if s.css != nil {
 		return r.tree.Find(s.css, scope, most)
@@ -364,7 +364,7 @@ func (r *run) next(l *list) {
 	}
 }
 
-// room ends a list that has grown too large.
+// room ends a list that has become too large.
 func (r *run) room(l *list, size int) {
 	if len(l.out) > maxRecords || size > maxRecords {
 		r.cut = true
@@ -372,12 +372,12 @@ func (r *run) room(l *list, size int) {
 	}
 }
 
-// json takes a value of JSON-LD.
+// json adds a value of JSON-LD.
 func (r *run) json(l *list, f *field, s *source, v any) {
 	if f.kind == asJSON {
 		b, err := json.Marshal(v)
 		if err != nil || len(b) > tree.MaxText {
-			r.explainMiss(l, fmt.Sprintf("%d bytes of JSON: %d are taken", len(b), tree.MaxText))
+			r.explainMiss(l, fmt.Sprintf("%d bytes of JSON exceed the limit of %d", len(b), tree.MaxText))
 			return
 		}
 		r.next(l)
@@ -387,13 +387,13 @@ func (r *run) json(l *list, f *field, s *source, v any) {
 	}
 	text, is := textOf(v, f.kind)
 	if !is {
-		r.explainMiss(l, "it is an object: name a part of it, or take it as type: json")
+		r.explainMiss(l, "the value is an object: name a part of it, or use type: json")
 		return
 	}
 	r.text(l, f, s, text)
 }
 
-// text takes what stands in a page, as the field's type has it.
+// text adds a text of the page, converted to the field's type.
 func (r *run) text(l *list, f *field, s *source, text string) {
 	if l.full() {
 		return
@@ -453,7 +453,7 @@ func nameOf(k kind) string {
 	return "value"
 }
 
-// encode appends a text as the field's type in JSON. r has the page's base; nil for no page.
+// encode appends a text as JSON of the field's type. r provides the page's base URL; nil: no page.
 func (f *field) encode(out []byte, text string, r *run) ([]byte, error) {
 	switch f.kind {
 	case number:
@@ -488,7 +488,7 @@ func (f *field) encode(out []byte, text string, r *run) ([]byte, error) {
 	return quote.JSON(out, text), nil
 }
 
-// resolve is a URL as the page means it.
+// resolve returns a URL resolved against the page's base.
 func (r *run) resolve(text string) (string, error) {
 	if r == nil {
 		u, err := weburl.Parse(text)

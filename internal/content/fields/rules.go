@@ -46,39 +46,39 @@ import (
 	"kumo/internal/content/fields/value"
 )
 
-// Bounds of a page's records, and of rules.
+// Limits of a page's records, and of rules.
 const (
-	maxValues  = 1000    // of a field, and records of a rule
-	maxRecords = 4 << 20 // bytes of all of a page's
+	maxValues  = 1000    // values of a field, and records of a rule
+	maxRecords = 4 << 20 // bytes of all records of a page
 	maxFile    = 1 << 20 // bytes of a file of rules
 	maxRules   = 1000
 	maxFields  = 200 // of a rule or an object
-	maxNested  = 4   // objects in objects
+	maxNested  = 4   // nesting depth of objects
 )
 
-// Rules are what a file has.
+// Rules are the rules of a file.
 type Rules struct{ rules []*rule }
 
 type rule struct {
 	name   string
 	urls   []*regexp.Regexp
-	each   *source // nil: the page is one record
+	each   *source // nil: one record for the page
 	fields []*field
-	all    []*field // those and what is nested in them, by their numbers
+	all    []*field // fields and nested fields, by number
 }
 
-// A field is where a value stands, and what it is.
+// A field is the sources and the type of a value.
 type field struct {
 	name         string
-	path         string // with the fields that it is nested in: reviews.author
-	number       int    // in rule.all
+	path         string // with the names of the enclosing fields: reviews.author
+	number       int    // index in rule.all
 	sources      []source
 	kind         kind
 	list         bool
 	required     bool
-	defaultValue []byte // what it is where it is not found, in JSON; nil for nothing
+	defaultValue []byte // value if nothing is found, as JSON; nil: none
 	decimal      string
-	layout       *value.Layout // nil: any that is known
+	layout       *value.Layout // nil: any known layout
 	fields       []*field      // of an object
 }
 
@@ -98,7 +98,7 @@ var kinds = map[string]kind{"text": text, "number": number, "date": date, "url":
 
 // A source is where values come from.
 type source struct {
-	key, expr string // as they are written: css, ".price"
+	key, expr string // as written: css, ".price"
 	css       *tree.Selector
 	xpath     *xpaths
 	path      path   // of JSON-LD and microdata
@@ -108,8 +108,8 @@ type source struct {
 	regex     *regexp.Regexp
 }
 
-// A path is the type of an object and the names that lead from there: Product.offers.price. A type may be several with
-// | between them, or *.
+// A path is the type of an object and the names that lead from it: Product.offers.price. The type may be several,
+// separated by |, or * for any.
 type path struct {
 	types []string
 	names []string
@@ -119,7 +119,7 @@ func parsePath(text string) (p path, err error) {
 	parts := strings.Split(text, ".")
 	for _, part := range parts {
 		if part == "" || strings.ContainsAny(part, " \t") {
-			return p, fmt.Errorf("%q: a type and names are wanted with points between them, as in Product.offers.price, "+
+			return p, fmt.Errorf("%q: want a type and names separated by points, as in Product.offers.price, "+
 				"or *.name for any type", text)
 		}
 	}
@@ -141,7 +141,7 @@ func (s *source) String() string {
 	return cmp.Or(s.key, "css") + " " + s.expr + at
 }
 
-// Matches reports whether a rule is for the page with the URL.
+// Matches reports whether any rule matches the URL.
 func (rs *Rules) Matches(pageURL string) bool {
 	return slices.ContainsFunc(rs.rules, func(r *rule) bool { return r.matches(pageURL) })
 }
@@ -150,7 +150,7 @@ func (r *rule) matches(pageURL string) bool {
 	return len(r.urls) == 0 || slices.ContainsFunc(r.urls, func(re *regexp.Regexp) bool { return re.MatchString(pageURL) })
 }
 
-// Names are the names of the rules, in the order of the file.
+// Names returns the names of the rules, in the order of the file.
 func (rs *Rules) Names() (all []string) {
 	for _, r := range rs.rules {
 		all = append(all, r.name)

@@ -9,12 +9,12 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// A Tally counts what rules find, and what they miss, by rule and host. It has room for 1,000 hosts of a rule and
-// 10,000 of all; the pages of others are counted together. Any number of goroutines may use it.
+// A Tally counts found and missed fields by rule and host. It holds up to 1,000 hosts of a rule and 10,000 in total;
+// the pages of other hosts are counted together. It is safe for concurrent use.
 type Tally struct {
 	mu     sync.Mutex
 	counts map[tallied]*stats.FieldCounts
-	hosts  map[string]int // of a rule
+	hosts  map[string]int // number of hosts of a rule
 }
 
 type tallied struct{ rule, host string }
@@ -24,12 +24,12 @@ const (
 	maxCounts = 10_000
 )
 
-// NewTally returns a tally of nothing.
+// NewTally returns an empty tally.
 func NewTally() *Tally {
 	return &Tally{counts: map[tallied]*stats.FieldCounts{}, hosts: map[string]int{}}
 }
 
-// Restore has a tally go on from what earlier runs have counted.
+// Restore adds the counts of earlier runs.
 func (t *Tally) Restore(before []stats.FieldCounts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,7 +42,7 @@ func (t *Tally) Restore(before []stats.FieldCounts) {
 	}
 }
 
-// Add counts what was found on a page of a host.
+// Add counts the fields of a page.
 func (t *Tally) Add(host string, res *Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +72,7 @@ func (t *Tally) entry(rule, host string) *stats.FieldCounts {
 	return c
 }
 
-// count notes whether a page had a field. One in objects of which there are none was looked for nowhere.
+// count counts whether a page had a field. A field of objects that do not exist is not counted.
 func count(c *stats.FieldCounts, f *FieldResult) {
 	if f.Found+f.Missed == 0 {
 		return
@@ -92,7 +92,7 @@ func count(c *stats.FieldCounts, f *FieldResult) {
 	m.Last++
 }
 
-// Counts are the counts by rule and host, in that order.
+// Counts returns the counts, sorted by rule and host.
 func (t *Tally) Counts() (all []stats.FieldCounts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,17 +110,17 @@ func (t *Tally) Counts() (all []stats.FieldCounts) {
 	return all
 }
 
-// hasVanished reports whether a field that was there is no longer: it was missed on so many pages in a row as would hardly
-// come by chance, if pages before had it as often as they did and those that come are like them.
+// hasVanished reports whether a field no longer exists: it was missed on so many consecutive pages that chance is
+// unlikely, if the field is as frequent on them as on the pages before.
 func hasVanished(m *stats.FieldCount) bool {
 	const (
-		least  = 5 // pages, with it and then without
+		least  = 5 // pages with the field, and then pages without it
 		chance = 1e-3
 	)
 	if m.Last < least || m.Found < least {
 		return false
 	}
 	before := m.Missed - m.Last
-	missing := float64(before+1) / float64(m.Found+before+2) // which may well have come next
+	missing := float64(before+1) / float64(m.Found+before+2) // estimated probability of a miss
 	return math.Pow(missing, float64(m.Last)) < chance
 }

@@ -7,12 +7,12 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// TestChange has sites change, and fields that are rare stay away as often as they do.
+// TestChange simulates sites that change, and fields that are always rare.
 func TestChange(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		every        int // the field is on each of so many pages
-		pages, after int // and then on none
+		every        int // number of pages with the field
+		pages, after int // number of pages without it after that
 		want         bool
 	}{
 		{"always there, then gone", 1, 50, 5, true},
@@ -31,7 +31,7 @@ func TestChange(t *testing.T) {
 				if i < c.pages && i%c.every == 0 {
 					f.Found, f.Missed = 1, 0
 				}
-				if i == c.pages/2 { // another run goes on
+				if i == c.pages/2 { // another run continues the counts
 					before := tally.Counts()
 					tally = NewTally()
 					tally.Restore(before)
@@ -46,7 +46,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestTallyBound counts pages of more hosts than there is room for.
+// TestTallyBound counts pages of more hosts than the limit.
 func TestTallyBound(t *testing.T) {
 	tally := NewTally()
 	for i := range 3 * maxHosts {

@@ -13,28 +13,28 @@ import (
 	"kumo/internal/content/fields/tree"
 )
 
-// xpaths are copies of one XPath expression, which keeps state while it is evaluated.
+// xpaths is a pool of copies of one XPath expression, which keeps state during an evaluation.
 type xpaths struct{ pool sync.Pool }
 
 func compileXPath(text string) (*xpaths, error) {
 	if text == "" {
-		return nil, errors.New("an XPath expression is wanted")
+		return nil, errors.New("want an XPath expression")
 	}
 	if _, err := xpath.Compile(text); err != nil {
-		return nil, fmt.Errorf("%q is no XPath expression: %w", text, err)
+		return nil, fmt.Errorf("%q is not an XPath expression: %w", text, err)
 	}
 	return &xpaths{pool: sync.Pool{New: func() any { return xpath.MustCompile(text) }}}, nil
 }
 
-// A node is what XPath finds: an element or text, or an attribute of one.
-type node struct{ at, attr int } // attr is -1 without
+// A node is a match of an XPath expression: an element or text, or an attribute of an element.
+type node struct{ at, attr int } // attr is -1 for an element or text
 
-// find evaluates the expression at a node: it gives nodes, or a text. An evaluation that takes more steps than the tree
-// has left, or that the library gives up with a panic, gives what was found until then.
+// find evaluates the expression at a node. It returns nodes or a text. If the tree's steps are used up, or the library
+// panics, it returns the matches so far.
 func (x *xpaths) find(t *tree.Tree, scope, most int) (found []node, text string) {
 	e := x.pool.Get().(*xpath.Expr)
 	defer func() {
-		if p := recover(); p == nil { // otherwise its state is nobody knows which
+		if p := recover(); p == nil { // after a panic, its state is unknown
 			x.pool.Put(e)
 		}
 	}()
@@ -59,7 +59,7 @@ var errSteps = errors.New("too many steps")
 
 var _ xpath.NodeNavigator = (*navigator)(nil)
 
-// A navigator moves in a tree, as long as it has steps.
+// A navigator moves in a tree and uses up its steps.
 type navigator struct {
 	t       *tree.Tree
 	i, attr int
@@ -85,7 +85,7 @@ func (n *navigator) NodeType() xpath.NodeType {
 	return xpath.ElementNode
 }
 
-// name is the name of an element or attribute, with its prefix.
+// name returns the name of an element or attribute, with its prefix.
 func (n *navigator) name() string {
 	switch {
 	case n.attr >= 0:

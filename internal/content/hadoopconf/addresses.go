@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// NameNodes are the addresses, host:port, of the NameNodes of a file system: a host with or without port, the name of a
-// service, or "" for the one that fs.defaultFS names.
+// NameNodes returns the addresses, host:port, of the NameNodes of a file system: a host with or without port, the name
+// of a service, or "" for the one in fs.defaultFS.
 func (c Conf) NameNodes(authority string) ([]string, error) {
 	if authority == "" {
 		fs := c.Get("fs.defaultFS")
 		u, err := url.Parse(fs)
 		if err != nil || u.Scheme != "hdfs" || u.Host == "" {
-			return nil, fmt.Errorf("fs.defaultFS is %q in %s: name the file system, as hdfs://host:8020/folder", fs,
+			return nil, fmt.Errorf("fs.defaultFS is %q in %s: name the file system, as in hdfs://host:8020/folder", fs,
 				cmp.Or(c.Dir, "no file"))
 		}
 		authority = u.Host
@@ -30,7 +30,7 @@ func (c Conf) NameNodes(authority string) ([]string, error) {
 	return []string{withPort(authority, "8020")}, nil
 }
 
-// ResourceManagers are the addresses, host:port, of the ResourceManagers' web services, and whether they speak TLS.
+// ResourceManagers returns the addresses, host:port, of the ResourceManagers' web services, and whether they use TLS.
 func (c Conf) ResourceManagers() (addresses []string, tls bool) {
 	name, port := "yarn.resourcemanager.webapp.address", "8088"
 	if tls = c.Get("yarn.http.policy") == "HTTPS_ONLY"; tls {
@@ -54,14 +54,14 @@ func (c Conf) ResourceManagers() (addresses []string, tls bool) {
 	return addresses, tls
 }
 
-// addresses are the values of the properties PREFIX.MEMBER, which must be there.
+// addresses returns the values of the properties PREFIX.MEMBER. It fails if one is missing.
 func (c Conf) addresses(prefix string, members []string) ([]string, error) {
 	var found []string
 	for _, member := range members {
 		name := strings.TrimSuffix(prefix+"."+member, ".")
 		address := c.Get(name)
 		if address == "" {
-			return nil, fmt.Errorf("hdfs-site.xml in %s names a NameNode, and not its address: %s is missing",
+			return nil, fmt.Errorf("hdfs-site.xml in %s names a NameNode without its address: property %s is missing",
 				cmp.Or(c.Dir, "no folder"), name)
 		}
 		found = append(found, withPort(address, "8020"))

@@ -17,20 +17,20 @@ import (
 	"strings"
 )
 
-// Files are what a client reads, in order: a later file's value stands, unless an earlier one is final.
+// Files are the files that a client reads, in order. A later value replaces an earlier one unless that is final.
 var Files = []string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml"}
 
-// A Conf is what a folder's files say. The zero value is one that says nothing.
+// A Conf is the configuration of a directory. The zero value is empty.
 type Conf struct {
-	Dir    string // where it was read, "" for none
+	Dir    string // where it was read, "": nowhere
 	values map[string]string
 }
 
-// ErrNotFound says that there is no configuration of Hadoop.
+// ErrNotFound means that there is no Hadoop configuration.
 var ErrNotFound = errors.New("no configuration of Hadoop was found")
 
-// Dir is the folder that the environment names: HADOOP_CONF_DIR, else etc/hadoop below HADOOP_HOME, else
-// /etc/hadoop/conf; "" when there is none.
+// Dir returns the configuration directory: HADOOP_CONF_DIR, or etc/hadoop in HADOOP_HOME, or /etc/hadoop/conf; "" if
+// there is none.
 func Dir() string {
 	if dir := os.Getenv("HADOOP_CONF_DIR"); dir != "" {
 		return dir
@@ -47,7 +47,7 @@ func Dir() string {
 	return ""
 }
 
-// Load reads a folder's files. Those that are missing say nothing; ErrNotFound when all are.
+// Load reads the files of a directory. Missing files are ignored; if all are missing, it returns ErrNotFound.
 func Load(dir string) (Conf, error) {
 	c := Conf{Dir: dir, values: map[string]string{}}
 	final := map[string]bool{}
@@ -68,10 +68,10 @@ func Load(dir string) (Conf, error) {
 	return c, nil
 }
 
-// New is a configuration of the given values.
+// New returns a configuration with the given values.
 func New(values map[string]string) Conf { return Conf{values: values} }
 
-const maxIncludes = 8 // of a file in a file in a file
+const maxIncludes = 8 // nesting depth of included files
 
 type property struct {
 	Name  string `xml:"name"`
@@ -118,10 +118,10 @@ func (c Conf) read(path string, final map[string]bool, depth int) error {
 	return nil
 }
 
-// Get is a property's value, with what it refers to put in; "" when nothing says it.
+// Get returns a property's value with variables replaced; "" if it is not set.
 func (c Conf) Get(name string) string {
 	value := c.values[name]
-	for range 20 { // as often as Hadoop does
+	for range 20 { // the limit of Hadoop
 		next := variable.ReplaceAllStringFunc(value, c.variable)
 		if next == value {
 			break
@@ -131,7 +131,7 @@ func (c Conf) Get(name string) string {
 	return value
 }
 
-// List is a property of several values, which commas separate.
+// List returns a property of comma-separated values.
 func (c Conf) List(name string) []string {
 	var list []string
 	for part := range strings.SplitSeq(c.Get(name), ",") {
@@ -142,7 +142,7 @@ func (c Conf) List(name string) []string {
 	return list
 }
 
-// WithPrefix are the properties whose names begin with one of the prefixes, their values as Get gives them.
+// WithPrefix returns the properties whose names begin with one of the prefixes, with their values as in Get.
 func (c Conf) WithPrefix(prefixes ...string) map[string]string {
 	some := map[string]string{}
 	for name := range c.values {
@@ -155,8 +155,8 @@ func (c Conf) WithPrefix(prefixes ...string) map[string]string {
 
 var variable = regexp.MustCompile(`\$\{[^}$\s]+\}`)
 
-// variable is what stands for ${name}: an environment's variable with its default (env.NAME, env.NAME:-default,
-// env.NAME-default), or another property. What is unknown stays as it is.
+// variable returns the value of ${name}: an environment variable with its default (env.NAME, env.NAME:-default,
+// env.NAME-default), or another property. An unknown name stays unchanged.
 func (c Conf) variable(reference string) string {
 	name := reference[2 : len(reference)-1]
 	if env, is := strings.CutPrefix(name, "env."); is {
@@ -175,7 +175,7 @@ func (c Conf) variable(reference string) string {
 	return reference
 }
 
-// User is whom Hadoop takes this process for where nobody has to prove it: HADOOP_USER_NAME, else the system's user.
+// User returns the user that Hadoop assumes without authentication: HADOOP_USER_NAME, or else the system's user.
 func User() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -186,7 +186,7 @@ func User() string {
 	return "nobody"
 }
 
-// Secure reports whether the cluster asks for Kerberos.
+// Secure reports whether the cluster requires Kerberos.
 func (c Conf) Secure() bool {
 	return strings.EqualFold(c.Get("hadoop.security.authentication"), "kerberos")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-var writers = map[int]*gzip.Writer{} // by level
+var writers = map[int]*gzip.Writer{} // by compression level
 
 func gzipped(t testing.TB, text []byte, level int) []byte {
 	t.Helper()
@@ -30,8 +30,7 @@ func gzipped(t testing.TB, text []byte, level int) []byte {
 	return b.Bytes()
 }
 
-// BenchmarkGzip decodes pages in turn, so that no branch predictor knows one by heart. Beside it, what it took the
-// place of.
+// BenchmarkGzip decodes pages in turn, too many for the branch predictor, and compares with the library used before.
 func BenchmarkGzip(b *testing.B) {
 	for _, size := range []int{8 << 10, 33 << 10, 242 << 10} {
 		p := newPages(1)

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	roundOutput = 3 + 258 // bytes of output of a round of the fast loop: three literals and a match
-	overshoot   = 16      // bytes behind a match that it may overwrite
-	roundInput  = 7 + 8   // bytes of input that it may need: two refills, of which the first moves on by 7 at most
+	roundOutput = 3 + 258 // output bytes of a round of the fast loop: three literals and a match
+	overshoot   = 16      // bytes after a match that it may overwrite
+	roundInput  = 7 + 8   // input bytes that a round may need: two refills, the first of which advances by at most 7
 )
 
-// codes decodes a block's symbols until its end.
+// codes decodes the symbols of a block.
 func (d *Decoder) codes(t *tables) error {
 	for {
 		if len(d.buf) < min(d.pos+roundOutput+overshoot, d.end) {
@@ -29,13 +29,13 @@ func (d *Decoder) codes(t *tables) error {
 	}
 }
 
-// fast decodes symbols as long as there is input enough and pos is not beyond most. What it works on are local
-// variables, as few as can be, so that they stay in registers: limits are told by the lengths of slices, and have is
-// used without masking off the rest of the entries that were subtracted. Slices have a constant capacity where that
-// saves the compiler a case.
+// fast decodes symbols while there is enough input and pos does not exceed most. It works on as few local variables as
+// possible, so that they stay in registers: slice lengths serve as limits, and have keeps the garbage of subtracted
+// entries in its upper bits. Constant slice capacities save the compiler a case.
 //
-// A refill makes 56 bits. A round takes 50 at most until it needs another: three literals of the first table (30) and a
-// length (20). Then a distance takes 28, which leaves enough to look up the next entry before the refill and the copy.
+// A refill provides 56 bits. A round needs at most 50 before the next refill: three literals of the first table (30)
+// and a length (20). Then a distance needs 28, which leaves enough to look up the next entry before the refill and the
+// copy.
 func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
 	src, buf, base := slices.Clip(d.src), slices.Clip(d.buf[:most+roundOutput+overshoot]), d.base
 	next, hold, have, pos := d.next, d.hold, uint32(d.have), d.pos
@@ -119,7 +119,7 @@ func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
 				copy16(buf, pos, pos-distance)
 			}
 		} else {
-			// Each word has as many good bytes as the distance; the rest is overwritten.
+			// Only the first distance bytes of each word are correct; the next word overwrites the rest.
 			for ; pos < end; pos += min(distance, 8) {
 				store64(buf, pos, load64(buf, pos-distance))
 			}
@@ -130,18 +130,18 @@ func (d *Decoder) fast(t *tables, most int) (done bool, err error) {
 	return done, err
 }
 
-// filled adds what fits in whole bytes. Bytes above them are added too, and again the next time, which changes nothing.
-// Of have only the lowest 6 bits count.
+// filled refills hold with whole bytes. The bits above them are also added, and again the next time, which changes
+// nothing. Only the lowest 6 bits of have count.
 func filled(src []byte, next int, hold uint64, have uint32) (int, uint64, uint32) {
 	return next + int(63-have&63)>>3, hold | load64(src, next)<<(have&63), have | 56
 }
 
-// sum is the value of an entry and the extra bits in hold.
+// sum returns the value of an entry plus the extra bits in hold.
 func sum(e entry, hold uint64) int {
 	return int(e>>valueShift) + int(hold&(1<<(e&takesMask)-1)>>(e>>codeShift&codeMask))
 }
 
-// second is where in its table an entry for longer codes points.
+// second returns the index of the second-level entry for a longer code.
 func second(e entry, hold uint64) uint64 {
 	return uint64(e>>valueShift) + hold&(1<<(e>>codeShift&codeMask)-1)
 }
@@ -150,7 +150,7 @@ func load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i : i+
 
 func store64(b []byte, i int, v uint64) { binary.LittleEndian.PutUint64(b[i:i+8:i+8], v) }
 
-// copy16 copies bytes that do not overlap.
+// copy16 copies 16 bytes that do not overlap.
 func copy16(b []byte, to, from int) {
 	*(*[16]byte)(b[to : to+16 : to+16]) = *(*[16]byte)(b[from : from+16 : from+16])
 }

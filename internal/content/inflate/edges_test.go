@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A bitWriter makes streams by hand.
+// A bitWriter writes streams bit by bit.
 type bitWriter struct {
 	b    []byte
 	free int // bits of the last byte
@@ -51,7 +51,7 @@ func (w *bitWriter) lit(sym uint64) *bitWriter {
 	return w.code(0xc0+sym-280, 8)
 }
 
-// trees begins a dynamic block by the lengths of its codes, each said by 4 bits: the code for lengths has the 16 that
+// trees begins a dynamic block with code lengths, each written in 4 bits: the code for lengths has the 16 symbols that
 // are lengths.
 func (w *bitWriter) trees(final uint64, lits, dists []uint8) *bitWriter {
 	w.put(final, 1).put(2, 2).put(uint64(len(lits)-257), 5).put(uint64(len(dists)-1), 5).put(15, 4)
@@ -75,7 +75,7 @@ func (w *bitWriter) match(lenSym, lenExtra uint64, lenBits int, distSym, distExt
 	return w.lit(lenSym).put(lenExtra, lenBits).code(distSym, 5).put(distExtra, distBits)
 }
 
-// matchOf is a match of the fixed code.
+// matchOf returns a match of the fixed code.
 func (w *bitWriter) matchOf(length, distance int) *bitWriter {
 	for sym := 285; ; sym-- {
 		e := litMeaning[sym]
@@ -99,7 +99,7 @@ type edge struct {
 	err    error
 }
 
-// lengthsOf makes a list of n code lengths out of pairs of symbol and length.
+// lengthsOf returns a list of n code lengths from pairs of symbol and length.
 func lengthsOf(n int, pairs ...int) []uint8 {
 	lens := make([]uint8, n)
 	for i := 0; i < len(pairs); i += 2 {
@@ -108,7 +108,7 @@ func lengthsOf(n int, pairs ...int) []uint8 {
 	return lens
 }
 
-// canonical are the codes that these lengths give: RFC 1951, section 3.2.2.
+// canonical returns the codes for these lengths (RFC 1951, section 3.2.2).
 func canonical(lens []uint8) []uint64 {
 	codes := make([]uint64, len(lens))
 	code := uint64(0)
@@ -198,7 +198,7 @@ func edges() []edge {
 	}
 }
 
-// ladder makes lengths 1, 2, 3 and so on for the symbols from first on.
+// ladder returns the lengths 1, 2, 3 and so on for the symbols from first on.
 func ladder(n, first, rungs int) []uint8 {
 	lens := make([]uint8, n)
 	for i := range rungs {

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// library decodes with klauspost/compress or the standard library, and puts its errors into this package's words.
+// library decodes with klauspost/compress or the standard library, and converts its errors to this package's.
 func library(src []byte, limit int, format string, standard bool) (out []byte, err error) {
 	in := bytes.NewReader(src)
 	var r io.Reader
@@ -48,7 +48,7 @@ func translated(err error) error {
 		return ErrHeader
 	case errors.Is(err, gzip.ErrChecksum):
 		return ErrChecksum
-	case errors.Is(err, io.EOF): // of a first header that is cut in a name
+	case errors.Is(err, io.EOF): // of a first header that is truncated in a name
 		return io.ErrUnexpectedEOF
 	case errors.As(err, &corrupt):
 		return ErrCorrupt
@@ -67,14 +67,14 @@ func ours(d *Decoder, dst, src []byte, limit int, format string) (out []byte, er
 	return out, err
 }
 
-var fuzzed Decoder // used again and again, so that nothing may be left over
+var fuzzed Decoder // reused, so that leftover state would be detected
 
-// compare checks that the libraries and we agree on what src says and whether something is wrong with it. There are
-// differences where a stream is broken:
+// compare checks that the libraries and this package agree on the output and on whether there is an error. They differ
+// for corrupt streams:
 //
-//   - The libraries want to see some bits more than a symbol has, and thus may get less out of a cut stream.
-//   - They take the header of a second member that is cut in its name for the end.
-//   - klauspost/compress decodes with a tree of no codes as with the one before it; the standard library does not.
+//   - The libraries need some bits more than a symbol has, and so may decode less of a truncated stream.
+//   - They take a second member whose header is truncated in its name for the end.
+//   - klauspost/compress decodes a tree without codes like the previous one; the standard library does not.
 func compare(t *testing.T, src []byte, limit int, format string) {
 	t.Helper()
 	prefix := []byte("before")
@@ -105,7 +105,7 @@ func agree(got, want []byte, err, wantErr error) bool {
 		err = ErrHeader
 	}
 	if errors.Is(err, ErrLimit) && errors.Is(wantErr, io.ErrUnexpectedEOF) {
-		err = wantErr // the bits that the library did not look at went beyond the limit
+		err = wantErr // the bits that the library did not read exceeded the limit
 	}
 	for _, target := range []error{ErrLimit, ErrHeader, ErrChecksum} {
 		if errors.Is(err, target) != errors.Is(wantErr, target) {
@@ -118,7 +118,7 @@ func agree(got, want []byte, err, wantErr error) bool {
 	return (err == nil) == (wantErr == nil) && bytes.Equal(got, want)
 }
 
-// cutInName is true where some gzip header with a name or comment could reach to the end.
+// cutInName reports whether a gzip header with a name or comment could extend to the end.
 func cutInName(src []byte) bool {
 	for i := range src {
 		if n, err := header(src[i:]); i > 0 && n == 0 && errors.Is(err, io.ErrUnexpectedEOF) && len(src)-i > headerLen &&

@@ -21,13 +21,13 @@ const (
 const (
 	headerLen  = 10
 	trailerLen = 8
-	maxString  = 512 // bytes of a header's name or comment with its final 0, as in compress/gzip
+	maxString  = 512 // bytes of a name or comment in the header with its final 0, as in compress/gzip
 )
 
-// usualRatio is how many times its coded length a stream may claim to be before it is believed.
+// usualRatio is the compression ratio up to which a declared length is trusted for allocation.
 const usualRatio = 16
 
-// Gzip decodes a file of one member or several. What comes behind a member must be another one.
+// Gzip decodes a file of one or more members. Only further members may follow a member.
 func (d *Decoder) Gzip(dst, src []byte, limit int) (out []byte, err error) {
 	d.begin(slices.Grow(dst, expected(src, limit)), src, limit)
 	err = d.member()
@@ -39,7 +39,7 @@ func (d *Decoder) Gzip(dst, src []byte, limit int) (out []byte, err error) {
 	return d.finish(), err
 }
 
-// expected is about how much room a file needs, by the length that its last member gives.
+// expected returns the approximate output size, from the length in the last member's trailer.
 func expected(src []byte, limit int) int {
 	if len(src) < headerLen+trailerLen {
 		return 0
@@ -70,7 +70,7 @@ func (d *Decoder) member() error {
 	return nil
 }
 
-// header is the length of the header that src begins with: RFC 1952, section 2.3.
+// header returns the length of the header at the beginning of src (RFC 1952, section 2.3).
 func header(src []byte) (n int, err error) {
 	if len(src) < headerLen {
 		return 0, io.ErrUnexpectedEOF

@@ -7,34 +7,34 @@ import (
 	"slices"
 )
 
-// What can be wrong with a stream, other than that it is cut.
+// Errors of streams, other than truncation.
 var (
 	ErrCorrupt  = errors.New("corrupt deflate stream")
 	ErrHeader   = errors.New("invalid gzip header")
-	ErrGarbage  = errors.New("garbage behind a gzip member")
+	ErrGarbage  = errors.New("data after a gzip member")
 	ErrChecksum = errors.New("invalid gzip checksum")
-	ErrLimit    = errors.New("decoded data is longer than the limit")
+	ErrLimit    = errors.New("decoded data exceeds the limit")
 )
 
-// A Decoder has the tables of the block that is being decoded. The zero value is ready; it can be used again and again,
-// by one goroutine at a time, and keeps nothing of what it was given.
+// A Decoder decodes streams. The zero value is ready to use. It may be reused, but not concurrently, and retains
+// nothing of its input.
 type Decoder struct {
 	src  []byte
-	next int    // first byte of src that is not in hold
-	hold uint64 // bits at hand, the next one lowest; above those that count there may be some of those that follow
-	have uint   // how many of them count
+	next int    // index of the first byte of src that is not in hold
+	hold uint64 // input bits, the next one lowest; bits above have may be those that follow
+	have uint   // number of valid bits in hold
 
 	buf  []byte // output, up to its capacity
-	pos  int    // its end
-	base int    // where the stream's output begins, before which nothing can be copied
-	end  int    // how far pos may go
+	pos  int    // end of the output
+	base int    // start of the stream's output, the lower limit of matches
+	end  int    // limit of pos
 
 	tables tables
 	pre    [1 << maxPre]entry
 	lens   [numLit + numDist]uint8
 }
 
-// Deflate decodes a bare stream. used is the number of bytes of src that it took; more may follow.
+// Deflate decodes a bare stream. used is the number of bytes of src that were consumed; more data may follow.
 func (d *Decoder) Deflate(dst, src []byte, limit int) (out []byte, used int, err error) {
 	d.begin(dst, src, limit)
 	err = d.stream()
@@ -47,14 +47,14 @@ func (d *Decoder) begin(dst, src []byte, limit int) {
 	d.end = len(dst) + min(limit, math.MaxInt-len(dst))
 }
 
-// finish lets go of what was decoded.
+// finish returns the output and drops all references.
 func (d *Decoder) finish() []byte {
 	out := d.buf[:d.pos]
 	d.src, d.buf = nil, nil
 	return out
 }
 
-// stream decodes the blocks of a stream that begins at the byte next, and leaves next behind it.
+// stream decodes the blocks of a stream that begins at next, and sets next to its end.
 func (d *Decoder) stream() error {
 	d.hold, d.have, d.base = 0, 0, d.pos
 	for {
@@ -89,7 +89,7 @@ func (d *Decoder) block(kind uint64) error {
 	return ErrCorrupt
 }
 
-// refill makes have 56 at least, if there is so much input.
+// refill increases have to at least 56, if there is enough input.
 func (d *Decoder) refill() {
 	if d.next <= len(d.src)-8 {
 		d.hold |= load64(d.src, d.next) << (d.have & 63)
@@ -109,13 +109,13 @@ func (d *Decoder) take(n uint) {
 	d.have -= n
 }
 
-// align drops the rest of a byte that was begun, and gives back those that were not.
+// align drops the rest of a started byte, and returns unread bytes to the input.
 func (d *Decoder) align() {
 	d.next -= int(d.have / 8)
 	d.hold, d.have = 0, 0
 }
 
-// stored copies a block without codes.
+// stored copies a stored block.
 func (d *Decoder) stored() error {
 	d.align()
 	head := d.src[d.next:]
@@ -142,7 +142,7 @@ func (d *Decoder) stored() error {
 	return nil
 }
 
-// trees reads the codes of a block: RFC 1951, section 3.2.7.
+// trees reads the code lengths of a block (RFC 1951, section 3.2.7).
 func (d *Decoder) trees() error {
 	d.refill()
 	if d.have < 14 {
@@ -176,10 +176,10 @@ func (d *Decoder) trees() error {
 	return nil
 }
 
-// preOrder is that of the lengths of the codes for code lengths.
+// preOrder is the order of the code length codes.
 var preOrder = [numPre]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
-// lengths reads those of both trees, which run on from one to the other.
+// lengths reads the code lengths of both trees. A repetition may cross from one to the other.
 func (d *Decoder) lengths(lens []uint8) error {
 	for i := 0; i < len(lens); {
 		if d.have < maxPre+7 {
@@ -220,7 +220,7 @@ func (d *Decoder) lengths(lens []uint8) error {
 	return nil
 }
 
-// grow makes room for more output, but not for more than is allowed.
+// grow enlarges the output buffer, up to the limit.
 func (d *Decoder) grow() {
 	n := min(max(len(d.buf), 4*(len(d.src)-d.next), 1<<10), d.end-d.pos)
 	d.buf = slices.Grow(d.buf[:d.pos], n)

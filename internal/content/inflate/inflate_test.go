@@ -16,14 +16,14 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// exact is a copy without room behind it.
+// exact returns a copy without spare capacity.
 func exact(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
 func TestEdges(t *testing.T) {
 	var d Decoder
 	for _, e := range edges() {
 		streams := [][]byte{exact(e.stream)}
-		if !errors.Is(e.err, io.ErrUnexpectedEOF) { // what follows makes another loop decode it
+		if !errors.Is(e.err, io.ErrUnexpectedEOF) { // the data after it selects the other decoding loop
 			streams = append(streams, append(bytes.Clone(e.stream), make([]byte, 40)...))
 		}
 		for _, src := range streams {
@@ -52,7 +52,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// A match of each length at each short distance, where it overlaps itself.
+// Matches of each length at each short distance, so that they overlap themselves.
 func TestOverlap(t *testing.T) {
 	var d Decoder
 	for distance := 1; distance <= 40; distance++ {
@@ -63,7 +63,7 @@ func TestOverlap(t *testing.T) {
 			}
 			want := bytes.Repeat(start, 300)[:distance+length]
 			src := stream().stored(0, string(start)).fixed(1).matchOf(length, distance).lit(256).b
-			for _, behind := range []int{0, 40} { // decoded by one loop and the other
+			for _, behind := range []int{0, 40} { // decoded by both loops
 				out, used, err := d.Deflate(nil, append(src, make([]byte, behind)...), 1<<20)
 				if err != nil || used != len(src) || !bytes.Equal(out, want) {
 					t.Fatalf("length %d, distance %d: %v, %q", length, distance, err, out)
@@ -89,7 +89,7 @@ func texts() map[string][]byte {
 	}
 }
 
-// What writers of all levels make is read back, with room for it and without, and at the limit.
+// The output of encoders at all levels is decoded, with and without spare capacity, and at the limit.
 func TestWriters(t *testing.T) {
 	type writer interface {
 		io.WriteCloser
@@ -137,7 +137,7 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// Wherever a stream is cut, what was decoded until there is kept, and it is no less than what the libraries keep.
+// Wherever a stream is truncated, the output up to there is kept, and it is at least as long as the libraries'.
 func TestCuts(t *testing.T) {
 	var d Decoder
 	text := newPages(4).page(3000)
@@ -153,7 +153,7 @@ func TestCuts(t *testing.T) {
 
 func TestGzip(t *testing.T) {
 	a, b, empty := gzipped(t, []byte("hello"), 6), gzipped(t, []byte(" world"), 0), gzipped(t, nil, 6)
-	// headed has a header with flags and what they announce.
+	// headed returns a header with flags and the data that they announce.
 	headed := func(flags byte, fields ...string) []byte {
 		head := append([]byte{0x1f, 0x8b, 8, flags}, a[4:headerLen]...)
 		head = append(head, strings.Join(fields, "")...)
@@ -213,7 +213,7 @@ func TestGzip(t *testing.T) {
 			}
 		}
 	}
-	// Nothing of one member can be copied from the one before.
+	// A member cannot copy from the output of the previous one.
 	back := stream().fixed(1).match(257, 0, 0, 0, 0, 0).lit(256).b
 	if got, err := d.Gzip(nil, slices.Concat(a, a[:headerLen], back, make([]byte, 50)), 1<<20); !errors.Is(err,
 		ErrCorrupt) || string(got) != "hello" {
@@ -242,7 +242,7 @@ func TestZlib(t *testing.T) {
 	}
 }
 
-// A claim to be long makes nobody hold much memory, and none is asked for where there is room.
+// A false length claim does not cause large allocations, and none is made if there is enough capacity.
 func TestMemory(t *testing.T) {
 	var d Decoder
 	liar := gzipped(t, []byte("hello"), 6)

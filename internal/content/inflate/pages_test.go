@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// pages makes HTML that compresses about as well as what crawls meet: words by Zipf's law, links of a few sites, lists
-// and classes that come again and again, and some numbers that do not.
+// pages writes HTML that compresses about as well as real pages: words by Zipf's law, links of a few sites, repeated
+// lists and classes, and random numbers.
 type pages struct {
 	r     *rand.Rand
 	words []string
-	links []string // those of the site
+	links []string // of the site
 	b     bytes.Buffer
 }
 
@@ -46,7 +46,7 @@ func (p *pages) text(words int) string {
 	return strings.Join(s, " ")
 }
 
-// page is one of n bytes.
+// page returns a page of n bytes.
 func (p *pages) page(n int) []byte {
 	p.b.Reset()
 	fmt.Fprintf(&p.b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n",

@@ -2,7 +2,7 @@ package inflate
 
 import "io"
 
-// symbol decodes one, where input or room may not be enough for more.
+// symbol decodes one symbol, for when there may not be enough input or space for fast.
 func (d *Decoder) symbol(t *tables) (done bool, err error) {
 	d.refill()
 	e := t.lit[d.hold&(1<<litBits-1)]
@@ -52,17 +52,17 @@ func (d *Decoder) symbol(t *tables) (done bool, err error) {
 	return false, nil
 }
 
-// further looks up, in a second table, what follows on the bits that e takes.
+// further looks up the second-level entry of a longer code.
 func (d *Decoder) further(e entry, table []entry) entry {
 	takes := uint(e & takesMask)
 	if takes > d.have {
-		return takesMask // more than there is
+		return takesMask // the input has too few bits
 	}
 	d.take(takes)
 	return table[second(e, d.hold)]
 }
 
-// value takes an entry's bits, and adds up its value and the extra ones.
+// value consumes an entry's bits, and returns its value plus the extra bits.
 func (d *Decoder) value(e entry) int {
 	n := sum(e, d.hold)
 	d.take(uint(e & takesMask))

@@ -7,25 +7,25 @@ import (
 
 const (
 	maxCode  = 15 // bits of the longest code
-	maxPre   = 7  // bits of the longest code of code lengths
+	maxPre   = 7  // bits of the longest code length code
 	numLit   = 286
 	numDist  = 30
 	numPre   = 19
-	litBits  = 10 // bits that the first look-up takes
+	litBits  = 10 // bits of the first lookup
 	distBits = 8
-	// the most that 288 codes can need is 1334, and 400 for 30 distances; a power of 2 makes an index safe by a mask
+	// 288 codes need at most 1334 entries, 30 distances at most 400; with a power of 2, a mask makes an index safe
 	litEntries  = 2048
 	distEntries = 512
 )
 
-// An entry is what a table says about the next bits:
+// An entry describes the code in the next bits:
 //
-//	bits 0-5    how many bits it takes, those of the code and extra ones
-//	bits 8-12   how many of them are the code
-//	bit 13      none of the below: no code at all, or the end of the block
+//	bits 0-5    number of bits to consume: those of the code and extra ones
+//	bits 8-12   number of bits of the code
+//	bit 13      special: an invalid code, the end of the block, or a longer code
 //	bit 14      with 13: end of the block
-//	bit 15      with 13: go on in the second table that begins at value, with as many bits as 8-12 say
-//	bits 16-30  value: a literal, or the least length or distance, to which the extra bits are added
+//	bit 15      with 13: continue in the second table at value, which is indexed by as many bits as 8-12 contain
+//	bits 16-30  value: a literal, or the base length or distance, to which the extra bits are added
 //	bit 31      a literal
 type entry = uint32
 
@@ -40,30 +40,30 @@ const (
 	valueMask  = 1<<15 - 1
 	literal    = 1 << 31
 
-	invalid = special | 1 // takes a bit, so that no input is a cut one
+	invalid = special | 1 // consumes a bit, so that it differs from truncated input
 )
 
-// Code lengths that are none.
+// Code lengths that are repetitions.
 const (
-	repeatLast  = 16 + iota // 3 times and more
-	repeatZero              // 3 times and more
-	repeatZeros             // 11 times and more
+	repeatLast  = 16 + iota // at least 3 times
+	repeatZero              // at least 3 times
+	repeatZeros             // at least 11 times
 )
 
-// tables are those of a block.
+// tables are the decoding tables of a block.
 type tables struct {
 	lit  [litEntries]entry
 	dist [distEntries]entry
 }
 
-// What codes mean, without the length that a table adds.
+// Entries of the symbols, without the length of the code, which build adds.
 var (
 	litMeaning  = litMeanings()
 	distMeaning = distMeanings()
 	preMeaning  = preMeanings()
 )
 
-// litMeanings follows RFC 1951, section 3.2.5. The last two of 288 take part in the fixed code, but mean nothing.
+// litMeanings follows RFC 1951, section 3.2.5. The last two of 288 symbols are part of the fixed code, but invalid.
 func litMeanings() (m [288]entry) {
 	for i := range 256 {
 		m[i] = literal | entry(i)<<valueShift
@@ -91,7 +91,7 @@ func distMeanings() (m [32]entry) {
 	return m
 }
 
-// preMeanings has the extra bits of repetitions.
+// preMeanings adds the extra bits of repetitions.
 func preMeanings() (m [numPre]entry) {
 	for i := range m {
 		m[i] = entry(i) << valueShift
@@ -102,12 +102,11 @@ func preMeanings() (m [numPre]entry) {
 	return m
 }
 
-// build fills a table, whose first look-up takes rootBits, for the code with these lengths. It is false if there is no
-// such code.
+// build fills a table for the code with the given lengths. rootBits is the number of bits of the first lookup. It
+// returns false if the lengths form no valid code.
 //
-// Codes are given out in their order, by length and symbol, each following from the one before; they are kept with
-// their first bit lowest, as it comes in the stream. The table grows with them: for each further bit of length it is
-// doubled by a copy of itself.
+// Codes are assigned in order of length and symbol, each derived from the previous one. Their first bit is the lowest,
+// as in the stream. For each further bit of length, the table is doubled by copying it.
 func build(table []entry, rootBits uint, lens []uint8, meaning []entry) bool {
 	count := countLengths(lens)
 	longest, space := uint(0), 0
@@ -119,19 +118,19 @@ func build(table []entry, rootBits uint, lens []uint8, meaning []entry) bool {
 			longest = n
 		}
 	}
-	space >>= maxCode - longest // beyond the longest it was only doubled
+	space >>= maxCode - longest // undo the doublings beyond the longest length
 	if space != 1<<longest && (space > 1 || longest > 1) {
 		return false
 	}
 
-	var symbols [288]uint16 // by length
+	var symbols [288]uint16 // sorted by length
 	for sym, n := range lens {
 		if n &= maxCode; n > 0 {
 			symbols[offset[n]] = uint16(sym)
 			offset[n]++
 		}
 	}
-	table[0] = invalid // and so is what no code takes: all if there is none, the second half if there is one
+	table[0] = invalid // unused entries stay invalid: all if there is no code, every second if there is one
 	next, code, size := 0, uint(0), 1
 	for n := uint(1); n <= min(longest, rootBits); n++ {
 		copy(table[size:2*size], table[:size])
@@ -151,8 +150,8 @@ func build(table []entry, rootBits uint, lens []uint8, meaning []entry) bool {
 	return true
 }
 
-// countLengths counts how many codes have each length. It counts into four tables by turns: most lengths are as the one
-// before, and a number that was just written takes long to be read again.
+// countLengths counts the codes of each length. It uses four counters in turn: adjacent lengths are often equal, and
+// reading a number just after it was written is slow.
 func countLengths(lens []uint8) (count [maxCode + 1]uint16) {
 	var turns [4][maxCode + 1]uint16
 	for ; len(lens) >= 4; lens = lens[4:] {
@@ -170,7 +169,7 @@ func countLengths(lens []uint8) (count [maxCode + 1]uint16) {
 	return count
 }
 
-// buildFurther adds the second tables, for codes of more than rootBits, of which code is the first.
+// buildFurther adds the second-level tables for codes longer than rootBits. code is the first of them.
 func buildFurther(table []entry, rootBits, code uint, count, symbols []uint16, meaning []entry) {
 	begin, end := uint(0), uint(1)<<rootBits
 	prefix := end // none
@@ -178,7 +177,7 @@ func buildFurther(table []entry, rootBits, code uint, count, symbols []uint16, m
 		step := uint(1) << (n - rootBits)
 		for left := count[n]; left > 0; left-- {
 			if p := code & (1<<rootBits - 1); p != prefix {
-				// It is as wide as needed to hold all codes that follow, until it is full.
+				// A second-level table is wide enough for the codes that follow, until it is full.
 				width, space := n-rootBits, uint(left)
 				for space < 1<<width {
 					width++
@@ -197,14 +196,14 @@ func buildFurther(table []entry, rootBits, code uint, count, symbols []uint16, m
 	}
 }
 
-// nextCode adds one to a code of n bits whose first bit is the lowest. After the last it gives the last.
+// nextCode returns the code after code, of n bits with the first bit lowest. After the last code it returns the last.
 func nextCode(code, n uint) uint {
-	// that of the code's zeros that counts least, 0 if there is none
+	// the highest zero bit of code, 0 if there is none
 	zero := uint(1) << (uint(bits.Len(code^(1<<n-1))) - 1)
 	return code&(zero-1) | zero
 }
 
-// fixed makes the tables of RFC 1951, section 3.2.6.
+// fixed returns the tables of RFC 1951, section 3.2.6.
 var fixed = sync.OnceValue(func() *tables {
 	var lens [288 + 32]uint8
 	for i := range lens {

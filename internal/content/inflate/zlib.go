@@ -1,7 +1,7 @@
 package inflate
 
-// Zlib decodes zlib's format, or a bare stream: what servers call deflate is one or the other. The checksum and
-// whatever follows are not looked at, as in browsers.
+// Zlib decodes a zlib stream or a bare stream: servers use the name deflate for both. Like browsers, it ignores the
+// checksum and any data after the stream.
 func (d *Decoder) Zlib(dst, src []byte, limit int) (out []byte, err error) {
 	if zlibHeader(src) {
 		src = src[2:]
@@ -10,8 +10,8 @@ func (d *Decoder) Zlib(dst, src []byte, limit int) (out []byte, err error) {
 	return out, err
 }
 
-// zlibHeader is true for that of RFC 1950 without a dictionary. A bare stream that begins so would be a stored block
-// with bits set in its padding, which no writer makes.
+// zlibHeader reports whether src begins with a header of RFC 1950 without a dictionary. A bare stream with the same
+// beginning would be a stored block with nonzero padding, which no encoder writes.
 func zlibHeader(src []byte) bool {
 	return len(src) >= 2 && src[0]&0x8f == 8 && (int(src[0])<<8|int(src[1]))%31 == 0 && src[1]&0x20 == 0
 }

@@ -20,40 +20,41 @@ import (
 	"kumo/internal/base/yaml"
 )
 
-// A Config is the logins of a crawl.
+// A Config lists the logins of a crawl.
 type Config struct{ Sites []Site }
 
-// A Site is where to log in, and how.
+// A Site describes the login at a site.
 type Site struct {
-	URL      string           `yaml:"url"`      // the page with the form
-	Hosts    []string         `yaml:"hosts"`    // for which that is done; the URL's unless given
-	PostTo   []string         `yaml:"post-to"`  // hosts, beside the origin of URL, that may get the fields
-	Fields   map[string]Value `yaml:"fields"`   // of the form that has them all, or none of them
-	Success  Success          `yaml:"success"`  // what tells that it has worked
-	Expired  Expired          `yaml:"expired"`  // what tells that it holds no longer
-	Attempts int              `yaml:"attempts"` // in a row, before it has failed; 3
+	URL   string   `yaml:"url"`   // the page with the form
+	Hosts []string `yaml:"hosts"` // hosts that need the login; default: the URL's host
+	// hosts, in addition to the origin of URL, to which the fields may be sent
+	PostTo []string `yaml:"post-to"`
+	// values by name, for the form that has all of them, or else for the first form with a password
+	Fields   map[string]Value `yaml:"fields"`
+	Success  Success          `yaml:"success"`  // how to recognize a successful login
+	Expired  Expired          `yaml:"expired"`  // how to recognize an ended session
+	Attempts int              `yaml:"attempts"` // consecutive attempts before the login has failed; default 3
 }
 
-// Success is what the answer to the form must be like, after redirects. What is not given does not count; where nothing
-// is, it must be no error, and must not have the form again.
+// Success describes the response to the form, after redirects. Empty fields are ignored. If all are empty, the response
+// must not be an error and must not contain the form again.
 type Success struct {
 	Status int    `yaml:"status"`
-	Text   string `yaml:"text"`   // that it has
-	URL    string `yaml:"url"`    // that it has, or begins with
-	Cookie string `yaml:"cookie"` // that is set by now
+	Text   string `yaml:"text"`   // a part of the body
+	URL    string `yaml:"url"`    // the URL, or a prefix of it
+	Cookie string `yaml:"cookie"` // the name of a cookie that must be set
 }
 
-// Expired is what an answer is like to who is not logged in: one of these. A redirect to the page with the form always
-// is.
+// Expired describes responses without a session: one condition suffices. A redirect to the login page always counts.
 type Expired struct {
-	Status []int  `yaml:"status"` // 401 unless given
+	Status []int  `yaml:"status"` // default 401
 	Text   string `yaml:"text"`
 }
 
-// A Value of a field is written as it is, or as {env: NAME} or {file: PATH}, from where it is read.
+// A Value is the value of a field: a text, or {env: NAME} or {file: PATH} to read it from there.
 type Value string
 
-// UnmarshalYAML reads a value.
+// UnmarshalYAML parses a value.
 func (v *Value) UnmarshalYAML(text []byte) error {
 	var plain string
 	if yaml.Unmarshal(text, &plain) == nil {
@@ -65,12 +66,12 @@ func (v *Value) UnmarshalYAML(text []byte) error {
 		File string `yaml:"file"`
 	}
 	if err := yaml.Unmarshal(text, &from, yaml.Strict()); err != nil || (from.Env == "") == (from.File == "") {
-		return errors.New("a field's value is text, {env: NAME} or {file: PATH}")
+		return errors.New("a field's value must be text, {env: NAME} or {file: PATH}")
 	}
 	if from.Env != "" {
 		value, is := os.LookupEnv(from.Env)
 		if !is {
-			return fmt.Errorf("the environment has no %s", from.Env)
+			return fmt.Errorf("environment variable %s is not set", from.Env)
 		}
 		*v = Value(value)
 		return nil
@@ -80,13 +81,13 @@ func (v *Value) UnmarshalYAML(text []byte) error {
 	return err
 }
 
-// String keeps a value out of what is printed.
+// String hides the value when it is printed.
 func (v Value) String() string { return "REDACTED" }
 
-// maxForm bounds what is posted, in bytes.
+// maxForm limits the posted data, in bytes.
 const maxForm = 16 << 10
 
-// Load reads a file of logins: a list of sites in YAML. An error has nothing of the values.
+// Load reads a file of logins: a list of sites in YAML. Errors do not contain values.
 func Load(name string) (*Config, error) {
 	data, err := yaml.ReadFile(name)
 	if err != nil {
@@ -107,7 +108,7 @@ func Load(name string) (*Config, error) {
 	return c, nil
 }
 
-// firstLine is an error without the part of the file that the reader of YAML shows.
+// firstLine removes the quotation of the file from an error of the YAML parser.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
@@ -116,23 +117,23 @@ func firstLine(err error) string {
 func (s *Site) check() error {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return errors.New("url is to be that of the page with the form, with http:// or https://")
+		return errors.New("url must be the http(s) address of the login page")
 	}
 	if len(s.Fields) == 0 {
-		return errors.New("fields are to be given: the names of the form's, each with what goes into it")
+		return errors.New("fields is required: form field name -> value")
 	}
 	if len(s.Hosts) == 0 {
 		s.Hosts = []string{u.Hostname()}
 	}
 	for i, host := range s.Hosts {
 		if s.Hosts[i] = strings.ToLower(host); strings.ContainsAny(host, "/:@ ") {
-			return fmt.Errorf("host %q: a name is wanted, without scheme and port", host)
+			return fmt.Errorf("host %q: want a name without scheme and port", host)
 		}
 	}
 	for i, host := range s.PostTo {
 		u, err := weburl.Parse("http://" + host + "/")
 		if err != nil || strings.ContainsAny(host, "/?#@ ") {
-			return fmt.Errorf("post-to %q: want a host, with its port if that is not the default one", host)
+			return fmt.Errorf("post-to %q: want a host, with its port unless that is the default", host)
 		}
 		s.PostTo[i] = u.Canonical().Host()
 	}

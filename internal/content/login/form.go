@@ -15,21 +15,21 @@ import (
 type form struct {
 	action string
 	post   bool
-	button bool       // its first submit button, which counts as pressed, was found
-	base   *string    // the href of the first base element before the form; nil: none
-	fields url.Values // as the page has them
+	button bool       // the first submit button was found; its attributes apply
+	base   *string    // href of the first base element before the form; nil: none
+	fields url.Values // values from the page
 	names  map[string]bool
 }
 
-// findForm is the first form of a page that has all fields; nil if none has. Fields that the page does not name may be
-// put there by a script: so a form with a password's field is taken if no other is there.
+// findForm returns the first form of a page that has all fields; nil if there is none. A script may add fields to a
+// form, so if no form has all of them, it returns the first form with a password field.
 func findForm(body []byte, want map[string]Value) *form {
 	var password, now *form
 	var base *string
 	for z := html.NewTokenizer(bytes.NewReader(body)); ; {
 		switch z.Next() {
 		case html.ErrorToken:
-			if now != nil && now.has(want) { // a form that does not end
+			if now != nil && now.has(want) { // the form has no end tag
 				return now
 			}
 			return password
@@ -56,7 +56,7 @@ func findForm(body []byte, want map[string]Value) *form {
 	}
 }
 
-// target is where the form is posted, as a browser resolves it in a page at u.
+// target returns the URL to post the form to, resolved as in a browser on a page at u.
 func (f *form) target(u weburl.URL) (weburl.URL, error) {
 	if f.action == "" {
 		return u, nil
@@ -82,8 +82,8 @@ func attribute(t html.Token, key string) string {
 	return ""
 }
 
-// input adds a field with the value that the page has for it, if it is sent. It reports whether the field is for a
-// password. The form's first submit button may change where and how the form is sent.
+// input adds a field with its value from the page, if it is submitted. It reports whether it is a password field. The
+// form's first submit button may change where and how the form is sent.
 func (f *form) input(t html.Token) (password bool) {
 	if isSubmit(t) && !f.button {
 		f.button = true
@@ -132,7 +132,7 @@ func (f *form) has(want map[string]Value) bool {
 	return true
 }
 
-// filled is what is sent.
+// filled returns the form data to send.
 func (f *form) filled(with map[string]Value) string {
 	for name, value := range with {
 		f.fields.Set(name, string(value))

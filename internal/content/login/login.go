@@ -17,14 +17,13 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// A Getter makes one HTTP exchange, with cookies.
+// A Getter performs one HTTP exchange, with cookies.
 type Getter interface {
 	Get(ctx context.Context, req fetch.Request, resp *page.Response) error
 	Allow(host string)
 }
 
-// Sessions are the logins of a crawl under way. Their methods may be called by many goroutines at once; nil Sessions
-// are of no host.
+// Sessions are the logins of a running crawl. The methods are safe for concurrent use. Nil Sessions have no hosts.
 type Sessions struct {
 	get   Getter
 	jar   *cookies.Jar
@@ -32,19 +31,19 @@ type Sessions struct {
 	all   []*session
 }
 
-// A session is that of one site.
+// A session is the login at one site.
 type session struct {
 	*Site
 	url weburl.URL
 
-	mu     sync.Mutex // guards what follows; held while somebody logs in
-	number uint64     // of the login that holds, or the last
+	mu     sync.Mutex // guards the fields below; held during a login
+	number uint64     // of the current or the last login
 	active bool
-	wasted int   // logins in a row that no page was had with
-	failed error // for good
+	wasted int   // consecutive logins that ended before any page was fetched
+	failed error // permanent
 }
 
-// New makes sessions that are begun when they are needed. The jar is the getter's.
+// New returns sessions that log in on demand. jar must be the getter's jar.
 func New(c *Config, get Getter, jar *cookies.Jar) (*Sessions, error) {
 	s := &Sessions{get: get, jar: jar, sites: map[string]*session{}}
 	for i := range c.Sites {
@@ -54,7 +53,7 @@ func New(c *Config, get Getter, jar *cookies.Jar) (*Sessions, error) {
 		}
 		one := &session{Site: &c.Sites[i], url: u.Canonical()}
 		s.all = append(s.all, one)
-		get.Allow(one.url.Host()) // the user names it
+		get.Allow(one.url.Host()) // the user has configured the host
 		for _, host := range one.PostTo {
 			get.Allow(host)
 		}
@@ -65,7 +64,7 @@ func New(c *Config, get Getter, jar *cookies.Jar) (*Sessions, error) {
 	return s, nil
 }
 
-// Private reports whether what a host sets is secret: somebody is logged in there.
+// Private reports whether cookies of a host are secret because of a login.
 func (c *Config) Private(host string) bool {
 	return slices.ContainsFunc(c.Sites, func(s Site) bool {
 		return slices.Contains(s.Hosts, host) ||
@@ -73,15 +72,15 @@ func (c *Config) Private(host string) bool {
 	})
 }
 
-// Has reports whether somebody is to be logged in at a host.
+// Has reports whether a host needs a login.
 func (s *Sessions) Has(host string) bool { return s != nil && s.sites[host] != nil }
 
-// NeedsText reports whether the text of a host's pages tells that nobody is logged in.
+// NeedsText reports whether the text of a host's pages is needed to recognize an ended session.
 func (s *Sessions) NeedsText(host string) bool {
 	return s.Has(host) && s.sites[host].Expired.Text != ""
 }
 
-// LogInAll logs in everywhere.
+// LogInAll logs in at all sites.
 func (s *Sessions) LogInAll(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -94,13 +93,13 @@ func (s *Sessions) LogInAll(ctx context.Context) error {
 	return nil
 }
 
-// EnsureLogin logs in for a host, unless that holds. It returns the number of the session, for Over and Good, or why it
-// cannot: then nothing of the host is to be fetched.
+// EnsureLogin logs in for a host, unless there is a session. It returns the number of the session, to be passed to
+// CheckExpired. If it fails, nothing may be fetched from the host.
 func (s *Sessions) EnsureLogin(ctx context.Context, host string) (number uint64, err error) {
 	return s.ensureLogin(ctx, s.sites[host])
 }
 
-// IsReady reports whether a host's login holds or has failed, so that Enter makes no request.
+// IsReady reports whether a host has a session or its login has failed, so that EnsureLogin makes no request.
 func (s *Sessions) IsReady(host string) bool {
 	one := s.sites[host]
 	one.mu.Lock()
@@ -116,7 +115,7 @@ func (s *Sessions) ensureLogin(ctx context.Context, one *session) (uint64, error
 	}
 	var err error
 	if one.wasted++; one.wasted > one.Attempts {
-		err = fmt.Errorf("%d logins in a row were over before a page was had with one", one.Attempts)
+		err = fmt.Errorf("%d consecutive sessions ended before a page was fetched", one.Attempts)
 	} else {
 		for range one.Attempts {
 			if err = s.logIn(ctx, one); err == nil || ctx.Err() != nil {
@@ -137,8 +136,8 @@ func (s *Sessions) ensureLogin(ctx context.Context, one *session) (uint64, error
 	return one.number, nil
 }
 
-// CheckExpired reports whether an answer says that nobody is logged in. The next Enter logs in again, unless somebody has
-// since.
+// CheckExpired reports whether a response shows that the session has ended. The next EnsureLogin then logs in again,
+// unless that has already happened.
 func (s *Sessions) CheckExpired(host string, number uint64, u weburl.URL, resp *page.Response) bool {
 	one := s.sites[host]
 	over := one.isExpired(u, resp)
@@ -154,10 +153,10 @@ func (s *Sessions) CheckExpired(host string, number uint64, u weburl.URL, resp *
 	return over
 }
 
-// isExpired looks at an answer; its body is decoded where the text counts.
+// isExpired checks a response. Its body must be decoded if Expired has a text.
 func (one *session) isExpired(u weburl.URL, resp *page.Response) bool {
 	if samePage(u, one.url) {
-		return false // it says so to everybody
+		return false // the login page is the same with and without a session
 	}
 	if to, err := u.Resolve(resp.Header.Get("Location")); resp.Status/100 == 3 && err == nil &&
 		samePage(to.Canonical(), one.url) {
@@ -167,7 +166,7 @@ func (one *session) isExpired(u weburl.URL, resp *page.Response) bool {
 		one.Expired.Text != "" && bytes.Contains(resp.Body, []byte(one.Expired.Text))
 }
 
-// samePage reports whether two URLs are of one page, whatever their queries are.
+// samePage reports whether two URLs differ only in their queries.
 func samePage(a, b weburl.URL) bool {
 	x, _, _ := strings.Cut(a.RequestURI(), "?")
 	y, _, _ := strings.Cut(b.RequestURI(), "?")
@@ -179,7 +178,7 @@ const (
 	maxPage      = 4 << 20 // bytes of a page with a form
 )
 
-// logIn does it once.
+// logIn performs one login.
 func (s *Sessions) logIn(ctx context.Context, one *session) error {
 	u, resp, err := s.follow(ctx, one, one.url, nil)
 	if err != nil {
@@ -187,7 +186,7 @@ func (s *Sessions) logIn(ctx context.Context, one *session) error {
 	}
 	f := findForm(resp.Body, one.Fields)
 	if f == nil {
-		return fmt.Errorf("%s, status %d, has no form with the fields %s", u.String(), resp.Status, one.names())
+		return fmt.Errorf("%s (status %d) has no form with the fields %s", u.String(), resp.Status, one.names())
 	}
 	to, err := f.target(u)
 	if err != nil || !to.IsHTTP() {
@@ -215,8 +214,8 @@ func (one *session) names() string {
 	return strings.Join(slices.Sorted(maps.Keys(one.Fields)), ", ")
 }
 
-// follow requests a URL, or posts a form there, and follows redirects. A redirect that repeats the post (307, 308) may
-// lead only where the form may be posted.
+// follow requests a URL, or posts a form to it, and follows redirects. A redirect that repeats the post (307, 308) must
+// lead to a URL to which the form may be posted.
 func (s *Sessions) follow(ctx context.Context, one *session, u weburl.URL, filled []byte) (
 	weburl.URL, *page.Response, error) {
 	for range maxRedirects {
@@ -245,14 +244,15 @@ func (s *Sessions) follow(ctx context.Context, one *session, u weburl.URL, fille
 	return u, nil, errors.New("too many redirects")
 }
 
-// checkPost returns an error unless the fields may be sent to a URL: to the host and port of the login page as the login
-// file names it, or to one of PostTo. Nothing is sent over http where the file or the page that leads there has https.
+// checkPost returns an error unless the fields may be sent to a URL. It must be on the host and port of the login page
+// in the login file, or on one of PostTo. Nothing is sent over http if the login file's URL or the page with the form
+// is https.
 func (one *session) checkPost(page, to weburl.URL) error {
 	switch {
 	case to.Scheme() != "https" && (page.Scheme() == "https" || one.url.Scheme() == "https"):
-		return fmt.Errorf("post the form to %s: the login page is https, and this URL is not", to.String())
+		return fmt.Errorf("post the form to %s: the login page is https, but this URL is not", to.String())
 	case to.Host() != one.url.Host() && !slices.Contains(one.PostTo, to.Host()):
-		return fmt.Errorf("post the form to %s: not the host of the login page; if it may have the password, add "+
+		return fmt.Errorf("post the form to %s: not the host of the login page; if it may receive the password, add "+
 			"post-to: [%q] to this site in the login file", to.String(), to.Host())
 	}
 	return nil
@@ -263,7 +263,7 @@ func seeOther(status int) bool {
 	return status == http.StatusFound || status == http.StatusSeeOther || status == http.StatusMovedPermanently
 }
 
-// check says why an answer tells that it has not worked.
+// check returns an error if a response shows that the login failed.
 func (s *Sessions) check(one *session, at weburl.URL, resp *page.Response) error {
 	want := one.Success
 	switch {
@@ -272,13 +272,13 @@ func (s *Sessions) check(one *session, at weburl.URL, resp *page.Response) error
 	case want.Status == 0 && resp.Status >= http.StatusBadRequest:
 		return fmt.Errorf("%s has status %d", at.String(), resp.Status)
 	case want.Text != "" && !bytes.Contains(resp.Body, []byte(want.Text)):
-		return fmt.Errorf("%s, status %d, has not the text of success", at.String(), resp.Status)
+		return fmt.Errorf("%s (status %d) does not contain the text of success", at.String(), resp.Status)
 	case want.URL != "" && !strings.HasPrefix(at.String(), want.URL) && !strings.HasPrefix(at.RequestURI(), want.URL):
-		return fmt.Errorf("it led to %s, not to %s", at.String(), want.URL)
+		return fmt.Errorf("the login led to %s, not to %s", at.String(), want.URL)
 	case want.Cookie != "" && !s.hasCookie(one, want.Cookie):
 		return fmt.Errorf("the cookie %s was not set", want.Cookie)
 	case want == (Success{}) && findForm(resp.Body, one.Fields) != nil:
-		return fmt.Errorf("%s has the form again", at.String())
+		return fmt.Errorf("%s contains the form again", at.String())
 	}
 	return nil
 }

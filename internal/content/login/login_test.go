@@ -27,7 +27,7 @@ func TestFindForm(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is said, and nothing of what it keeps secret.
+// Errors in a login file are reported without its secrets.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "pw"), []byte("secret-of-file\n"), 0o600); err != nil {
@@ -36,10 +36,10 @@ func TestLoad(t *testing.T) {
 	t.Setenv("LOGIN_TEST", "secret-of-env")
 	for text, want := range map[string]string{
 		"":                                 "no sites",
-		"- url: x\n  fields: {pw: secret}": "url is to be",
-		"- url: http://a.example/":         "fields are to be given",
+		"- url: x\n  fields: {pw: secret}": "url must be",
+		"- url: http://a.example/":         "fields is required",
 		"- url: http://a.example/\n  feilds: {pw: secret}":                      "unknown field",
-		"- url: http://a.example/\n  fields: {pw: {env: NO_SUCH}}":              "has no NO_SUCH",
+		"- url: http://a.example/\n  fields: {pw: {env: NO_SUCH}}":              "NO_SUCH is not set",
 		"- url: http://a.example/\n  fields: {pw: {secret: 1}}":                 "",
 		"- url: http://a.example/\n  fields: {pw: x}\n  hosts: [http://secret]": "without scheme",
 		"- url: http://a.example/\n  fields: {pw: x}\n  post-to: [http://a]":    "post-to",

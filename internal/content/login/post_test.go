@@ -69,7 +69,7 @@ func TestPostTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		url, more string
 		answers   map[string]answer
-		posted    string // URLs, with a space between
+		posted    string // URLs, separated by a space
 		err       string
 	}{
 		"no action":           {page, "", form("", ""), page, ""},

@@ -2,7 +2,7 @@ package mime
 
 import "bytes"
 
-// feedType finds RSS and Atom in what is declared as HTML, by the standard's section 7.3: "" if the body is neither.
+// feedType detects RSS and Atom in a body declared as HTML, by the standard's section 7.3; "" if it is neither.
 func feedType(body []byte) string {
 	in := bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))
 	for {

@@ -5,12 +5,12 @@ import "strings"
 // IsHTML reports whether the type is text/html.
 func (t Type) IsHTML() bool { return t.Main == "text" && t.Sub == "html" }
 
-// IsXML reports whether the type is one of XML: text/xml, application/xml or one whose name ends with +xml.
+// IsXML reports whether the type is an XML type: text/xml, application/xml or a name that ends with +xml.
 func (t Type) IsXML() bool {
 	return t.Sub == "xml" && (t.Main == "text" || t.Main == "application") || strings.HasSuffix(t.Sub, "+xml")
 }
 
-// IsJSON reports whether the type is one of JSON.
+// IsJSON reports whether the type is a JSON type.
 func (t Type) IsJSON() bool {
 	return t.Sub == "json" && (t.Main == "text" || t.Main == "application") || strings.HasSuffix(t.Sub, "+json")
 }
@@ -27,10 +27,10 @@ func (t Type) IsJavaScript() bool {
 	return false
 }
 
-// IsImage reports whether the type is one of images.
+// IsImage reports whether the type is an image type.
 func (t Type) IsImage() bool { return t.Main == "image" }
 
-// IsMedia reports whether the type is one of sound or video.
+// IsMedia reports whether the type is an audio or video type.
 func (t Type) IsMedia() bool {
 	return t.Main == "audio" || t.Main == "video" || t.Essence() == "application/ogg"
 }

@@ -14,12 +14,12 @@ type Type struct {
 	Params    []Param
 }
 
-// A Param is a parameter of a media type, its value without quotes.
+// A Param is a parameter of a media type. Its value has no quotes.
 type Param struct{ Name, Value string }
 
-// Parse reads a media type, by the standard's section 4.4. It reports false if s is none.
+// Parse parses a media type, by the standard's section 4.4. It returns false if s is not valid.
 //
-// Bytes of a header field above 0x7F may stand in s as they are or as the characters of their number.
+// Bytes above 0x7F of a header field may be in s unchanged, or as the characters with their numbers.
 func Parse(s string) (t Type, ok bool) {
 	s = strings.Trim(s, whiteSpace)
 	main, rest, ok := strings.Cut(s, "/")
@@ -39,12 +39,12 @@ func Parse(s string) (t Type, ok bool) {
 	return t, true
 }
 
-// maxParams bounds the parameters that are kept. Each is compared with those before it.
+// maxParams limits the parameters that are kept. Each is compared with those before it.
 const maxParams = 100
 
 const whiteSpace = "\t\n\r "
 
-// param reads the parameter at the beginning of in, and reports whether it is one.
+// param parses the parameter at the beginning of in, and reports whether it is valid.
 func param(in string) (p Param, rest string, ok bool) {
 	in = strings.TrimLeft(in, whiteSpace)
 	end := strings.IndexAny(in, ";=")
@@ -63,7 +63,7 @@ func param(in string) (p Param, rest string, ok bool) {
 	return p, rest, p.Value != "" && isToken(p.Name) && isValue(p.Value)
 }
 
-// quoted reads a quoted string behind its opening quote. It may lack its end.
+// quoted parses a quoted string after its opening quote. The closing quote may be missing.
 func quoted(in string) (value, rest string) {
 	var b strings.Builder
 	for i := 0; i < len(in); i++ {
@@ -78,7 +78,7 @@ func quoted(in string) (value, rest string) {
 	return b.String(), ""
 }
 
-// Essence is the type without its parameters: "text/html". It is empty for the zero Type.
+// Essence returns the type without its parameters: "text/html". It is empty for the zero Type.
 func (t Type) Essence() string {
 	if t.Main == "" {
 		return ""
@@ -86,7 +86,7 @@ func (t Type) Essence() string {
 	return t.Main + "/" + t.Sub
 }
 
-// Param returns the value of a parameter, whose name is in lower case.
+// Param returns the value of a parameter. name must be in lower case.
 func (t Type) Param(name string) (value string, ok bool) {
 	for _, p := range t.Params {
 		if p.Name == name {
@@ -96,7 +96,7 @@ func (t Type) Param(name string) (value string, ok bool) {
 	return "", false
 }
 
-// String writes the type as the standard serialises it.
+// String returns the type in the standard's serialization.
 func (t Type) String() string {
 	var b strings.Builder
 	b.WriteString(t.Essence())
@@ -111,7 +111,7 @@ func (t Type) String() string {
 	return b.String()
 }
 
-// isToken reports whether s is a token of HTTP, which is not empty.
+// isToken reports whether s is a non-empty HTTP token.
 func isToken(s string) bool {
 	for i := range len(s) {
 		if !isTokenByte(s[i]) {
@@ -126,12 +126,12 @@ func isTokenByte(c byte) bool {
 		c) >= 0
 }
 
-// isValue reports whether a quoted string of HTTP can hold s.
+// isValue reports whether an HTTP quoted string can contain s.
 func isValue(s string) bool {
 	for i, r := range s {
 		switch {
 		case r == '\t', ' ' <= r && r <= '~', 0x80 <= r && r <= 0xFF:
-		case r == '\uFFFD' && !strings.HasPrefix(s[i:], "\uFFFD"): // a byte that is no UTF-8
+		case r == '\uFFFD' && !strings.HasPrefix(s[i:], "\uFFFD"): // a byte that is not valid UTF-8
 		default:
 			return false
 		}
@@ -139,7 +139,7 @@ func isValue(s string) bool {
 	return true
 }
 
-// lower is s with the ASCII letters in lower case.
+// lower returns s with its ASCII letters in lower case.
 func lower(s string) string {
 	for i := range len(s) {
 		if 'A' <= s[i] && s[i] <= 'Z' || s[i] >= 0x80 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// A vector is a case of the published suites, which have strings between them as headings.
+// A vector is a case of the published suites, which contain strings as headings between the cases.
 type vector struct {
 	Input    string
 	Output   *string

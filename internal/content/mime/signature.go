@@ -2,7 +2,7 @@ package mime
 
 import "bytes"
 
-// A signature is what bodies of a type begin with. Where mask is not empty, the body is compared under it.
+// A signature is the beginning of bodies of a type. If mask is not empty, it is applied to the body first.
 type signature struct{ pattern, mask, essence string }
 
 var texts = []signature{
@@ -45,11 +45,11 @@ var archives = []signature{
 	{"\x1F\x8B\x08", "", "application/x-gzip"},
 	{"PK\x03\x04", "", "application/zip"},
 	{"Rar \x1A\x07\x00", "", "application/x-rar-compressed"},
-	// the standard has the line above only, which is not how they begin
+	// the standard lacks this signature, with which RAR files actually begin
 	{"Rar!\x1A\x07", "", "application/x-rar-compressed"},
 }
 
-// match returns the type of the first signature that the body has, "" if it has none.
+// match returns the type of the first matching signature, "" if there is none.
 func match(signatures []signature, body []byte) string {
 	for _, s := range signatures {
 		if s.matches(body) {
@@ -74,7 +74,7 @@ func (s signature) matches(body []byte) bool {
 	return true
 }
 
-// mediaType finds sound and video, by the standard's section 6.2.
+// mediaType detects audio and video, by the standard's section 6.2.
 func mediaType(body []byte) string {
 	switch essence := match(sounds, body); {
 	case essence != "":
@@ -89,7 +89,7 @@ func mediaType(body []byte) string {
 	return ""
 }
 
-// isMP4 looks for a file type box with a brand that begins with "mp4".
+// isMP4 detects a file type box with a brand that begins with "mp4".
 func isMP4(body []byte) bool {
 	if len(body) < 12 || string(body[4:8]) != "ftyp" {
 		return false
@@ -109,7 +109,7 @@ func isMP4(body []byte) bool {
 	return false
 }
 
-// isWebM looks for an EBML header with the document type "webm".
+// isWebM detects an EBML header with the document type "webm".
 func isWebM(body []byte) bool {
 	if !bytes.HasPrefix(body, []byte("\x1A\x45\xDF\xA3")) {
 		return false
@@ -127,7 +127,7 @@ func isWebM(body []byte) bool {
 	return false
 }
 
-// vintLen is the length of the EBML number that begins with c.
+// vintLen returns the length of the EBML number that begins with c.
 func vintLen(c byte) (n int) {
 	for n = 1; n < 8 && c&(0x80>>(n-1)) == 0; n++ {
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Header is how many bytes of a body Sniff looks at: the standard's resource header.
+// Header is the number of bytes of a body that Sniff reads: the standard's resource header.
 const Header = 1445
 
-// Sniff finds out the type of a body, of which the first Header bytes suffice, by the standard's section 7. declared is
-// its Content-Type field, "" if it has none; noSniff says that the server forbids guessing (X-Content-Type-Options:
-// nosniff).
+// Sniff determines the type of a body, by the standard's section 7. The first Header bytes of the body suffice.
+// declared is its Content-Type field, "" if there is none. noSniff means that the server forbids guessing
+// (X-Content-Type-Options: nosniff).
 func Sniff(body []byte, declared string, noSniff bool) Type {
 	body = body[:min(len(body), Header)]
 	t, known := Parse(declared)
@@ -43,7 +43,7 @@ func Sniff(body []byte, declared string, noSniff bool) Type {
 
 var unknownTypes = map[string]bool{"unknown/unknown": true, "application/unknown": true, "*/*": true}
 
-// apacheTypes are what an old Apache says of files that it knows nothing of.
+// apacheTypes are the types that an old Apache declares for unknown files.
 var apacheTypes = map[string]bool{"text/plain": true, "text/plain; charset=ISO-8859-1": true,
 	"text/plain; charset=iso-8859-1": true, "text/plain; charset=UTF-8": true}
 
@@ -59,7 +59,7 @@ func orElse(essence string, t Type) Type {
 	return typeOf(essence)
 }
 
-// sniffUnknown is the standard's section 7.1. With scriptable it also finds types that may hold scripts.
+// sniffUnknown implements the standard's section 7.1. With scriptable it also detects types that may contain scripts.
 func sniffUnknown(body []byte, scriptable bool) string {
 	if scriptable {
 		if essence := markupType(body); essence != "" {
@@ -72,12 +72,12 @@ func sniffUnknown(body []byte, scriptable bool) string {
 	return textOrBinary(body)
 }
 
-// bySignature finds images, sound, video, fonts and archives.
+// bySignature detects images, audio, video, fonts and archives.
 func bySignature(body []byte) string {
 	return cmp.Or(match(images, body), mediaType(body), match(fonts, body), match(archives, body))
 }
 
-// markupType finds HTML, XML and PDF.
+// markupType detects HTML, XML and PDF.
 func markupType(body []byte) string {
 	if bytes.HasPrefix(body, []byte("%PDF-")) {
 		return "application/pdf"
@@ -106,7 +106,7 @@ var htmlTags = []string{"<!doctype html", "<html", "<head", "<script", "<iframe"
 
 func endsTag(c byte) bool { return c == ' ' || c == '>' }
 
-// textOrBinary is the standard's section 7.2.
+// textOrBinary implements the standard's section 7.2.
 func textOrBinary(body []byte) string {
 	if hasMark(body) || !isBinary(body) {
 		return "text/plain"
@@ -120,8 +120,8 @@ func hasMark(body []byte) bool {
 		bytes.HasPrefix(body, []byte("\xEF\xBB\xBF"))
 }
 
-// isBinary reports whether there is a byte that no text has. It passes over eight bytes at a time where all are above
-// the control characters.
+// isBinary reports whether there is a byte that text never contains. It skips eight bytes at a time if all of them are
+// above the control characters.
 func isBinary(body []byte) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for len(body) > 0 {
@@ -139,8 +139,8 @@ func isBinary(body []byte) bool {
 	return false
 }
 
-// binaryType finds a body that is no markup or text, whatever is declared. Signatures that may begin a text count only if
-// binary bytes follow.
+// binaryType detects a body that is neither markup nor text, whatever is declared. Signatures that may begin a text
+// count only if the body contains binary bytes.
 func binaryType(body []byte) string {
 	if bytes.HasPrefix(body, []byte("%PDF-")) {
 		return "application/pdf"

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// frames makes an MP3 of n frames: MPEG 1 layer III, 128 kbit/s at 44.1 kHz, so 417 bytes each.
+// frames returns an MP3 of n frames: MPEG 1 layer III, 128 kbit/s at 44.1 kHz, so 417 bytes each.
 func frames(n int) string {
 	return strings.Repeat("\xFF\xFB\x90\x00"+strings.Repeat("x", 413), n)
 }

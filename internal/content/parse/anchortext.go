@@ -4,17 +4,17 @@ import "bytes"
 
 const (
 	maxAnchorMarkup = 16 << 10 // bytes of an anchor's content that are read for its text
-	maxAnchorText   = 256      // bytes of it that are kept
+	maxAnchorText   = 256      // bytes of the text that are kept
 )
 
-// openAnchor marks where the content of a link's anchor begins.
+// openAnchor records where the content of a link's anchor begins.
 func (p *Parser) openAnchor(link int) {
 	if p.cfg.AnchorText {
 		p.anchored.link, p.anchored.start = link, p.scan.pos
 	}
 }
 
-// closeAnchor gives the anchor that is open, if one is, the text up to here.
+// closeAnchor sets the text of the open anchor, if there is one.
 func (p *Parser) closeAnchor() {
 	if p.anchored.link == 0 {
 		return
@@ -24,7 +24,7 @@ func (p *Parser) closeAnchor() {
 	p.anchored.link = 0
 }
 
-// visibleText is markup without its tags. Images stand for their alternative text.
+// visibleText returns the text of markup without tags. An image contributes its alternative text.
 func (x *extractor) visibleText(markup []byte) (text []byte) {
 	s := scanner{src: markup, xml: x.scan.xml, prefixes: x.scan.prefixes}
 	for i := 0; ; {

@@ -1,6 +1,6 @@
 package parse
 
-// An attr is the name of an attribute, as far as it means something here.
+// An attr is the name of an attribute that the package uses.
 type attr uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	attrData
 	attrDynsrc
 	attrEncoding
-	attrFont // color, face, size: which make a font element HTML
+	attrFont // color, face, size: they make a font element break out of SVG and MathML
 	attrHref
 	attrHrefLang
 	attrHTTPEquiv
@@ -35,7 +35,7 @@ const (
 	attrType
 	attrXlinkHref
 
-	// Where scripts find what they load later.
+	// Attributes with URLs that scripts load later.
 	attrDataBackground
 	attrDataFullSrc
 	attrDataLazySrc

@@ -13,8 +13,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// makePage makes a page like those of the Web: a head with scripts and styles, then paragraphs of text with links in
-// them.
+// makePage returns a typical page: a head with scripts and styles, then paragraphs of text with links.
 func makePage(size, links int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
@@ -43,7 +42,7 @@ var benchPages = []struct {
 	{"described", described(makePage(27<<10, 40))},
 }
 
-// described is a page that says of itself what may be said.
+// described is a page with all kinds of metadata.
 func described(body []byte) []byte {
 	body = bytes.Replace(body, []byte("<link rel"),
 		[]byte(`<meta name="description" content="What it is about, &amp; why it `+
@@ -82,8 +81,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkReferences takes the references of a page as they stand there: all that a page needs but resolving them and
-// their canonical form.
+// BenchmarkReferences extracts the references of a page without resolving and canonicalizing them.
 func BenchmarkReferences(b *testing.B) {
 	for _, bp := range benchPages {
 		b.Run(bp.name, func(b *testing.B) {
@@ -104,7 +102,7 @@ func BenchmarkReferences(b *testing.B) {
 	}
 }
 
-// BenchmarkNetTokenizer is what a loop over the tokenizer of x/net takes only to find the links.
+// BenchmarkNetTokenizer measures a loop over the tokenizer of x/net that only finds the links.
 func BenchmarkNetTokenizer(b *testing.B) {
 	for _, bp := range benchPages {
 		b.Run(bp.name, func(b *testing.B) {
@@ -117,7 +115,7 @@ func BenchmarkNetTokenizer(b *testing.B) {
 	}
 }
 
-// A reference takes no allocation, whatever its kind and however it is written.
+// A reference needs no allocation, whatever its kind and notation.
 func TestReferencesAllocateNothing(t *testing.T) {
 	measure := func(n int) float64 {
 		body := []byte(strings.Repeat(`<a href="/x?a&amp;b" rel=nofollow hreflang=de ping="a b"><img srcset="i 1x, j 2x" style="x:url(y)"><q cite=z>`+

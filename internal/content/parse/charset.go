@@ -40,8 +40,8 @@ func lookup(label []byte) (cs charset, ok bool) {
 	return charset{name, enc}, err == nil
 }
 
-// metaLabel finds the charset that a label in a document's own markup means. It cannot be UTF-16, or the label could
-// not have been read.
+// metaLabel returns the charset for a label in a document's own markup. UTF-16 becomes UTF-8, since the label could not
+// have been read otherwise.
 func metaLabel(label []byte) (cs charset, ok bool) {
 	cs, ok = lookup(label)
 	switch cs.name {
@@ -53,9 +53,8 @@ func metaLabel(label []byte) (cs charset, ok bool) {
 	return cs, ok
 }
 
-// asciiBased reports whether markup can be read as it stands. In these charsets "<", ">", quotes, "&", "=", "/" and
-// space are always that and never part of another character: bytes below 0x30 are no part of one, and those from 0x3A
-// to 0x3F neither.
+// asciiBased reports whether markup can be parsed without decoding. In these charsets the bytes of "<", ">", quotes,
+// "&", "=", "/" and space are never part of another character: no byte below 0x30 is, and none from 0x3A to 0x3F.
 func (c charset) asciiBased() bool {
 	switch c.name {
 	case "utf-16le", "utf-16be", "utf-32le", "utf-32be", "iso-2022-jp", "replacement":
@@ -64,7 +63,7 @@ func (c charset) asciiBased() bool {
 	return true
 }
 
-// isLegacy reports whether URLs in a document have their query in its charset. Otherwise it is UTF-8.
+// isLegacy reports whether the queries of URLs in a document are in its charset. Otherwise they are in UTF-8.
 func (c charset) isLegacy() bool {
 	switch c.name {
 	case "utf-8", "utf-16le", "utf-16be", "utf-32le", "utf-32be", "replacement":
@@ -73,14 +72,14 @@ func (c charset) isLegacy() bool {
 	return true
 }
 
-// decode appends the body in UTF-8 to dst. That is at most three bytes for one.
+// decode appends the body in UTF-8 to dst: at most three bytes for each byte.
 func (c charset) decode(dst, body []byte) []byte {
-	dst, _, _ = transform.Append(c.enc.NewDecoder(), dst, body) // replaces what is wrong and does not fail
+	dst, _, _ = transform.Append(c.enc.NewDecoder(), dst, body) // replaces invalid bytes and does not fail
 	return dst
 }
 
-// UTF8 returns a body in UTF-8, read with the charset by the name that a [page.Page] has for it. A byte order mark
-// goes, and what is wrong is replaced. The result has at most three times the body's bytes.
+// UTF8 returns a body in UTF-8. name is the charset's name in a [page.Page]. It removes a byte order mark and replaces
+// invalid bytes. The result has at most three times the body's bytes.
 func UTF8(body []byte, name string) []byte {
 	if g := declared(body, ""); g.how == howMark {
 		return g.decode(nil, g.text)
@@ -88,7 +87,7 @@ func UTF8(body []byte, name string) []byte {
 	return detected(name).decode(nil, body)
 }
 
-// XMLText returns a body of XML in UTF-8, on the terms of UTF8. contentType is what came with it.
+// XMLText returns an XML body in UTF-8, like UTF8. contentType is its Content-Type field.
 func XMLText(body []byte, contentType string) []byte {
 	if g := declared(body, ""); g.how == howMark {
 		return g.decode(nil, g.text)
@@ -97,7 +96,7 @@ func XMLText(body []byte, contentType string) []byte {
 	return cs.decode(nil, body)
 }
 
-// How a charset is known.
+// Sources of a charset.
 const (
 	howMark     = "bom"
 	howHeader   = "header"
@@ -106,21 +105,22 @@ const (
 	howDefault  = "default"
 )
 
-// A Charset is how a body is read, and how that is known.
+// A Charset is the charset of a body, with its source.
 type Charset struct {
-	Name       string  // in the WHATWG Encoding Standard, in lower case; if that lacks what was detected, the IANA's
+	// in the WHATWG Encoding Standard, in lower case; the IANA name if the standard lacks a detected charset
+	Name       string
 	How        string  // "bom", "header", "meta", "detected" or "default"
 	Confidence float64 // from 0 to 1
 }
 
-// DetectCharset finds out the charset of an HTML body with this Content-Type field: by the standard's encoding sniffing
-// algorithm as far as it goes, then by how the text looks. A meta element behind the first kilobyte is not seen here.
+// DetectCharset determines the charset of an HTML body with this Content-Type field. It uses the standard's encoding
+// sniffing algorithm and then the text itself. It does not see a meta element after the first kilobyte.
 func DetectCharset(body []byte, contentType string) Charset {
 	g := sniff(body, contentType)
 	return Charset{g.charset.name, g.how, g.confidence}
 }
 
-// A guess is the charset of a text, more or less sure.
+// A guess is the charset of a text, with the confidence in it.
 type guess struct {
 	charset
 	how        string
@@ -131,8 +131,8 @@ type guess struct {
 // tentative reports whether a later meta element may correct the guess.
 func (g guess) tentative() bool { return g.how == howDetected || g.how == howDefault }
 
-// sniff names the charset of an HTML body by the HTML standard's encoding sniffing algorithm: byte order mark,
-// Content-Type, what a meta element near the beginning says. Failing these it is a guess.
+// sniff determines the charset of an HTML body by the HTML standard's encoding sniffing algorithm: byte order mark,
+// Content-Type, a meta element near the beginning. Otherwise it guesses from the text.
 func sniff(body []byte, contentType string) guess {
 	if g := declared(body, contentType); g.how != "" {
 		return g
@@ -150,7 +150,7 @@ func sniffPlain(body []byte, contentType string) guess {
 	return detect(body)
 }
 
-// declared names a charset by byte order mark or Content-Type.
+// declared returns the charset of a byte order mark or of Content-Type.
 func declared(body []byte, contentType string) guess {
 	for _, m := range byteOrderMarks {
 		if bytes.HasPrefix(body, []byte(m.mark)) {
@@ -165,8 +165,8 @@ func declared(body []byte, contentType string) guess {
 	return guess{}
 }
 
-// byteOrderMarks are the byte order marks. The standard lacks those of UTF-32, since browsers do not read it; in UTF-16 they
-// would begin a text with a character that no text has.
+// byteOrderMarks include UTF-32, which the standard omits since browsers do not support it. In UTF-16 the same bytes
+// would begin a text with NUL, which no text contains.
 var byteOrderMarks = []struct {
 	mark    string
 	charset charset
@@ -178,11 +178,11 @@ var byteOrderMarks = []struct {
 	{"\xFF\xFE", charset{"utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)}},
 }
 
-// minConfidence is the confidence from which on a charset that looks right is taken.
+// minConfidence is the lowest confidence at which a detected charset is used.
 const minConfidence = 0.4
 
-// detect names a charset by how the text looks: UTF-8 if it is that, unless it looks like one that is written in the
-// same bytes.
+// detect guesses a charset from the text: UTF-8 if the text is valid UTF-8, unless it looks like a charset that uses
+// the same bytes.
 func detect(body []byte) guess {
 	valid := chardet.IsUTF8(body)
 	switch {
@@ -204,7 +204,8 @@ func detect(body []byte) guess {
 	return guess{windows1252, howDefault, 0, body}
 }
 
-// detected is the charset with a name that chardet gave. What cannot be read is read so that its ASCII can be.
+// detected returns the charset for a name that chardet returned. For an unsupported charset it returns one that
+// preserves ASCII.
 func detected(name string) charset {
 	switch name {
 	case "utf-32le":
@@ -224,7 +225,7 @@ func detected(name string) charset {
 	return windows1252
 }
 
-// charsetIn finds the label in text like "text/html; charset=utf-8", by the standard's "algorithm for extracting a
+// charsetIn returns the label in text like "text/html; charset=utf-8", by the standard's "algorithm for extracting a
 // character encoding from a meta element".
 func charsetIn(in []byte) (label []byte, ok bool) {
 	for {
@@ -251,7 +252,7 @@ func charsetIn(in []byte) (label []byte, ok bool) {
 	return in[:indexAny(in, "; \t\n\r\f")], true
 }
 
-// indexFold is where lower, which is in lower case, begins in the text in any case, or -1.
+// indexFold returns the index of lower, which must be in lower case, in the text in any case, or -1.
 func indexFold(text []byte, lower string) int {
 	for i := 0; i+len(lower) <= len(text); i++ {
 		if equalFold(text[i:i+len(lower)], lower) {

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// testdata is the folder of conformance data.
+// testdata is the directory of the conformance data.
 func testdata(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("KUMO_TEST_DATA")
@@ -23,7 +23,7 @@ func testdata(t *testing.T) string {
 	return dir
 }
 
-// encode writes text in a charset.
+// encode converts text to a charset.
 func encode(t testing.TB, label, text string) string {
 	t.Helper()
 	enc, err := htmlindex.Get(label)
@@ -43,7 +43,7 @@ func parseAs(t *testing.T, contentType, body string) *page.Page {
 		Header: http.Header{"Content-Type": {contentType}}})
 }
 
-// The suite's answers are those of a browser for which windows-1252 is the default; plain ASCII is UTF-8 here.
+// The suite's results are those of a browser with the default windows-1252. Here, plain ASCII is UTF-8.
 func TestHTML5Lib(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testdata(t), "charset", "html5lib", "*.dat"))
 	if err != nil || len(files) == 0 {
@@ -126,8 +126,8 @@ func TestDetectCharset(t *testing.T) {
 	}
 }
 
-// Whatever the charset, the same page has the same links and title, but for the bytes in its queries. The characters
-// are such that in some charsets they hold bytes like "\", "<", "A" or "&".
+// In every charset, the same page has the same links and title, except for the bytes in queries. In some charsets, the
+// characters contain bytes such as "\", "<", "A" or "&".
 func TestLegacyCharsets(t *testing.T) {
 	for _, c := range []struct{ label, word, query string }{
 		{"utf-8", "表ソ十", "%E8%A1%A8%E3%82%BD%E5%8D%81"},
@@ -174,7 +174,7 @@ func TestLegacyCharsets(t *testing.T) {
 	}
 }
 
-// TestUTF8 reads each body with the charset that the parser found for it.
+// TestUTF8 converts each body with the charset that the parser detected.
 func TestUTF8(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{"meta", "<meta charset=shift_jis><p>" + encode(t, "shift_jis", "日本語"), "<meta charset=shift_jis><p>日本語"},
@@ -204,14 +204,14 @@ func TestUnencodableQuery(t *testing.T) {
 	}
 }
 
-// A charset that is only a door for attacks reads as nothing.
+// A charset that is used only for attacks yields an empty text.
 func TestReplacement(t *testing.T) {
 	if pg := parseAs(t, "text/html; charset=hz-gb-2312", "<a href=1>"); pg.Charset != "replacement" || len(pg.Links) != 0 {
 		t.Errorf("got %s, %s", pg.Charset, links(pg))
 	}
 }
 
-// What is learned late holds for what came before: the charset for the base URL, both for the links.
+// Late declarations apply to earlier links: the charset to the base URL, and both to the links.
 func TestBeginAgain(t *testing.T) {
 	fill := strings.Repeat(" ", 2000)
 	pg := parse(t, "<a href='\xD6'>"+fill+"<base href='/\xD6/'><a href=2>"+fill+"<meta charset=koi8-r>")

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// styles takes the references of a style sheet as it stands in the markup. Those to parts of the page itself are none.
+// styles extracts the references of a style sheet. It ignores references to parts of the page itself.
 func (x *extractor) styles(css []byte) {
 	for ref, kind := range cssReferences(css) {
 		ref = unescapeCSS(x.text.decode(ref))
@@ -18,20 +18,21 @@ func (x *extractor) styles(css []byte) {
 	}
 }
 
-// styleAttribute takes the references of an element's own style, or of what a script makes that of.
+// styleAttribute extracts the references of a style in an attribute: the element's style or one that a script will
+// apply.
 func (x *extractor) styleAttribute(a attr) {
 	if raw, ok := x.scan.attr(a); ok && mayHaveURL(raw) {
 		x.text.reset()
 		css := x.text.attr(raw)
 		state := x.text.state
-		x.text.state = plain // it is UTF-8 now
+		x.text.state = plain // css is UTF-8
 		x.styles(css)
 		x.text.state = state
 	}
 }
 
-// foreignStyle takes the style element of SVG, whose text is markup to the tokenizer: up to the next tag, or a CDATA
-// section.
+// foreignStyle extracts the references of an SVG style element. The tokenizer treats its text as markup, so the style
+// sheet ends at the next tag, or is a CDATA section.
 func (x *extractor) foreignStyle() {
 	if x.scan.selfClosing {
 		return
@@ -44,8 +45,8 @@ func (x *extractor) foreignStyle() {
 	x.styles(css)
 }
 
-// cssReferences gives what a style sheet refers to, as it stands there: page.Style for @import, page.CSS for url(),
-// src() and the strings of image-set(). It is the tokenizer of CSS Syntax as far as that decides where these are.
+// cssReferences yields the references of a style sheet, unchanged: page.Style for @import, page.CSS for url(), src()
+// and the strings of image-set(). It implements the tokenizer of CSS Syntax as far as it affects their positions.
 func cssReferences(css []byte) iter.Seq2[[]byte, page.Kind] {
 	return func(yield func([]byte, page.Kind) bool) {
 		s := cssScanner{src: css}
@@ -63,9 +64,9 @@ type cssScanner struct {
 	ref  []byte
 	kind page.Kind
 
-	imports bool // just behind @import
-	names   bool // within @namespace, whose URLs are names
-	set     int  // how deep in the parentheses of an image-set
+	imports bool // directly after @import
+	names   bool // inside @namespace, whose URLs are names
+	set     int  // parenthesis depth inside image-set()
 }
 
 func (s *cssScanner) next() bool {
@@ -94,7 +95,7 @@ func (s *cssScanner) next() bool {
 	return false
 }
 
-// found makes ref the reference. Only the first after @import is what is imported.
+// found sets the current reference. Only the first reference after @import is an import.
 func (s *cssScanner) found(ref []byte) bool {
 	s.ref, s.kind = ref, page.CSS
 	if s.imports {
@@ -103,7 +104,7 @@ func (s *cssScanner) found(ref []byte) bool {
 	return true
 }
 
-// other reads a byte that is no part of a name, a string or a comment.
+// other consumes a byte that is not part of a name, a string or a comment.
 func (s *cssScanner) other(c byte) {
 	s.pos++
 	switch {
@@ -124,7 +125,7 @@ func (s *cssScanner) comment() {
 	}
 }
 
-// function reads a name and, if it is that of a function of one URL, its argument. It reports whether it found one.
+// function reads a name and, if it is a function with a URL argument, the argument. It reports whether it found a URL.
 func (s *cssScanner) function() bool {
 	word := unescapeCSS(s.word())
 	if s.pos == len(s.src) || s.src[s.pos] != '(' {
@@ -137,13 +138,13 @@ func (s *cssScanner) function() bool {
 	case equalFold(word, "image-set"), equalFold(word, "-webkit-image-set"):
 		s.pos++
 		s.set = 1
-	case s.set > 0 && (equalFold(word, "type") || equalFold(word, "format")): // their strings are no URLs
+	case s.set > 0 && (equalFold(word, "type") || equalFold(word, "format")): // their strings are not URLs
 		s.pos += indexByte(s.src[s.pos:], ')')
 	}
 	return false
 }
 
-// argument reads the argument of url() with its closing parenthesis.
+// argument reads the argument of url() and the closing parenthesis.
 func (s *cssScanner) argument() bool {
 	s.spaces()
 	if s.pos < len(s.src) && (s.src[s.pos] == '"' || s.src[s.pos] == '\'') {
@@ -160,7 +161,7 @@ func (s *cssScanner) argument() bool {
 		case isSpace(c):
 			s.pos++
 			continue
-		case c == '"', c == '\'', c == '(', end < s.pos: // white space within
+		case c == '"', c == '\'', c == '(', end < s.pos: // white space inside the URL
 			good = false
 		case c == '\\':
 			s.pos = min(s.pos+escapeLen(s.src[s.pos:]), len(s.src)) - 1
@@ -173,7 +174,7 @@ func (s *cssScanner) argument() bool {
 	return good
 }
 
-// escapeLen is the length of the escape at the beginning of in, with the white space that ends a hexadecimal one.
+// escapeLen returns the length of the escape at the beginning of in, including white space that ends a hexadecimal one.
 func escapeLen(in []byte) int {
 	n := 1
 	for n < len(in) && n <= 6 && digit(in[n]) < 16 {
@@ -185,7 +186,7 @@ func escapeLen(in []byte) int {
 	return n
 }
 
-// quoted reads a string, which also ends with its line.
+// quoted reads a string, which also ends at a line end.
 func (s *cssScanner) quoted(quote byte) []byte {
 	s.pos++
 	start := s.pos
@@ -224,7 +225,7 @@ func (s *cssScanner) word() []byte {
 
 func isNameByte(c byte) bool { return isAlnum(c) || c == '-' || c == '_' || c >= utf8.RuneSelf }
 
-// unescapeCSS takes backslashes out, in place of a copy.
+// unescapeCSS returns in without backslash escapes. It may reuse the memory of in.
 func unescapeCSS(in []byte) []byte {
 	i := bytes.IndexByte(in, '\\')
 	if i < 0 {

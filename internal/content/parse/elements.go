@@ -6,21 +6,21 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A reference is a link as it stands on a page.
+// A reference is a link of a page, not yet resolved.
 type reference struct {
 	url       []byte
 	kind      page.Kind
 	rel, lang []byte
 }
 
-// element takes the links of an HTML element.
+// element extracts the links of an HTML element.
 func (p *Parser) element() {
 	switch p.scan.tag {
 	case tagA, tagArea:
 		p.anchor(attrHref)
 	case tagLink:
 		p.linkElement()
-	case tagImg, tagImage: // the standard reads image as img
+	case tagImg, tagImage: // the standard treats image as img
 		p.image()
 	case tagScript:
 		p.embed(attrSrc, page.Script)
@@ -67,8 +67,8 @@ func (p *Parser) element() {
 	}
 }
 
-// svgElement takes the links of an SVG element. href has precedence over its old name. One that names only a part of
-// the document itself makes a browser fetch nothing.
+// svgElement extracts the links of an SVG element. href takes precedence over xlink:href. A reference to a part of the
+// document itself is not fetched by browsers.
 func (p *Parser) svgElement() {
 	href := attrHref
 	if _, ok := p.scan.attr(href); !ok {
@@ -88,7 +88,7 @@ func (p *Parser) svgElement() {
 	}
 }
 
-// value returns an attribute's value as UTF-8 with its character references replaced.
+// value returns an attribute's value in UTF-8, with character references replaced.
 func (x *extractor) value(a attr) (value []byte, ok bool) {
 	raw, ok := x.scan.attr(a)
 	if !ok {
@@ -97,7 +97,7 @@ func (x *extractor) value(a attr) (value []byte, ok bool) {
 	return x.text.attr(raw), true
 }
 
-// anchor takes a link that may be empty, as which it leads to the page itself.
+// anchor extracts a link. An empty one leads to the page itself.
 func (p *Parser) anchor(a attr) {
 	if p.anchored.link != 0 {
 		p.closeAnchor()
@@ -121,10 +121,10 @@ func (p *Parser) anchor(a attr) {
 	}
 }
 
-// lazyAttrs are the attributes in which scripts find what they load later.
+// lazyAttrs are the attributes with URLs that scripts load later.
 const lazyAttrs = 1<<numAttrs - 1<<firstLazy
 
-// lazy takes what a script will load into an element.
+// lazy extracts the URLs that a script will load into an element.
 func (x *extractor) lazy() {
 	for a := firstLazy; a < numAttrs; a++ {
 		switch raw, ok := x.scan.attr(a); {
@@ -139,12 +139,12 @@ func (x *extractor) lazy() {
 	}
 }
 
-// isLazyURL reports whether the value is a URL: a script may have anything else in its attributes.
+// isLazyURL reports whether the value looks like a URL, since scripts may store any data in these attributes.
 func isLazyURL(value []byte) bool {
 	return bytes.ContainsAny(value, "./") && !bytes.ContainsAny(value, "{}<>()\"' \t\r\n") && value[0] != '#'
 }
 
-// lazyKind is what a script loads into an element of the name.
+// lazyKind returns the kind of the resource that a script loads into an element.
 func (t tag) lazyKind() page.Kind {
 	switch t {
 	case tagFrame, tagIframe:
@@ -167,7 +167,7 @@ func (x *extractor) pings() {
 	}
 }
 
-// embed takes a link that is none when it is empty.
+// embed extracts a link, unless it is empty.
 func (x *extractor) embed(a attr, kind page.Kind) {
 	if ref, ok := x.value(a); ok && len(ref) > 0 {
 		x.link(&reference{url: ref, kind: kind})
@@ -212,8 +212,8 @@ func (x *extractor) linkElement() {
 	x.srcset(attrImageSrcset)
 }
 
-// link takes a link in the document's markup and returns its number. Where the document is not in UTF-8, its query is
-// in the document's charset.
+// link adds a link of the document's markup and returns its number. In a document that is not in UTF-8, the link's
+// query is in the document's charset.
 func (x *extractor) link(r *reference) int {
 	if x.text.encoder != nil {
 		r.url = x.text.query(r.url)
@@ -225,8 +225,8 @@ func (x *extractor) link(r *reference) int {
 	return x.links.add(x.base, r)
 }
 
-// baseElement takes the base URL from the first base element that has one. It holds for the links before it too, so if
-// there are any, the document is read again.
+// baseElement sets the base URL from the first base element with an href. The base also applies to earlier links. If
+// there are any, the document must be parsed again.
 func (x *extractor) baseElement() (again bool) {
 	ref, ok := x.value(attrHref)
 	if !ok || x.hasBase || x.scan.inTemplate() {

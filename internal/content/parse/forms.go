@@ -6,16 +6,16 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A form is a link where a browser could submit it in one way only: by GET, and without any field. Its submission is a
-// request for the action without its query.
+// A form is a link if a browser could submit it in only one way: by GET and without fields. Submitting it requests the
+// action without its query.
 type form struct {
 	open   bool
 	post   bool
 	fields bool
-	action []byte // as it stands in the markup
+	action []byte // as written in the markup
 }
 
-// openForm begins a form. A form within a form is none.
+// openForm begins a form. Nested forms are ignored.
 func (x *extractor) openForm() {
 	if x.form.open {
 		return
@@ -24,7 +24,7 @@ func (x *extractor) openForm() {
 	x.form = form{open: true, post: x.keyword(attrMethod) == "post", action: action}
 }
 
-// control looks at an element of a form that may be sent with it. A button without a name is not.
+// control records a form control that may be submitted. A button without a name is never submitted.
 func (x *extractor) control() {
 	if !x.form.open {
 		return
@@ -34,7 +34,7 @@ func (x *extractor) control() {
 	x.form.fields = x.form.fields || named || !button
 }
 
-// closeForm ends a form that may be open.
+// closeForm ends the open form, if there is one.
 func (x *extractor) closeForm() {
 	f := x.form
 	x.form = form{}

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// headers takes the links of the response's header fields, which are relative to its own URL.
+// headers extracts the links of the response's header fields. They are relative to the response's URL.
 func (p *Parser) headers(resp *page.Response) {
 	if isRedirect(resp.Status) {
 		if to := resp.Header.Get("Location"); to != "" {
@@ -33,7 +33,7 @@ func (p *Parser) headers(resp *page.Response) {
 	p.links.touched = false
 }
 
-// isRedirect reports whether a Location field of the answer is to be followed.
+// isRedirect reports whether a response with this status redirects by its Location field.
 func isRedirect(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -43,8 +43,8 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// linkField takes the links of a Link field (RFC 8288, section 3 and appendix B.2). One with an anchor says something
-// of another resource; it is a link, but not this page's canonical URL.
+// linkField extracts the links of a Link field (RFC 8288, section 3 and appendix B.2). A link with an anchor describes
+// another resource: it is a link, but not this page's canonical URL.
 func (p *Parser) linkField(in []byte) {
 	for {
 		in = bytes.TrimLeft(in, " \t,")
@@ -68,13 +68,13 @@ func (p *Parser) linkField(in []byte) {
 	}
 }
 
-// linkParams are the parameters of a link that matter. The first rel counts.
+// linkParams are the parameters of a link that the package uses. The first rel applies.
 type linkParams struct {
 	rel, lang []byte
 	anchored  bool
 }
 
-// readLinkParams reads the parameters of one link and returns what follows the comma that ends it.
+// readLinkParams parses the parameters of one link and returns the text after the comma that ends it.
 func readLinkParams(in []byte) (p linkParams, rest []byte) {
 	seen := false
 	for {
@@ -99,7 +99,7 @@ func readLinkParams(in []byte) (p linkParams, rest []byte) {
 	return p, nil
 }
 
-// linkParam reads `name`, `name=token` or `name="quoted"`.
+// linkParam parses `name`, `name=token` or `name="quoted"`.
 func linkParam(in []byte) (name, value, rest []byte) {
 	end := indexAny(in, "=;,")
 	name, in = bytes.TrimSpace(in[:end]), in[end:]
@@ -115,7 +115,7 @@ func linkParam(in []byte) (name, value, rest []byte) {
 	return name, bytes.TrimSpace(in[:end]), in[end:]
 }
 
-// quoted reads a quoted string behind its opening quote, taking backslashes out.
+// quoted parses a quoted string after its opening quote, and removes backslashes.
 func quoted(in []byte) (value, rest []byte) {
 	for i := 0; i < len(in); i++ {
 		switch {
@@ -129,7 +129,7 @@ func quoted(in []byte) (value, rest []byte) {
 	return value, nil
 }
 
-// indexAny is where the first of the characters stands, or the length of in.
+// indexAny returns the index of the first of the characters, or the length of in.
 func indexAny(in []byte, chars string) int {
 	if i := bytes.IndexAny(in, chars); i >= 0 {
 		return i

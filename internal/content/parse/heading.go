@@ -2,14 +2,15 @@ package parse
 
 const maxHeadingMarkup = 16 << 10 // bytes of a heading's content that are read for its text
 
-// A heading is the first h1 of a page that has a text.
+// A heading is the first h1 of a page with a text.
 type heading struct {
 	text  string
 	open  bool
 	start int // of its content
 }
 
-// openHeading marks where an h1's content begins, if that counts. Only then are ends of elements looked at for it.
+// openHeading records where an h1's content begins, if the page has no heading yet. Only then does the scanner report
+// end tags of h1.
 func (p *Parser) openHeading() {
 	if h := &p.heading; p.depth == 0 && !h.open && h.text == "" {
 		h.open, h.start = true, p.scan.pos
@@ -17,7 +18,7 @@ func (p *Parser) openHeading() {
 	}
 }
 
-// closeHeading takes the text up to here for the page's heading, if one is open.
+// closeHeading sets the page's heading from the text up to here, if one is open.
 func (p *Parser) closeHeading() {
 	h := &p.heading
 	if p.depth > 0 || !h.open {

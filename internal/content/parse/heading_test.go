@@ -49,7 +49,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// One URL may be both a language's and the one for all others, and is one link.
+// One URL may be an alternate for a language and for x-default, and is one link.
 func TestVariants(t *testing.T) {
 	pg := parsed(t, `<link rel=alternate hreflang=de href=/de><link rel="alternate" hreflang=en href=/en>`+
 		`<link rel=alternate hreflang=x-default href=/en><link rel=alternate type=application/rss+xml href=/feed>`+

@@ -13,8 +13,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// What is large in one way only takes time in proportion to its size, and bounded memory. Four times as much may take
-// ten times as long; what is quadratic takes sixteen times as long.
+// Large input takes time proportional to its size, and bounded memory. The test allows ten times as long for four times
+// the size; quadratic time would be sixteen times as long.
 func TestHostileSizes(t *testing.T) {
 	testmain.Slow(t)
 	for name, c := range map[string]struct {
@@ -49,7 +49,7 @@ func TestHostileSizes(t *testing.T) {
 			small, large := hostilePage(c.before, c.unit, c.times/4), hostilePage(c.before, c.unit, c.times)
 			before, _ := readingCost(t, small)
 			took, room := readingCost(t, large)
-			after, _ := readingCost(t, small) // where processors share caches, what others do makes this one slower, too
+			after, _ := readingCost(t, small) // with shared caches, other processes slow this one down
 			if took > 10*max(before, after, 50*time.Millisecond) {
 				t.Errorf("a quarter of it takes %v and %v, all of it %v", before, after, took)
 			}
@@ -75,7 +75,7 @@ func hostilePage(before, unit string, times int) []byte {
 	return []byte(b.String())
 }
 
-// readingCost is what reading a page takes: time of the processor, and all memory that was ever asked for.
+// readingCost returns the cost of reading a page: processor time, and all memory that was allocated.
 func readingCost(t *testing.T, body []byte) (took time.Duration, room uint64) {
 	t.Helper()
 	resp := &page.Response{URL: testURL, Status: 200, Body: body, Header: http.Header{"Content-Type": {"text/html"}}}

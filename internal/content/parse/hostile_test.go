@@ -46,7 +46,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkPage checks what holds for any page read with at most 20 links and titles of 30 bytes.
+// checkPage checks properties of any page read with at most 20 links and titles of 30 bytes.
 func checkPage(t *testing.T, pg *page.Page) {
 	if len(pg.Robots.Header) > maxRobots+2 || len(pg.Robots.Meta) > maxRobots+2 {
 		t.Errorf("robots %+v", pg.Robots)
@@ -71,8 +71,8 @@ func checkPage(t *testing.T, pg *page.Page) {
 	}
 }
 
-// What a large page can be made of to take long or to take room. The time allowed is many times what is needed, and a
-// part of what anything quadratic takes.
+// Large pages that try to take much time or memory. The time limit is many times the time needed, and a fraction of
+// quadratic time.
 func TestHostile(t *testing.T) {
 	const size, allowed = 512 << 10, 10 * time.Second
 	for name, c := range map[string]struct{ before, unit string }{

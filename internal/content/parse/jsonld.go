@@ -8,8 +8,8 @@ import (
 	"kumo/internal/base/page"
 )
 
-// script takes the references of a script's text: those of JSON-LD, the modules that it imports, and if it is asked for,
-// what looks like a path.
+// script extracts the references of a script: those of JSON-LD, imported modules and, if configured, strings that look
+// like paths.
 func (p *Parser) script() {
 	if len(p.scan.content) == 0 {
 		return
@@ -31,12 +31,12 @@ func (p *Parser) script() {
 
 const jsonLD = "application/ld+json"
 
-// maxLinkedData bounds how deep objects and arrays are followed into each other.
+// maxLinkedData limits the nesting depth of objects and arrays.
 const maxLinkedData = 64
 
-// linkedData takes the URLs in JSON-LD: the values of those properties that have a URL, and of others where they begin
-// as a web address does. What is below a property for images leads to images. It reads JSON as a stream of strings and
-// brackets, and so bears most of what is wrong in it.
+// linkedData extracts the URLs in JSON-LD: the values of properties that contain a URL, and other values that begin
+// like a web address. URLs below an image property are images. It reads JSON as a stream of strings and brackets, and
+// so tolerates most syntax errors.
 func (x *extractor) linkedData(json []byte) {
 	d := linkedData{extractor: x, src: json}
 	for d.pos < len(json) {
@@ -58,29 +58,29 @@ func (x *extractor) linkedData(json []byte) {
 	}
 }
 
-// linkedData is how far JSON-LD is read.
+// linkedData is the state of a JSON-LD reader.
 type linkedData struct {
 	*extractor
 	src     []byte
 	pos     int
 	stack   [maxLinkedData]ldLevel
-	depth   int // may be greater than the stack
+	depth   int // may exceed the length of the stack
 	current ldValue
 }
 
 // An ldLevel is an open object or array.
 type ldLevel struct {
 	object   bool
-	property property // what it is the value of
+	property property // the property whose value it is
 }
 
-// An ldValue is where a string would stand: whether a key has come, and whose value it is.
+// An ldValue is the state at the position of a string: whether a key was read, and the property of the value.
 type ldValue struct {
 	keyed    bool
 	property property
 }
 
-// A property says what its value is.
+// A property is the type of a key's value.
 type property uint8
 
 const (
@@ -88,8 +88,8 @@ const (
 	propertyID               // @id
 	propertyURL              // a URL
 	propertyImage            // an image's URL, or an object with it
-	propertyMedia            // a sound's or a video's
-	propertyIgnored          // @context, @type: names, not places
+	propertyMedia            // the URL of an audio or video file
+	propertyIgnored          // @context, @type: names, not locations
 )
 
 func (d *linkedData) level() *ldLevel {
@@ -99,7 +99,7 @@ func (d *linkedData) level() *ldLevel {
 	return &d.stack[min(d.depth, maxLinkedData)-1]
 }
 
-// init opens an object or array, which is the value of the key before it or of the array around it.
+// open opens an object or array. It is the value of the last key or an element of the enclosing array.
 func (d *linkedData) open(object bool) {
 	prop := d.effective()
 	d.depth++
@@ -109,8 +109,8 @@ func (d *linkedData) open(object bool) {
 	d.current = ldValue{}
 }
 
-// effective is the property whose value stands here. The URL of an image is an image, and what is in a context stays
-// that.
+// effective returns the property of the current value. The url of an image is an image, and everything in a context is
+// ignored.
 func (d *linkedData) effective() property {
 	level, own := d.level(), d.current.property
 	switch {
@@ -125,7 +125,7 @@ func (d *linkedData) effective() property {
 	return own
 }
 
-// text reads a string behind its opening quote: a key or a value.
+// text reads a string after its opening quote: a key or a value.
 func (d *linkedData) text() {
 	start, escaped := d.pos, false
 	for d.pos < len(d.src) && d.src[d.pos] != '"' {
@@ -144,7 +144,7 @@ func (d *linkedData) text() {
 	d.addURL(raw, escaped, d.effective())
 }
 
-// addURL takes a value if it is a URL.
+// addURL adds a value if it is a URL.
 func (d *linkedData) addURL(raw []byte, escaped bool, prop property) {
 	if prop == propertyIgnored || len(raw) == 0 || len(raw) > maxValue {
 		return
@@ -169,7 +169,7 @@ func (d *linkedData) addURL(raw []byte, escaped bool, prop property) {
 	d.link(&reference{url: value, kind: kind})
 }
 
-// propertyOf says what the value of a key is. The names are those of schema.org.
+// propertyOf returns the property of a key. The names are those of schema.org.
 func propertyOf(key []byte) property {
 	switch string(key) {
 	case "@id":
@@ -188,7 +188,7 @@ func propertyOf(key []byte) property {
 	return propertyOther
 }
 
-// isSchemaName reports whether a value is one of the names that schema.org gives things.
+// isSchemaName reports whether a value is a name from schema.org, not a location.
 func isSchemaName(value []byte) bool {
 	if !isAbsolute(value) {
 		return false
@@ -197,7 +197,7 @@ func isSchemaName(value []byte) bool {
 	return bytes.HasPrefix(bytes.TrimPrefix(rest, []byte("www.")), []byte("schema.org/"))
 }
 
-// unescapeJSON returns a JSON string without its escapes.
+// unescapeJSON returns a JSON string without escapes.
 func (t *text) unescapeJSON(in []byte) []byte {
 	start := len(t.buf)
 	for len(in) > 0 {

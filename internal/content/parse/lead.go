@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	maxLead     = 1 << 10  // bytes of text that are enough to tell a language by
-	leadWindow  = 64 << 10 // bytes of a document in which they are looked for
-	minSentence = 32       // bytes between two tags from which on text is more than a name or a button
-	minText     = 200      // bytes of sentences below which names and buttons have to do
+	maxLead     = 1 << 10  // bytes of text that suffice to detect a language
+	leadWindow  = 64 << 10 // bytes of a document that are searched for them
+	minSentence = 32       // minimum bytes between two tags for a text that is more than a name or a button
+	minText     = 200      // bytes of sentences below which shorter texts are also used
 )
 
-// language tells the language of a document's first text, for which the document may declare one; "" where neither
-// tells.
+// language detects the language of a document's first text. declared is the language that the document declares. The
+// result is "" if the language is unknown.
 func (p *Parser) language(text []byte, declared string) string {
 	if !p.cfg.Language {
 		return ""
@@ -22,7 +22,7 @@ func (p *Parser) language(text []byte, declared string) string {
 	return lang.Of(text, declared)
 }
 
-// declaredLanguage is the lang attribute of the html element.
+// declaredLanguage returns the lang attribute of the html element.
 func declaredLanguage(markup []byte) string {
 	head := markup[:min(len(markup), 4<<10)]
 	at := bytes.Index(head, []byte("<html"))
@@ -40,7 +40,7 @@ func declaredLanguage(markup []byte) string {
 			return ""
 		}
 		value := bytes.TrimLeft(tag[i+len("lang"):], " \t\r\n")
-		if isSpace(tag[i-1]) && len(value) > 0 && value[0] == '=' { // not xml:lang, which browsers pass over
+		if isSpace(tag[i-1]) && len(value) > 0 && value[0] == '=' { // not xml:lang, which browsers ignore
 			value = bytes.TrimLeft(value[1:], " \t\r\n\"'")
 			end := bytes.IndexFunc(value, func(r rune) bool { return r != '-' && !isLetter(byte(r)) })
 			if end >= 0 {
@@ -52,26 +52,26 @@ func declaredLanguage(markup []byte) string {
 	}
 }
 
-// A lead is the first text of a document, for telling its language. Sentences come first, since the names and buttons
-// that many pages begin with are often in another language. The scanner gathers it on its way.
+// A lead is the beginning of a document's text, for language detection. It prefers sentences, since the names and
+// buttons at the beginning of many pages are often in another language. The scanner collects it.
 type lead struct {
 	decoder         *text
 	sentences, rest []byte
-	ends            []int // of the pieces in the rest
+	ends            []int // of the pieces in rest
 }
 
 func (l *lead) reset(of *text) {
 	*l = lead{decoder: of, sentences: l.sentences[:0], rest: l.rest[:0], ends: l.ends[:0]}
 }
 
-// gatherText takes the text between two tags, until there is enough.
+// gatherText adds the text between two tags to the lead, until there is enough.
 func (s *scanner) gatherText(from, to int) {
 	if from >= leadWindow || !s.lead.add(bytes.TrimSpace(s.src[from:min(to, leadWindow)])) {
 		s.lead = nil
 	}
 }
 
-// add takes the text between two tags. It reports whether it wants more.
+// add adds the text between two tags. It reports whether more is needed.
 func (l *lead) add(text []byte) (more bool) {
 	switch {
 	case len(text) >= minSentence:
@@ -83,7 +83,7 @@ func (l *lead) add(text []byte) (more bool) {
 	return len(l.sentences) < maxLead
 }
 
-// replacement is the first text of the document that was read, and of its title where there are few sentences.
+// lead returns the beginning of the document's text, with the title if there are few sentences.
 func (p *Parser) lead() []byte {
 	l := &p.first
 	if len(l.sentences) < minText {
@@ -94,7 +94,7 @@ func (p *Parser) lead() []byte {
 	return p.text.attr(cut(l.sentences, maxLead+minSentence))
 }
 
-// restAfter is as much of the rest as there is room for behind the title.
+// restAfter returns as many pieces of rest as fit after the title.
 func (l *lead) restAfter(title []byte) []byte {
 	n := 0
 	for _, end := range l.ends {

@@ -47,7 +47,7 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// leadAlone is the lead by a way of its own over the beginning of a document.
+// leadAlone computes the lead of the beginning of a document in another way.
 func (p *Parser) leadAlone(src []byte) string {
 	var sentences []byte
 	rest := bytes.Clone(p.title)
@@ -72,7 +72,7 @@ func (p *Parser) leadAlone(src []byte) string {
 	return string(p.text.attr(cut(sentences, maxLead+minSentence)))
 }
 
-// What is gathered on the way through all of a document is what its beginning alone gives, wherever that is cut off.
+// The text collected while a whole document is scanned equals that of its beginning alone, wherever that is cut off.
 func TestLeadGathered(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))

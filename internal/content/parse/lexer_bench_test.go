@@ -14,10 +14,9 @@ import (
 	"kumo/internal/base/page"
 )
 
-// BenchmarkBesideLexer runs tdewolff's lexer and the parser in turn, some milliseconds each, so that whatever else the
-// machine does strikes both alike. It says the medians of all turns: the speed of each, and how many times that of the
-// lexer it is. "lexer" does nothing with its tokens, "lexer-links" finds references with them; "references" finds them
-// without resolving, "parse" is all of the parser.
+// BenchmarkBesideLexer runs tdewolff's lexer and the parser in turn, some milliseconds each, so that other load affects
+// both equally. It reports the medians: the speed of each, and the ratio to the lexer. "lexer" ignores its tokens,
+// "lexer-links" finds references in them; "references" finds them without resolving, "parse" is the whole parser.
 func BenchmarkBesideLexer(b *testing.B) {
 	for _, bp := range benchPages {
 		b.Run(bp.name, func(b *testing.B) {
@@ -48,7 +47,7 @@ func BenchmarkBesideLexer(b *testing.B) {
 	}
 }
 
-// perRun is how many seconds one of a hundred runs takes.
+// perRun returns the seconds of one of a hundred runs.
 func perRun(run func()) float64 {
 	const runs = 100
 	start := time.Now()
@@ -63,7 +62,7 @@ func median(times []float64) float64 {
 	return times[len(times)/2]
 }
 
-// lex goes through a page's tokens and does nothing with them.
+// lex iterates over a page's tokens and ignores them.
 func lex(body []byte) {
 	l := lexer.NewLexer(tdewolff.NewInputBytes(body))
 	for {

@@ -11,14 +11,14 @@ import (
 	"kumo/internal/content/parse/feed"
 )
 
-// entryCost is about what an entry of a list takes in memory besides its URL.
+// entryCost is the approximate memory of a list entry besides its URL, in bytes.
 const entryCost = 192
 
-// ParseList is Parse for what was named as a sitemap: its body is read as a list of any format, packed or not, whatever
-// type is declared. A body that is none is read as Parse does.
+// ParseList parses a response that was named as a sitemap. It reads the body as a list of any format, compressed or
+// not, whatever type is declared. If the body is not a list, the result is that of Parse.
 func (p *Parser) ParseList(resp *page.Response, pg *page.Page) error {
 	plain := p.cfg.PlainText
-	p.cfg.PlainText = false // its URLs are the list's entries
+	p.cfg.PlainText = false // the URLs in the text are the list's entries
 	err := p.Parse(resp, pg)
 	p.cfg.PlainText = plain
 	if err != nil || redirects(pg) || IsList(pg.Sniffed) {
@@ -27,7 +27,7 @@ func (p *Parser) ParseList(resp *page.Response, pg *page.Page) error {
 	return p.readList(resp, pg)
 }
 
-// IsList reports whether Parse looks for a list in a body of the type: a sitemap, RSS, Atom or a JSON feed.
+// IsList reports whether Parse looks for a list in a body of the media type: a sitemap, RSS, Atom or a JSON feed.
 func IsList(mediaType string) bool {
 	switch mediaType {
 	case "text/xml", "application/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml",
@@ -41,9 +41,9 @@ func redirects(pg *page.Page) bool {
 	return slices.ContainsFunc(pg.Links, func(l page.Link) bool { return l.Kind == page.Redirect })
 }
 
-// readList adds a list's entries to the page's links. XML or JSON that is no list has none. What is broken off is an
-// error, and what came before it stands. So does what came before a limit. A list is read as a stream: it need not lie
-// in memory as a whole. An entry's links count once: a URL with its pictures and its other languages is one entry.
+// readList adds a list's entries to the page's links. XML or JSON that is not a list has none. If a list is truncated
+// or exceeds a limit, the entries before that point are kept; truncation is an error. The list is read as a stream and
+// need not fit into memory. A URL with its images and its other languages counts as one entry.
 func (p *Parser) readList(resp *page.Response, pg *page.Page) error {
 	body := io.Reader(bytes.NewReader(resp.Body))
 	if resp.FullBody != nil {

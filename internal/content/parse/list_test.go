@@ -29,7 +29,7 @@ func TestLists(t *testing.T) {
 	const rss = `<rss><channel><item><link>/1</link></item></channel></rss>`
 	for _, c := range []struct {
 		name, contentType, body string
-		parse, list             string // what Parse and ParseList find
+		parse, list             string // results of Parse and ParseList
 	}{
 		{"sitemap", "application/xml", sitemap, "listed /1, listed /2", "listed /1, listed /2"},
 		{"sitemap as HTML", "text/html", sitemap, "", "listed /1, listed /2"},
@@ -86,7 +86,7 @@ func TestBrokenLists(t *testing.T) {
 	}
 }
 
-// A short list must not become long by a long base.
+// A short list must not become large because of a long base URL.
 func TestListsOfLongURLs(t *testing.T) {
 	list := `<urlset>` + strings.Repeat("<url><loc>x</loc></url>", 10_000)
 	resp := &page.Response{URL: "http://h.test/" + strings.Repeat("d", 8000) + "/s.xml", Status: 200, Body: []byte(list),
@@ -97,7 +97,7 @@ func TestListsOfLongURLs(t *testing.T) {
 	}
 }
 
-// Pictures and other languages of a URL are no entries of their own.
+// Images and other languages of a URL are not separate entries.
 func TestEntriesOfLists(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("<URLSET>")

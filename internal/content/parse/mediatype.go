@@ -6,8 +6,8 @@ import (
 	"kumo/internal/content/mime"
 )
 
-// MediaType returns the media type that a Content-Type field names, in lower case and without parameters: "text/html".
-// It is empty if the field names none.
+// MediaType returns the media type of a Content-Type field, in lower case and without parameters: "text/html". It is
+// empty if the field has none.
 func MediaType(contentType string) string {
 	if i := strings.IndexAny(contentType, ";,"); i >= 0 {
 		contentType = contentType[:i]
@@ -22,8 +22,8 @@ func MediaType(contentType string) string {
 
 const xhtml = "application/xhtml+xml"
 
-// Readable reports whether a body of the media type is worth decoding and parsing: HTML and XHTML, style sheets, plain
-// text, scripts, lists for machines, and a body of which nothing is said, since it may turn out to be HTML.
+// Readable reports whether bodies of the media type are decoded and parsed: HTML and XHTML, style sheets, plain text,
+// scripts, lists such as sitemaps, and bodies without a type, which may be HTML.
 func Readable(essence string) bool {
 	switch essence {
 	case "", "text/html", xhtml, "text/css", "text/plain":
@@ -35,7 +35,7 @@ func Readable(essence string) bool {
 // IsHTML reports whether Parse reads a body of the media type as HTML or XHTML.
 func IsHTML(essence string) bool { return essence == "text/html" || essence == xhtml }
 
-// sniffed is the media type of a body, of which is declared what MediaType makes of the Content-Type field.
+// sniffed returns the media type of a body. declared is the MediaType of contentType.
 func sniffed(declared, contentType string, body []byte) string {
 	if len(body) == 0 {
 		return declared

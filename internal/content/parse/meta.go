@@ -6,7 +6,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// metaElement takes what a meta element says. It reports whether to begin again.
+// metaElement processes a meta element. It reports whether the document must be parsed again.
 func (p *Parser) metaElement() (again bool) {
 	if p.tentative && p.metaCharset() {
 		return true
@@ -27,7 +27,7 @@ func (p *Parser) metaElement() (again bool) {
 	return false
 }
 
-// namedMeta takes a meta element that has a name or a property.
+// namedMeta processes a meta element with a name or a property.
 func (p *Parser) namedMeta(name, content []byte) {
 	if p.depth == 0 && (equalFold(name, "robots") || p.cfg.Agent != "" && bytes.EqualFold(name, []byte(p.cfg.Agent))) {
 		p.says.robots.meta(content)
@@ -42,8 +42,8 @@ func (p *Parser) namedMeta(name, content []byte) {
 	}
 }
 
-// propertyKind says what the URL in a meta element of this name is. absolute means that the content may be something
-// else.
+// propertyKind returns the kind of the URL in a meta element with this name. absolute means that the content may also
+// be something other than a URL, so only absolute URLs count.
 func propertyKind(name []byte) (kind page.Kind, absolute, ok bool) {
 	const longest = len("og:image:secure_url")
 	if len(name) < len("og:url") || len(name) > longest {
@@ -67,17 +67,17 @@ func propertyKind(name []byte) (kind page.Kind, absolute, ok bool) {
 	return 0, false, false
 }
 
-// isAbsolute reports whether the text begins as a web address does.
+// isAbsolute reports whether the text begins like a web address.
 func isAbsolute(text []byte) bool {
 	return hasPrefixFold(text, "http://") || hasPrefixFold(text, "https://")
 }
 
-// hasPrefixFold reports whether text begins with prefix, which is in lower case, and goes on.
+// hasPrefixFold reports whether text begins with prefix, which must be in lower case, and is longer than it.
 func hasPrefixFold(text []byte, prefix string) bool {
 	return len(text) > len(prefix) && equalFold(text[:len(prefix)], prefix)
 }
 
-// refresh takes a meta refresh; the first counts for the page.
+// refresh processes a meta refresh. The first one applies to the page.
 func (p *Parser) refresh(content []byte) {
 	seconds, ref, ok := parseRefresh(content)
 	if !ok {
@@ -92,11 +92,11 @@ func (p *Parser) refresh(content []byte) {
 	}
 }
 
-// A refresh is what the first refresh of a page says.
+// A refresh is the first refresh of a page.
 type refresh struct {
-	seen, self bool // self: it is to the page itself
+	seen, self bool // self: to the page itself
 	seconds    int
-	link       int // the number of its link, 0 if that is unusable
+	link       int // number of its link, 0 if it is not usable
 }
 
 func (r *refresh) set(seconds, link int, self bool) {
@@ -105,8 +105,8 @@ func (r *refresh) set(seconds, link int, self bool) {
 	}
 }
 
-// metaCharset changes the charset to the one that a meta element names. That was a guess only, and everything so far
-// may have been read wrongly, the base URL too.
+// metaCharset changes the charset to that of a meta element, if it was only a guess. Everything read so far may have
+// been decoded wrongly, including the base URL.
 func (p *Parser) metaCharset() (again bool) {
 	label, ok := p.value(attrCharset)
 	if !ok && p.keyword(attrHTTPEquiv) == "content-type" {
@@ -128,7 +128,7 @@ func (p *Parser) metaCharset() (again bool) {
 	return true
 }
 
-// keyword returns an attribute's value in lower case if it is one of those compared with here.
+// keyword returns an attribute's value in lower case if it is one of the values that this package compares with.
 func (x *extractor) keyword(a attr) string {
 	if _, ok := x.scan.attr(a); !ok {
 		return ""

@@ -2,4 +2,4 @@
 
 package parse
 
-const million = 100_000 // the race detector makes reading ten times as slow
+const million = 100_000 // reading is ten times slower with the race detector

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// modules takes the modules that a script or an import map names.
+// modules adds the modules that a script or an import map names.
 func (x *extractor) modules(names iter.Seq[[]byte]) {
 	for name := range names {
 		x.text.reset()
@@ -15,7 +15,7 @@ func (x *extractor) modules(names iter.Seq[[]byte]) {
 	}
 }
 
-// modulesOf gives the names of modules in the text of a script element of the type; nil if that has none.
+// modulesOf yields the module names in the text of a script element of the type; nil if the type has none.
 func modulesOf(mime, script []byte) iter.Seq[[]byte] {
 	switch mime = bytes.TrimSpace(mime); {
 	case equalFold(mime, "module"):
@@ -26,19 +26,19 @@ func modulesOf(mime, script []byte) iter.Seq[[]byte] {
 	return nil
 }
 
-// moduleURL is the URL in a name of a module as it stands in a string.
+// moduleURL returns the URL in a module name, without JSON escapes of slashes.
 func moduleURL(name []byte) []byte { return bytes.ReplaceAll(name, []byte(`\/`), []byte("/")) }
 
-// isModuleURL reports whether the name of a module is a URL, and not one that an import map explains.
+// isModuleURL reports whether a module name is a URL, not a name that an import map resolves.
 func isModuleURL(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("/")) || bytes.HasPrefix(name, []byte("./")) ||
 		bytes.HasPrefix(name, []byte("../")) || isAbsolute(name)
 }
 
-// maxImport bounds how far before the name of a module its import declaration begins.
+// maxImport limits the distance between the beginning of an import declaration and the module name, in bytes.
 const maxImport = 4 << 10
 
-// staticImports gives the URLs in the import and export declarations of a module.
+// staticImports yields the URLs in the import and export declarations of a module.
 func staticImports(script []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if !bytes.Contains(script, []byte("import")) && !bytes.Contains(script, []byte("export")) {
@@ -54,8 +54,8 @@ func staticImports(script []byte) iter.Seq[[]byte] {
 	}
 }
 
-// isImported reports whether a string behind the text is what an import or export declaration imports: the text ends in
-// "import", or in "import" or "export", names, and "from".
+// isImported reports whether a string after the text is the module name of an import or export declaration: the text
+// ends in "import", or in "import" or "export", names, and "from".
 func isImported(before []byte) bool {
 	before = bytes.TrimRight(before, " \t\r\n")
 	if rest, ok := cutWord(before, "import"); ok {
@@ -87,14 +87,15 @@ func cutWord(text []byte, word string) (rest []byte, ok bool) {
 	return rest, ok
 }
 
-// beginsStatement reports whether a statement can begin behind the text.
+// beginsStatement reports whether a statement can begin after the text.
 func beginsStatement(before []byte) bool {
 	line := before[bytes.LastIndexAny(before, "\r\n")+1:]
 	line = bytes.TrimRight(line, " \t")
 	return len(line) == 0 || bytes.IndexByte([]byte(";}"), line[len(line)-1]) >= 0 || bytes.HasSuffix(line, []byte("*/"))
 }
 
-// mappedModules gives the URLs in an import map. Those that end with a slash stand for many modules.
+// mappedModules yields the URLs in an import map. URLs that end with a slash are prefixes of many modules and are
+// omitted.
 func mappedModules(json []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for text := range literals(json) {

@@ -1,6 +1,6 @@
 package parse
 
-// A tag is the name of an element, as far as it means something here.
+// A tag is the name of an element that the package uses.
 type tag uint8
 
 const (
@@ -11,7 +11,7 @@ const (
 	tagAudio
 	tagBase
 	tagButton
-	tagCell // td, th, tr, thead, tbody, tfoot: which have a background
+	tagCell // td, th, tr, thead, tbody, tfoot: they may have a background
 	tagCite // q, ins, del
 	tagFont
 	tagForm
@@ -35,8 +35,8 @@ const (
 	tagMathText   // mi, mo, mn, ms, mtext
 	tagAnnotation // annotation-xml
 
-	// Elements that are never SVG or MathML: their tags end these.
-	tagHTML // all those without a name of their own here
+	// Elements that are never SVG or MathML: their start tags leave these namespaces.
+	tagHTML // all of these that have no constant of their own
 	tagBlockquote
 	tagBody
 	tagEmbed
@@ -59,19 +59,19 @@ const (
 	firstRaw = tagIframe
 )
 
-// known reports whether the element itself, not just the place where it stands, matters.
+// known reports whether the package uses the element itself, not only its position.
 func (t tag) known() bool { return t != tagOther && t != tagHTML }
 
 func (t tag) isHTML() bool { return t >= tagHTML && t <= tagMeta }
 
 var rawNames = [...]string{"iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "title", "xmp"}
 
-// name is the name of an element with raw text.
+// name returns the name of an element with raw text.
 func (t tag) name() string { return rawNames[t-firstRaw] }
 
-const maxName = 16 // no name here is longer
+const maxName = 16 // the longest name in the tables
 
-// lower returns the name in lower case, in room, or nothing if it is longer than any that is known.
+// lower returns the name in lower case, in room, or nil if it is longer than all known names.
 func lower(room *[maxName]byte, name []byte) []byte {
 	if len(name) > maxName {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// A nameTable finds what a name in any case stands for: a perfect hash of the names' bytes, eight of which are one
-// number. Names that are longer are few and compared one by one.
+// A nameTable maps names, in any letter case, to values. It is a perfect hash of names of up to eight bytes, read as
+// one number. Longer names are few and are compared one by one.
 type nameTable[T ~uint8] struct {
 	factor uint64
 	keys   [tableSize]uint64
@@ -25,7 +25,7 @@ const (
 	keyLength = 8 // bytes of a name that fit into a key
 )
 
-// newNameTable makes a table of names, which are in lower case.
+// newNameTable returns a table of names, which must be in lower case.
 func newNameTable[T ~uint8](names map[string]T) *nameTable[T] {
 	t := &nameTable[T]{}
 	for name, value := range names {
@@ -39,7 +39,7 @@ func newNameTable[T ~uint8](names map[string]T) *nameTable[T] {
 	return t
 }
 
-// fill puts the short names in. It reports false if two of them meet.
+// fill adds the short names. It returns false if two of them collide.
 func (t *nameTable[T]) fill(names map[string]T) bool {
 	for name, value := range names {
 		if len(name) > keyLength {
@@ -57,11 +57,12 @@ func (t *nameTable[T]) fill(names map[string]T) bool {
 
 func (t *nameTable[T]) slot(key uint64) uint64 { return key * t.factor >> (64 - tableBits) }
 
-// read reads the name at i, which ends before the first byte whose class is in ends, but not before the second one. It
-// returns what the name stands for, zero if it is not known, and where it ends.
+// read looks up the name at i. The name has at least one byte and ends before the next byte whose class is in ends. It
+// returns the value, zero if the name is unknown, and the end of the name.
 func (t *nameTable[T]) read(src []byte, i int, ends uint8) (value T, end int) {
 	if i+keyLength < len(src) {
-		// What ends a name is below 0x40. Letters are not: most names end before the first such byte of the eight.
+		// Bytes that end a name are below 0x40, and letters are not. Most names end before the first such byte of the
+		// eight.
 		word := binary.LittleEndian.Uint64(src[i:])
 		n := bits.TrailingZeros64(^(word|word<<1)&highs) / 8
 		if class[src[i+n]]&ends != 0 && n > 0 {
@@ -76,7 +77,7 @@ func (t *nameTable[T]) read(src []byte, i int, ends uint8) (value T, end int) {
 	return t.find(src, i, end), end
 }
 
-// find returns what the name from start to end, which is not empty, stands for; zero if it is not known.
+// find returns the value of the name from start to end, which must not be empty; zero if it is unknown.
 func (t *nameTable[T]) find(src []byte, start, end int) T {
 	n := end - start
 	if n > keyLength {
@@ -103,8 +104,8 @@ func (t *nameTable[T]) findLong(name []byte) T {
 	return 0
 }
 
-// keyOf is the number that the name's bytes make in lower case, the first of them the lowest. If the name does not end
-// with a zero byte, it is that of no other name of at most eight bytes.
+// keyOf returns the name's bytes in lower case as a number, the first byte lowest. The key is unique among names of at
+// most eight bytes that do not end with a zero byte.
 func keyOf(name []byte) (key uint64) {
 	for i, c := range name {
 		key |= uint64(toLower(c)) << (8 * i)
@@ -112,8 +113,8 @@ func keyOf(name []byte) (key uint64) {
 	return key
 }
 
-// firstKey is the key of the first n bytes of text, which has eight at least. It makes "lower case" of six characters
-// that are no letters, too; they are in no name.
+// firstKey returns the key of the first n bytes of text, which must have at least eight. It also changes six characters
+// that are not letters; no name contains them.
 func firstKey(text []byte, n int) uint64 {
 	unused := 8 * (keyLength - n)
 	return lowerKey(binary.LittleEndian.Uint64(text) << unused >> unused)

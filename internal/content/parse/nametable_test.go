@@ -7,7 +7,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// A name is read eight bytes at once as it is byte by byte.
+// Reading a name eight bytes at a time has the same result as byte by byte.
 func TestNamesRead(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -8,18 +8,18 @@ const (
 	inMath
 )
 
-// maxNesting bounds how deep SVG, MathML and HTML are followed into each other.
+// maxNesting limits the nesting depth of SVG, MathML and HTML in each other.
 const maxNesting = 100
 
-// A nesting is the stack of open elements at which the namespace may change: svg, math and, within those, the elements
-// that hold HTML (the standard's integration points). It stands for the whole stack of the standard's tree
+// A nesting is the stack of open elements that may change the namespace: svg, math and, inside of those, the elements
+// that contain HTML (the standard's integration points). It replaces the stack of open elements of the standard's tree
 // construction.
 type nesting struct {
 	stack [maxNesting]nested
 	depth int
 }
 
-// A nested is an open element and the namespace of what is in it.
+// A nested is an open element with the namespace of its content.
 type nested struct {
 	tag   tag
 	space namespace
@@ -32,10 +32,10 @@ func (n *nesting) space() namespace {
 	return n.stack[n.depth-1].space
 }
 
-// foreign reports whether the text at this point is SVG or MathML.
+// foreign reports whether the current position is in SVG or MathML.
 func (n *nesting) foreign() bool { return n.space() != inHTML }
 
-// init follows a start tag and returns its namespace.
+// open processes a start tag and returns its namespace.
 func (n *nesting) open(s *scanner) namespace {
 	if n.foreign() && s.breaksOut() {
 		n.leave()
@@ -45,7 +45,7 @@ func (n *nesting) open(s *scanner) namespace {
 	within := space
 	switch s.tag {
 	case tagSVG:
-		if space == inHTML || noted { // elsewhere in MathML it is an element of that
+		if space == inHTML || noted { // elsewhere in MathML, svg is an unknown MathML element
 			space, within = inSVG, inSVG
 		}
 	case tagMath:
@@ -69,7 +69,7 @@ func (n *nesting) open(s *scanner) namespace {
 	return space
 }
 
-// close follows an end tag. That of an element which cannot be open in SVG or MathML closes them.
+// close processes an end tag. An end tag of an element that cannot be open in SVG or MathML leaves them.
 func (n *nesting) close(t tag, xml bool) {
 	for i := n.depth; i > 0; i-- {
 		if n.stack[i-1].tag == t {
@@ -82,14 +82,14 @@ func (n *nesting) close(t tag, xml bool) {
 	}
 }
 
-// leave closes the SVG and MathML elements at the top.
+// leave closes the SVG and MathML elements at the top of the stack.
 func (n *nesting) leave() {
 	for n.foreign() {
 		n.depth--
 	}
 }
 
-// breaksOut reports whether the start tag cannot be one of SVG or MathML.
+// breaksOut reports whether the start tag cannot be in SVG or MathML.
 func (s *scanner) breaksOut() bool {
 	if s.tag == tagFont {
 		return s.have&(1<<attrFont) != 0 && !s.xml
@@ -97,7 +97,7 @@ func (s *scanner) breaksOut() bool {
 	return s.tag.isHTML() && !s.xml
 }
 
-// holdsHTML reports whether the element is one of the namespace in which HTML may stand.
+// holdsHTML reports whether the element contains HTML although it is in the given namespace.
 func (s *scanner) holdsHTML(in namespace) bool {
 	switch s.tag {
 	case tagTitle, tagSVGText:

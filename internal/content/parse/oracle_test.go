@@ -19,7 +19,7 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// An oracle finds links in the tree that the whole of the HTML standard makes of a page.
+// An oracle finds links in the tree of a complete HTML parser.
 type oracle struct {
 	base  weburl.URL
 	based bool
@@ -83,7 +83,7 @@ func (o *oracle) addAttr(n *html.Node, name string, kind page.Kind) {
 	}
 }
 
-// sources are the attributes that need no more than reading.
+// sources are the attributes with plain URLs.
 var sources = map[string][]struct {
 	attr string
 	kind page.Kind
@@ -148,7 +148,7 @@ func (o *oracle) element(n *html.Node) {
 	}
 }
 
-// form adds a form that is sent by GET and has nothing to send.
+// form adds a form that is submitted by GET without fields.
 func (o *oracle) form(n *html.Node) {
 	method, _ := get(n, "method")
 	action, _ := get(n, "action")
@@ -172,7 +172,7 @@ func (o *oracle) form(n *html.Node) {
 	}
 }
 
-// styles adds what the style attribute and the text of a style element name.
+// styles adds the references in the style attribute and in a style element's text.
 func (o *oracle) styles(n *html.Node) {
 	css, _ := get(n, "style")
 	if n.Data == "style" && n.Namespace == "" && n.FirstChild != nil {
@@ -202,7 +202,7 @@ func (o *oracle) svg(n *html.Node) {
 	o.addAttr(n, href, kind)
 }
 
-// differences are the links that only one of both readers finds.
+// differences returns the links that only one of the two readers finds.
 func differences(t testing.TB, body []byte, contentType string) string {
 	t.Helper()
 	var pg page.Page
@@ -218,8 +218,8 @@ func differences(t testing.TB, body []byte, contentType string) string {
 	return cmp.Diff(oracleLinks(t, body, contentType), got)
 }
 
-// Pages put together at random from pieces of markup, whole and broken.
-// pieces are what odd pages are made of; each {} is a reference.
+// Pages composed at random from pieces of markup, complete and broken. pieces are the parts of odd pages; each {} is a
+// reference.
 var pieces = []string{
 	`<a href="{}">`, `<A HREF='{}'>x</A>`, `<a href={}>`, `<a href = {} >`, `<a/href="{}"/>`, `<a href={} href=no>`,
 	`<area href="{}">`,
@@ -261,7 +261,7 @@ var pieces = []string{
 	"\n", "\x00", `=`, `"`,
 }
 
-// oddMarkup is some markup that a seed makes, which makes sense or not.
+// oddMarkup returns random markup for a seed.
 func oddMarkup(seed uint64) string {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var body strings.Builder
@@ -285,7 +285,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// Real pages: all below the folder that KUMO_TEST_HTML names.
+// Real pages: all files in the directory KUMO_TEST_HTML.
 func TestOracleFiles(t *testing.T) {
 	dir := os.Getenv("KUMO_TEST_HTML")
 	if dir == "" {

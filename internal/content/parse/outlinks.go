@@ -12,28 +12,28 @@ import (
 
 const (
 	maxRel  = 256 // bytes of a rel
-	maxLang = 35  // bytes of a language's tag
+	maxLang = 35  // bytes of a language tag
 
 	maxVariants = 256 // languages of a page
 )
 
-// outlinks collects a page's links, each URL and kind once. The text of all of them lies in one buffer, which becomes
-// one string when the page is done; a hash table of indexes finds the doubles.
+// outlinks collects the links of a page, each pair of URL and kind once. All texts are in one buffer, which becomes one
+// string at the end; a hash table of indexes finds duplicates.
 type outlinks struct {
 	max       int
 	maxText   int    // bytes of text
-	cut       bool   // one of these was reached
-	text      []byte // URLs and rels
+	cut       bool   // a limit was reached
+	text      []byte // URLs, rels, languages and anchor texts
 	links     []outlink
 	variants  []variant
-	slots     []uint32 // a power of two of them; each is 0 or 1 + the index of a link
+	slots     []uint32 // the length is a power of two; each is 0 or 1 + the index of a link
 	dropped   int
-	canonical uint32 // 1 + the index of the first canonical link, 0 if there is none
+	canonical uint32 // 1 + the index of the first canonical link, 0: none
 	redirects bool   // the header redirects
-	touched   bool   // markup gave a link, or would have, had it been usable
+	touched   bool   // the markup contained a link, usable or not
 }
 
-// An outlink is where a link's parts lie in the text.
+// An outlink holds the positions of a link's parts in the text.
 type outlink struct {
 	url, rel, lang, text span
 	hash                 uint32
@@ -41,7 +41,7 @@ type outlink struct {
 	hints                hints
 }
 
-// A variant is a link, by its number, to the page in the language whose tag lies in the text.
+// A variant is a link, by its number, to the page in another language, with the position of the language tag.
 type variant struct {
 	link uint32
 	lang span
@@ -49,7 +49,7 @@ type variant struct {
 
 type span struct{ start, end uint32 }
 
-// seed makes the hash table's order unforeseeable, so that no page can be made to collide.
+// seed makes the order of the hash table unpredictable, so that no page can cause collisions.
 var seed = maphash.MakeSeed()
 
 func (o *outlinks) reset() {
@@ -58,8 +58,8 @@ func (o *outlinks) reset() {
 		variants: o.variants[:0]}
 }
 
-// add resolves a link against base and keeps it, unless it has it already. Links of other schemes are none; other URLs
-// that cannot be used are counted. It returns the link's number, from 1 on, or 0 if it is not kept.
+// add resolves a link against base and stores it, unless it is already stored. It ignores links of other schemes and
+// counts other unusable URLs. It returns the link's number, from 1, or 0 if it is not stored.
 func (o *outlinks) add(base weburl.URL, r *reference) int {
 	o.touched = true
 	start := len(o.text)
@@ -89,7 +89,7 @@ func (o *outlinks) add(base weburl.URL, r *reference) int {
 	return int(*slot)
 }
 
-// addVariant keeps that a link leads to the page in a language. One URL may stand for several.
+// addVariant records that a link leads to the page in a language. One URL may have several languages.
 func (o *outlinks) addVariant(link uint32, r *reference) {
 	if r.kind != page.Alternate && r.kind != page.Header || len(o.variants) == maxVariants || !isAlternate(r.rel) {
 		return
@@ -97,7 +97,7 @@ func (o *outlinks) addVariant(link uint32, r *reference) {
 	o.variants = append(o.variants, variant{link, o.piece(cut(r.lang, maxLang))})
 }
 
-// find returns the slot of a link, or the empty one where it belongs.
+// find returns the slot of a link, or the empty slot for it.
 func (o *outlinks) find(url []byte, kind page.Kind, hash uint32) *uint32 {
 	if 2*len(o.links) >= len(o.slots) {
 		o.grow()
@@ -126,7 +126,7 @@ func (o *outlinks) grow() {
 	}
 }
 
-// store keeps the link whose URL begins at start and returns what its slot is to hold, 0 if there is no room for it.
+// store adds the link whose URL begins at start and returns the value for its slot, 0 if there is no room.
 func (o *outlinks) store(start int, hash uint32, r *reference) uint32 {
 	if len(o.links) == o.max || len(o.text) > o.maxText {
 		o.dropped++
@@ -145,7 +145,7 @@ func (o *outlinks) store(start int, hash uint32, r *reference) uint32 {
 	return uint32(len(o.links))
 }
 
-// rel keeps a rel; one like that of the link before once.
+// rel stores a rel. It shares the text with the previous link if that has the same rel.
 func (o *outlinks) rel(l *outlink, rel []byte) {
 	if n := len(o.links); n > 0 && bytes.Equal(o.at(o.links[n-1].rel), rel) {
 		l.rel, l.hints = o.links[n-1].rel, o.links[n-1].hints
@@ -154,7 +154,7 @@ func (o *outlinks) rel(l *outlink, rel []byte) {
 	l.rel, l.hints = o.piece(rel), hintsOf(rel)
 }
 
-// merge meets a link once more. It may be followed if it may be followed anywhere on the page.
+// merge processes a repeated link. A link may be followed if any of its occurrences on the page may.
 func (o *outlinks) merge(l *outlink, rel []byte) {
 	if l.hints&noFollow == 0 {
 		return
@@ -172,7 +172,7 @@ func (o *outlinks) piece(text []byte) span {
 
 func (o *outlinks) at(s span) []byte { return o.text[s.start:s.end] }
 
-// setText gives a link its text, unless it has one.
+// setText sets a link's text, unless it has one.
 func (o *outlinks) setText(number int, text string) {
 	if l := &o.links[number-1]; text != "" && l.text == (span{}) && len(o.text)+len(text) <= o.maxText {
 		l.text = o.piece([]byte(text))
@@ -208,7 +208,7 @@ func (o *outlinks) fill(pg *page.Page) {
 	}
 }
 
-// release lets go of buffers that an unusual page made large.
+// release frees buffers that a large page made large.
 func (o *outlinks) release() {
 	if cap(o.text) > maxKept || len(o.slots)*4 > maxKept {
 		*o = outlinks{max: o.max, maxText: o.maxText}

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A pageWriter writes pages as sites serve them: a head with scripts and meta elements, menus, articles with links,
-// images and inline markup, cards, a footer with more scripts. The text is in a language with characters beyond ASCII.
+// A pageWriter writes typical pages: a head with scripts and meta elements, menus, articles with links, images and
+// inline markup, cards, a footer with more scripts. The text is in a language with characters beyond ASCII.
 type pageWriter struct {
 	strings.Builder
 	*rand.Rand
@@ -86,7 +86,7 @@ func (w *pageWriter) list() {
 		"8\"/></svg><br></div></div>\n")
 }
 
-// page is a page of about that size.
+// page returns a page of about the given size.
 func (w *pageWriter) page(size int) []byte {
 	w.head()
 	for w.Len() < size-400 {
@@ -98,7 +98,7 @@ func (w *pageWriter) page(size int) []byte {
 	return []byte(w.String())
 }
 
-// listing is a page of long lists, with a paragraph of links on it.
+// listing returns a page of long lists, with a paragraph of links.
 func (w *pageWriter) listing(size, links int) []byte {
 	w.f("<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n</head>\n<body>\n<p>", w.text(2))
 	for range links {
@@ -123,13 +123,13 @@ var wholePages = []struct {
 
 var crawlConfig = Config{PlainText: true, Language: true}
 
-// BenchmarkPage reads pages as a crawl does.
+// BenchmarkPage parses pages as a crawl does.
 func BenchmarkPage(b *testing.B) {
 	for _, wp := range wholePages {
 		b.Run(wp.name, func(b *testing.B) {
 			resp := &page.Response{URL: testURL, Status: 200, Body: wp.body, Header: http.Header{"Content-Type": {"text/html"}}}
 			p, pg := New(crawlConfig), new(page.Page)
-			if err := p.Parse(resp, pg); err != nil { // the first page in the process unpacks the model of languages
+			if err := p.Parse(resp, pg); err != nil { // the first page of the process decompresses the language model
 				b.Fatal(err)
 			}
 			b.SetBytes(int64(len(wp.body)))
@@ -144,8 +144,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// BenchmarkPages reads one page after the other, as many as a processor cannot learn by heart: each shape of page is
-// new to it.
+// BenchmarkPages parses many pages in turn, too many for the branch predictor: each page has a new structure.
 func BenchmarkPages(b *testing.B) {
 	var responses []*page.Response
 	for seed := range uint64(64) {

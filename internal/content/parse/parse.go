@@ -17,33 +17,34 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A Config bounds what is taken from a page. The zero value gives the defaults.
+// A Config limits the data extracted from a page. The zero value means the defaults.
 type Config struct {
-	MaxLinks  int // links a page; 100,000 by default
-	MaxURLs   int // bytes of a page's link URLs together; 16 MiB by default
-	MaxListed int // entries of a list; 50,000 by default, as many as a sitemap may have
-	// bytes that are read of a body whose charset has to be changed to read its markup, as UTF-16 has; all by default
+	MaxLinks  int // links of a page; default 100,000
+	MaxURLs   int // bytes of all link URLs of a page; default 16 MiB
+	MaxListed int // entries of a list; default 50,000, the limit of sitemaps
+	// MaxConverted limits the bytes that are read of a body that must be decoded before it can be parsed, such as
+	// UTF-16. Default: no limit.
 	MaxConverted int
-	MaxTitle     int    // bytes of a title; 1 KiB by default
-	Agent        string // the crawl's name in rules for robots ("kumo"), besides "robots", which is every crawl's
+	MaxTitle     int    // bytes of a title; default 1 KiB
+	Agent        string // the crawl's name in robots rules ("kumo"); rules for "robots" always apply
 	AnchorText   bool   // keep the text of anchors
-	Scripts      bool   // take what looks like a path in scripts for a link
-	PlainText    bool   // take URLs in plain text for links
-	Language     bool   // tell the language of HTML pages and plain text
+	Scripts      bool   // extract strings in scripts that look like paths
+	PlainText    bool   // extract URLs in plain text
+	Language     bool   // detect the language of HTML pages and plain text
 }
 
-// A Parser reads one page after the other and reuses its buffers. It serves one goroutine at a time.
+// A Parser parses pages, one after the other, and reuses its buffers. It must not be used concurrently.
 type Parser struct {
 	cfg Config
 	extractor
 
-	self weburl.URL // the page's own URL
+	self weburl.URL // URL of the page
 	says struct {
 		robots  robots
 		refresh refresh
 	}
-	converted []byte // the body in UTF-8, where it could not be read as it is
-	title     []byte // the first title's text as it stands in the markup
+	converted []byte // the body in UTF-8, if its charset must be decoded before parsing
+	title     []byte // the text of the first title, as in the markup
 	titled    bool
 
 	heading     heading
@@ -52,28 +53,28 @@ type Parser struct {
 	first lead
 }
 
-// An extractor takes the links of elements, styles and scripts, in the document that is read.
+// An extractor extracts the links of elements, styles and scripts of the current document.
 type extractor struct {
 	document
 	text        text
 	links       outlinks
-	onReference func(url []byte) // takes the references instead of links, if it is not nil
+	onReference func(url []byte) // receives the references instead of links; nil: not set
 }
 
-// A document is how far an HTML document is read: that of the page, or one in an iframe's srcdoc.
+// A document is the state of an HTML document: the page, or the document in an iframe's srcdoc.
 type document struct {
 	scan     scanner
-	depth    int        // how many documents are around it
-	fallback weburl.URL // its base URL if it does not say
-	base     weburl.URL // what links in its markup are resolved against
-	hasBase  bool       // a base element was seen
+	depth    int        // number of enclosing documents
+	fallback weburl.URL // base URL if the document sets none
+	base     weburl.URL // base URL of the links in the markup
+	hasBase  bool       // a base element was found
 
 	charset   charset
 	how       string
 	tentative bool // a meta element may still change the charset
 
 	form form
-	// the open anchor: its link's number, 0 if there is none, and where its content begins
+	// the open anchor: the number of its link, 0 if there is none, and the start of its content
 	anchored struct{ link, start int }
 }
 
@@ -94,19 +95,19 @@ func New(cfg Config) *Parser {
 	return &Parser{cfg: cfg, extractor: extractor{links: outlinks{max: cfg.MaxLinks, maxText: cfg.MaxURLs}}}
 }
 
-// Parse fills pg with what resp says, reusing the room in pg.Links. All link URLs and rels of a page share one string.
+// Parse fills pg from resp, reusing the memory of pg.Links. All link URLs and rels of a page share one string.
 //
-// The body of an HTML page, a style sheet or a list for machines (sitemap, feed) is read, and those of plain text and
-// scripts if the Config says so, but not that of a redirect, which nobody sees; of other responses the header fields
-// are. What a body is, it says itself where that and the declared type do not go together. Parse fails if resp.URL is
-// not a URL, and where a list is broken off, whose beginning stands. It has no complaint about anything else: there is
-// no markup that is wrong. Links beyond a limit are reported by Page.LinksCut.
+// It reads the body of an HTML page, a style sheet or a list (sitemap, feed), and of plain text and scripts if the
+// Config enables it. It ignores the body of a redirect, which no user sees. Header fields are read for all responses.
+// If the body contradicts its declared type, the type is detected from the body. Parse fails if resp.URL is not a URL,
+// and if a list is truncated; the list's beginning is kept. No other markup is an error. Page.LinksCut reports links
+// beyond a limit.
 func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	contentType := resp.Header.Get("Content-Type")
 	*pg = page.Page{Type: MediaType(contentType), Links: pg.Links[:0], Variants: pg.Variants[:0]}
 	self, err := weburl.Parse(resp.URL)
 	if err != nil {
-		return fmt.Errorf("parsing the page: %w", err)
+		return fmt.Errorf("parse page: %w", err)
 	}
 	p.self = self
 	p.document = document{fallback: self, base: self}
@@ -124,7 +125,7 @@ func (p *Parser) Parse(resp *page.Response, pg *page.Page) error {
 	return nil
 }
 
-// body reads a body of a type that may have links.
+// body parses a body of a type that may contain links.
 func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
 	body := resp.Body
 	t := mediaType(pg.Sniffed)
@@ -152,7 +153,7 @@ func (p *Parser) body(resp *page.Response, contentType string, pg *page.Page) {
 	pg.Charset, pg.CharsetSource = p.charset.name, p.how
 }
 
-// begin forgets what was found, but for what is in header fields.
+// begin discards all findings and extracts the links of header fields again.
 func (p *Parser) begin(resp *page.Response) {
 	p.links.reset()
 	p.says.robots, p.says.refresh = robots{}, refresh{}
@@ -162,7 +163,7 @@ func (p *Parser) begin(resp *page.Response) {
 	p.headers(resp)
 }
 
-// html reads an HTML body, again as long as it learns something on the way that changes what it has read.
+// html parses an HTML body. It starts again when a declaration changes the meaning of earlier markup.
 func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 	g := sniff(resp.Body, contentType)
 	p.charset, p.how, p.tentative = g.charset, g.how, g.tentative()
@@ -185,7 +186,7 @@ func (p *Parser) html(resp *page.Response, contentType string, pg *page.Page) {
 	}
 }
 
-// markup reads the document's elements. It reports whether to begin again.
+// markup processes the document's elements. It reports whether the document must be parsed again.
 func (p *Parser) markup() (again bool) {
 	p.scan.reportEnd(tagForm, 'f')
 	if p.cfg.AnchorText {
@@ -235,7 +236,7 @@ func (p *Parser) endTag() {
 	}
 }
 
-// decoded returns the body as the scanner reads it: as it stands wherever markup can be told in it, otherwise in UTF-8.
+// decoded returns the body for the scanner: unchanged if markup can be recognized in its charset, otherwise in UTF-8.
 func (p *Parser) decoded(body []byte) []byte {
 	if p.charset.asciiBased() {
 		p.text.init(p.charset, p.charset, body)
@@ -249,7 +250,7 @@ func (p *Parser) decoded(body []byte) []byte {
 	return p.converted
 }
 
-// plain returns a body that is no markup as the parser reads it.
+// plain returns a body other than markup in the form that the parser reads.
 func (p *Parser) plain(body []byte, contentType string) []byte {
 	g := sniffPlain(body, contentType)
 	p.charset, p.how = g.charset, g.how
@@ -268,10 +269,10 @@ func (p *Parser) fill(pg *page.Page) {
 	}
 }
 
-// maxKept is the room in bytes that a buffer may keep from one page to the next.
+// maxKept is the largest size of a buffer that is kept for the next page, in bytes.
 const maxKept = 1 << 20
 
-// release lets go of the page's body and of buffers that an unusual page made large.
+// release drops the page's body and the buffers that a large page made large.
 func (p *Parser) release() {
 	p.scan.reset(nil, false)
 	p.title, p.form.action = nil, nil

@@ -33,7 +33,7 @@ func parseResponse(t *testing.T, resp *page.Response) *page.Page {
 	return &pg
 }
 
-// links writes a page's links as "kind url", those of its own host by their path only.
+// links returns a page's links as "kind url", those of its own host by their path only.
 func links(pg *page.Page) string {
 	var out []string
 	for _, l := range pg.Links {
@@ -116,7 +116,7 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// In each page the links that count are named 1, 2, ... in order; others are hidden by the markup around them.
+// The links of each page that count are named 1, 2, ... in order; the surrounding markup hides the others.
 func TestTokens(t *testing.T) {
 	for _, body := range []string{
 		`<!-- <a href=no> --><a href=1><!--><a href=2><!---><a href=3>--><!-- --!><a href=4><!-- <a href=no>`,
@@ -249,7 +249,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// In XHTML a name is known by its namespace, whatever its prefix.
+// In XHTML, the namespace identifies a name, whatever its prefix.
 func TestPrefixes(t *testing.T) {
 	for body, want := range map[string]string{
 		`<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:title>t</h:title><h:a href="1"/><h:img src='2'/></h:html>`: "a /d/1, img /d/2",
@@ -267,7 +267,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A page is filled anew each time, whatever was in it.
+// Parse overwrites all fields of a reused page.
 func TestReuse(t *testing.T) {
 	p := New(Config{})
 	var pg page.Page
@@ -323,7 +323,7 @@ func TestNoAllocationPerLink(t *testing.T) {
 	}
 }
 
-// Names are compared eight bytes at a time; what is no name must not pass for one.
+// Names are compared eight bytes at a time; similar texts must not match.
 func TestNames(t *testing.T) {
 	for body, want := range map[string]string{
 		"<A HREF=1>":                             "a /d/1",
@@ -349,7 +349,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// svg within MathML and math within SVG are elements of what is around them.
+// svg inside MathML and math inside SVG are elements of the enclosing namespace.
 func TestNamespaces(t *testing.T) {
 	for body, want := range map[string]string{
 		"<math><svg><a href=1></svg><image href=2></math><image src=3>":                           "img /d/3",

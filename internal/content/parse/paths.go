@@ -8,11 +8,11 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// maxPath is the length in bytes of what may look like a path.
+// maxPath is the maximum length of a path in a script, in bytes.
 const maxPath = 512
 
-// paths takes what looks like a path or a web address in a script: whole strings only, since what is put together from
-// parts cannot be told without running it.
+// paths extracts strings in a script that look like a path or a web address. It uses whole strings only: concatenated
+// ones are known only when the script runs.
 func (x *extractor) paths(script []byte) {
 	for literal := range literals(script) {
 		x.text.reset()
@@ -22,8 +22,8 @@ func (x *extractor) paths(script []byte) {
 	}
 }
 
-// literals gives the strings in a script. Where quotes in comments or regular expressions lead it astray, the line's
-// end brings it back.
+// literals yields the strings in a script. Quotes in comments or regular expressions can confuse it until the line
+// ends.
 func literals(script []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for i := 0; i < len(script); i++ {
@@ -44,8 +44,8 @@ func literals(script []byte) iter.Seq[[]byte] {
 	}
 }
 
-// isPath reports whether a string looks like one that leads somewhere: a web address; what begins with "/", "./" or
-// "../" and goes on; what has a "/" in it and ends like a file's name.
+// isPath reports whether a string looks like a location: a web address; a string that begins with "/", "./" or "../"
+// and is longer; a string that contains a "/" and ends like a file name.
 func isPath(s []byte) bool {
 	for _, c := range s {
 		if c <= ' ' || bytes.IndexByte([]byte("\"'`<>{}|\\^$*()[];,"), c) >= 0 || c >= 0x7F {
@@ -65,8 +65,8 @@ func isPath(s []byte) bool {
 	return isFile(s)
 }
 
-// isFile reports whether a string is like "dir/name.html". Media types are not: they have no dot, or no known end
-// behind it.
+// isFile reports whether a string is like "dir/name.html". Media types do not match: they have no dot, or no known file
+// name extension after it.
 func isFile(s []byte) bool {
 	s = s[:indexAny(s, "?#")]
 	slash, dot := bytes.IndexByte(s, '/'), bytes.LastIndexByte(s, '.')
@@ -82,7 +82,7 @@ func isFile(s []byte) bool {
 	return false
 }
 
-// addresses takes the web addresses in plain text.
+// addresses extracts the web addresses in plain text.
 func (x *extractor) addresses(body []byte) {
 	for url := range TextLinks(body) {
 		x.text.reset()
@@ -90,8 +90,8 @@ func (x *extractor) addresses(body []byte) {
 	}
 }
 
-// TextLinks gives the web addresses in plain text, as they stand there: from "http://" or "https://" to white space or
-// what cannot be in a URL, without the punctuation of the sentence around them.
+// TextLinks yields the web addresses in plain text, unchanged: from "http://" or "https://" up to white space or a
+// character that URLs cannot contain, without the punctuation of the surrounding sentence.
 func TextLinks(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
@@ -119,8 +119,8 @@ func TextLinks(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// trimSentence is a URL without the punctuation behind it. A closing bracket belongs to the URL if that has the opening one
-// too.
+// trimSentence returns a URL without trailing punctuation. A closing bracket is part of the URL if the URL contains the
+// opening one.
 func trimSentence(url []byte) []byte {
 	for len(url) > 0 {
 		last := url[len(url)-1]

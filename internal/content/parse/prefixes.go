@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// The prefixes of an XHTML document, each with its colon: in XML a name is known by its namespace, whatever its prefix.
-// They are those of the whole document, wherever it declares them.
+// The namespace prefixes of an XHTML document, each with its colon. In XML the namespace identifies a name, whatever
+// its prefix. The prefixes apply to the whole document, wherever they are declared.
 type prefixes struct {
 	elements [][]byte // of XHTML, SVG and MathML
 	links    [][]byte // of XLink, other than "xlink"
 }
 
-// maxPrefixes is how many prefixes of a kind are known, and maxDeclarations how many declarations are read.
+// maxPrefixes limits the prefixes of a kind, maxDeclarations the declarations that are read.
 const (
 	maxPrefixes     = 8
 	maxDeclarations = 1000
@@ -55,7 +55,7 @@ func addPrefix(all [][]byte, name []byte) [][]byte {
 	return append(all, prefix)
 }
 
-// skipPrefix returns where the name at i begins behind a prefix of elements.
+// skipPrefix returns the start of the local part of the name at i.
 func (s *scanner) skipPrefix(i int) int {
 	for _, p := range s.elements {
 		if end := i + len(p); end < len(s.src) && bytes.HasPrefix(s.src[i:], p) && isLetter(s.src[end]) {

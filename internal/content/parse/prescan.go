@@ -2,12 +2,12 @@ package parse
 
 import "bytes"
 
-// prescanSize is how much of a body is searched for a word on its charset, before anything else is known.
+// prescanSize is the number of bytes at the beginning of a body that are searched for a charset declaration.
 const prescanSize = 1024
 
-// prescan is the HTML standard's "prescan a byte stream to determine its encoding" with, where that finds nothing, its
-// "get an XML encoding". It reads tags more simply than the tokenizer, as the standard wants it: a script's text is
-// searched too.
+// prescan implements the HTML standard's "prescan a byte stream to determine its encoding" and, if that finds nothing,
+// "get an XML encoding". As the standard requires, it parses tags more simply than the tokenizer and also searches the
+// text of scripts.
 func prescan(body []byte) (cs charset, ok bool) {
 	head := body[:min(len(body), prescanSize)]
 	switch {
@@ -25,7 +25,7 @@ func prescan(body []byte) (cs charset, ok bool) {
 	return xmlEncoding(head)
 }
 
-// prescanTag reads what begins with "<".
+// prescanTag reads a construct that begins with "<".
 func (s *scanner) prescanTag() (cs charset, ok bool) {
 	rest := s.src[s.pos:]
 	s.pos++
@@ -51,7 +51,7 @@ func (s *scanner) prescanTag() (cs charset, ok bool) {
 	return charset{}, false
 }
 
-// prescanComment reads to the next "-->", whose dashes may be those of the beginning.
+// prescanComment reads up to the next "-->", whose dashes may be those of the comment's beginning.
 func (s *scanner) prescanComment() {
 	for start := s.pos; s.pos < len(s.src); {
 		end := index(s.src, s.pos, '>')
@@ -62,7 +62,7 @@ func (s *scanner) prescanComment() {
 	}
 }
 
-// metaCharset is what the meta element that was just read says.
+// metaCharset returns the charset of the meta element that was just read.
 func (s *scanner) metaCharset() (cs charset, ok bool) {
 	if label, ok := s.attr(attrCharset); ok {
 		return metaLabel(label)
@@ -76,7 +76,7 @@ func (s *scanner) metaCharset() (cs charset, ok bool) {
 	return metaLabel(label)
 }
 
-// xmlEncoding is what an XML declaration at the beginning says.
+// xmlEncoding returns the charset of an XML declaration at the beginning.
 func xmlEncoding(head []byte) (cs charset, ok bool) {
 	if !bytes.HasPrefix(head, []byte("<?xml")) {
 		return charset{}, false

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// query returns ref with the query in the document's charset, which is not in Unicode, percent-encoded, as the URL
-// standard wants it for pages that are not in Unicode: their servers expect it so. Characters which that charset lacks
-// become numeric character references.
+// query returns ref with its query percent-encoded in the document's charset. The URL standard requires that for pages
+// in legacy charsets, since their servers expect it. Characters that the charset lacks become numeric character
+// references.
 func (t *text) query(ref []byte) []byte {
 	end := indexByte(ref, '#')
 	mark := indexByte(ref[:end], '?')
@@ -29,7 +29,7 @@ func (t *text) query(ref []byte) []byte {
 	return t.buf[start:]
 }
 
-// encode appends text, which has no ASCII in it.
+// encode appends text, which contains no ASCII.
 func (t *text) encode(text []byte) {
 	if out, err := t.encoder.Bytes(text); err == nil {
 		t.escape(out)
@@ -48,8 +48,8 @@ func (t *text) encode(text []byte) {
 	}
 }
 
-// escape appends bytes in a legacy charset. Those that are ASCII, which end some characters, stay as they are, but for
-// "#", which would end the query.
+// escape appends bytes in a legacy charset. ASCII bytes, which can be the second byte of a character, are kept, except
+// for "#", which would end the query.
 func (t *text) escape(in []byte) {
 	const hex = "0123456789ABCDEF"
 	for _, c := range in {

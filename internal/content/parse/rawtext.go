@@ -2,7 +2,7 @@ package parse
 
 import "bytes"
 
-// rawText reads the text from i on of an element in which only its own end tag is markup, and that end tag.
+// rawText reads the raw text of an element from i on, and its end tag.
 func (s *scanner) rawText(i int) (end int) {
 	end = len(s.src)
 	switch s.tag {
@@ -17,12 +17,12 @@ func (s *scanner) rawText(i int) (end int) {
 		return end
 	}
 	have := s.have
-	end, _ = s.attributes(end+len("</")+len(s.tag.name()), tagOther) // they are not the element's
+	end, _ = s.attributes(end+len("</")+len(s.tag.name()), tagOther) // attributes of an end tag are ignored
 	s.have = have
 	return end
 }
 
-// rawEnd returns where the next end tag of the name begins, or the document's end.
+// rawEnd returns the start of the next end tag with the name, or the document's end.
 func (s *scanner) rawEnd(from int, name string) int {
 	for i := from; ; {
 		n := bytes.Index(s.src[i:], []byte("</"))
@@ -36,8 +36,8 @@ func (s *scanner) rawEnd(from int, name string) int {
 	}
 }
 
-// scriptEnd returns where a script ends, whose text may hide an end tag: within "<!--" and "-->", which is in the
-// script's escaped text, "<script>" and "</script>" come in pairs.
+// scriptEnd returns the end of a script. The script's text may contain an end tag: between "<!--" and "-->", "<script>"
+// and "</script>" come in pairs.
 func (s *scanner) scriptEnd(from int) int {
 	end := s.rawEnd(from, "script")
 	for {
@@ -55,8 +55,8 @@ func (s *scanner) scriptEnd(from int) int {
 	}
 }
 
-// escapedEnd goes to the end of escaped script text, whose beginning lies just before i. It reports whether the script
-// ends there too.
+// escapedEnd returns the end of escaped script text, which begins just before i. It reports whether the script also
+// ends there.
 func (s *scanner) escapedEnd(i int) (end int, ended bool) {
 	double := false
 	for ; i < len(s.src); i++ {
@@ -80,12 +80,13 @@ func (s *scanner) escapedEnd(i int) (end int, ended bool) {
 	return i, true
 }
 
-// beginsTag reports whether text begins with the name of a tag, which is in lower case, and with what ends such a name.
+// beginsTag reports whether text begins with a tag name, which must be in lower case, followed by a byte that ends
+// names.
 func beginsTag(text []byte, name string) bool {
 	return len(text) > len(name) && class[text[len(name)]]&endsTagName != 0 && equalFold(text[:len(name)], name)
 }
 
-// equalFold reports whether text is lower, which is in lower case, but for the case of ASCII letters.
+// equalFold reports whether text equals lower, which must be in lower case, ignoring the case of ASCII letters.
 func equalFold(text []byte, lower string) bool {
 	if len(text) != len(lower) {
 		return false

@@ -5,16 +5,15 @@ import (
 	"math"
 )
 
-// ParseRefresh reads the content of a meta refresh or the value of a Refresh field: after how many seconds to go where.
-// An empty URL is the page itself. It reports false if the value says nothing.
+// ParseRefresh parses the content of a meta refresh or the value of a Refresh field: a delay in seconds and a URL. An
+// empty URL means the page itself. It returns false if the value is not valid.
 func ParseRefresh(value string) (delay int, url string, ok bool) {
 	delay, ref, ok := parseRefresh([]byte(value))
 	return delay, string(ref), ok
 }
 
-// parseRefresh reads what a meta refresh or a Refresh field says, by the HTML standard's "shared declarative refresh
-// steps": after how many seconds to go where. An empty ref is the page itself. It reports false if the value says
-// nothing.
+// parseRefresh implements the HTML standard's "shared declarative refresh steps". An empty ref means the page itself.
+// It returns false if the value is not valid.
 func parseRefresh(in []byte) (seconds int, ref []byte, ok bool) {
 	in = trimLeft(in)
 	n := digitsLen(in)
@@ -36,7 +35,7 @@ func parseRefresh(in []byte) (seconds int, ref []byte, ok bool) {
 	return seconds, refreshURL(trimLeft(in)), true
 }
 
-// refreshURL is what is left of the value without "url=" and quotes.
+// refreshURL returns the rest of the value without "url=" and quotes.
 func refreshURL(in []byte) []byte {
 	if len(in) > 3 && equalFold(in[:3], "url") {
 		if rest := trimLeft(in[3:]); len(rest) > 0 && rest[0] == '=' {
@@ -62,7 +61,7 @@ func digitsLen(in []byte) (n int) {
 	return n
 }
 
-// number is the value of digits, at most MaxInt32.
+// number returns the value of digits, at most MaxInt32.
 func number(digits []byte) (n int) {
 	for _, c := range digits {
 		n = min(n*10+int(c-'0'), math.MaxInt32)

@@ -6,13 +6,13 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A relClass says what a link type makes of a link. Where a link has several types, the greatest class wins.
+// A relClass is the effect of a link type. If a link has several types, the highest class applies.
 type relClass uint8
 
 const (
-	relNone     relClass = iota // a hint to connect, not a reference
-	relOther                    // names another document
-	relResource                 // names a part of this one
+	relNone     relClass = iota // a hint to connect, not a link
+	relOther                    // a link to another document
+	relResource                 // a link to a part of this document
 	relCanonical
 	relStyle
 )
@@ -32,8 +32,8 @@ func linkTypes(rel []byte) iter.Seq[[]byte] {
 	}
 }
 
-// relKind returns the kind of link that a rel makes, other being that of a reference to another document. It reports
-// false if the rel makes no link.
+// relKind returns the kind of a link with this rel. other is the kind for links to another document. It returns false
+// if the rel makes no link.
 func relKind(rel []byte, other page.Kind) (page.Kind, bool) {
 	best := relNone
 	for linkType := range linkTypes(rel) {
@@ -64,14 +64,14 @@ func classOf(linkType []byte) relClass {
 	case "icon", "mask-icon", "fluid-icon", "apple-touch-icon", "manifest", "preload", "modulepreload", "prefetch":
 		return relResource
 	}
-	// -icon-precomposed, -startup-image
+	// apple-touch-icon-precomposed, apple-touch-startup-image
 	if len(linkType) > maxName && equalFold(linkType[:len("apple-touch-")], "apple-touch-") {
 		return relResource
 	}
 	return relOther
 }
 
-// isAlternate reports whether a rel names another version of its page.
+// isAlternate reports whether a rel means another version of the page.
 func isAlternate(rel []byte) bool {
 	for linkType := range linkTypes(rel) {
 		if equalFold(linkType, "alternate") {
@@ -81,7 +81,7 @@ func isAlternate(rel []byte) bool {
 	return false
 }
 
-// hints are what a rel tells search engines of a link.
+// hints are the rel values for search engines.
 type hints uint8
 
 const (

@@ -13,30 +13,30 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A Refer says what is to stand in the place of a reference that leads to a URL, which has its fragment: a URL in ASCII
-// without white space, relative to where the result will lie, or absolute. False leaves the reference as it is.
+// A Refer returns the replacement of a reference. to is the resolved URL with its fragment. The result is a URL in
+// ASCII without white space, absolute or relative to the location of the rewritten file. False keeps the reference.
 type Refer func(to weburl.URL, kind page.Kind) (string, bool)
 
-// ErrRewrite is a body whose references cannot be replaced: its charset cannot be written.
+// ErrRewrite means that references cannot be replaced because the body's charset cannot be written.
 var ErrRewrite = errors.New("cannot write the charset of the body")
 
-// CanRewrite reports whether Rewrite replaces references in a body of the media type.
+// CanRewrite reports whether Rewrite supports bodies of the media type.
 func CanRewrite(essence string) bool {
 	return IsHTML(essence) || essence == "text/css" || essence == svgType || mediaType(essence).IsJavaScript()
 }
 
 const svgType = "image/svg+xml"
 
-// Rewrite appends to dst the body of resp, which is read as what the media type says, with other references in place of
-// its own; all other bytes are as they were, in the body's own charset. Of references in scripts the
-// modules are found that they import.
+// Rewrite appends to dst the body of resp with its references replaced. essence is the media type by which it is
+// parsed. All other bytes stay unchanged, in the body's own charset. In scripts, only references to imported modules
+// are replaced.
 //
-// The result can be read without header fields, and elsewhere. A charset that only a header field has told is declared
-// in it. A base element has no URL any more. Where refer gives a relative URL, integrity and crossorigin go, with which
-// a browser would refuse what is there. So go policies in meta elements (Content-Security-Policy), what has a browser
-// connect beforehand (preconnect, dns-prefetch), and ping.
+// The result can be read elsewhere and without header fields. A charset that only a header field declared is declared
+// in the result. Base elements lose their URL. Where refer returns a relative URL, integrity and crossorigin are
+// removed, since a browser would reject the file. Policies in meta elements (Content-Security-Policy), connection hints
+// (preconnect, dns-prefetch) and ping are removed, too.
 //
-// It fails if resp.URL is not a URL, and with ErrRewrite; then dst has the body as it is.
+// It fails if resp.URL is not a URL, or with ErrRewrite; then dst ends with the unchanged body.
 func (p *Parser) Rewrite(dst []byte, resp *page.Response, essence string, refer Refer) ([]byte, error) {
 	self, err := weburl.Parse(resp.URL)
 	if err != nil {
@@ -92,32 +92,31 @@ func xmlCharset(body []byte, contentType string) (charset, string) {
 	return utf8Charset, howDefault
 }
 
-// A rewriter goes over a document once more, when its base URL and its charset are known, and notes what is to be
-// replaced.
+// A rewriter passes over a document again when its base URL and charset are known, and collects the edits.
 type rewriter struct {
 	document
 	refer     Refer
 	text      text
-	src       []byte // the document as it is read
-	mark      int    // bytes of the body's byte order mark
-	converted bool   // src is the body in UTF-8
+	src       []byte // the document as parsed
+	mark      int    // length of the body's byte order mark
+	converted bool   // src is the body converted to UTF-8
 	edits     []edit
 
-	local bool // a reference of the element has become a relative one
+	local bool // a reference of the element was replaced by a relative one
 }
 
-// An edit replaces what lies in an extent.
+// An edit replaces the text in an extent.
 type edit struct {
 	extent
 	text string
 }
 
-// A place is what a reference stands in, by which it is to be escaped.
+// A context determines how a reference is escaped.
 type context uint8
 
 const (
 	inText      context = iota // a style sheet, or an element's raw text
-	inAttribute                // the value of one
+	inAttribute                // an attribute value
 	inXML                      // text in XML
 )
 
@@ -143,7 +142,8 @@ func (r *rewriter) replace(at extent, with string) {
 
 func (r *rewriter) write(dst, body []byte) ([]byte, error) {
 	mark := body[:r.mark]
-	if r.mark == 0 && r.how == howHeader && strings.HasPrefix(r.charset.name, "utf-16") { // nothing else can declare it
+	if r.mark == 0 && r.how == howHeader && strings.HasPrefix(r.charset.name, "utf-16") {
+		// only a byte order mark can declare it
 		for _, m := range byteOrderMarks {
 			if m.charset.name == r.charset.name {
 				mark = []byte(m.mark)
@@ -165,12 +165,12 @@ func (r *rewriter) write(dst, body []byte) ([]byte, error) {
 	return append(dst, out...), nil
 }
 
-// apply appends the document as it was read with its edits.
+// apply appends the document with the edits applied.
 func (r *rewriter) apply(dst []byte) []byte {
 	slices.SortStableFunc(r.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
 	done := 0
 	for _, e := range r.edits {
-		if e.start < done { // within what was replaced already
+		if e.start < done { // inside an earlier edit
 			continue
 		}
 		dst = append(append(dst, r.src[done:e.start]...), e.text...)
@@ -204,7 +204,7 @@ func (r *rewriter) markup() {
 	}
 }
 
-// element is Parser.element for references that a browser follows, and for forms.
+// element does the same as Parser.element for references that a browser follows, and for forms.
 func (r *rewriter) element() {
 	switch r.scan.tag {
 	case tagA, tagArea:
@@ -280,7 +280,7 @@ func (r *rewriter) lazy() {
 	}
 }
 
-// modules replaces the names of modules, which lie in the document.
+// modules replaces module names, which must be slices of the document.
 func (r *rewriter) modules(names iter.Seq[[]byte]) {
 	for raw := range names {
 		to, ok := r.replacement(moduleURL(r.text.decode(raw)), page.Script)
@@ -288,7 +288,7 @@ func (r *rewriter) modules(names iter.Seq[[]byte]) {
 			continue
 		}
 		if !isModuleURL([]byte(to)) {
-			to = "./" + to // without it the name is that of an import map
+			to = "./" + to // a bare name would be resolved by an import map
 		}
 		start := offset(r.src, raw)
 		r.replace(extent{start, start + len(raw)}, escapeIn(inText, to))
@@ -296,7 +296,7 @@ func (r *rewriter) modules(names iter.Seq[[]byte]) {
 	}
 }
 
-// svgElement is Parser.svgElement, in which both names of a reference are replaced.
+// svgElement does the same as Parser.svgElement, but replaces both href and xlink:href.
 func (r *rewriter) svgElement() {
 	kind := page.Image
 	switch r.scan.tag {
@@ -315,10 +315,10 @@ func (r *rewriter) svgElement() {
 	r.url(attrXlinkHref, kind)
 }
 
-// offset is where a piece of the text begins in it. Both share their bytes to the text's end.
+// offset returns the position of piece in text. Both must share an underlying array and its end.
 func offset(text, piece []byte) int { return cap(text) - cap(piece) }
 
-// url replaces an attribute's URL. One that leads to a place in the document itself stays.
+// url replaces an attribute's URL. References to a part of the document itself are kept.
 func (r *rewriter) url(a attr, kind page.Kind) {
 	if raw, ok := r.scan.attr(a); ok {
 		r.urlAt(r.scan.values[a], raw, kind)
@@ -334,7 +334,7 @@ func (r *rewriter) urlAt(at extent, raw []byte, kind page.Kind) {
 	}
 }
 
-// replacement says what is to stand for a reference, unless that is what stands there.
+// replacement returns the new text of a reference; false if it does not change.
 func (r *rewriter) replacement(ref []byte, kind page.Kind) (string, bool) {
 	was := ref
 	if r.text.encoder != nil {
@@ -361,7 +361,7 @@ func (r *rewriter) value(at extent, with string) {
 	r.replace(at, with)
 }
 
-// empty takes the value of an attribute away.
+// empty clears an attribute's value.
 func (r *rewriter) empty(a attr) {
 	if raw, ok := r.scan.attr(a); ok && len(raw) > 0 {
 		r.value(r.scan.values[a], "")
@@ -382,7 +382,7 @@ func (r *rewriter) srcset(a attr) {
 	}
 }
 
-// escapeIn escapes a URL for the place where it stands beside other text.
+// escapeIn escapes a URL that is part of a longer text.
 func escapeIn(in context, url string) string {
 	url = contextEscaper.Replace(url)
 	if in == inText {
@@ -391,7 +391,7 @@ func escapeIn(in context, url string) string {
 	return strings.ReplaceAll(url, "&", "&amp;")
 }
 
-// contextEscaper escapes what may be special to what a URL stands in.
+// contextEscaper percent-encodes characters that may have a meaning in the surrounding text.
 var contextEscaper = strings.NewReplacer("'", "%27", `"`, "%22", "(", "%28", ")", "%29", `\`, "%5C",
 	"<", "%3C", ">", "%3E", "`", "%60")
 
@@ -495,7 +495,7 @@ func (r *rewriter) foreignStyle() {
 	r.styles(css, offset(r.src, css), in)
 }
 
-// styles replaces the references of a style sheet, which begins at a place of the document.
+// styles replaces the references of a style sheet that begins at offset at of the document.
 func (r *rewriter) styles(css []byte, at int, in context) {
 	for raw, kind := range cssReferences(css) {
 		ref := unescapeCSS(r.text.decode(raw))
@@ -510,7 +510,7 @@ func (r *rewriter) styles(css []byte, at int, in context) {
 	}
 }
 
-// formAction replaces where a control sends its form to.
+// formAction replaces the target of a form control.
 func (r *rewriter) formAction() {
 	r.eachAttribute(func(name []byte, _, value extent) {
 		if equalFold(name, "formaction") {
@@ -519,7 +519,7 @@ func (r *rewriter) formAction() {
 	})
 }
 
-// dropIntegrity takes attributes away with which a browser would refuse a file.
+// dropIntegrity removes attributes because of which a browser would reject a local file.
 func (r *rewriter) dropIntegrity() {
 	switch r.scan.tag {
 	case tagLink, tagScript, tagImg, tagVideo, tagAudio, tagSource, tagImage:
@@ -531,7 +531,7 @@ func (r *rewriter) dropIntegrity() {
 	}
 }
 
-// eachAttribute gives the attributes of the tag that was read.
+// eachAttribute calls f with the attributes of the current tag.
 func (r *rewriter) eachAttribute(f func(name []byte, all, value extent)) {
 	src := r.src
 	for i := nameEnd(src, r.scan.start+1, endsTagName); i < len(src) && src[i] != '>'; {
@@ -549,7 +549,7 @@ func (r *rewriter) eachAttribute(f func(name []byte, all, value extent)) {
 	}
 }
 
-// declareCharset has the document say its charset, where only a header field has.
+// declareCharset adds a charset declaration if only a header field declared the charset.
 func (r *rewriter) declareCharset(xml bool) {
 	if r.how != howHeader || isASCII(r.src) || strings.HasPrefix(r.charset.name, "utf-16") {
 		return
@@ -568,8 +568,8 @@ func (r *rewriter) declareCharset(xml bool) {
 	}
 }
 
-// headStart is where a meta element can stand before all others: behind the tags of html and head, as far as they come
-// first.
+// headStart returns the first position for a meta element: after the tags of html and head if the document begins with
+// them.
 func headStart(src []byte) (at int) {
 	for i, next := 0, ""; ; {
 		rest := src[i:]

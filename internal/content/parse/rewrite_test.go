@@ -15,7 +15,7 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// local makes a relative reference of a URL on h.test, and leaves others absolute.
+// local returns a relative reference for a URL on h.test, and keeps others absolute.
 func local(to weburl.URL, kind page.Kind) (string, bool) {
 	switch {
 	case kind == page.Form || kind == page.Canonical || to.Hostname() != "h.test":
@@ -118,7 +118,7 @@ func TestRewriteSVG(t *testing.T) {
 	}
 }
 
-// A page keeps the bytes of its charset, and says which that is where only its header field did.
+// A page keeps its charset, and declares it if only a header field did.
 func TestRewriteCharsets(t *testing.T) {
 	cyrillic, err := charmap.Windows1251.NewEncoder().String("<title>Привет</title><a href='/д?в=1'>мир</a>")
 	if err != nil {
@@ -156,7 +156,7 @@ func TestRewriteCharsets(t *testing.T) {
 	}
 }
 
-// Whatever the parser finds that a browser follows is offered to be replaced, and nothing else.
+// Rewrite offers all references that the parser finds and a browser follows, and no others.
 func TestRewriteFindsWhatTheParserFinds(t *testing.T) {
 	pages := [][]byte{[]byte(strings.Join([]string{
 		`<html manifest=1><link rel=stylesheet href=2><style>a{b:url(3)}</style><body background=4 style="c:url(5)">`,
@@ -191,7 +191,7 @@ func TestRewriteFindsWhatTheParserFinds(t *testing.T) {
 			switch l.Kind {
 			case page.Meta, page.JSONLD, page.Header, page.Ping:
 				continue
-			case page.Image, page.Media: // of which meta elements name some that are shown nowhere
+			case page.Image, page.Media: // some meta elements name images that no page displays
 				if bytes.Contains(body, []byte("og:")) || bytes.Contains(body, []byte("twitter:")) ||
 					bytes.Contains(body, []byte("ld+json")) {
 					continue
@@ -207,7 +207,7 @@ func TestRewriteFindsWhatTheParserFinds(t *testing.T) {
 	}
 }
 
-// What is no reference stays as it is: without the edits the result is the document.
+// Other text is unchanged: without the edits, the result equals the document.
 func FuzzRewrite(f *testing.F) {
 	f.Add([]byte(`<base href=/x/><a href="y?a=1&amp;b" style='c:url(d)'>`), uint8(0))
 	f.Add([]byte("\xff\xfe<\x00a\x00 \x00h\x00r\x00e\x00f\x00=\x00x\x00>\x00"), uint8(0))
@@ -225,7 +225,7 @@ func FuzzRewrite(f *testing.F) {
 		if !bytes.Equal(resp.Body, in) {
 			t.Fatal("the body has changed")
 		}
-		// Where everything stays, nothing but what is taken away for a reader without a server may change.
+		// If all references are kept, only attributes that break offline reading may be removed.
 		same, err := p.Rewrite(nil, resp, essence, func(weburl.URL, page.Kind) (string, bool) { return "", false })
 		lower := bytes.ToLower(bytes.ReplaceAll(in, []byte{0}, nil))
 		if err == nil && !bytes.Equal(same, in) && !bytes.ContainsAny(lower, "&") && !bytes.Contains(lower, []byte("base")) &&

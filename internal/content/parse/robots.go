@@ -8,20 +8,20 @@ import (
 	"kumo/internal/base/page"
 )
 
-// robots collects what meta elements and X-Robots-Tag fields ask of robots. All that hold are taken together, so that
-// the strictest wins.
+// robots collects the robots rules of meta elements and X-Robots-Tag fields. All applicable rules are combined, so the
+// strictest wins.
 type robots struct{ page.Robots }
 
-// maxRobots bounds the rules that are kept as written, in bytes.
+// maxRobots limits the original text of the rules that is kept, in bytes.
 const maxRobots = 1 << 10
 
-// meta takes the content of a meta element.
+// meta adds the content of a meta element.
 func (r *robots) meta(content []byte) {
 	r.Meta = joined(r.Meta, content)
 	r.rules(content, "", true)
 }
 
-// header takes an X-Robots-Tag field. Rules behind "agent:" hold for that agent only, up to the next.
+// header adds an X-Robots-Tag field. Rules after "agent:" apply to that agent only, up to the next agent.
 func (r *robots) header(field []byte, agent string) {
 	r.Header = joined(r.Header, field)
 	r.rules(field, agent, false)
@@ -35,7 +35,7 @@ func joined(all string, rules []byte) string {
 	return all + ", " + string(rules)
 }
 
-// rules reads rules between commas. Unless for all, they may be addressed to agents.
+// rules parses comma-separated rules. Unless all is set, they may be addressed to agents.
 func (r *robots) rules(in []byte, agent string, all bool) {
 	mine := true
 	for len(in) > 0 {
@@ -58,15 +58,15 @@ func (r *robots) rules(in []byte, agent string, all bool) {
 		}
 		in = in[min(len(in), indexByte(in, ',')+1):]
 		for name := range bytes.FieldsFuncSeq(name, func(c rune) bool { return c == ' ' || c == '\t' || c == ';' }) {
-			if mine { // many pages separate rules by spaces
+			if mine { // many pages separate rules with spaces
 				r.rule(name)
 			}
 		}
 	}
 }
 
-// isAgent reports whether what stands before a colon addresses an agent: it is a product's name, with its version or
-// without, and not a rule that has a value, or a piece of a date.
+// isAgent reports whether the text before a colon is an agent: a product name with or without a version, not a rule
+// with a value or a part of a date.
 func isAgent(name []byte) bool {
 	for i, c := range name {
 		if !isLetter(c) && c != '-' && c != '_' && c != '*' && (i == 0 || c != '/' && c != '.' && (c < '0' || c > '9')) {
@@ -94,14 +94,14 @@ func (r *robots) rule(name []byte) {
 	}
 }
 
-// setUntil takes the earliest of several dates.
+// setUntil keeps the earliest date.
 func (r *robots) setUntil(t time.Time) {
 	if !t.IsZero() && (r.UnavailableAfter.IsZero() || t.Before(r.UnavailableAfter)) {
 		r.UnavailableAfter = t
 	}
 }
 
-// dates are the forms in which unavailable_after is written: RFC 822 and 850, ISO 8601, and what looks like them.
+// dates are the formats of unavailable_after: RFC 822 and 850, ISO 8601, and similar ones.
 var dates = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05",
 	"2006-01-02",
@@ -116,14 +116,14 @@ var dates = []string{
 	"January 2 2006 15:04:05 -0700", "January 2 2006",
 }
 
-// zones are the names of time zones that RFC 822 allows.
+// zones are the names of time zones in RFC 822.
 var zones = strings.NewReplacer(" GMT", " +0000", " UTC", " +0000", " UT", " +0000", " EST", " -0500", " EDT", " -0400",
 	" CST", " -0600", " CDT", " -0500", " MST", " -0700", " MDT", " -0600", " PST", " -0800", " PDT", " -0700", " WET",
 	" +0000", " WEST", " +0100", " BST", " +0100", " CET", " +0100", " CEST", " +0200", " EET", " +0200", " EEST",
 	" +0300", " MSK", " +0300", " IST", " +0530", " JST", " +0900", " KST", " +0900", " AEST", " +1000", " AEDT", " +1100")
 
-// date reads the date at the beginning of in, which may have a comma behind the day of the week, and returns what
-// follows its comma. The date is zero if it cannot be read.
+// date parses the date at the beginning of in, which may have a comma after the weekday. It returns the text after the
+// date's comma. The date is zero if it cannot be parsed.
 func date(in []byte) (t time.Time, rest []byte) {
 	end := indexByte(in, ',')
 	text := strings.TrimSpace(string(cut(in[:end], 64)))

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/base/page"
 )
 
-// TestCut is set where another parser with more room finds more, and only there.
+// LinksCut is set if and only if a parser with higher limits finds more.
 func TestCut(t *testing.T) {
 	var links, list strings.Builder
 	list.WriteString("<urlset>")
@@ -35,14 +35,14 @@ func TestCut(t *testing.T) {
 		resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(c.body),
 			Header: http.Header{"Content-Type": {c.mediaType}}}
 		pg := &page.Page{}
-		_ = New(c.cfg).Parse(resp, pg) // a list that is cut is broken off
+		_ = New(c.cfg).Parse(resp, pg) // a truncated list
 		if pg.MemoryCut != c.cut || !c.cut && len(pg.Links) != 100 {
 			t.Errorf("%s, %+v: %d links, cut %v", c.mediaType, c.cfg, len(pg.Links), pg.MemoryCut)
 		}
 	}
 }
 
-// TestListsAreReadWhole reads a list to its end of which the body has only the beginning.
+// TestListsAreReadWhole reads a list to its end although the body contains only the beginning.
 func TestListsAreReadWhole(t *testing.T) {
 	list := "<urlset>" + strings.Repeat("<url><loc>/x</loc></url>", 1000)
 	resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(list[:3000]),
@@ -54,7 +54,7 @@ func TestListsAreReadWhole(t *testing.T) {
 	}
 }
 
-// TestMaxWide reads so much of a body whose charset has to be changed first.
+// TestMaxWide reads a limited part of a body whose charset must be converted.
 func TestMaxWide(t *testing.T) {
 	wide := strings.ReplaceAll("<a href=/1>x</a><a href=/2>y</a>", "", "\x00")[1:] // after each character
 	resp := &page.Response{URL: "http://h.test/", Status: 200, Body: []byte(wide),

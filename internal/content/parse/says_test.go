@@ -28,7 +28,7 @@ func parseWith(t *testing.T, cfg Config, header http.Header, body string) *page.
 	return &pg
 }
 
-// rules writes what is asked of robots.
+// rules formats robots rules.
 func rules(r page.Robots) string {
 	var out []string
 	for name, is := range map[string]bool{"1 noindex": r.NoIndex, "2 nofollow": r.NoFollow, "3 noarchive": r.NoArchive} {
@@ -39,7 +39,7 @@ func rules(r page.Robots) string {
 	if !r.UnavailableAfter.IsZero() {
 		out = append(out, "4 until "+r.UnavailableAfter.Format(time.DateTime))
 	}
-	// By number, since a map has no order.
+	// By number, since the order of a map is random.
 	for i := range out {
 		for j := range i {
 			if out[i] < out[j] {
@@ -187,7 +187,7 @@ func TestSniffed(t *testing.T) {
 	}
 }
 
-// A link may be followed if it may be followed anywhere on its page.
+// A link may be followed if any of its occurrences on the page may.
 func TestNofollowOfALinkMetAgain(t *testing.T) {
 	for body, want := range map[string]string{
 		`<a href=/x rel=nofollow><a href=/x>`:                  "",

@@ -6,30 +6,30 @@ import (
 	"math/bits"
 )
 
-// A scanner finds the start tags that mean something to a crawl. It follows the tokenizer of the HTML standard
-// (section 13.2.5), whose states are laid out here as a function for each thing that markup can be.
+// A scanner finds the start tags that are relevant to a crawl. It implements the tokenizer of the HTML standard
+// (section 13.2.5) with one function per construct instead of one per state.
 type scanner struct {
 	src []byte
 	pos int
 
-	start        int // where the tag begins
+	start        int // start of the tag
 	tag          tag
 	closing      bool   // it is an end tag
-	reportedEnds uint64 // a bit for each tag whose end is told, too
-	initials     uint32 // a bit for each letter with which the name of such a tag begins
+	reportedEnds uint64 // a bit for each tag whose end tags are reported
+	initials     uint32 // a bit for each first letter of such a tag
 	space        namespace
 	selfClosing  bool
-	content      []byte // the raw text of a title, character references and all
-	have         uint64 // a bit for each attribute that the tag has
+	content      []byte // the raw text of a title, with character references
+	have         uint64 // a bit for each attribute of the tag
 	values       [numAttrs]extent
 
-	lead *lead // gets the text between the tags as long as it needs some
+	lead *lead // collects the text between the tags; nil: enough
 	nest nesting
-	xml  bool // the document is XHTML, where every element may close itself and no text is raw
+	xml  bool // the document is XHTML: any element may close itself, and no element has raw text
 	prefixes
 }
 
-// An extent is where a text lies in the document.
+// An extent is the position of a text in the document.
 type extent struct{ start, end int }
 
 func (s *scanner) reset(src []byte, xml bool) {
@@ -39,8 +39,8 @@ func (s *scanner) reset(src []byte, xml bool) {
 	}
 }
 
-// attr returns the attribute's value as it stands in the markup, and whether the tag has it. An attribute without a
-// value has an empty one.
+// attr returns the raw value of an attribute, and whether the tag has the attribute. An attribute without a value has
+// an empty one.
 func (s *scanner) attr(a attr) (value []byte, ok bool) {
 	if s.have&(1<<a) == 0 {
 		return nil, false
@@ -48,15 +48,15 @@ func (s *scanner) attr(a attr) (value []byte, ok bool) {
 	return s.src[s.values[a].start:s.values[a].end], true
 }
 
-// has reports whether the tag has one of the attributes in the set of bits.
+// has reports whether the tag has one of the attributes in the bit set.
 func (s *scanner) has(set uint64) bool { return s.have&set != 0 }
 
-// next goes to the next start tag with a name that is known or a style that names something, or to an end tag that is
-// asked for. It reports false at the end of the document.
+// next advances to the next start tag with a known name or with a style that may contain a URL, or to a reported end
+// tag. It returns false at the end of the document.
 func (s *scanner) next() bool {
 	src := s.src
 	for i := s.pos; ; {
-		if i < len(src) && src[i] == '<' { // between two tags
+		if i < len(src) && src[i] == '<' { // no text between two tags
 			i++
 		} else {
 			from := i
@@ -70,7 +70,7 @@ func (s *scanner) next() bool {
 			return false
 		}
 		matters := false
-		switch c := src[i]; { // as construct does, without calling it for every tag
+		switch c := src[i]; { // the same as in construct, without a call for every tag
 		case isLetter(c):
 			i, matters = s.startTag(i)
 		case c == '/':
@@ -85,11 +85,10 @@ func (s *scanner) next() bool {
 	}
 }
 
-// Where the reading goes on is passed from one of the functions below to the other rather than kept in the scanner:
-// what a processor has to store and to load again before it knows the next byte, it waits for.
+// The functions below pass the position as argument and result instead of storing it in the scanner: a store followed
+// by a load would delay the next byte.
 
-// construct reads what begins with the "<" just before i. It returns where that ends, and whether it is a tag that
-// matters.
+// construct reads the construct whose "<" is just before i. It returns its end, and whether it is a relevant tag.
 func (s *scanner) construct(i int) (end int, matters bool) {
 	switch c := s.src[i]; {
 	case isLetter(c):
@@ -104,17 +103,17 @@ func (s *scanner) construct(i int) (end int, matters bool) {
 	return i, false
 }
 
-// past is where the text behind the first c from i on begins, or the end of the document.
+// past returns the position after the first c from i on, or the end of the document.
 func past(src []byte, i int, c byte) int {
 	return min(index(src, i, c)+1, len(src))
 }
 
-// ones and highs are the lowest and the highest bits of eight bytes.
+// ones and highs have the lowest and the highest bit of each of eight bytes set.
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// index is where the first c from i on stands in src, or the length of src. Most are so near that they are among the
-// first eight bytes, which are looked at as one number: those that equal c become zero, and the highest bit of the
-// first zero is set.
+// index returns the position of the first c in src from i on, or the length of src. Most matches are within eight
+// bytes, which are compared as one number: bytes equal to c become zero, and the highest bit of the first zero byte is
+// set.
 func index(src []byte, i int, c byte) int {
 	if i+8 <= len(src) {
 		x := binary.LittleEndian.Uint64(src[i:]) ^ ones*uint64(c)
@@ -129,8 +128,8 @@ func index(src []byte, i int, c byte) int {
 	return len(src)
 }
 
-// startTag reads a start tag and, if its element has raw text, that text and the end tag too. If the document ends
-// within the tag, it is none.
+// startTag reads a start tag and, if its element has raw text, the text and the end tag. A tag that the document's end
+// cuts off does not count.
 func (s *scanner) startTag(i int) (end int, matters bool) {
 	s.start, s.closing = i-1, false
 	name := i
@@ -143,7 +142,7 @@ func (s *scanner) startTag(i int) (end int, matters bool) {
 		return end, false
 	}
 	s.space = inHTML
-	if s.nest.depth > 0 || s.tag == tagSVG || s.tag == tagMath { // hardly ever
+	if s.nest.depth > 0 || s.tag == tagSVG || s.tag == tagMath { // rare
 		s.space = s.nest.open(s)
 	}
 	if s.tag >= firstRaw {
@@ -155,7 +154,7 @@ func (s *scanner) startTag(i int) (end int, matters bool) {
 	return end, s.tag.known() || s.have != 0
 }
 
-// endTag reads an end tag, whose name would be at i. It matters if it was asked for.
+// endTag reads an end tag, whose name would be at i. It is relevant if its end tags are reported.
 func (s *scanner) endTag(i int) (end int, matters bool) {
 	start := i - len("</")
 	if i == len(s.src) || !isLetter(s.src[i]) {
@@ -183,7 +182,7 @@ func (s *scanner) endTag(i int) (end int, matters bool) {
 	return end, s.reportedEnds&(1<<s.tag) != 0
 }
 
-// inTemplate reports whether the tag stands in a template element, whose content is no part of the document.
+// inTemplate reports whether the tag is in a template element, whose content is not part of the document.
 func (s *scanner) inTemplate() bool {
 	before := s.src[:s.start]
 	if indexFold(before, "<template") < 0 {
@@ -204,13 +203,13 @@ func (s *scanner) inTemplate() bool {
 	return depth > 0
 }
 
-// reportEnd makes the ends of an element be told, whose name begins with that letter.
+// reportEnd makes next report the end tags of an element. initial is the first letter of its name.
 func (s *scanner) reportEnd(t tag, initial byte) {
 	s.reportedEnds |= 1 << t
 	s.initials |= initialBit(initial)
 }
 
-// ignoreEnd makes the ends of an element that has its initial to itself be passed over again.
+// ignoreEnd undoes reportEnd. No other reported element may have the same initial.
 func (s *scanner) ignoreEnd(t tag, initial byte) {
 	s.reportedEnds &^= 1 << t
 	s.initials &^= initialBit(initial)
@@ -218,7 +217,8 @@ func (s *scanner) ignoreEnd(t tag, initial byte) {
 
 func initialBit(letter byte) uint32 { return 1 << (letter & 31) }
 
-// declaration reads what begins with "<!": a comment, a CDATA section, a doctype or what counts as a comment.
+// declaration reads a construct that begins with "<!": a comment, a CDATA section, a doctype, or an invalid one that
+// counts as a comment.
 func (s *scanner) declaration(i int) (end int) {
 	rest := s.src[i:]
 	switch {
@@ -233,7 +233,8 @@ func (s *scanner) declaration(i int) (end int) {
 	return past(s.src, i, '>')
 }
 
-// comment reads to the end of a comment: "-->" or "--!>", where the dashes of "-->" may be those of the beginning.
+// comment reads up to the end of a comment: "-->" or "--!>". The dashes of "-->" may be those of the comment's
+// beginning.
 func (s *scanner) comment(start int) (end int) {
 	for end = index(s.src, start, '>'); end < len(s.src); end = index(s.src, end+1, '>') {
 		text := s.src[start:end]
@@ -244,14 +245,15 @@ func (s *scanner) comment(start int) (end int) {
 	return end
 }
 
-// nameEnd is where the name at i ends: before the first byte whose class is in ends, but not before the second one.
+// nameEnd returns the end of the name at i. The name has at least one byte and ends before the next byte whose class is
+// in ends.
 func nameEnd(src []byte, i int, ends uint8) int {
 	for i++; i < len(src) && class[src[i]]&ends == 0; i++ {
 	}
 	return i
 }
 
-// attributes reads to the end of a tag of that name. It reports false if the document ends first.
+// attributes reads up to the end of a tag. It returns false if the document ends first.
 func (s *scanner) attributes(i int, of tag) (end int, whole bool) {
 	s.have, s.selfClosing = 0, false
 	for src := s.src; i < len(src); {
@@ -270,8 +272,7 @@ func (s *scanner) attributes(i int, of tag) (end int, whole bool) {
 	return i, false
 }
 
-// attribute reads the attribute at start of a tag of that name and returns where it ends. The first of several with one
-// name counts.
+// attribute reads the attribute at start and returns its end. If an attribute is repeated, the first one counts.
 func (s *scanner) attribute(start int, of tag) (end int) {
 	src := s.src
 	a, end := attrs.read(src, start, endsAttrName) // even a "=" can begin a name
@@ -299,10 +300,10 @@ func (s *scanner) attribute(start int, of tag) (end int) {
 	return end
 }
 
-// mayHaveURL reports whether a style may have a url() in it.
+// mayHaveURL reports whether a style may contain a url().
 func mayHaveURL(style []byte) bool { return len(style) > 4 && bytes.IndexByte(style, '(') >= 0 }
 
-// value reads the attribute value at i and returns where it ends.
+// value reads the attribute value at i and returns its end.
 func (s *scanner) value(i int) (value extent, end int) {
 	src := s.src
 	if i < len(src) && (src[i] == '"' || src[i] == '\'') {
@@ -322,7 +323,7 @@ func (s *scanner) skipSpace(i int) int {
 	return i
 }
 
-// The classes of bytes within a tag.
+// Classes of bytes within a tag.
 const (
 	space uint8 = 1 << iota
 	letter

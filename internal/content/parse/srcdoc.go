@@ -2,11 +2,10 @@ package parse
 
 import "bytes"
 
-// maxInner bounds how deep documents lie in each other's srcdoc attributes.
+// maxInner limits the nesting depth of srcdoc documents.
 const maxInner = 3
 
-// srcdoc reads the document in an iframe's srcdoc attribute. Its base URL is that of the document around it, unless it
-// has one of its own.
+// srcdoc parses the document in an iframe's srcdoc attribute. Its default base URL is that of the enclosing document.
 func (p *Parser) srcdoc() {
 	raw, ok := p.scan.attr(attrSrcdoc)
 	if !ok || p.depth == maxInner {
@@ -23,7 +22,7 @@ func (p *Parser) srcdoc() {
 	p.document, p.text = outer, outerText
 }
 
-// noframes reads the markup that stands for a frameset where no frames are shown.
+// noframes parses the alternative content of a frameset.
 func (p *Parser) noframes() {
 	if p.depth == maxInner || len(p.scan.content) == 0 {
 		return
@@ -35,7 +34,7 @@ func (p *Parser) noframes() {
 	p.document = outer
 }
 
-// findBase finds the base URL of a short document beforehand, so that it is read once.
+// findBase finds the base URL of a short document in advance, so that the document is parsed once.
 func (x *extractor) findBase(doc []byte) {
 	if indexFold(doc, "<base") < 0 {
 		return

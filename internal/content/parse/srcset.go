@@ -8,11 +8,11 @@ import (
 
 // A Candidate is one of the images in a srcset attribute.
 type Candidate struct {
-	URL        string // as it stands there
-	Descriptor string // "2x", "640w", "" if it has none; several with spaces between them
+	URL        string // unchanged
+	Descriptor string // "2x", "640w", "" if there is none; several are separated by spaces
 }
 
-// ParseSrcset reads a srcset attribute by the HTML standard. Candidates whose descriptors are wrong are left out.
+// ParseSrcset parses a srcset attribute by the HTML standard. It omits candidates with invalid descriptors.
 func ParseSrcset(value string) (list []Candidate) {
 	for c := range candidates([]byte(value)) {
 		list = append(list, Candidate{string(c.url), collapse(string(c.descriptors), len(value))})
@@ -20,11 +20,11 @@ func ParseSrcset(value string) (list []Candidate) {
 	return list
 }
 
-// A candidate is a Candidate as it stands in the attribute.
+// A candidate is a Candidate with raw text.
 type candidate struct{ url, descriptors []byte }
 
-// candidates gives the images of a srcset attribute by the HTML standard's "parse a srcset attribute". Those whose
-// descriptors are wrong are left out, as a browser leaves them.
+// candidates yields the images of a srcset attribute by the HTML standard's "parse a srcset attribute". Like a browser,
+// it omits those with invalid descriptors.
 func candidates(set []byte) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		for {
@@ -52,8 +52,8 @@ func candidates(set []byte) iter.Seq[candidate] {
 	}
 }
 
-// descriptors reads a candidate's descriptors up to the comma that ends it, which is not one in parentheses. It returns
-// what follows and whether they are right.
+// descriptors reads a candidate's descriptors up to the comma that ends it; commas in parentheses do not. It returns
+// the rest of the input and whether the descriptors are valid.
 func descriptors(in []byte) (rest []byte, ok bool) {
 	var d descriptor
 	start, inParens := 0, false
@@ -74,7 +74,7 @@ func descriptors(in []byte) (rest []byte, ok bool) {
 	}
 }
 
-// A descriptor is what is said of one candidate: its width, its height, its pixel density.
+// A descriptor records the descriptors of one candidate: width, height, pixel density.
 type descriptor struct{ width, height, density, wrong bool }
 
 func (d *descriptor) valid() bool { return !d.wrong && (d.width || !d.height) }
@@ -112,7 +112,7 @@ func isDigits(text []byte) bool {
 	return len(text) > 0
 }
 
-// isDensity reports whether the text is a floating-point number that is not negative, as HTML writes them.
+// isDensity reports whether the text is a non-negative HTML floating-point number.
 func isDensity(number []byte) bool {
 	if len(number) == 0 || len(number) > 32 || len(bytes.Trim(number, "0123456789.eE+-")) > 0 {
 		return false

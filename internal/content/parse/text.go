@@ -10,30 +10,30 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// maxValue is how many bytes of an attribute or a title are read. No URL is as long; a srcset loses its end.
+// maxValue limits the bytes of an attribute or a title that are read. URLs are shorter; a long srcset loses its end.
 const maxValue = 256 << 10
 
-// text makes UTF-8 of pieces of the markup. What it returns is valid until the next reset.
+// text converts pieces of the markup to UTF-8. Results are valid until the next reset.
 type text struct {
 	state   textState
 	body    []byte // the document, if it should be UTF-8
 	decoder transform.Transformer
-	encoder *encoding.Encoder // for queries; nil where they are UTF-8
-	buf     []byte            // only grows until reset, so that pieces in it stay
+	encoder *encoding.Encoder // for queries; nil: UTF-8
+	buf     []byte            // only grows until reset, so that earlier pieces stay valid
 }
 
-// A textState is what is known of a document. Most of one is never used, and to see whether a whole document is UTF-8
-// takes as long as to find its links; so that is put off until a piece has a flaw, which may be just that it was cut
-// within a character.
+// A textState is the knowledge about a document's encoding. Validating a whole document takes as long as finding its
+// links, and most of it is never used. So validation is postponed until a piece is invalid, perhaps only because it was
+// cut within a character.
 type textState uint8
 
 const (
-	foreign textState = iota // it is in another charset or has flaws: pieces beyond ASCII are decoded
-	assumed                  // it should be UTF-8: pieces are looked at one by one
-	plain                    // it is UTF-8 without flaws: its pieces can be used as they are
+	foreign textState = iota // another charset or invalid UTF-8: non-ASCII pieces are decoded
+	assumed                  // presumably UTF-8: each piece is validated
+	plain                    // valid UTF-8: pieces are used without a check
 )
 
-// init begins a document that is to be read as in, and whose own charset is cs.
+// init begins a document. Its text is read in the charset in; its own charset is cs.
 func (t *text) init(cs, in charset, body []byte) {
 	t.state, t.body, t.encoder, t.decoder = foreign, nil, nil, nil
 	if cs.isLegacy() {
@@ -46,7 +46,7 @@ func (t *text) init(cs, in charset, body []byte) {
 	}
 }
 
-// asIs reports whether a piece of the document can be used as it stands.
+// asIs reports whether a piece of the document can be used unchanged.
 func (t *text) asIs(raw []byte) bool {
 	switch {
 	case t.state == plain || isASCII(raw):
@@ -60,7 +60,7 @@ func (t *text) asIs(raw []byte) bool {
 	return t.state == plain
 }
 
-// validate looks at all of a document that should be UTF-8.
+// validate checks whether the whole document is UTF-8.
 func (t *text) validate() {
 	if isText(t.body) {
 		t.state = plain
@@ -69,7 +69,7 @@ func (t *text) validate() {
 	t.state, t.decoder = foreign, utf8Charset.enc.NewDecoder().Transformer
 }
 
-// cut cuts a piece of the document to at most max bytes. In UTF-8 it leaves no flaw.
+// cut cuts a piece of the document to at most max bytes. In UTF-8, it cuts between characters.
 func (t *text) cut(raw []byte, max int) []byte {
 	if t.body != nil {
 		return cut(raw, max)
@@ -101,7 +101,7 @@ func (t *text) attr(raw []byte) []byte {
 	return t.buf[start:]
 }
 
-// content returns the text of an element without markup in it.
+// content returns the text of an element that contains no markup.
 func (t *text) content(raw []byte) string { return html.UnescapeString(string(t.decode(raw))) }
 
 // decode returns a piece of the document in UTF-8. NUL is not a character in HTML.
@@ -111,7 +111,7 @@ func (t *text) decode(raw []byte) []byte {
 		return raw
 	}
 	start := len(t.buf)
-	t.buf, _, _ = transform.Append(t.decoder, t.buf, raw) // decoders replace what is wrong and do not fail
+	t.buf, _, _ = transform.Append(t.decoder, t.buf, raw) // decoders replace invalid bytes and do not fail
 	value := t.buf[start:]
 	if bytes.IndexByte(value, 0) >= 0 {
 		return bytes.ReplaceAll(value, []byte{0}, []byte("\uFFFD"))
@@ -122,7 +122,7 @@ func (t *text) decode(raw []byte) []byte {
 // isASCII reports whether the text is ASCII without NUL.
 func isASCII(text []byte) bool {
 	for ; len(text) >= 8; text = text[8:] {
-		if x := binary.LittleEndian.Uint64(text); (x|(x-ones))&highs != 0 { // NUL borrows, and so may what is above it
+		if x := binary.LittleEndian.Uint64(text); (x|(x-ones))&highs != 0 { // NUL borrows, and so may bytes above it
 			return false
 		}
 	}
@@ -134,7 +134,7 @@ func isASCII(text []byte) bool {
 	return true
 }
 
-// collapse makes one space of each run of white space, none of one at an end, and cuts the text to max bytes.
+// collapse replaces each run of white space with one space, trims the ends, and cuts the text to max bytes.
 func collapse(text string, max int) string {
 	var out []byte
 	gap := false

@@ -9,8 +9,8 @@ import (
 	"kumo/internal/base/page"
 )
 
-// What is made of a piece does not depend on when the document is found to have flaws: it is what comes out where all
-// of the document is looked at first.
+// The text of a piece does not depend on when the document is found to be invalid: it equals the text after validating
+// the whole document first.
 func TestPieces(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -36,7 +36,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// A page takes as many allocations as another, however long it is and however many links it has.
+// The number of allocations of a page is constant, whatever its length and number of links.
 func TestPageAllocations(t *testing.T) {
 	measure := func(size int) float64 {
 		w := newPageWriter(1, latinWords)

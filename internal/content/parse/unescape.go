@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// appendUnescaped appends an attribute value with its character references replaced, the first "&" being at i. In
-// attributes a named reference without a semicolon is none if a letter, a digit or "=" follows, so that "?a=1&copy=2"
-// stays as it is.
+// appendUnescaped appends an attribute value with its character references replaced. The first "&" is at i. In
+// attributes, a named reference without a semicolon is not replaced if a letter, a digit or "=" follows, so
+// "?a=1&copy=2" is unchanged.
 func appendUnescaped(dst, value []byte, i int) []byte {
 	for ; i >= 0; i = bytes.IndexByte(value, '&') {
 		end := i + len("&amp;")
@@ -34,11 +34,11 @@ func appendUnescaped(dst, value []byte, i int) []byte {
 	return append(dst, value...)
 }
 
-// maxEntity is longer than any name of a character.
+// maxEntity is longer than all character names.
 const maxEntity = 40
 
-// appendNamed appends the character that the name at the beginning of in stands for, and returns the name's length with
-// its semicolon; 0 if there is none.
+// appendNamed appends the character for the name at the beginning of in, and returns the name's length with its
+// semicolon; 0 if there is none.
 func appendNamed(dst, in []byte) ([]byte, int) {
 	n := 0
 	for n < len(in) && isAlnum(in[n]) {
@@ -61,8 +61,8 @@ func appendNamed(dst, in []byte) ([]byte, int) {
 	return dst, n
 }
 
-// entity looks a name up in the table of package html, by its function for text. That also knows names that only begin
-// like one ("notit" is "¬it"), which then leave something of the name.
+// entity looks up a name with the html package's function for text. That also resolves names that only begin with a
+// known one ("notit" becomes "¬it"), and then the result contains the rest of the name.
 func entity(name string, semicolon bool) (text string, ok bool) {
 	if !semicolon {
 		text = html.UnescapeString("&" + name)
@@ -72,8 +72,8 @@ func entity(name string, semicolon bool) (text string, ok bool) {
 	return text, text == ";" || !strings.HasSuffix(text, ";")
 }
 
-// appendNumeric appends the character that the number at the beginning of in stands for, and returns the number's
-// length; 0 if there is none.
+// appendNumeric appends the character for the number at the beginning of in, and returns the number's length; 0 if
+// there is none.
 func appendNumeric(dst, in []byte) ([]byte, int) {
 	n, base := 1, rune(10)
 	if n < len(in) && toLower(in[n]) == 'x' {
@@ -92,13 +92,13 @@ func appendNumeric(dst, in []byte) ([]byte, int) {
 	switch {
 	case r == 0:
 		r = utf8.RuneError
-	case 0x80 <= r && r < 0xA0: // what was meant is windows-1252
+	case 0x80 <= r && r < 0xA0: // the author meant windows-1252
 		r = charmap.Windows1252.DecodeByte(byte(r))
 	}
-	return utf8.AppendRune(dst, r), n // makes surrogates and what is beyond Unicode U+FFFD
+	return utf8.AppendRune(dst, r), n // replaces surrogates and numbers beyond Unicode with U+FFFD
 }
 
-// digit is the value of a hexadecimal digit, more than that of any if c is none.
+// digit returns the value of a hexadecimal digit; for other characters, a larger value than that of any digit.
 func digit(c byte) rune {
 	switch c = toLower(c); {
 	case '0' <= c && c <= '9':

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// Each case is [] for no refresh, or seconds and where to, "__filename__" being the page itself.
+// Each case is [] for no refresh, or the delay in seconds and the URL; "__filename__" is the page itself.
 func TestRefreshStandard(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(testdata(t), "html", "meta-refresh.json"))
 	if err != nil {

@@ -14,39 +14,39 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A BlockList names what is not to be fetched. It is a text file with a rule a line: a host, which stands for its
-// subdomains, too, or a regular expression between slashes that URLs are matched with. Blank lines and lines that begin
-// with # do not count. The file is read again when it changes; while it has an error, the rules before hold. Beside
-// the file there are rules that may be put into force while a crawl runs.
+// A BlockList lists the hosts and URLs that must not be fetched. Its rules come from a text file with one rule per
+// line: a host, including its subdomains, or a regular expression between slashes that is matched against URLs. Blank
+// lines and lines that begin with # are ignored. The file is reloaded when it changes; if it has an error, the previous
+// rules stay in force. Further rules can be set while a crawl runs.
 type BlockList struct {
 	extra atomic.Pointer[BlockRules]
-	name  string // of the file; "": there is none
+	name  string // of the file; "": none
 	now   func() time.Time
 	warn  func(error)
 	rules atomic.Pointer[BlockRules]
 
-	mu      sync.Mutex // guards below
+	mu      sync.Mutex // guards the fields below
 	checked time.Time
 	changed time.Time
 }
 
-// BlockRules are rules of what is not to be fetched.
+// BlockRules are the rules of a block list.
 type BlockRules struct {
 	hosts    map[string]string // host → rule as written
 	patterns []*regexp.Regexp
 }
 
-const recheckInterval = time.Second // how often the file is looked at
+const recheckInterval = time.Second // of the file
 
-// ParseBlocks reads rules, one a text.
+// ParseBlocks parses rules, one per string.
 func ParseBlocks(rules []string) (*BlockRules, error) {
 	b := &BlockRules{hosts: map[string]string{}}
 	for _, r := range rules {
 		if len(r) > maxRule {
-			return nil, fmt.Errorf("a rule has %d bytes: %d at most are wanted", len(r), maxRule)
+			return nil, fmt.Errorf("rule has %d bytes, at most %d are allowed", len(r), maxRule)
 		}
 		if strings.ContainsAny(r, "\r\n") {
-			return nil, fmt.Errorf("%q has several lines: a rule has one", r)
+			return nil, fmt.Errorf("rule %q has several lines", r)
 		}
 		if err := b.add(strings.TrimSpace(r)); err != nil {
 			return nil, err
@@ -55,18 +55,18 @@ func ParseBlocks(rules []string) (*BlockRules, error) {
 	return b, nil
 }
 
-const maxRule = 4 << 10 // bytes of a rule that is no file's
+const maxRule = 4 << 10 // bytes of a rule that is not in a file
 
-// HostsOnly reports whether the rules name hosts alone, so that what they forbid of a host is all or nothing.
+// HostsOnly reports whether all rules are hosts, so that each host is either blocked completely or not at all.
 func (r *BlockRules) HostsOnly() bool { return len(r.patterns) == 0 }
 
-// NewBlockList makes a list without a file.
+// NewBlockList returns a list without a file.
 func NewBlockList() *BlockList { return &BlockList{} }
 
-// SetExtra puts rules into force, beside those of the file, in place of those that were put before.
+// SetExtra replaces the rules that apply in addition to those of the file.
 func (b *BlockList) SetExtra(rules *BlockRules) { b.extra.Store(rules) }
 
-// OpenBlockList reads the file at name. Later errors go to warn.
+// OpenBlockList reads the named file. Errors of later reloads are passed to warn.
 func OpenBlockList(name string, now func() time.Time, warn func(error)) (*BlockList, error) {
 	b := &BlockList{name: name, now: now, warn: warn}
 	return b, b.read()
@@ -120,18 +120,18 @@ func (r *BlockRules) add(line string) error {
 		return fmt.Errorf("%q is neither a host nor a /regular expression/", line)
 	}
 	if strings.Contains(host, ":") && !strings.HasSuffix(host, "]") {
-		return fmt.Errorf("%q has a port: a rule names a host with all its ports (an IPv6 address in brackets), or is a "+
-			"/regular expression/ that URLs are matched with", line)
+		return fmt.Errorf("%q has a port: write the host alone, for all its ports (an IPv6 address in brackets), or a "+
+			"/regular expression/ for URLs", line)
 	}
-	u, err := weburl.Parse("https://" + host + "/") // as the hosts of URLs are written
+	u, err := weburl.Parse("https://" + host + "/") // in the canonical form of URLs
 	if err != nil {
-		return fmt.Errorf("%q can be no URL's host, and is no /regular expression/: %w", line, err)
+		return fmt.Errorf("%q is neither a host nor a /regular expression/: %w", line, err)
 	}
 	r.hosts[u.Hostname()] = line
 	return nil
 }
 
-// Match returns the rule that forbids u, "" if none does. A nil list forbids nothing.
+// Match returns the rule that blocks u, "" if none does. A nil list blocks nothing.
 func (b *BlockList) Match(u weburl.URL) string {
 	if b == nil {
 		return ""
@@ -148,7 +148,7 @@ func (b *BlockList) Match(u weburl.URL) string {
 	return b.rules.Load().Match(u)
 }
 
-// Match returns the rule that forbids u, "" if none does.
+// Match returns the rule that blocks u, "" if none does.
 func (r *BlockRules) Match(u weburl.URL) string {
 	if len(r.hosts)+len(r.patterns) == 0 {
 		return ""
@@ -162,7 +162,7 @@ func (r *BlockRules) Match(u weburl.URL) string {
 	return ""
 }
 
-// MatchHost returns the rule that forbids the whole host of u, "" if none does.
+// MatchHost returns the rule that blocks the whole host of u, "" if none does.
 func (r *BlockRules) MatchHost(u weburl.URL) string {
 	for host := strings.TrimSuffix(u.Hostname(), "."); host != ""; {
 		if line, ok := r.hosts[host]; ok {
@@ -173,7 +173,7 @@ func (r *BlockRules) MatchHost(u weburl.URL) string {
 	return ""
 }
 
-// refresh reads the file again when it has changed. One caller looks, the others go on with what is known.
+// refresh reloads the file if it has changed. One caller checks; concurrent callers use the current rules.
 func (b *BlockList) refresh() {
 	if !b.mu.TryLock() {
 		return

@@ -58,7 +58,7 @@ func TestBlockList(t *testing.T) {
 	if err != nil || rules.HostsOnly() {
 		t.Fatal(err)
 	}
-	b.SetExtra(rules) // beside the file's
+	b.SetExtra(rules) // in addition to the file's
 	check("http://www.own.example/", "own.example")
 	check("http://a.example/?sort=1", `/\?sort=/`)
 	check("http://good.example/", "good.example")

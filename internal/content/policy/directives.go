@@ -8,22 +8,22 @@ import (
 	"kumo/internal/base/page"
 )
 
-// Directives are what a page may ask of robots, by a robots meta element or an X-Robots-Tag field, or by the rel of a
+// Directives are the requests of a page to robots: in a robots meta element, an X-Robots-Tag field, or the rel of a
 // link.
 type Directives uint8
 
-// The directives.
+// Directives.
 const (
-	NoFollow         Directives = 1 << iota // the page's links are not followed
-	RelNoFollow                             // a link with rel=nofollow is not followed
-	NoIndex                                 // the page's record says that no index may show it, and its text is not kept
-	NoArchive                               // the page is not kept in the archive
-	UnavailableAfter                        // as NoIndex, from that time on
+	NoFollow         Directives = 1 << iota // do not follow the page's links
+	RelNoFollow                             // do not follow links with rel=nofollow
+	NoIndex                                 // mark the page's record as not for indexes, and do not keep its text
+	NoArchive                               // do not archive the page
+	UnavailableAfter                        // like NoIndex, from the given time on
 )
 
 var directiveNames = []string{"nofollow", "rel-nofollow", "noindex", "noarchive", "unavailable-after"}
 
-// ParseDirectives reads names of directives; "all" is every one.
+// ParseDirectives parses names of directives; "all" means all of them.
 func ParseDirectives(names []string) (Directives, error) {
 	var d Directives
 	for _, name := range names {
@@ -40,7 +40,7 @@ func ParseDirectives(names []string) (Directives, error) {
 	return d, nil
 }
 
-// Names are the names of the directives in d, in a fixed order.
+// Names returns the names of the directives in d, in a fixed order.
 func (d Directives) Names() []string {
 	var names []string
 	for i, name := range directiveNames {
@@ -51,13 +51,13 @@ func (d Directives) Names() []string {
 	return names
 }
 
-// LinkRules are what a page asks for its links, as far as the crawl obeys.
+// LinkRules are the page's directives for its links, as far as the crawl obeys them.
 type LinkRules struct {
-	pageReason string // why none is followed, "" if they are
-	obeysRel   bool   // rel=nofollow counts
+	pageReason string // reason not to follow any link, "" if links are followed
+	obeysRel   bool   // obey rel=nofollow
 }
 
-// Links returns what a page's directives ask for its links, but for those in d, which the crawl ignores.
+// Links returns the page's directives for its links, except those in d, which the crawl ignores.
 func (d Directives) Links(r *page.Robots) LinkRules {
 	rules := LinkRules{obeysRel: d&RelNoFollow == 0}
 	if r.NoFollow && d&NoFollow == 0 {
@@ -66,8 +66,8 @@ func (d Directives) Links(r *page.Robots) LinkRules {
 	return rules
 }
 
-// NoFollow says why a link is not to be followed, "" if it may be. Where a browser goes without being asked, which is
-// to redirects and parts of the page, a directive about links does not hold.
+// NoFollow returns the reason not to follow a link, "" if it may be followed. Redirects and parts of the page are not
+// affected, since a browser requests them by itself.
 func (r LinkRules) NoFollow(l *page.Link) string {
 	switch {
 	case l.Kind.Embed(), l.Kind == page.Redirect, l.Kind == page.Refresh:
@@ -79,10 +79,10 @@ func (r LinkRules) NoFollow(l *page.Link) string {
 	return ""
 }
 
-// maxQuoted bounds what is quoted of a page's directives: each of its links has that in its line.
+// maxQuoted limits the quotation of a page's directives, in bytes: it is repeated for each skipped link.
 const maxQuoted = 200
 
-// quoteDirectives are a page's directives in its own words.
+// quoteDirectives returns a page's directives as written.
 func quoteDirectives(r *page.Robots) string {
 	var all []string
 	if r.Meta != "" {
@@ -95,7 +95,7 @@ func quoteDirectives(r *page.Robots) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxQuoted)], "")
 }
 
-// Mark notes in a record what its page asks for, but for those in d, which the crawl ignores.
+// Mark sets the directives of a page in its record, except those in d, which the crawl ignores.
 func (d Directives) Mark(rec *page.Record) {
 	asks := &rec.Page.Robots
 	expired := !asks.UnavailableAfter.IsZero() && !rec.Time.Before(asks.UnavailableAfter)

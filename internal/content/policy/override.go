@@ -14,45 +14,44 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// An Override has settings of its own for some hosts, or for some of their URLs. Fields that are nil are not its
-// business.
+// An Override is a set of settings for some hosts or URLs. Fields that are nil are not set.
 type Override struct {
-	Name string // its match, as it was written
-	Text string // all of it, as JSON, in one form: equal overrides have equal texts
+	Name string // its match, as written
+	Text string // the whole override in canonical JSON: equal overrides have equal texts
 
 	HostSettings
 	URLSettings
 
-	conditions []condition // one must hold
+	conditions []condition // at least one must hold
 }
 
-// HostSettings are those that hold for a host as a whole.
+// HostSettings are the settings that apply to a host as a whole.
 type HostSettings struct {
-	Delay        *time.Duration // in place of the crawl's; a longer Crawl-delay holds as ever
+	Delay        *time.Duration // replaces the crawl's delay; a longer Crawl-delay still applies
 	PerHost      *int           // connections
-	PagesPerHost *int64         // 0: without limit
-	BytesPerHost *int64         // over the wire; 0: without limit
+	PagesPerHost *int64         // 0: no limit
+	BytesPerHost *int64         // over the wire; 0: no limit
 	UserAgent    *string
-	Proxies      []string // URLs; or "none" alone
+	Proxies      []string // URLs; or only "none"
 }
 
-// URLSettings are those that may differ between the URLs of a host.
+// URLSettings are the settings that may differ between the URLs of a host.
 type URLSettings struct {
-	Depth   *int // hops from a seed; negative: without limit
+	Depth   *int // hops from a seed; negative: no limit
 	Scope   *weburl.Mode
 	Recrawl *Interval
 	Tries   *int
 	MaxBody *int64 // bytes
-	// fields beside the crawl's, or in their place; sent to all that the override matches
+	// added to the crawl's fields or replacing them; sent to all hosts that the override matches
 	Header http.Header
 }
 
-// A match is a condition: each part of it that is there must hold.
+// A condition matches hosts or URLs. All its fields that are set must match.
 type condition struct {
-	domain string         // a host, or one above it
-	host   *regexp.Regexp // the host, with its port if that is not the scheme's
-	name   string         // the same, where it has no *
-	url    *regexp.Regexp // part of the URL
+	domain string         // the host or a domain above it
+	host   *regexp.Regexp // the host, with its port unless that is the scheme's default
+	name   string         // the same, without *
+	url    *regexp.Regexp // a part of the URL
 }
 
 func (m *condition) holds(hostname, host, url string) bool {
@@ -72,26 +71,26 @@ func isIn(hostname, domain string) bool {
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))
 }
 
-// Overrides are settings that some hosts and URLs have in place of the crawl's, as Heritrix's sheets and Scrapy's slots
-// are. Of each setting the first override counts that matches and has it, in the order in which they were given. A nil
-// pointer has none. Its methods may be called by many goroutines at once.
+// Overrides are settings for some hosts and URLs that replace the crawl's, like Heritrix's sheets and Scrapy's slots.
+// For each setting, the first override applies that matches and has it. A nil pointer has no overrides. The methods are
+// safe for concurrent use.
 type Overrides struct{ set atomic.Pointer[overrideSet] }
 
-// An overrideSet is not changed any more.
+// An overrideSet is immutable.
 type overrideSet struct {
 	all       []*Override
-	byName    map[string][]int // those that need this host, or domain
-	unindexed []int            // that only a look at the URL can tell
+	byName    map[string][]int // overrides that require this host or domain
+	unindexed []int            // overrides whose conditions must be evaluated for each URL
 }
 
-// NewOverrides makes a list of overrides, in the order in which they count.
+// NewOverrides returns a list of overrides, in the order of precedence.
 func NewOverrides(all []*Override) *Overrides {
 	o := &Overrides{}
 	o.Set(all)
 	return o
 }
 
-// Set puts others in the place of all.
+// Set replaces all overrides.
 func (o *Overrides) Set(all []*Override) {
 	s := &overrideSet{all: all, byName: map[string][]int{}}
 	for i, one := range all {
@@ -109,7 +108,7 @@ func (o *Overrides) Set(all []*Override) {
 	o.set.Store(s)
 }
 
-// All are the overrides in their order. Do not change them.
+// All returns the overrides in order. The caller must not modify them.
 func (o *Overrides) All() []*Override {
 	if s := o.current(); s != nil {
 		return s.all
@@ -117,7 +116,7 @@ func (o *Overrides) All() []*Override {
 	return nil
 }
 
-// current is nil where there are none.
+// current returns nil if there are no overrides.
 func (o *Overrides) current() *overrideSet {
 	if o == nil {
 		return nil
@@ -128,10 +127,10 @@ func (o *Overrides) current() *overrideSet {
 	return nil
 }
 
-// Any reports whether any override is one that f wants.
+// Any reports whether f is true for any override.
 func (o *Overrides) Any(f func(*Override) bool) bool { return slices.ContainsFunc(o.All(), f) }
 
-// candidates are those that may match, in their order. The common case is that there is none.
+// candidates returns the indexes of the overrides that may match, in order. Usually there are none.
 func (s *overrideSet) candidates(hostname, host string) []int {
 	found := s.unindexed
 	add := func(name string) {
@@ -153,7 +152,8 @@ func (s *overrideSet) candidates(hostname, host string) []int {
 	return found
 }
 
-// matching calls f with those that match, in their order. Without a URL only those count that match the whole host.
+// matching calls f for the overrides that match, in order. Without a URL, only overrides that match the whole host
+// count.
 func (s *overrideSet) matching(host, url string, f func(*Override)) {
 	hostname := hostnameOf(host)
 	for _, i := range s.candidates(hostname, host) {
@@ -166,12 +166,12 @@ func (s *overrideSet) matching(host, url string, f func(*Override)) {
 	}
 }
 
-// hostnameOf is a host without port, brackets and the dot at its end, as overrides match it.
+// hostnameOf returns a host without its port, brackets and final dot, as overrides match it.
 func hostnameOf(host string) string {
 	return strings.Trim(strings.TrimSuffix(item.HostnameOf(host), "."), "[]")
 }
 
-// OfHost is what a host, with its port if that is not the scheme's, has of its own.
+// ForHost returns the settings of a host. The host includes its port unless that is the scheme's default.
 func (o *Overrides) ForHost(host string) (h HostSettings) {
 	if s := o.current(); s != nil {
 		s.matching(host, "", func(one *Override) { h.fill(&one.HostSettings) })
@@ -190,7 +190,7 @@ func (h *HostSettings) fill(from *HostSettings) {
 	}
 }
 
-// ForURL is what a URL, in canonical form, has of its own beside its host.
+// ForURL returns the settings of a canonical URL, without those of its host.
 func (o *Overrides) ForURL(u weburl.URL) (s URLSettings) {
 	if set := o.current(); set != nil {
 		set.matching(u.Host(), u.String(), func(one *Override) { s.fill(&one.URLSettings) })
@@ -215,14 +215,14 @@ func fill[T any](to **T, from *T) {
 	}
 }
 
-// An Applied is a setting that an override has given a URL.
+// An Applied is a setting of a URL that an override has set.
 type Applied struct {
-	Setting  string `json:"setting"` // the flag's name
-	Value    string `json:"value"`   // as it was written; secrets are left out
+	Setting  string `json:"setting"` // name of the flag
+	Value    string `json:"value"`   // as written, without secrets
 	Override string `json:"override"`
 }
 
-// Explain says which settings of a URL, and of its host, which overrides give it, in their order.
+// Explain returns the settings that overrides set for a URL and its host, in the order of the overrides.
 func (o *Overrides) Explain(u weburl.URL) (all []Applied) {
 	set := o.current()
 	if set == nil {
@@ -239,7 +239,7 @@ func (o *Overrides) Explain(u weburl.URL) (all []Applied) {
 	return all
 }
 
-// Scopes are the scopes that overrides have.
+// Scopes returns the scopes in the overrides.
 func (o *Overrides) Scopes() (modes []weburl.Mode) {
 	for _, one := range o.All() {
 		if one.Scope != nil && !slices.Contains(modes, *one.Scope) {
@@ -249,7 +249,7 @@ func (o *Overrides) Scopes() (modes []weburl.Mode) {
 	return modes
 }
 
-// depthLimit is how deep a URL may lie; negative: without limit.
+// depthLimit returns the maximum depth of a URL; negative: no limit.
 func (r *Rules) depthLimit(u weburl.URL) int {
 	if own := r.Overrides.ForURL(u).Depth; own != nil {
 		return *own
@@ -257,35 +257,36 @@ func (r *Rules) depthLimit(u weburl.URL) int {
 	return r.MaxDepth
 }
 
-// LimitsDepth reports whether any override bounds the depth.
+// LimitsDepth reports whether any override limits the depth.
 func (o *Overrides) LimitsDepth() bool {
 	return o.Any(func(one *Override) bool { return one.Depth != nil && *one.Depth >= 0 })
 }
 
-// LimitsPages reports whether any override bounds the pages of a host.
+// LimitsPages reports whether any override limits the pages of a host.
 func (o *Overrides) LimitsPages() bool {
 	return o.Any(func(one *Override) bool { return one.PagesPerHost != nil && *one.PagesPerHost > 0 })
 }
 
-// LimitsBytes reports whether any override bounds the bytes of a host.
+// LimitsBytes reports whether any override limits the bytes of a host.
 func (o *Overrides) LimitsBytes() bool {
 	return o.Any(func(one *Override) bool { return one.BytesPerHost != nil && *one.BytesPerHost > 0 })
 }
 
-// Recrawls reports whether any override has URLs visited again.
+// Recrawls reports whether any override schedules revisits.
 func (o *Overrides) Recrawls() bool {
 	return o.Any(func(one *Override) bool { return one.Recrawl != nil && one.Recrawl.Every > 0 })
 }
 
-// Tracked is what a crawl has kept and counted from its start on, which some overrides need.
+// Tracked describes the data that a crawl has tracked since its start, which some overrides need.
 type Tracked struct {
 	Scope          *weburl.Scope
-	Depth, Recrawl bool // nearer links; times of the next visits
-	Pages, Bytes   bool // by host
-	PerHost        int  // connections that a host may have at most
+	Depth, Recrawl bool // whether shorter paths to a URL, and times of next visits, are tracked
+	Pages, Bytes   bool // whether they are counted by host
+	PerHost        int  // maximum connections of a host
 }
 
-// CheckRuntime says which of some overrides cannot come into force while a crawl runs, for want of what they need.
+// CheckRuntime returns an error if an override cannot be set while a crawl runs because the crawl does not track the
+// data that it needs.
 func (k *Tracked) CheckRuntime(all []*Override) error {
 	o := NewOverrides(all)
 	for _, mode := range o.Scopes() {
@@ -305,15 +306,16 @@ func (k *Tracked) CheckRuntime(all []*Override) error {
 	}
 	for _, one := range all {
 		if one.PerHost != nil && *one.PerHost > k.PerHost {
-			return fmt.Errorf("an override with per-host %d: the crawl has begun with %d connections a host, and takes "+
-				"more only from its next start on", *one.PerHost, k.PerHost)
+			return fmt.Errorf("an override with per-host %d: the crawl has begun with %d connections a host; a higher "+
+				"number takes effect only when the crawl is started again", *one.PerHost, k.PerHost)
 		}
 	}
 	return nil
 }
 
 func needsRestart(what string) error {
-	return fmt.Errorf("an override with %s: a crawl that has begun without any takes it only from its next start on", what)
+	return fmt.Errorf("an override with %s needs data that this crawl does not track: set it when the crawl is "+
+		"started again", what)
 }
 
 func number[T int | int64](n T) string { return strconv.FormatInt(int64(n), 10) }

@@ -20,7 +20,7 @@ func overridesOf(t testing.TB, text string) *Overrides {
 	return NewOverrides(all)
 }
 
-// TestWhichOverrideCounts: of each setting the first override that matches and has it.
+// TestWhichOverrideCounts: for each setting, the first override applies that matches and has it.
 func TestWhichOverrideCounts(t *testing.T) {
 	o := overridesOf(t, `
 - match: {host: 'shop-*.example.com'}
@@ -87,31 +87,31 @@ func valueOr[T any](p *T, or T) T {
 func TestWrongOverrides(t *testing.T) {
 	for text, want := range map[string]string{
 		`delay=2s`:                                     "a mapping such as",
-		`{delay: 2s}`:                                  "it has no match",
-		`{match: example.com}`:                         "it sets nothing",
+		`{delay: 2s}`:                                  "match is missing",
+		`{match: example.com}`:                         "no setting given",
 		`{match: 'a b', delay: 2s}`:                    "neither a host nor",
 		`{match: 'a.test/x', delay: 2s}`:               "neither a host nor",
-		`{match: a.test, dely: 2s}`:                    "dely: there is no such setting: there are delay,",
-		`{match: a.test, delay: 5}`:                    "a time with its unit",
-		`{match: a.test, delay: -5s}`:                  "a time with its unit",
+		`{match: a.test, dely: 2s}`:                    "dely: unknown setting; settings: delay,",
+		`{match: a.test, delay: 5}`:                    "a duration with a unit",
+		`{match: a.test, delay: -5s}`:                  "a duration with a unit",
 		`{match: a.test, delay: [1s, 2s]}`:             "a single value",
 		`{match: '/[/', depth: 2}`:                     "error parsing regexp",
-		`{match: /x/, delay: 2s}`:                      "delay holds for a host as a whole",
+		`{match: /x/, delay: 2s}`:                      "delay applies to a host as a whole",
 		`{match: {}, delay: 2s}`:                       "empty",
-		`{match: {path: x}, delay: 2s}`:                "there are host, domain and url",
+		`{match: {path: x}, delay: 2s}`:                "use host, domain or url",
 		`{match: {collection: de}, depth: 1}`:          "kumo batch",
-		`{match: {domain: 'a.test:80'}, depth: 1}`:     "neither", // the scheme's own port is none
+		`{match: {domain: 'a.test:80'}, depth: 1}`:     "neither", // the scheme's default port is removed
 		`{match: {domain: 'a.test:8080'}, depth: 1}`:   "has a port",
 		`{match: a.test, depth: deep}`:                 "a number of hops or unlimited",
 		`{match: a.test, scope: near}`:                 "not one of page, prefix, host, domain, any",
-		`{match: a.test, tries: 0}`:                    "a whole number from 1 on",
-		`{match: a.test, per-host: 1.5}`:               "a whole number from 1 on",
-		`{match: a.test, max-body: much}`:              "is no size",
-		`{match: a.test, recrawl: 'x=1h'}`:             "match says which URLs",
+		`{match: a.test, tries: 0}`:                    "a whole number, at least 1",
+		`{match: a.test, per-host: 1.5}`:               "a whole number, at least 1",
+		`{match: a.test, max-body: much}`:              "is not a size",
+		`{match: a.test, recrawl: 'x=1h'}`:             "set the URLs by match",
 		`{match: a.test, recrawl: soon}`:               "no interval",
 		`{match: a.test, header: nothing}`:             "NAME: VALUE",
 		`{match: a.test, proxy: [none, "http://p:1"]}`: "do not go together",
-		`{match: a.test, delay: 1s, delay: 2s}`:        "", // YAML or we refuse it
+		`{match: a.test, delay: 1s, delay: 2s}`:        "", // rejected by YAML or by ParseOverrides
 		"{match: a.test, user-agent: \"a\\nb\"}":       "control characters",
 	} {
 		_, err := ParseOverrides(text)
@@ -127,7 +127,7 @@ func TestWrongOverrides(t *testing.T) {
 	}
 }
 
-// TestOverridesHaveOneForm: an override's text gives the override again, and without secrets what is left of it.
+// TestOverridesHaveOneForm: the text of an override parses to the same override; the redacted text has no secrets.
 func TestOverridesHaveOneForm(t *testing.T) {
 	const text = `{header: {x-key: s3cret, accept-language: de}, depth: unlimited, match: [a.test, {host: "*.b.test", domain: b.test}],
 proxy: ["http://u:pw@p.test:1", "socks5://q.test:2"], recrawl: "24h,1h,30d", scope: any, tries: 2, delay: 90s}`
@@ -154,7 +154,7 @@ proxy: ["http://u:pw@p.test:1", "socks5://q.test:2"], recrawl: "24h,1h,30d", sco
 	}
 }
 
-// TestOverridesAgreeWithEachInTurn compares what the index finds with a look at each override in its order.
+// TestOverridesAgreeWithEachInTurn compares the index with evaluating each override in order.
 func TestOverridesAgreeWithEachInTurn(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -187,7 +187,7 @@ func TestOverridesAgreeWithEachInTurn(t *testing.T) {
 	}
 }
 
-// TestRulesByOverrides: scope and depth of some URLs are others than the crawl's.
+// TestRulesByOverrides: overrides change the scope and depth of some URLs.
 func TestRulesByOverrides(t *testing.T) {
 	o := overridesOf(t, `
 - {match: cdn.test, scope: any, depth: 1}

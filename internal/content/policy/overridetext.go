@@ -28,13 +28,13 @@ const (
 // An overrideSetting is a setting that an override may have.
 type overrideSetting struct {
 	key    string
-	ofHost bool // for a host as a whole; otherwise it may differ by URL
+	ofHost bool // applies to a host as a whole, not to single URLs
 	read   func(o *Override, v any) error
-	// text returns the setting for people, without secrets, and whether the override has it
+	// text returns the value for display, without secrets, and whether the override sets it
 	text func(o *Override) (string, bool)
 }
 
-// overrideSettings are all of them, in the order of an override's text.
+// overrideSettings are all settings, in the order of an override's text.
 var overrideSettings = []overrideSetting{
 	plainSetting("delay", true, func(o *Override) **time.Duration { return &o.Delay }, readDelay, time.Duration.String),
 	plainSetting("per-host", true, func(o *Override) **int { return &o.PerHost }, atLeast[int](1), number),
@@ -76,7 +76,7 @@ var overrideSettings = []overrideSetting{
 		}},
 }
 
-// plainSetting is a setting with a single value, which an override keeps in a field.
+// plainSetting returns a setting with a single value, which an override keeps in a field.
 func plainSetting[T any](key string, ofHost bool, field func(*Override) **T, read func(string) (*T, error),
 	text func(T) string) overrideSetting {
 	return overrideSetting{key, ofHost, func(o *Override, v any) error {
@@ -93,7 +93,7 @@ func plainSetting[T any](key string, ofHost bool, field func(*Override) **T, rea
 	}}
 }
 
-// OverrideKeys are the settings that an override may have.
+// OverrideKeys returns the settings that an override may have.
 func OverrideKeys() (keys []string) {
 	for _, s := range overrideSettings {
 		keys = append(keys, s.key)
@@ -101,7 +101,7 @@ func OverrideKeys() (keys []string) {
 	return keys
 }
 
-// OverrideLevel says for what an override may have a setting: host, URL, or "" if it may not.
+// OverrideLevel returns whether a setting in an override applies to a "host" or a "URL"; "" if it is not allowed.
 func OverrideLevel(key string) string {
 	switch s := findOverrideSetting(key); {
 	case s == nil:
@@ -121,25 +121,25 @@ func findOverrideSetting(key string) *overrideSetting {
 
 const (
 	maxOverrides = 100_000
-	direct       = "none"      // a proxy that is none
-	unlimited    = "unlimited" // a depth that has no end
+	direct       = "none"      // no proxy
+	unlimited    = "unlimited" // no depth limit
 )
 
-// ParseOverrides reads YAML: an override, or a list of them. Each is a mapping of match and settings:
+// ParseOverrides parses YAML: an override, or a list of them. Each is a mapping of match and settings:
 //
-//	match: example.com          # a host with all below it; /REGEX/ of URLs; or a mapping of host (with * if you like),
-//	                            # domain and url, all of which must hold; or a list of these, one of which must
+//	match: example.com          # a host with its subdomains; /REGEX/ of URLs; or a mapping of host (may contain *),
+//	                            # domain and url, all of which must match; or a list of these, one of which must
 //	delay: 5s
 //
 // An error names the override and the key.
 func ParseOverrides(text string) ([]*Override, error) {
 	var doc any
 	if err := yaml.Unmarshal([]byte(text), &doc, yaml.Ordered()); err != nil {
-		return nil, fmt.Errorf("an override is a mapping such as {match: example.com, delay: 5s}: %w", err)
+		return nil, fmt.Errorf("want a mapping such as {match: example.com, delay: 5s}: %w", err)
 	}
 	list := asList(doc)
 	if len(list) > maxOverrides {
-		return nil, fmt.Errorf("%d overrides: at most %d can be", len(list), maxOverrides)
+		return nil, fmt.Errorf("%d overrides: at most %d are allowed", len(list), maxOverrides)
 	}
 	var all []*Override
 	for i, one := range list {
@@ -155,7 +155,7 @@ func ParseOverrides(text string) ([]*Override, error) {
 func readOverride(v any) (*Override, error) {
 	m, ok := v.(yaml.MapSlice)
 	if !ok {
-		return nil, fmt.Errorf("%v: a mapping such as {match: example.com, delay: 5s} is wanted", v)
+		return nil, fmt.Errorf("%v: want a mapping such as {match: example.com, delay: 5s}", v)
 	}
 	o := &Override{}
 	for _, item := range m {
@@ -166,7 +166,7 @@ func readOverride(v any) (*Override, error) {
 		}
 	}
 	if len(o.conditions) == 0 {
-		return nil, errors.New("it has no match: say which hosts or URLs it is for, as in match: example.com")
+		return nil, errors.New("match is missing: add the hosts or URLs, as in match: example.com")
 	}
 	byURL := slices.ContainsFunc(o.conditions, func(m condition) bool { return m.url != nil })
 	var keys []string
@@ -176,7 +176,7 @@ func readOverride(v any) (*Override, error) {
 		case slices.Contains(keys, key):
 			return nil, fmt.Errorf("match %s: %s is given twice", o.Name, key)
 		case byURL && OverrideLevel(key) == "host":
-			return nil, fmt.Errorf("match %s: %s holds for a host as a whole: match by host or domain", o.Name, key)
+			return nil, fmt.Errorf("match %s: %s applies to a host as a whole: match by host or domain", o.Name, key)
 		}
 		if err := o.read(key, item.Value); err != nil {
 			return nil, fmt.Errorf("match %s: %s: %w", o.Name, key, err)
@@ -184,7 +184,7 @@ func readOverride(v any) (*Override, error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 1 {
-		return nil, fmt.Errorf("match %s: it sets nothing: there are %s", o.Name, strings.Join(OverrideKeys(), ", "))
+		return nil, fmt.Errorf("match %s: no setting given; settings: %s", o.Name, strings.Join(OverrideKeys(), ", "))
 	}
 	o.Text = o.encode(m)
 	return o, nil
@@ -214,7 +214,8 @@ func (o *Override) readConditions(v any) error {
 	return nil
 }
 
-// parseCondition reads what a line of a block file is: a host, with all below it, or a regular expression between slashes.
+// parseCondition parses a condition in the form of a block file's line: a host with its subdomains, or a regular
+// expression between slashes.
 func parseCondition(text string) (m condition, err error) {
 	if len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/' {
 		m.url, err = regexp.Compile(text[1 : len(text)-1])
@@ -239,9 +240,9 @@ func conditionOf(parts yaml.MapSlice) (m condition, name string, err error) {
 		case "url":
 			m.url, err = regexp.Compile(text)
 		case "collection":
-			err = errors.New("a crawl has no collections; those of kumo batch have settings of their own, in their files")
+			err = errors.New("a crawl has no collections; those of kumo batch have settings in their own files")
 		default:
-			err = errors.New("there are host, domain and url")
+			err = errors.New("unknown key; use host, domain or url")
 		}
 		if err != nil {
 			return m, "", fmt.Errorf("%s: %w", key, err)
@@ -249,7 +250,7 @@ func conditionOf(parts yaml.MapSlice) (m condition, name string, err error) {
 		names = append(names, key+" "+text)
 	}
 	if len(names) == 0 {
-		return m, "", errors.New("it is empty: there are host, domain and url")
+		return m, "", errors.New("the mapping is empty; use host, domain or url")
 	}
 	return m, strings.Join(names, " and "), nil
 }
@@ -270,7 +271,7 @@ func (m *condition) setHost(text string) (err error) {
 	}
 	pattern := regexp.QuoteMeta(strings.ToLower(text))
 	if strings.ContainsAny(text, "/@ \t") {
-		return fmt.Errorf("%q is no host", text)
+		return fmt.Errorf("%q is not a host", text)
 	}
 	pattern = strings.ReplaceAll(pattern, `\*`, `.*`)
 	if !strings.Contains(text, ":") {
@@ -280,7 +281,7 @@ func (m *condition) setHost(text string) (err error) {
 	return err
 }
 
-// hostName is a host in canonical form.
+// hostName returns a host in canonical form.
 func hostName(text string) (string, error) {
 	u, err := weburl.Parse("http://" + text + "/")
 	if err != nil || u.Hostname() == "" || strings.ContainsAny(text, "/@?#* ") {
@@ -295,14 +296,14 @@ func (o *Override) read(key string, v any) error {
 	}
 	s := findOverrideSetting(key)
 	if s == nil {
-		return fmt.Errorf("there is no such setting: there are %s", strings.Join(OverrideKeys(), ", "))
+		return fmt.Errorf("unknown setting; settings: %s", strings.Join(OverrideKeys(), ", "))
 	}
 	return s.read(o, v)
 }
 
 func readAgent(text string) (*string, error) {
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, errors.New("a text without control characters is wanted")
+		return nil, errors.New("want text without control characters")
 	}
 	return &text, nil
 }
@@ -313,7 +314,7 @@ func readDepth(text string) (*int, error) {
 	}
 	hops, err := atLeast(0)(text)
 	if err != nil {
-		return nil, fmt.Errorf("%q: a number of hops or %s is wanted", text, unlimited)
+		return nil, fmt.Errorf("%q: want a number of hops or %s", text, unlimited)
 	}
 	return hops, nil
 }
@@ -327,13 +328,13 @@ func atLeast[T int | int64](least T) func(string) (*T, error) {
 	return func(text string) (*T, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || T(n) < least || n > math.MaxInt32 {
-			return nil, fmt.Errorf("%q: a whole number from %d on is wanted", text, least)
+			return nil, fmt.Errorf("%q: want a whole number, at least %d", text, least)
 		}
 		return new(T(n)), nil
 	}
 }
 
-// readSizeOrNone reads a size, or 0.
+// readSizeOrNone parses a size, or 0.
 func readSizeOrNone(text string) (*int64, error) {
 	if text == "0" {
 		return new(int64), nil
@@ -350,7 +351,7 @@ func readDelay(text string) (*time.Duration, error) {
 		}
 	}
 	if err != nil || d < 0 {
-		return nil, fmt.Errorf("%q: a time with its unit is wanted, such as 500ms, 2s or 1m30s", text)
+		return nil, fmt.Errorf("%q: want a duration with a unit, such as 500ms, 2s or 1m30s", text)
 	}
 	return &d, nil
 }
@@ -358,7 +359,7 @@ func readDelay(text string) (*time.Duration, error) {
 func readInterval(text string) (*Interval, error) {
 	i, err := ParseInterval(text)
 	if err == nil && i.Match != nil {
-		err = fmt.Errorf("%q: match says which URLs", text)
+		err = fmt.Errorf("%q: set the URLs by match instead of a regular expression here", text)
 	}
 	return &i, err
 }
@@ -371,12 +372,12 @@ func readSize(text string) (*int64, error) {
 	factor, ok := sizeUnits[strings.ToUpper(strings.TrimSpace(text[len(number):]))]
 	n, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || n*factor < 1 || n*factor > math.MaxInt64/4 {
-		return nil, fmt.Errorf("%q is no size: write bytes, or a number with KB, KiB, MB, MiB, GB, GiB", text)
+		return nil, fmt.Errorf("%q is not a size: write bytes, or a number with KB, KiB, MB, MiB, GB or GiB", text)
 	}
 	return new(int64(n * factor)), nil
 }
 
-// readFields reads header fields: 'NAME: VALUE', a mapping, or a list of these.
+// readFields parses header fields: 'NAME: VALUE', a mapping, or a list of these.
 func readFields(v any) (http.Header, error) {
 	h := http.Header{}
 	lines, err := fieldLines(v)
@@ -389,7 +390,7 @@ func readFields(v any) (http.Header, error) {
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, fmt.Errorf("%q: a 'NAME: VALUE' is wanted", line)
+			return nil, fmt.Errorf("%q: want 'NAME: VALUE'", line)
 		}
 		name = textproto.CanonicalMIMEHeaderKey(name)
 		h[name] = append(h[name], strings.TrimSpace(value))
@@ -422,7 +423,7 @@ func fieldLines(v any) (lines []string, err error) {
 	return []string{line}, err
 }
 
-// asList is a list; a single value is one, too.
+// asList returns a list; a single value becomes a list of one.
 func asList(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -433,7 +434,7 @@ func asList(v any) []any {
 func scalar(v any) (string, error) {
 	switch v := v.(type) {
 	case nil, []any, yaml.MapSlice, map[string]any:
-		return "", errors.New("a single value is wanted")
+		return "", errors.New("want a single value")
 	case string:
 		return v, nil
 	default:
@@ -455,7 +456,7 @@ func texts(v any) (all []string, err error) {
 	return all, nil
 }
 
-// encode writes the override as JSON, which is YAML: match, then the settings in their order.
+// encode returns the override as JSON, which is also YAML: match, then the settings in order.
 func (o *Override) encode(m yaml.MapSlice) string {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -468,7 +469,7 @@ func (o *Override) encode(m yaml.MapSlice) string {
 				b.WriteByte(',')
 			}
 			value := item.Value
-			if key == keyHeader { // by name
+			if key == keyHeader { // sorted by name
 				value = o.headerLines()
 			}
 			encodeValue(&b, key)
@@ -505,10 +506,10 @@ func encodeValue(b *bytes.Buffer, v any) {
 	default:
 		enc := json.NewEncoder(b)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(v); err != nil { // not a number as JSON has it
+		if err := enc.Encode(v); err != nil { // a number that JSON does not allow
 			_ = enc.Encode(fmt.Sprint(v))
 		}
-		b.Truncate(b.Len() - 1) // the line's end
+		b.Truncate(b.Len() - 1) // the final line feed
 	}
 }
 
@@ -533,8 +534,8 @@ func withoutUsers(proxies []string) []string {
 	return all
 }
 
-// Redact is the override's text with secrets replaced: values of header fields whose names secret says are secret, and
-// users of proxies.
+// Redact returns the override's text with secrets replaced by mark: the values of header fields for whose names secret
+// returns true, and the users in proxy URLs.
 func (o *Override) Redact(secret func(name string) bool, mark string) string {
 	c := *o
 	c.Header = http.Header{}
@@ -546,7 +547,7 @@ func (o *Override) Redact(secret func(name string) bool, mark string) string {
 	}
 	var m yaml.MapSlice
 	if err := yaml.Unmarshal([]byte(o.Text), &m, yaml.Ordered()); err != nil {
-		return mark // it was written here
+		return mark // the text comes from encode
 	}
 	for i, item := range m {
 		if item.Key == keyProxy {

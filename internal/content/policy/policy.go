@@ -19,49 +19,49 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// Rules say which URLs are fetched by what does not depend on what a host answers.
+// Rules decide which URLs are fetched, as far as that does not depend on a host's responses.
 type Rules struct {
 	Scope        *weburl.Scope
 	Block        *BlockList       // may be nil
-	Include      []*regexp.Regexp // a URL must match one of these, if there are any; seeds and sitemaps need not
-	Exclude      []*regexp.Regexp // and none of these
-	MaxDepth     int              // hops from a seed; negative: without limit
-	MaxRedirects int              // in a row
-	Embeds       bool             // images, scripts and the like, too, wherever they lie
-	Overrides    *Overrides       // what hosts and URLs have in place of the scope and MaxDepth; nil: nothing
+	Include      []*regexp.Regexp // a URL must match one of these, unless there are none; seeds and sitemaps need not
+	Exclude      []*regexp.Regexp // a URL must not match any of these
+	MaxDepth     int              // hops from a seed; negative: no limit
+	MaxRedirects int              // consecutive
+	Embeds       bool             // also fetch images, scripts and so on, on any host
+	Overrides    *Overrides       // replace Scope and MaxDepth for hosts and URLs; nil: none
 }
 
-// A Link is what led to a URL.
+// A Link is the link that led to a URL.
 type Link struct {
-	From      string // the URL of the page that has it
+	From      string // URL of the page with the link
 	Kind      page.Kind
 	Depth     int32
-	Redirects uint8 // in a row on the way
-	Seed      bool  // a seed, or what one redirects to
-	// how the page was reached that has it, a letter a hop: see page.Kind.Hop
+	Redirects uint8 // consecutive redirects that led here
+	Seed      bool  // a seed, or the target of a seed's redirect
+	// path to the page with the link, one letter per hop: see page.Kind.Hop
 	Path    string
-	Fetched bool // the URL was fetched before, by such a link
+	Fetched bool // the URL was fetched earlier by such a link
 }
 
-// MovesSeed reports whether the link is where a seed redirects to. Such a URL is in scope, and widens the scope as a
-// seed does: the site has another name than the user wrote.
+// MovesSeed reports whether the link is the redirect of a seed. Its target is in scope and extends the scope like a
+// seed, because the site now has another name than the user wrote.
 func (l Link) MovesSeed() bool { return l.Seed && l.Kind == page.Redirect }
 
-// A Verdict says what becomes of a link.
+// A Verdict is the decision about a link.
 type Verdict struct {
-	Rule     string // "" when it is to be fetched
-	Why      string // the rule's reason, in a few words
-	Deferred bool   // the rule speaks of the link, not of the URL: a better link may bring it in
-	OffHost  bool   // not on the crawl's hosts: counted by host and forgotten
+	Rule     string // "": fetch the URL
+	Why      string // short reason
+	Deferred bool   // the rule is about the link, not the URL: a better link may lead to a fetch
+	OffHost  bool   // not on the crawl's hosts: only counted by host
 }
 
-// Refused reports whether the URL is not to be fetched.
+// Refused reports whether the URL must not be fetched.
 func (v Verdict) Refused() bool { return v.Rule != "" || v.OffHost }
 
-// Defer is the verdict of a rule that speaks of the link alone.
+// Defer returns the verdict of a rule about the link, not the URL.
 func Defer(rule, why string) Verdict { return Verdict{Rule: rule, Why: why, Deferred: true} }
 
-// Judge judges a URL and the link that leads to it.
+// Judge decides about a URL by the URL and the link to it.
 func (r *Rules) Judge(u weburl.URL, l Link) Verdict {
 	own := r.Overrides.ForURL(u)
 	if v := r.judgeURL(u, l, own.Scope); v.Refused() {
@@ -74,7 +74,7 @@ func (r *Rules) Judge(u weburl.URL, l Link) Verdict {
 	switch {
 	case int(l.Redirects) > r.MaxRedirects:
 		return Defer("redirects", fmt.Sprintf("more than %d in a row", r.MaxRedirects))
-	case l.Kind == page.Ping, l.Kind.Embed() && !r.Embeds: // a ping tells of a click, and there was none
+	case l.Kind == page.Ping, l.Kind.Embed() && !r.Embeds: // a ping reports a click, and there was none
 		return Defer("embed", l.Kind.String())
 	case most >= 0 && int(l.Depth) > most:
 		return Defer("depth", fmt.Sprintf("deeper than %d", most))
@@ -82,12 +82,12 @@ func (r *Rules) Judge(u weburl.URL, l Link) Verdict {
 	return Verdict{}
 }
 
-// JudgeURL judges the URL itself, however it was met.
+// JudgeURL decides about a URL by the URL alone.
 func (r *Rules) JudgeURL(u weburl.URL, l Link) Verdict {
 	return r.judgeURL(u, l, r.Overrides.ForURL(u).Scope)
 }
 
-// InScope judges a URL by the scope alone: its own, if an override gives it one.
+// InScope decides by the scope alone. If an override sets the URL's scope, it uses that.
 func (r *Rules) InScope(u weburl.URL) weburl.Verdict {
 	return r.inScope(u, r.Overrides.ForURL(u).Scope)
 }
@@ -99,7 +99,7 @@ func (r *Rules) inScope(u weburl.URL, own *weburl.Mode) weburl.Verdict {
 	return r.Scope.Judge(u)
 }
 
-// judgeURL is JudgeURL of a URL with a scope of its own, or nil.
+// judgeURL implements JudgeURL. own is the URL's own scope, or nil.
 func (r *Rules) judgeURL(u weburl.URL, l Link, own *weburl.Mode) Verdict {
 	if !u.IsHTTP() {
 		return Verdict{Rule: "scope", Why: "not http or https", OffHost: true}
@@ -109,7 +109,7 @@ func (r *Rules) judgeURL(u weburl.URL, l Link, own *weburl.Mode) Verdict {
 	}
 	if scope := r.inScope(u, own); !scope.In && !l.MovesSeed() && !trustedList(u, l) && !r.isRequisite(l) {
 		if r.Embeds && l.Kind.Embed() && l.Kind != page.Ping {
-			return Defer("embed", scope.Rule+", and embedded in what is no page of the crawl")
+			return Defer("embed", scope.Rule+", and not embedded in a page of the crawl")
 		}
 		return Verdict{Rule: "scope", Why: scope.Rule, OffHost: !scope.OnSeedHost}
 	}
@@ -122,17 +122,17 @@ func (r *Rules) judgeURL(u weburl.URL, l Link, own *weburl.Mode) Verdict {
 	return Verdict{}
 }
 
-// TooDeep reports whether a URL's depth is beyond the limit.
+// TooDeep reports whether a URL's depth exceeds the limit.
 func (r *Rules) TooDeep(u weburl.URL, depth int32) bool {
 	most := r.depthLimit(u)
 	return most >= 0 && int(depth) > most
 }
 
-// maxNested is how many style sheets out of scope may lie in each other.
+// maxNested limits how many style sheets out of scope may import each other.
 const maxNested = 5
 
-// isRequisite reports whether a link leads to what a page of the crawl is shown with: what is embedded in a page that
-// is in scope, what that redirects to, and of style sheets elsewhere what they are shown with themselves.
+// isRequisite reports whether a link leads to a resource that a page of the crawl is displayed with: an embed of a page
+// in scope, the target of its redirect, or an embed of a style sheet elsewhere.
 func (r *Rules) isRequisite(l Link) bool {
 	embedded := l.Kind.Embed() && l.Kind != page.Ping
 	switch {
@@ -152,7 +152,7 @@ func (r *Rules) isRequisite(l Link) bool {
 	return (l.Kind == page.CSS || l.Kind == page.Style) && n > 0 && n < maxNested
 }
 
-// trailingEmbeds is how many hops at a path's end were to what is embedded, redirects not counted.
+// trailingEmbeds returns the number of embeds at the end of a path, without redirects.
 func trailingEmbeds(path string) (n int) {
 	for i := len(path) - 1; i >= 0; i-- {
 		switch path[i] {
@@ -166,8 +166,8 @@ func trailingEmbeds(path string) (n int) {
 	return n
 }
 
-// trustedList reports whether a URL out of scope is that of a sitemap which may list what is in scope: one that
-// robots.txt names, wherever it lies, and those on the same host that an index names.
+// trustedList reports whether a URL out of scope is a sitemap that may list URLs in scope: one that robots.txt names,
+// on any host, or one that a sitemap index on the same host names.
 func trustedList(u weburl.URL, l Link) bool {
 	if l.Kind != page.Sitemap {
 		return false

@@ -10,25 +10,25 @@ import (
 	"kumo/internal/base/bounded"
 )
 
-// ErrLimit is why a crawl stopped that reached a limit; URLs may still wait.
+// ErrLimit is the reason why a crawl stopped that reached a limit. URLs may still be pending.
 var ErrLimit = errors.New("limit reached")
 
-// A Quota counts pages against the limits, those under way included, so that no limit is overshot.
+// A Quota counts pages, including those in progress, against the limits, so that no limit is exceeded.
 type Quota struct {
-	mu       sync.Mutex // guards all
-	pages    int64      // 0: without limit
+	mu       sync.Mutex // guards all fields
+	pages    int64      // 0: no limit
 	done     int64
-	used     int64 // done or under way
+	used     int64 // done or in progress
 	hosts    tally
 	domains  tally
 	bytes    byteTally
-	complete bool // the tallies have the pages of earlier runs
+	complete bool // the tallies include the pages of earlier runs
 }
 
 type byteTally struct {
-	limit     int64 // 0: without limit
+	limit     int64 // 0: no limit
 	overrides *Overrides
-	received  map[string]int64 // nil without a limit
+	received  map[string]int64 // nil: no limit
 }
 
 func newByteTally(most int64, own *Overrides) byteTally {
@@ -59,11 +59,11 @@ func (t *byteTally) full(host string) bool {
 	return most > 0 && t.received[host] >= most
 }
 
-// A tally counts pages by a name.
+// A tally counts pages by name.
 type tally struct {
-	limit     int64            // 0: without limit
-	overrides *Overrides       // of hosts that have others
-	done      *bounded.Counts  // nil without a limit
+	limit     int64            // 0: no limit
+	overrides *Overrides       // limits of single hosts
+	done      *bounded.Counts  // nil: no limits
 	inFlight  map[string]int64 // by name
 }
 
@@ -97,7 +97,7 @@ func (t *tally) add(name string, pages int64) {
 	}
 }
 
-// full reports whether a name has reached its limit; may, whether it has once all pages in flight are answered.
+// full reports whether a name has reached its limit; may reports whether it has if all pages in progress are answered.
 func (t *tally) full(name string) (full, may bool) {
 	if !t.isLimited() || name == "" {
 		return false, false
@@ -110,7 +110,7 @@ func (t *tally) full(name string) (full, may bool) {
 	return n >= most, n+t.inFlight[name] >= most
 }
 
-// begin counts pages under way.
+// begin adds n pages in progress.
 func (t *tally) begin(name string, n int64) {
 	if !t.isLimited() || name == "" {
 		return
@@ -120,50 +120,50 @@ func (t *tally) begin(name string, n int64) {
 	}
 }
 
-// Limits bound pages. 0: without limit.
+// Limits are limits of pages and bytes. 0 means no limit.
 type Limits struct {
 	Pages     int64
 	PerHost   int64
 	PerDomain int64 // of a registered domain
 	Bytes     int64 // of a host, over the wire
 
-	Overrides *Overrides // of hosts that have a limit in place of PerHost or Bytes
+	Overrides *Overrides // limits of single hosts, which replace PerHost or Bytes
 }
 
-// NewQuota makes one for a crawl that has done so many pages.
+// NewQuota returns a quota for a crawl that has done the given number of pages.
 func NewQuota(l Limits, done int64) *Quota {
 	return &Quota{pages: l.Pages, done: done, used: done, hosts: newTally(l.PerHost, l.Overrides),
 		domains: newTally(l.PerDomain, nil), bytes: newByteTally(l.Bytes, l.Overrides)}
 }
 
-// CountsPages reports whether pages are counted by host. If not, no host can have a limit any more.
+// CountsPages reports whether pages are counted by host. If not, limits of hosts can no longer be set.
 func (q *Quota) CountsPages() bool { return q.hosts.isLimited() }
 
-// HostLimit is how many pages a host may give; 0: without limit.
+// HostLimit returns the maximum number of pages of a host; 0: no limit.
 func (q *Quota) HostLimit(host string) int64 { return q.hosts.limitOf(host) }
 
-// PageLimit is how many the crawl may do in all; 0: without limit.
+// PageLimit returns the maximum number of pages of the crawl; 0: no limit.
 func (q *Quota) PageLimit() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.pages
 }
 
-// SetPageLimit sets how many pages the crawl may do in all.
+// SetPageLimit sets the maximum number of pages of the crawl.
 func (q *Quota) SetPageLimit(pages int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.pages = pages
 }
 
-// AddEarlier adds pages that a host has given in earlier runs, or to other nodes.
+// AddEarlier adds pages of a host from earlier runs or from other nodes.
 func (q *Quota) AddEarlier(host string, pages int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.hosts.add(host, pages)
 }
 
-// AddEarlierOfDomain adds pages that a registered domain has given in earlier runs.
+// AddEarlierOfDomain adds pages of a registered domain from earlier runs.
 func (q *Quota) AddEarlierOfDomain(domain string, pages int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -177,7 +177,7 @@ func (q *Quota) SetComplete() {
 	q.complete = true
 }
 
-// OfHost is how many pages a host has given; false if that is not known.
+// HostPages returns the number of pages of a host; false if it is unknown.
 func (q *Quota) HostPages(host string) (int64, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -187,20 +187,20 @@ func (q *Quota) HostPages(host string) (int64, bool) {
 	return q.hosts.get(host), true
 }
 
-// A Grant is what the limits have to say to one page more.
+// A Grant is the result of Acquire.
 type Grant uint8
 
-// The answers.
+// Grants.
 const (
 	Granted       Grant = iota
-	NotNow              // pages under way may use up what is left, or give it back
-	CrawlIsFull         // the crawl has its pages
-	HostIsFull          // the host has its pages
-	DomainIsFull        // the host's registered domain has
-	HostBytesFull       // the host has its bytes
+	NotNow              // pages in progress may use up the rest, or return it
+	CrawlIsFull         // the crawl has reached its page limit
+	HostIsFull          // the host has reached its page limit
+	DomainIsFull        // the registered domain has reached its page limit
+	HostBytesFull       // the host has reached its byte limit
 )
 
-// Acquire asks for one page of a host, and of a registered domain; "" is one without limit.
+// Acquire reserves a page of a host and of a registered domain; "" means no limit.
 func (q *Quota) Acquire(host, domain string) Grant {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -224,10 +224,10 @@ func (q *Quota) Acquire(host, domain string) Grant {
 	return Granted
 }
 
-// CountsBytes reports whether bytes are counted by host. If not, no host can have a limit of them any more.
+// CountsBytes reports whether bytes are counted by host. If not, byte limits of hosts can no longer be set.
 func (q *Quota) CountsBytes() bool { return q.bytes.received != nil }
 
-// AddBytes adds bytes that a host has sent, in this run or an earlier one.
+// AddBytes adds bytes received from a host, in this run or an earlier one.
 func (q *Quota) AddBytes(host string, n int64) {
 	if q.bytes.received == nil {
 		return
@@ -237,7 +237,7 @@ func (q *Quota) AddBytes(host string, n int64) {
 	q.bytes.add(host, n)
 }
 
-// Finish says what became of a page that Take granted, and reports whether the crawl has its pages now.
+// Finish ends the reservation of a page that Acquire granted. It reports whether the crawl has reached its page limit.
 func (q *Quota) Finish(host, domain string, answered bool) (full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -253,7 +253,7 @@ func (q *Quota) Finish(host, domain string, answered bool) (full bool) {
 	return q.pages > 0 && q.done >= q.pages
 }
 
-// Reset forgets the pages of a host.
+// Reset sets the page count of a host to 0.
 func (q *Quota) Reset(host string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -262,5 +262,5 @@ func (q *Quota) Reset(host string) {
 	}
 }
 
-// LimitReached is an error that is ErrLimit and names the limit.
+// LimitReached returns an error that wraps ErrLimit and names the limit.
 func LimitReached(limit string) error { return fmt.Errorf("%w: %s", ErrLimit, limit) }

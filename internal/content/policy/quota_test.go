@@ -13,7 +13,7 @@ func TestQuota(t *testing.T) {
 			t.Errorf("step %d: %v, want %v", i, got, s.want)
 		}
 	}
-	q.Finish("a", "", false) // no answer: its page is given back
+	q.Finish("a", "", false) // no response: the page is returned
 	if got := q.Acquire("a", ""); got != Granted {
 		t.Errorf("after a page was given back: %v", got)
 	}

@@ -12,36 +12,35 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// Recrawl says when URLs are visited again.
+// A Recrawl determines when URLs are visited again.
 type Recrawl struct {
-	Intervals []Interval // the first that matches a URL is its own; one that matches all counts last. None: no recrawl
-	// when nothing waits, sleep until something is due; otherwise what is due at the start is taken, and no more
+	Intervals []Interval // the first match applies; one without Match applies last. Empty: no revisits
+	// wait for URLs to become due when the queue is empty; otherwise revisit only those due at the start
 	Continuous bool
 
-	Overrides *Overrides // whose intervals go before these; nil: there are none
+	Overrides *Overrides // intervals that take precedence; nil: none
 }
 
-// An Interval is how often what it matches is visited again. After each visit the time to the next is adapted: two
-// thirds of the last where the page had changed, half as much again where it had not, so that it settles where every
-// second visit finds a change.
+// An Interval is the time between visits to matching URLs. It adapts after each visit: it shrinks to two thirds if the
+// page has changed, and grows by half if not. So it converges to a length at which every second visit finds a change.
 type Interval struct {
 	Match    *regexp.Regexp // nil: any URL
-	Every    time.Duration  // after the first visit; 0: never
-	Min, Max time.Duration  // what it stays within
+	Every    time.Duration  // time after the first visit; 0: never
+	Min, Max time.Duration  // limits of the adapted interval
 }
 
-// DefaultInterval is that of a crawl for which none was given, when it is asked for what is due.
+// DefaultInterval returns the interval of a crawl without intervals when its due URLs are requested.
 func DefaultInterval() Interval { return every(7 * 24 * time.Hour) }
 
 func every(d time.Duration) Interval {
 	return Interval{Every: d, Min: max(d/boundsFactor, time.Second), Max: d * boundsFactor}
 }
 
-// boundsFactor is how many times shorter and longer than at first an interval becomes, unless it says otherwise.
+// boundsFactor is the default ratio of Every to Min and of Max to Every.
 const boundsFactor = 8
 
-// ParseInterval reads "EVERY", "EVERY,MIN,MAX" or "never", each with "REGEX=" before it or not. Times are those of Go,
-// and days (7d) and weeks (2w).
+// ParseInterval parses "EVERY", "EVERY,MIN,MAX" or "never", optionally after "REGEX=". Times have Go's format, or are
+// days (7d) or weeks (2w).
 func ParseInterval(text string) (i Interval, err error) {
 	times := text
 	if at := strings.LastIndexByte(text, '='); at >= 0 {
@@ -55,7 +54,7 @@ func ParseInterval(text string) (i Interval, err error) {
 	}
 	parts := strings.Split(times, ",")
 	if len(parts) != 1 && len(parts) != 3 {
-		return i, fmt.Errorf("%q: a time, or three as in 24h,1h,30d (at first, least, most), or never is wanted", times)
+		return i, fmt.Errorf("%q: want never, a duration, or three as in 24h,1h,30d (first, minimum, maximum)", times)
 	}
 	var all [3]time.Duration
 	for n, p := range parts {
@@ -69,7 +68,7 @@ func ParseInterval(text string) (i Interval, err error) {
 	}
 	i.Match = match
 	if i.Every < i.Min || i.Every > i.Max {
-		return i, fmt.Errorf("%q: the interval is to be between its least and its most", times)
+		return i, fmt.Errorf("%q: the interval must be between its minimum and maximum", times)
 	}
 	return i, nil
 }
@@ -92,7 +91,7 @@ func parseDays(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// IntervalFor is the interval of a URL.
+// IntervalFor returns the interval of a URL.
 func (r *Recrawl) IntervalFor(url string) Interval {
 	if r.Overrides.current() != nil {
 		if u, err := weburl.Parse(url); err == nil {
@@ -113,12 +112,12 @@ func (r *Recrawl) IntervalFor(url string) Interval {
 	return any
 }
 
-// ShortestWait is the shortest time after which a visit can be followed by another.
+// ShortestWait returns the shortest possible time between two visits.
 func (r *Recrawl) ShortestWait() time.Duration {
 	return r.shortest(func(i Interval) time.Duration { return i.Min })
 }
 
-// LeastMax is the least of the intervals' upper bounds.
+// LeastMax returns the lowest of the intervals' maximums.
 func (r *Recrawl) LeastMax() time.Duration {
 	return r.shortest(func(i Interval) time.Duration { return i.Max })
 }
@@ -138,23 +137,24 @@ func (r *Recrawl) shortest(of func(Interval) time.Duration) time.Duration {
 	return d
 }
 
-// Enabled reports whether there are recrawls at all.
+// Enabled reports whether there are any intervals.
 func (r *Recrawl) Enabled() bool { return len(r.Intervals) > 0 }
 
-// Never is when a URL is due that is not visited again.
+// Never is the due time of a URL that is not visited again.
 var Never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// maxMissing is how many visits in a row may find nothing before a URL is retired. The time between them doubles.
+// maxMissing is the number of consecutive visits without a page after which a URL is retired. The time between them
+// doubles.
 const maxMissing = 5
 
-// Visits are what is known of the visits to a URL, as far as they say when the next one is.
+// Visits is the state of a URL from which its next visit is computed.
 type Visits struct {
-	Last, Due time.Time     // Due is when the next is, or Never; zero where none was planned
-	Every     time.Duration // from the last to the next
-	Missing   int           // in a row that found nothing there
+	Last, Due time.Time     // Due: the next visit, or Never; zero if none was planned
+	Every     time.Duration // from the last visit to the next
+	Missing   int           // consecutive visits without a page
 }
 
-// Plan says when a URL is visited again, after a visit that has found what; was is what was known before.
+// Plan returns the state after a visit with the result found. was is the state before.
 func (i Interval) Plan(was Visits, found page.Recrawl, now time.Time) (next Visits) {
 	if i.Every == 0 {
 		return Visits{Due: Never}
@@ -179,7 +179,8 @@ func (i Interval) Plan(was Visits, found page.Recrawl, now time.Time) (next Visi
 	return next
 }
 
-// Due is when a URL is due that was visited. A shorter interval than the one it was planned by holds at once.
+// Due returns the due time of a visited URL. If the interval became shorter since the visit was planned, it applies at
+// once.
 func (i Interval) Due(v Visits) time.Time {
 	switch {
 	case i.Every == 0, v.Missing >= maxMissing:

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Sitemaps says which sitemaps a crawl reads.
+// A Sitemaps value selects the sitemaps that a crawl reads.
 type Sitemaps uint8
 
-// The choices.
+// Choices of sitemaps.
 const (
-	SitemapsNamed   Sitemaps = iota // those that robots.txt names
-	SitemapsGuessed                 // and /sitemap.xml where it names none
+	SitemapsNamed   Sitemaps = iota // those named in robots.txt
+	SitemapsGuessed                 // also /sitemap.xml if robots.txt names none
 	SitemapsIgnored                 // none
 )
 
 var sitemapsNames = [...]string{"named", "guess", "ignore"}
 
-// ParseSitemaps reads a choice's name: named, guess or ignore.
+// ParseSitemaps parses the name of a choice: named, guess or ignore.
 func ParseSitemaps(name string) (Sitemaps, error) {
 	if i := slices.Index(sitemapsNames[:], name); i >= 0 {
 		return Sitemaps(i), nil
@@ -25,7 +25,7 @@ func ParseSitemaps(name string) (Sitemaps, error) {
 	return 0, fmt.Errorf("sitemaps %q: not one of named, guess, ignore", name)
 }
 
-// SitemapsNames are the names of the choices.
+// SitemapsNames returns the names of the choices.
 func SitemapsNames() []string { return sitemapsNames[:] }
 
 func (s Sitemaps) String() string { return sitemapsNames[s] }

@@ -12,16 +12,16 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Config configures a [Cache].
+// A Config configures a [Cache].
 type Config struct {
-	Agent    string           // the product token to read robots.txt for
-	TTL      time.Duration    // lifetime of rules; default 24 h, the most that RFC 9309 allows
+	Agent    string           // product token whose rules are read
+	TTL      time.Duration    // lifetime of rules; default 24 h, the maximum of RFC 9309
 	ErrorTTL time.Duration    // lifetime of temporary rules; default 10 min
-	MaxBytes int64            // memory for parsed rules, about; default 64 MiB
+	MaxBytes int64            // approximate memory for parsed rules; default 64 MiB
 	Now      func() time.Time // default time.Now
 
-	Dir  string // the folder of [Open]
-	Disk vfs.FS // the disk with Dir
+	Dir  string // directory of [Open]
+	Disk vfs.FS // file system of Dir
 }
 
 func (cfg Config) withDefaults() Config {
@@ -34,33 +34,33 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Cache has the rules of each origin, "https://example.com", until they expire. Its methods are safe for concurrent
-// use.
+// A Cache holds the rules of each origin, such as "https://example.com", until they expire. Its methods are safe for
+// concurrent use.
 //
-// However many origins there are, an origin's rules are not dropped before they expire. For each origin the cache has an
-// index entry of about 24 bytes. That is all for a missing or empty robots.txt. Any other file is in a segment on disk,
-// and its parsed rules stay in memory as long as they are used and Config.MaxBytes has room.
+// Rules are kept until they expire, however many origins there are. Each origin has an index entry of about 24 bytes,
+// which suffices for a missing or empty robots.txt. Other files are in a segment on disk, and their parsed rules stay
+// in memory while they are used and Config.MaxBytes has room.
 //
-// Parsed rules are in two generations. New and used ones enter the young generation. When it has half of MaxBytes, it
-// becomes the old one, and the previous old one is dropped. So a lookup of rules in use needs no more than a read lock.
+// Parsed rules are in two generations. New and used rules enter the young generation. When it reaches half of MaxBytes,
+// it becomes the old one, and the previous old one is dropped. So a lookup of rules in use needs only a read lock.
 type Cache struct {
 	cfg      Config
 	segments *segments
 
-	mu         sync.RWMutex // guards what follows
+	mu         sync.RWMutex // guards the fields below
 	index      *bounded.Table[slot]
 	young, old generation
-	byStatus   map[uint16]*Rules // rules of answers that need no text, by status
+	byStatus   map[uint16]*Rules // rules that follow from the status alone
 }
 
-// A slot is an origin's entry in the index.
+// A slot is the index entry of an origin.
 type slot struct {
 	expires uint32 // Unix seconds; 0: no entry
 	segment uint32 // 0: the rules follow from the status alone
-	detail  uint32 // the status, or the frame's offset in its segment and asksDelay
+	detail  uint32 // the status, or the frame's offset in its segment and delayBit
 }
 
-// asksDelay marks, in slot.detail, rules with a crawl delay.
+// delayBit marks rules with a crawl delay in slot.detail.
 const delayBit = 1 << 31
 
 type generation struct {
@@ -73,7 +73,7 @@ type entry struct {
 	expires uint32
 }
 
-// NewCache returns an empty cache. What exceeds Config.MaxBytes is in a temporary file, until Close.
+// NewCache returns an empty cache. Data beyond Config.MaxBytes is in a temporary file until Close.
 func NewCache(cfg Config) *Cache { return newCache(cfg, newScratchSegments()) }
 
 func newCache(cfg Config, s *segments) *Cache {
@@ -83,12 +83,11 @@ func newCache(cfg Config, s *segments) *Cache {
 	return c
 }
 
-// Open returns a cache whose answers are in files in Config.Dir, with the answers of earlier runs that have not
-// expired.
+// Open returns a cache that stores responses in files in Config.Dir. It loads unexpired responses of earlier runs.
 func Open(cfg Config) (*Cache, error) {
 	c := newCache(cfg, newFileSegments(cfg.Disk, cfg.Dir))
 	if err := c.segments.open(c.load); err != nil {
-		return nil, fmt.Errorf("open the rules of robots.txt files in %s: %w", cfg.Dir, err)
+		return nil, fmt.Errorf("open robots.txt cache %s: %w", cfg.Dir, err)
 	}
 	c.segments.removeExpired(c.now())
 	return c, nil
@@ -108,7 +107,7 @@ func (c *Cache) ttl(r *Rules) time.Duration {
 	return c.cfg.TTL
 }
 
-// Get returns an origin's rules. False means that they are unknown or expired: fetch robots.txt.
+// Get returns an origin's rules. It returns false if they are unknown or expired; then robots.txt must be fetched.
 func (c *Cache) Get(origin string) (*Rules, bool) {
 	c.mu.RLock()
 	e, young := c.young.entries[origin]
@@ -139,13 +138,13 @@ func (c *Cache) Get(origin string) (*Rules, bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.index.Get(origin) == s { // no other answer has come
+	if c.index.Get(origin) == s { // no newer response was stored
 		c.store(strings.Clone(origin), e)
 	}
 	return e.rules, true
 }
 
-// read reads an origin's rules from disk. An answer that cannot be read is unknown.
+// read reads an origin's rules from disk. It returns false if they cannot be read.
 func (c *Cache) read(origin string, s slot) (*Rules, bool) {
 	f, err := c.segments.read(s.segment, s.detail&^delayBit)
 	if err != nil || string(f.origin) != origin {
@@ -154,7 +153,7 @@ func (c *Cache) read(origin string, s slot) (*Rules, bool) {
 	return f.rules(c.cfg.Agent), true
 }
 
-// Answer records an answer to GET /robots.txt, as [FromStatus] reads it, and returns the rules.
+// Answer stores a response to GET /robots.txt, as interpreted by [FromStatus], and returns the rules.
 func (c *Cache) Answer(origin string, status int, body []byte) *Rules {
 	r := FromStatus(status, body, c.cfg.Agent)
 	f := frame{expires: uint32(c.expiry(r).Unix()), status: uint16(status), origin: []byte(origin), text: body}
@@ -169,13 +168,13 @@ func (c *Cache) Answer(origin string, status int, body []byte) *Rules {
 	c.drop(origin)
 	c.set(origin, s)
 	if f.needsText {
-		c.store(strings.Clone(origin), entry{r, f.expires}) // an origin may be part of a page's text
+		c.store(strings.Clone(origin), entry{r, f.expires}) // origin may be part of a page's text
 	}
 	return r
 }
 
-// write writes an answer to disk, if it has text or a later run needs it, and returns its index entry. That is empty
-// where the disk fails: then the rules are in memory only, and once they are dropped there, robots.txt is fetched again.
+// write writes a response to disk if it has text or a later run needs it, and returns the index entry. If the disk
+// fails, the entry is empty: the rules are in memory only, and robots.txt is fetched again after they are dropped.
 func (c *Cache) write(f *frame, temporary bool) slot {
 	s := slot{expires: f.expires, detail: uint32(f.status)}
 	if !f.needsText && (temporary || !c.segments.isPersistent()) {
@@ -191,7 +190,7 @@ func (c *Cache) write(f *frame, temporary bool) slot {
 	return slot{expires: f.expires, segment: segment, detail: at | f.delayBit()}
 }
 
-// set writes an index entry. The caller holds mu.
+// set sets an index entry. The caller must hold mu.
 func (c *Cache) set(origin string, s slot) {
 	c.index.Set(origin, s)
 	if status := uint16(s.detail); s.segment == 0 && c.byStatus[status] == nil {
@@ -199,10 +198,10 @@ func (c *Cache) set(origin string, s slot) {
 	}
 }
 
-// load adds an answer of an earlier run to the index.
+// load adds a response of an earlier run to the index.
 func (c *Cache) load(segment, at uint32, f *frame) {
 	now := c.now()
-	if f.expires <= now || f.expires > now+uint32(c.cfg.TTL/time.Second)+1 { // or the clock was set back
+	if f.expires <= now || f.expires > now+uint32(c.cfg.TTL/time.Second)+1 { // expired, or the clock was set back
 		return
 	}
 	s := slot{expires: f.expires, detail: uint32(f.status)}
@@ -212,8 +211,8 @@ func (c *Cache) load(segment, at uint32, f *frame) {
 	c.set(string(f.origin), s)
 }
 
-// EachDelay calls f with each origin whose rules ask for a delay between requests. It reads the disk. Origins whose
-// rules cannot be read are left out.
+// EachDelay calls f with each origin whose rules have a delay between requests. It reads the disk, and skips origins
+// whose rules cannot be read.
 func (c *Cache) EachDelay(f func(origin string, delay time.Duration)) {
 	var slots []slot
 	c.mu.RLock()
@@ -237,7 +236,7 @@ func (c *Cache) EachDelay(f func(origin string, delay time.Duration)) {
 	}
 }
 
-// store puts rules into the young generation. The caller holds mu.
+// store adds rules to the young generation. The caller must hold mu.
 func (c *Cache) store(origin string, e entry) {
 	c.drop(origin)
 	size := e.rules.size() + int64(len(origin))
@@ -248,7 +247,7 @@ func (c *Cache) store(origin string, e entry) {
 	c.young.size += size
 }
 
-// drop removes an origin's rules from memory. The caller holds mu.
+// drop removes an origin's rules from memory. The caller must hold mu.
 func (c *Cache) drop(origin string) {
 	c.old.drop(origin)
 	c.young.drop(origin)

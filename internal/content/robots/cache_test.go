@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// clock is a time that stands still until it is moved.
+// clock is a time that changes only when it is set.
 type clock struct{ t time.Time }
 
 func (c *clock) now() time.Time { return c.t }
@@ -49,7 +49,8 @@ func TestCacheExpiry(t *testing.T) {
 	}
 }
 
-// TestCacheDefaults: rules hold for a day. What cannot be had is asked for again soon, and never taken for absent.
+// TestCacheDefaults: rules are valid for a day. An unavailable robots.txt is requested again soon, and never taken for
+// absent.
 func TestCacheDefaults(t *testing.T) {
 	at := &clock{time.Unix(1e9, 0)}
 	c := NewCache(Config{Agent: "kumo", Now: at.now})
@@ -69,8 +70,8 @@ func TestCacheDefaults(t *testing.T) {
 	}
 }
 
-// Memory is bounded by MaxBytes and the index, and yet no rules are dropped before they expire: neither in a folder nor
-// in a temporary file.
+// Memory is limited by MaxBytes and the index, but no rules are dropped before they expire, with files or a temporary
+// file.
 func TestManyMoreOriginsThanMemoryHolds(t *testing.T) {
 	const origins = 5_000
 	body := func(i int) []byte {
@@ -79,7 +80,7 @@ func TestManyMoreOriginsThanMemoryHolds(t *testing.T) {
 			return nil
 		case 1:
 			return fmt.Appendf(nil, "User-agent: *\nCrawl-delay: %d\n", i)
-		case 2: // longer than what is read at once
+		case 2: // longer than one read
 			return fmt.Appendf(nil, "User-agent: *\n#%s\nDisallow: /%d\n", strings.Repeat("x", 3000), i)
 		}
 		return fmt.Appendf(nil, "User-agent: *\nDisallow: /%d\nSitemap: /s%d.xml\n", i, i)

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// A CleanParam is a Clean-param line, which Yandex reads: query parameters that say nothing of a page, on paths of a
-// kind. URLs that differ in them only are one page.
+// A CleanParam is a Clean-param line, an extension by Yandex: query parameters that do not affect the page, for some
+// paths. URLs that differ only in them are the same page.
 type CleanParam struct {
-	Params []string // names, as they stand in queries; letter case matters
-	Path   string   // as written, "/" if none is given; it matches as a Disallow does
+	Params []string // names as in queries; case-sensitive
+	Path   string   // as written, "/" by default; matches like a Disallow pattern
 
 	pattern string // Path in normal form
 }
 
-// maxCleanParams bounds the names that are kept of a file. Each is compared with each of a query's.
+// maxCleanParams limits the parameter names of a file. Each is compared with each name in a query.
 const maxCleanParams = 1000
 
-// parseCleanParam reads "ref&sid /some/path", of the names at most so many.
+// parseCleanParam parses "ref&sid /some/path". It keeps at most most names.
 func parseCleanParam(value string, most int) (c CleanParam, ok bool) {
 	fields := strings.Fields(value)
 	if len(fields) == 0 {
@@ -42,12 +42,12 @@ func parseCleanParam(value string, most int) (c CleanParam, ok bool) {
 	return c, len(c.Params) > 0
 }
 
-// CleanParams are the Clean-param lines, in order. They are meant for every agent. Do not change them.
+// CleanParams returns the Clean-param lines, in order. They apply to all agents. The caller must not modify them.
 func (r *Rules) CleanParams() []CleanParam { return r.clean }
 
-// Clean gives a URL without the parameters that Clean-param lines call meaningless; the same URL when there are none.
-// It may be absolute or a path with query, and should be in canonical form. Only what lies before the "?" decides which
-// lines speak of it, so that a clean URL stays as it is.
+// Clean returns a URL without the parameters in Clean-param lines; the same URL if it has none. The URL may be absolute
+// or a path with query, and should be canonical. Only the part before the "?" selects the lines, so a clean URL stays
+// unchanged.
 func (r *Rules) Clean(url string) string {
 	if len(r.clean) == 0 {
 		return url
@@ -70,7 +70,7 @@ func (r *Rules) Clean(url string) string {
 	return head + "?" + clean + url[end:]
 }
 
-// cleanQuery is the query of a URL, of which head is the rest, without meaningless parameters.
+// cleanQuery returns the query of a URL without listed parameters. head is the rest of the URL.
 func (r *Rules) cleanQuery(head, query string) string {
 	lines := r.cleanParamsFor(head)
 	if len(lines) == 0 {
@@ -80,7 +80,7 @@ func (r *Rules) cleanQuery(head, query string) string {
 	return strings.Join(slices.DeleteFunc(params, func(p string) bool { return isListed(p, lines) }), "&")
 }
 
-// cleanParamsFor are the lines that speak of a URL without query.
+// cleanParamsFor returns the lines that apply to a URL without query.
 func (r *Rules) cleanParamsFor(url string) (lines []*CleanParam) {
 	target := normalTarget(Target(url))
 	for i := range r.clean {

@@ -8,13 +8,13 @@ import (
 
 const maxDelay = 365 * 24 * time.Hour
 
-// parseDelay reads a Crawl-delay in seconds: "10", "0.5", "0,5", "10 sec".
+// parseDelay parses a Crawl-delay in seconds: "10", "0.5", "0,5", "10 sec".
 func parseDelay(value string) (time.Duration, bool) {
 	seconds, _, ok := leadingNumber(value)
 	return inSeconds(seconds), ok
 }
 
-// leadingNumber reads the decimal number that s begins with, by point or comma.
+// leadingNumber parses the decimal number at the beginning of s, with a point or comma.
 func leadingNumber(s string) (x float64, rest string, ok bool) {
 	rest = strings.TrimLeft(s, "0123456789.,")
 	number := strings.Replace(s[:len(s)-len(rest)], ",", ".", 1)

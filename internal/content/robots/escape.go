@@ -2,10 +2,10 @@ package robots
 
 import "strings"
 
-// The normal form makes octets comparable: escapes have upper-case digits, "~" is plain, and where "*" and "$" mean
-// themselves they are escaped. A pattern's octets beyond ASCII are escaped; a target is escaped to begin with.
+// The normal form makes octets comparable: escapes have upper-case digits, "~" is not escaped, and literal "*" and "$"
+// are escaped. Octets beyond ASCII in a pattern are escaped; targets arrive escaped.
 
-// normalTarget brings a path and query to normal form. It allocates only when there is something to change.
+// normalTarget converts a path and query to normal form. It allocates only if the result differs.
 func normalTarget(s string) string {
 	if s == "" || s[0] != '/' {
 		s = "/" + s
@@ -68,7 +68,7 @@ func mustEscape(s string, i int, pattern bool) bool {
 	}
 }
 
-// isEscape reports whether s, which begins with "%", begins with an escaped octet.
+// isEscape reports whether s, which must begin with "%", begins with an escaped octet.
 func isEscape(s string) bool { return len(s) > 2 && isHex(s[1]) && isHex(s[2]) }
 
 func isHex(c byte) bool {
@@ -84,8 +84,8 @@ func upper(c byte) byte {
 	return c
 }
 
-// canonical brings what is in normal form to the one form of a URL: octets that need no escape (RFC 3986, 2.3) have none,
-// and those that no canonical URL has in its path are escaped. It allocates only when there is something to change.
+// canonical converts a text in normal form to the canonical form of URLs: octets that need no escape (RFC 3986, 2.3)
+// are not escaped, and octets that a canonical path cannot contain are. It allocates only if the result differs.
 func canonical(s string) string {
 	if isCanonical(s) {
 		return s
@@ -111,8 +111,8 @@ func isCanonical(s string) bool {
 	return true
 }
 
-// isUnsafe reports whether a URL's path has an octet only as an escape (WHATWG URL, path percent-encode set). A query may
-// have some of them as they are: escaping them on both sides makes them equal there, too.
+// isUnsafe reports whether a URL's path contains an octet only as an escape (WHATWG URL, path percent-encode set). A
+// query may contain some of them unescaped. Escaping them on both sides makes them equal there, too.
 func isUnsafe(c byte) bool {
 	switch c {
 	case '"', '<', '>', '^', '`', '{', '}':
@@ -121,7 +121,7 @@ func isUnsafe(c byte) bool {
 	return c <= ' ' || c >= 0x7f
 }
 
-// plainOctet is the octet that s begins with as an escape, if it is a letter, a digit, or one of "-._~".
+// plainOctet returns the octet of the escape at the beginning of s, if it is a letter, a digit, or one of "-._~".
 func plainOctet(s string) (c byte, ok bool) {
 	if s[0] != '%' || !isEscape(s) {
 		return 0, false

@@ -6,8 +6,8 @@ import (
 	"hash/crc32"
 )
 
-// A frame is an answer as a segment has it: the length of the body and its CRC-32C, four bytes each, little-endian,
-// then the body: expiry, flags and status, the origin's length and the origin, and the text.
+// A frame is a response in a segment: the length of the body and its CRC-32C, four bytes each, little-endian, then the
+// body: expiry, flags and status, the origin's length and the origin, and the text.
 type frame struct {
 	expires   uint32 // Unix seconds
 	status    uint16
@@ -19,7 +19,7 @@ type frame struct {
 
 const (
 	frameHead = 8
-	maxFrame  = 1 << 20 // bytes of a body; a longer one is damage
+	maxFrame  = 1 << 20 // bytes of a body; a longer one is corrupt
 
 	flagText  = 1
 	flagDelay = 2
@@ -59,7 +59,7 @@ func (f *frame) append(b []byte) []byte {
 	return b
 }
 
-// bodyLen returns the length of the body behind a frame's head.
+// bodyLen returns the length of the body after a frame's head.
 func bodyLen(head []byte) (int, error) {
 	n := binary.LittleEndian.Uint32(head)
 	if n > maxFrame {
@@ -68,7 +68,7 @@ func bodyLen(head []byte) (int, error) {
 	return int(n), nil
 }
 
-// parse reads the body of a frame, whose parts it keeps.
+// parse parses the body of a frame. The frame refers to its memory.
 func (f *frame) parse(head, body []byte) error {
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(head[4:]) || len(body) < 8 {
 		return errFrame

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	maxBody = 500 << 10  // what RFC 9309 asks a parser to read at least
-	maxLine = 2083*8 - 1 // what Google reads of a line: eight times the longest URL that browsers took
+	maxBody = 500 << 10  // the minimum that RFC 9309 requires of parsers
+	maxLine = 2083*8 - 1 // the limit of Google's parser: eight times the longest URL in old browsers
 	bom     = "\uFEFF"
 )
 
-// A directive is what a line is about.
+// A directive is the type of a line.
 type directive uint8
 
 const (
@@ -25,14 +25,14 @@ const (
 	cleanParam
 )
 
-// directives are the names by which a line's key is known: it begins with one of them, in upper or lower case.
+// directives are prefixes of a line's key, in any letter case.
 var directives = []struct {
 	name string
 	is   directive
 }{
 	{"disallow", disallow}, {"allow", allow}, {"user-agent", userAgent}, {"sitemap", sitemap},
 	{"crawl-delay", crawlDelay}, {"request-rate", requestRate}, {"clean-param", cleanParam},
-	// Frequent slips.
+	// Frequent misspellings.
 	{"useragent", userAgent}, {"user agent", userAgent}, {"site-map", sitemap},
 	{"dissallow", disallow}, {"dissalow", disallow}, {"disalow", disallow}, {"diasllow", disallow}, {"disallaw", disallow},
 	{"crawldelay", crawlDelay}, {"crawl delay", crawlDelay},
@@ -47,8 +47,8 @@ func directiveOf(key string) directive {
 	return unknown
 }
 
-// readable is what is read of a file: its first 500 KiB without a byte order mark, whole or begun. A line that the
-// limit would cut is left out, because half of "Disallow: /private/" may well forbid everything.
+// readable returns the part of a file that is parsed: its first 500 KiB without a byte order mark. A line that the
+// limit would cut is dropped, because half of "Disallow: /private/" may block everything.
 func readable(body []byte) string {
 	if len(body) > maxBody {
 		end := bytes.LastIndexAny(body[:maxBody+1], "\r\n")
@@ -60,7 +60,7 @@ func readable(body []byte) string {
 	return string(body)
 }
 
-// nextLine cuts the first line off text, which may end with LF, CR or CRLF.
+// nextLine splits off the first line of text, which may end with LF, CR or CRLF.
 func nextLine(text string) (line, rest string) {
 	end := strings.IndexAny(text, "\r\n")
 	if end < 0 {
@@ -73,9 +73,9 @@ func nextLine(text string) (line, rest string) {
 	return line, rest
 }
 
-// splitLine gives a line without its comment and the key and value it consists of; false if it has none. Of a line that
-// is too long, the rest is ignored. The value is the line's end. Where the colon is missing, white space between two
-// words does.
+// splitLine returns a line without its comment, and its key and value; false if it has none. It ignores the rest of a
+// line that is too long. The value is a suffix of the line. If the colon is missing, white space between two words
+// replaces it.
 func splitLine(line string) (stripped, key, value string, ok bool) {
 	line = line[:min(len(line), maxLine)]
 	if end := strings.IndexAny(line, "#\x00"); end >= 0 {

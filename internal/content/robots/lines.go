@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Line is a line of a robots.txt that says what may be fetched, without its comment. Where there is no such file, its
-// number is 0 and its text says so.
+// A Line is an Allow or Disallow line of a robots.txt, without its comment. If there is no such file, the number is 0
+// and the text is the reason for the decision.
 type Line struct {
 	Number int    `json:"number"` // from 1
 	Text   string `json:"text"`   // "Disallow: /private/"
@@ -16,17 +16,17 @@ func (r *Rules) lineOf(u *rule) Line {
 	return Line{int(u.number), r.text[u.line : u.line+uint32(u.lineLen)]}
 }
 
-// Lines are the Allow and Disallow lines that are meant for the agent, in the file's order.
+// Lines returns the Allow and Disallow lines for the agent, in the file's order.
 func (r *Rules) Lines() []Line {
 	lines := make([]Line, 0, len(r.rules))
 	for i := range r.rules {
 		lines = append(lines, r.lineOf(&r.rules[i]))
 	}
 	slices.SortStableFunc(lines, func(a, b Line) int { return cmp.Compare(a.Number, b.Number) })
-	return slices.Compact(lines) // one line may make two rules
+	return slices.Compact(lines) // a line may yield two rules
 }
 
-// FromLines makes rules of what Lines has given. Of the rest of the file they know nothing.
+// FromLines returns rules with the given lines only.
 func FromLines(lines []Line) *Rules {
 	p := parser{named: true, forMine: true}
 	for _, l := range lines {

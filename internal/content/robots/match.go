@@ -2,11 +2,11 @@ package robots
 
 import "strings"
 
-// matches reports whether pattern matches target from its start; both are in normal form. "*" in a pattern stands for
-// any octets, "$" at its end for the target's end.
+// matches reports whether pattern matches a prefix of target; both must be in normal form. "*" in a pattern matches any
+// octets, "$" at its end the target's end.
 //
-// Each literal between two stars is looked for once, at its leftmost place after the one before: taking it leftmost
-// leaves the most to the rest, so there is nothing to go back for and the time is linear.
+// Each literal between two stars is searched once, at its leftmost position after the previous one. The leftmost
+// position leaves the most text for the rest, so no backtracking is needed and the time is linear.
 func matches(pattern, target string) bool {
 	pattern, anchored := strings.CutSuffix(pattern, "$")
 	literal, pattern, wild := strings.Cut(pattern, "*")

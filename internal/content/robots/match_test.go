@@ -10,7 +10,7 @@ import (
 	"kumo/internal/base/cputime"
 )
 
-// matchesSlowly is the definition of matches, by trying everything.
+// matchesSlowly implements the definition of matches by trying everything.
 func matchesSlowly(pattern, target string) bool {
 	switch {
 	case pattern == "":
@@ -49,7 +49,7 @@ func TestMatchesAsDefined(t *testing.T) {
 	}
 }
 
-// TestHostilePatterns would not end if matching went back and tried again. The limit is a hundred times what it takes.
+// TestHostilePatterns would take forever with backtracking. The limit is a hundred times the time needed.
 func TestHostilePatterns(t *testing.T) {
 	path := "/" + strings.Repeat("a", 8<<10)
 	for why, pattern := range map[string]string{
@@ -91,7 +91,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// benchFile is like an ordinary shop's: many agents, and for "*" a hundred rules, some with wildcards.
+// benchFile is like a shop's robots.txt: many agents, and for "*" a hundred rules, some with wildcards.
 func benchFile() []byte {
 	var b bytes.Buffer
 	for _, agent := range []string{"Googlebot", "bingbot", "AhrefsBot", "*"} {
@@ -132,7 +132,7 @@ func TestAllowedAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The table of RFC 9309, 2.2.2, whose last row Google's parser reads otherwise, and what goes with it.
+// The table of RFC 9309, 2.2.2, whose last row Google's parser interprets differently, and similar cases.
 func TestEscapesThatNeedNone(t *testing.T) {
 	for _, c := range []struct {
 		rule, path     string

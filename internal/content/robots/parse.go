@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Parse reads what body says to agent, a product token such as "kumo" without version. Letter case does not matter; a
-// token of other characters than letters, "-" and "_" is never met in a file and gets the rules for "*". If several
-// groups name the agent they are taken together, and if any does, those for "*" do not count. Parse never fails: what
-// it cannot read, it skips. Only the first 500 KiB are read.
+// Parse parses body for agent, a product token such as "kumo" without a version. Letter case is ignored. A token with
+// characters other than letters, "-" and "_" never matches a file and gets the rules for "*". All groups that name the
+// agent are combined; if there is one, the rules for "*" do not apply. Parse never fails: it skips invalid lines, and
+// reads only the first 500 KiB.
 func Parse(body []byte, agent string) *Rules {
 	p := parser{agent: agent}
 	for line, rest := "", readable(body); rest != ""; {
@@ -21,25 +21,25 @@ func Parse(body []byte, agent string) *Rules {
 	return p.finish()
 }
 
-// A parser collects the rules for its agent and those for "*", not knowing yet which will count.
+// A parser collects the rules for its agent and those for "*", since it learns only at the end which apply.
 type parser struct {
 	agent     string
 	mine, any group
-	number    uint32 // of the line at hand
+	number    uint32 // of the current line
 	named     bool   // a line named the agent
-	forMine   bool   // the lines at hand are for the agent
-	forAny    bool   // the lines at hand are for "*"
-	hasRules  bool   // the next User-agent line begins a new group
+	forMine   bool   // the current group is for the agent
+	forAny    bool   // the current group is for "*"
+	hasRules  bool   // the group has rules, so the next User-agent line begins a new one
 	sitemaps  []string
 	clean     []CleanParam
-	cleaned   int // names in clean
+	cleaned   int // number of names in clean
 }
 
-// A group is what was said to one agent.
+// A group holds the lines for one agent.
 type group struct {
 	text     []byte
 	rules    []rule
-	delay    time.Duration // by Crawl-delay
+	delay    time.Duration // from Crawl-delay
 	hasDelay bool
 	rates    []Rate
 }
@@ -71,8 +71,8 @@ func (p *parser) line(line string) {
 	}
 }
 
-// begin reads a User-agent line. Those that follow each other begin one group together; only Allow and Disallow end the
-// run.
+// begin processes a User-agent line. Consecutive ones begin a group together; only Allow and Disallow lines end the
+// sequence.
 func (p *parser) begin(value string) {
 	if p.hasRules {
 		p.forMine, p.forAny, p.hasRules = false, false, false
@@ -85,7 +85,7 @@ func (p *parser) begin(value string) {
 	}
 }
 
-// productToken is the part of a User-agent value that counts: "FooBot" of "FooBot/2.1 (beta)".
+// productToken returns the product token of a User-agent value: "FooBot" for "FooBot/2.1 (beta)".
 func productToken(value string) string {
 	for i := range len(value) {
 		if c := value[i] | 0x20; !isLower(c) && value[i] != '-' && value[i] != '_' {
@@ -95,11 +95,11 @@ func productToken(value string) string {
 	return value
 }
 
-// IsAgent reports whether a token can be met in a file: letters, "-" and "_" only.
+// IsAgent reports whether a token can match a file: it has letters, "-" and "_" only.
 func IsAgent(token string) bool { return token != "" && productToken(token) == token }
 
-// each does f with the group that the lines at hand are for. One for the agent and "*" alike need be known only as the
-// agent's.
+// each calls f with the group of the current lines. Lines for both the agent and "*" are added to the agent's group
+// only.
 func (p *parser) each(f func(*group)) {
 	switch {
 	case p.forMine:
@@ -124,7 +124,7 @@ func (p *parser) finish() *Rules {
 		delay: g.delay, hasDelay: g.hasDelay, rates: g.rates}
 }
 
-// byPrecedence puts the longest pattern first, and Allow before Disallow.
+// byPrecedence sorts longer patterns first, and Allow before Disallow.
 func byPrecedence(a, b rule) int {
 	switch {
 	case a.priority != b.priority:
@@ -137,8 +137,8 @@ func byPrecedence(a, b rule) int {
 	return 1
 }
 
-// add takes in a rule of a line, which ends with the pattern as written. A pattern that is empty, or begins with what
-// no path begins with, says nothing.
+// add adds a rule of a line, which ends with the pattern as written. It ignores an empty pattern and one that cannot
+// match a path.
 func (g *group) add(u rule, line, pattern string) {
 	if pattern == "" || pattern[0] != '/' && pattern[0] != '*' {
 		return
@@ -150,13 +150,13 @@ func (g *group) add(u rule, line, pattern string) {
 
 	if slash := strings.LastIndexByte(pattern, '/'); u.allow && slash >= 0 &&
 		strings.HasPrefix(pattern[slash:], "/index.htm") {
-		// Who allows a folder's index page means the folder's own URL too.
+		// Allowing a directory's index page also allows the directory's own URL.
 		g.put(u, pattern[:slash+1]+"$")
 	}
 }
 
-// put adds u with its pattern. The text ends with the pattern already where that is in normal form and u's line was
-// just written.
+// put adds u with its pattern. If the pattern is in normal form and u's line was just written, the text already ends
+// with it.
 func (g *group) put(u rule, pattern string) {
 	u.priority = uint16(len(pattern))
 	for i := range len(pattern) {
@@ -175,14 +175,14 @@ func (g *group) put(u rule, pattern string) {
 	g.rules = append(g.rules, u)
 }
 
-// setDelay takes in a delay; the longest counts.
+// setDelay sets the delay; the longest applies.
 func (g *group) setDelay(d time.Duration, ok bool) {
 	if ok {
 		g.delay, g.hasDelay = max(g.delay, d), true
 	}
 }
 
-// maxRates bounds the Request-rate lines that are kept of a group: one for each hour of the day.
+// maxRates limits the Request-rate lines of a group: one per hour of the day.
 const maxRates = 24
 
 func (g *group) rate(r Rate, ok bool) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestAllowed asks for the verdict and the line that decided.
+// TestAllowed checks the verdict and the line that decided.
 func TestAllowed(t *testing.T) {
 	for _, c := range []struct {
 		why, robots, path string
@@ -71,7 +71,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestGroups asks which lines are for kumo: /k is forbidden by them, /s by those that are not.
+// TestGroups checks which lines apply to kumo: they forbid /k, and other lines forbid /s.
 func TestGroups(t *testing.T) {
 	for why, robots := range map[string]string{
 		"specific beats star": "User-agent: kumo\nDisallow: /k\nUser-agent: *\nDisallow: /s\n",

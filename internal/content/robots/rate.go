@@ -8,17 +8,17 @@ import (
 	"unicode"
 )
 
-// A Rate is a Request-rate line: so many requests in a time, and the hours of the day in which that holds.
+// A Rate is a Request-rate line: a number of requests per time, and the hours of the day in which it applies.
 type Rate struct {
-	Requests    float64       // more than 0
+	Requests    float64       // positive
 	Per         time.Duration // at most a year
-	From, Until time.Duration // since midnight, UTC; both 0: all day. A span may go over midnight
+	From, Until time.Duration // since midnight, UTC; both 0: all day. The span may include midnight
 }
 
-// Delay is the time from one request to the next that makes the rate, at most a year.
+// Delay returns the time between two requests at this rate, at most a year.
 func (r Rate) Delay() time.Duration { return inSeconds(r.Per.Seconds() / r.Requests) }
 
-// Hours are the hours of the day as in a file, "0800-1700"; "" for all day.
+// Hours returns the hours of the day as written in a file, "0800-1700"; "" for all day.
 func (r Rate) Hours() string {
 	if r.From == r.Until {
 		return ""
@@ -30,8 +30,8 @@ func hhmm(d time.Duration) string {
 	return fmt.Sprintf("%02d%02d", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// parseRate reads a Request-rate, requests/time with the time's unit s, m or h, and hours of the day if there are any:
-// "1/5", "30/1m 0900-1700". Hours that cannot be read count as none: the rate holds all day then.
+// parseRate parses a Request-rate: requests/time with the unit s, m or h, optionally followed by hours of the day:
+// "1/5", "30/1m 0900-1700". Invalid hours are ignored: the rate applies all day.
 func parseRate(value string) (r Rate, ok bool) {
 	before, after, _ := strings.Cut(value, "/")
 	requests, _, ok := leadingNumber(before)
@@ -51,7 +51,7 @@ func parseRate(value string) (r Rate, ok bool) {
 	return r, true
 }
 
-// parseHours reads "0800-1700"; it gives 0, 0 for what is none.
+// parseHours parses "0800-1700"; it returns 0, 0 for an invalid text.
 func parseHours(s string) (from, until time.Duration) {
 	first, last, _ := strings.Cut(s, "-")
 	from, ok := timeOfDay(first)
@@ -62,7 +62,7 @@ func parseHours(s string) (from, until time.Duration) {
 	return from, until
 }
 
-// timeOfDay reads "0800" or "08:00".
+// timeOfDay parses "0800" or "08:00".
 func timeOfDay(s string) (time.Duration, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) == 5 && s[2] == ':' {

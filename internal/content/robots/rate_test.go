@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// written gives rates as in a file.
+// written formats rates as in a file.
 func written(rates []Rate) string {
 	var all []string
 	for _, r := range rates {

@@ -22,10 +22,9 @@ import (
 	"time"
 )
 
-// Rules are what one robots.txt says to one agent. They are immutable and hold no more than what was meant for that
-// agent. The zero value allows everything.
+// Rules are the lines of a robots.txt for one agent. They are immutable. The zero value allows everything.
 type Rules struct {
-	text      string // the lines and patterns that rules point into
+	text      string // the lines and patterns to which rules refer
 	rules     []rule // in order of precedence
 	sitemaps  []string
 	clean     []CleanParam
@@ -35,25 +34,26 @@ type Rules struct {
 	temporary bool
 }
 
-// A rule is one Allow or Disallow line, as offsets so that thousands of them are one object to the garbage collector.
+// A rule is an Allow or Disallow line. It refers to the text by offsets, so that the garbage collector sees thousands
+// of rules as one object.
 type rule struct {
 	line, pattern       uint32
-	number              uint32 // of the line in its file, from 1
+	number              uint32 // of the line in the file, from 1
 	lineLen, patternLen uint16
-	priority            uint16 // octets of the pattern as written, non-ASCII ones escaped
+	priority            uint16 // octets of the pattern as written, with non-ASCII octets escaped
 	allow               bool
-	nonCanonical        bool // the pattern is not as in canonical URLs
+	nonCanonical        bool // the pattern is not in canonical form
 }
 
-// Allowed says whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see [Target]).
-// rule is the line that decided, "Disallow: /private/", without its comment; "" if none did. /robots.txt is always
-// allowed.
+// Allowed reports whether the agent may fetch a URL, given as its path and query in escaped form, "/a?b" (see
+// [Target]). rule is the line that decided, "Disallow: /private/", without its comment; "" if there is none.
+// /robots.txt is always allowed.
 func (r *Rules) Allowed(pathAndQuery string) (ok bool, rule string) {
 	ok, by := r.Decide(pathAndQuery)
 	return ok, by.Text
 }
 
-// Decide is Allowed with the number of the line that decided.
+// Decide is like Allowed, and returns the line with its number.
 func (r *Rules) Decide(pathAndQuery string) (ok bool, by Line) {
 	target := canonical(normalTarget(pathAndQuery))
 	if target == "/robots.txt" { // RFC 9309, 2.2.2
@@ -62,7 +62,7 @@ func (r *Rules) Decide(pathAndQuery string) (ok bool, by Line) {
 	return r.match(target, true)
 }
 
-// Match is Allowed without the exception for /robots.txt, and with escaped octets as they stand: what the lines say.
+// Match is like Allowed without the exception for /robots.txt and without unescaping: it applies the lines literally.
 func (r *Rules) Match(pathAndQuery string) (ok bool, rule string) {
 	ok, by := r.match(normalTarget(pathAndQuery), false)
 	return ok, by.Text
@@ -82,44 +82,43 @@ func (r *Rules) match(target string, plain bool) (ok bool, by Line) {
 	return true, Line{}
 }
 
-// Delay is how long the agent is asked to wait between two requests, at most a year: the longest of its Crawl-delay
-// lines or, if there is none, of its Request-rate lines, whose hours of the day do not count here. It is false if
-// neither is there.
+// Delay returns the time that the agent must wait between two requests, at most a year: the longest of its Crawl-delay
+// lines or, if there are none, of its Request-rate lines at any hour. It returns false if there are neither.
 func (r *Rules) Delay() (time.Duration, bool) { return r.delay, r.hasDelay }
 
-// Rates are the agent's Request-rate lines, in order. Do not change them.
+// Rates returns the agent's Request-rate lines, in order. The caller must not modify them.
 func (r *Rules) Rates() []Rate { return r.rates }
 
-// Sitemaps are the values of the Sitemap lines as written, in order. They are meant for every agent. Do not change
-// them.
+// Sitemaps returns the values of the Sitemap lines as written, in order. They apply to all agents. The caller must not
+// modify them.
 func (r *Rules) Sitemaps() []string { return r.sitemaps }
 
-// Temporary reports whether the rules only stand in until robots.txt can be had.
+// Temporary reports whether the rules apply only until robots.txt can be fetched.
 func (r *Rules) Temporary() bool { return r.temporary }
 
-// AllowAll are rules that allow everything. why, at most 1 KiB of it, is what Allowed gives as the rule.
+// AllowAll returns rules that allow everything. Allowed returns why, at most 1 KiB of it, as the rule.
 func AllowAll(why string) *Rules { return singleRule(true, why) }
 
-// DisallowAll are temporary rules that allow nothing but /robots.txt. why is as for AllowAll.
+// DisallowAll returns temporary rules that allow only /robots.txt. why is as for AllowAll.
 func DisallowAll(why string) *Rules {
 	r := singleRule(false, why)
 	r.temporary = true
 	return r
 }
 
-// singleRule makes one rule for "/", which every path begins with.
+// singleRule returns rules with one rule for "/", which matches every path.
 func singleRule(allow bool, why string) *Rules {
 	why = strings.ToValidUTF8(why[:min(len(why), 1<<10)], "")
 	return &Rules{text: "/" + why, rules: []rule{{line: 1, lineLen: uint16(len(why)), patternLen: 1, priority: 1,
 		allow: allow}}}
 }
 
-// empty reports whether the rules say nothing at all.
+// empty reports whether there are neither rules nor other lines.
 func (r *Rules) empty() bool {
 	return len(r.rules)+len(r.sitemaps)+len(r.clean)+len(r.rates) == 0 && !r.hasDelay
 }
 
-// size is about how many bytes the rules occupy.
+// size returns the approximate memory of the rules, in bytes.
 func (r *Rules) size() int64 {
 	n := 192 + len(r.text) + 20*len(r.rules) + 32*len(r.rates)
 	for _, s := range r.sitemaps {

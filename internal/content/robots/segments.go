@@ -13,28 +13,28 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// segments has answers on disk, in the order in which they came: in files, so that the next run need not ask again, or
-// in a temporary file. A file is a line that names the format, then frames. A segment that is full is followed by the
-// next one, and removed when the last of its answers has expired. So the disk holds the answers of one lifetime and
-// little more. Nothing is synced: what a crash tears off is fetched again.
+// segments store responses on disk in the order of arrival: in files, so that the next run can use them, or in a
+// temporary file. A file consists of a line with the format and of frames. When a segment is full, the next one begins;
+// it is removed when its last response has expired. So the disk holds little more than the responses of one lifetime.
+// Files are not synced: a crash loses responses, which are then fetched again.
 type segments struct {
-	disk    vfs.FS       // nil: in scratch
-	dir     string       // likewise
-	scratch *vfs.Scratch // nil: in files
+	disk    vfs.FS       // nil: scratch is used
+	dir     string       // of the files, if disk is set
+	scratch *vfs.Scratch // nil: files are used
 	max     uint32       // bytes of a segment
 
-	mu   sync.RWMutex // guards what follows; also held while a frame is read or written
+	mu   sync.RWMutex // guards the fields below; also held while a frame is read or written
 	all  map[uint32]*segment
-	last *segment // the one that is written; nil before the first
+	last *segment // the segment being written; nil before the first
 	next uint32
 	buf  []byte
 }
 
-// A segment is a stretch of answers.
+// A segment is a file, or a part of the temporary file.
 type segment struct {
 	id      uint32
 	size    uint32
-	expires uint32 // of all answers the latest expiry
+	expires uint32 // the latest expiry of its responses
 	in      io.ReaderAt
 	out     io.Writer
 	close   func() error
@@ -56,15 +56,15 @@ func newFileSegments(disk vfs.FS, dir string) *segments {
 	return &segments{disk: disk, dir: dir, max: segmentSize, all: map[uint32]*segment{}}
 }
 
-// isPersistent reports whether answers outlive the process.
+// isPersistent reports whether responses outlive the process.
 func (s *segments) isPersistent() bool { return s.scratch == nil }
 
 func (s *segments) name(id uint32) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%08d%s", id, segmentSuffix))
 }
 
-// open opens the files of earlier runs and calls f with each whole frame and its place, in order. Files of another
-// format are removed.
+// open opens the files of earlier runs and calls f with each complete frame and its position, in order. It removes
+// files of another format.
 func (s *segments) open(f func(segment, at uint32, answer *frame)) error {
 	if err := s.disk.MkdirAll(s.dir); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *segments) open(f func(segment, at uint32, answer *frame)) error {
 			return err
 		}
 		s.next = seg.id
-		if seg.size == 0 { // nothing of it is whole
+		if seg.size == 0 { // it has no complete frame
 			if err := s.remove(seg); err != nil {
 				return err
 			}
@@ -100,13 +100,13 @@ func (s *segments) open(f func(segment, at uint32, answer *frame)) error {
 	return nil
 }
 
-// load reads a file up to the first frame that is not whole.
+// load reads a file up to the first incomplete frame.
 func (s *segments) load(seg *segment, f func(segment, at uint32, answer *frame)) error {
 	src, err := s.disk.Open(s.name(seg.id))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = src.Close() }() // it is only read
+	defer func() { _ = src.Close() }() // opened for reading only
 	in := bufio.NewReaderSize(src, 256<<10)
 	head := make([]byte, len(segmentMagic))
 	if _, err := io.ReadFull(in, head); err != nil || string(head) != segmentMagic {
@@ -135,7 +135,7 @@ func (s *segments) load(seg *segment, f func(segment, at uint32, answer *frame))
 	}
 }
 
-// openFile opens a segment's file, without what is behind its last whole frame.
+// openFile opens a segment's file for appending, and truncates it after its last complete frame.
 func (s *segments) openFile(seg *segment) error {
 	name := s.name(seg.id)
 	if err := vfs.TruncateTo(s.disk, name, int64(seg.size)); err != nil {
@@ -154,7 +154,7 @@ func (s *segments) openFile(seg *segment) error {
 	return nil
 }
 
-// begin begins the next segment. The caller holds mu.
+// begin begins the next segment. The caller must hold mu.
 func (s *segments) begin() error {
 	s.next++
 	seg := &segment{id: s.next}
@@ -168,7 +168,7 @@ func (s *segments) begin() error {
 	return nil
 }
 
-// create makes a segment's file.
+// create creates a segment's file.
 func (s *segments) create(seg *segment) error {
 	if err := s.openFile(seg); err != nil {
 		return err
@@ -180,8 +180,8 @@ func (s *segments) create(seg *segment) error {
 	return nil
 }
 
-// write appends a frame and returns its place. After an error the next frame begins a segment, since nothing behind a
-// torn frame could be read.
+// write appends a frame and returns its position. After an error the next frame begins a new segment, since a frame
+// after a torn one could not be read.
 func (s *segments) write(f *frame, now uint32) (segment, at uint32, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func (s *segments) read(id, at uint32) (*frame, error) {
 	if seg == nil {
 		return nil, errNoSegment
 	}
-	head := make([]byte, frameHead+1<<10) // most are shorter
+	head := make([]byte, frameHead+1<<10) // most frames are shorter
 	n, err := seg.in.ReadAt(head, int64(at))
 	if n < frameHead {
 		return nil, errors.Join(errFrame, err)
@@ -233,7 +233,7 @@ func (s *segments) read(id, at uint32) (*frame, error) {
 	return f, f.parse(head, body[:size])
 }
 
-// removeExpired removes the segments whose answers have all expired.
+// removeExpired removes the segments whose responses have all expired.
 func (s *segments) removeExpired(now uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +243,7 @@ func (s *segments) removeExpired(now uint32) {
 func (s *segments) removeExpiredLocked(now uint32) {
 	for _, seg := range s.all {
 		if seg != s.last && seg.expires <= now {
-			_ = s.remove(seg) // a file that stays is tried again by the next run
+			_ = s.remove(seg) // the next run removes a remaining file
 		}
 	}
 }

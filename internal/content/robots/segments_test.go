@@ -38,7 +38,7 @@ func TestRulesOutliveTheProcess(t *testing.T) {
 	c := openKept(t, cfg)
 	c.Answer("http://a", 200, []byte("User-agent: *\nDisallow: /x"))
 	c.Answer("http://gone", 404, nil)
-	c.Answer("http://broken", 503, nil) // is asked for again
+	c.Answer("http://broken", 503, nil) // it is fetched again
 	now = now.Add(59 * time.Minute)
 	c.Answer("http://b", 200, []byte("User-agent: *\nDisallow: /y"))
 
@@ -66,8 +66,8 @@ func TestRulesOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// Whatever a crash leaves of the file: what is whole is there, what is not is none, and what is told then is kept
-// behind it.
+// Whatever part of the file remains after a crash: complete frames are loaded, incomplete ones are not, and new ones
+// are stored after them.
 func TestATornFileOfRulesIsCutBack(t *testing.T) {
 	dir := t.TempDir()
 	c := openKept(t, Config{Dir: dir})
@@ -109,8 +109,8 @@ func clearFolder(t *testing.T, dir string) {
 	}
 }
 
-// The disk holds the answers of one lifetime and the rest of a segment, however long the crawl runs. Files of another
-// format go.
+// The disk holds the responses of one lifetime and the rest of a segment, however long the crawl runs. Files of another
+// format are removed.
 func TestExpiredSegmentsAreRemoved(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	dir := t.TempDir()
@@ -195,7 +195,7 @@ func FuzzSegment(f *testing.F) {
 	f.Add(answer.append([]byte(segmentMagic)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
-		cfg := Config{Dir: dir, TTL: 20 * 365 * 24 * time.Hour} // so that the frames that are added hold
+		cfg := Config{Dir: dir, TTL: 20 * 365 * 24 * time.Hour} // so that the appended frames are valid
 		if err := os.WriteFile(filepath.Join(dir, "00000001"+segmentSuffix), data, 0o644); err != nil {
 			t.Fatal(err)
 		}

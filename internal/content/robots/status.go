@@ -2,20 +2,21 @@ package robots
 
 import "fmt"
 
-// MaxRedirects is how many redirects in a row are followed from a /robots.txt (RFC 9309, 2.3.1.2). They may lead to
-// other hosts.
+// MaxRedirects is the number of consecutive redirects from /robots.txt that are followed (RFC 9309, 2.3.1.2). They may
+// lead to other hosts.
 const MaxRedirects = 5
 
-// FromStatus says what an answer to GET /robots.txt means (RFC 9309, 2.3.1). Status 0 is no answer.
+// FromStatus returns the rules for a response to GET /robots.txt (RFC 9309, 2.3.1). Status 0 means that there was no
+// response.
 //
-//	2xx                      the rules that body has for agent
+//	2xx                      the rules in body for agent
 //	3xx, 4xx                 there is no robots.txt: everything is allowed
 //	429, all others, none    unknown: nothing is allowed for now
 //
-// The caller follows redirects, [MaxRedirects] at most; a 3xx that is left over leads nowhere.
+// The caller follows redirects, [MaxRedirects] at most; a remaining 3xx leads nowhere.
 //
-// What cannot be had forbids everything for as long as that lasts. The RFC would let a crawler take the file for absent
-// after thirty days; kumo does not, since nobody has said so.
+// An unavailable robots.txt blocks everything as long as that lasts. RFC 9309 allows a crawler to treat the file as
+// absent after thirty days. kumo does not, since the site's owner has not allowed it.
 func FromStatus(status int, body []byte, agent string) *Rules {
 	switch {
 	case status == 0:

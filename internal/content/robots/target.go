@@ -2,8 +2,8 @@ package robots
 
 import "strings"
 
-// Target is the part of a URL that rules speak of: its path and query, "/" if it has none. The URL need not be
-// canonical; what is there is taken as it stands, so that escaping it is up to the caller.
+// Target returns the part of a URL to which rules apply: its path and query, "/" if it has none. The URL need not be
+// canonical. It is not changed, so the caller must escape it.
 func Target(url string) string {
 	url, _, _ = strings.Cut(url, "#")
 	url = afterScheme(url)
@@ -17,7 +17,7 @@ func Target(url string) string {
 	return url[start:]
 }
 
-// afterScheme cuts "scheme://" or "//" off. A "://" behind the first "/", "?" or ";" belongs to the path or query.
+// afterScheme removes "scheme://" or "//". A "://" after the first "/", "?" or ";" belongs to the path or query.
 func afterScheme(url string) string {
 	url = strings.TrimPrefix(url, "//")
 	if end := strings.Index(url, "://"); end >= 0 && !strings.ContainsAny(url[:end], "/?;") {

@@ -6,15 +6,15 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A site may contain whole copies of itself: translations of which few pages are translated, versions, mirrors. Their
-// pages are often linked only from one another. An area is a directory of a domain that was entered from outside: by a
-// seed, or by a link on a page of another pattern that is not vain. Each area may have one copy of each page. The number
-// of such copies is finite: a generator repeats its texts within the area that it was entered by.
+// A site may contain whole copies of itself: partial translations, versions, mirrors. Their pages are often linked only
+// from one another. An area is a directory of a domain that was entered from outside: by a seed, or by a link on a page
+// of another pattern that is not vain. Each area may have one copy of each page. The number of such copies is finite: a
+// generator repeats its texts within the area through which it was entered.
 
 const (
-	maxAreas      = 64      // of a domain
-	maxAreaCopies = 1 << 16 // of a domain
-	copiesPerNode = 8       // copies with the memory of a place in a tree
+	maxAreas      = 64      // per domain
+	maxAreaCopies = 1 << 16 // per domain
+	copiesPerNode = 8       // copies that need as much memory as a node of a tree
 )
 
 type areas struct {
@@ -22,7 +22,7 @@ type areas struct {
 	copies  map[uint64]struct{} // hashes of an area and the page that was copied
 }
 
-// memory returns the memory of the areas, in places of a tree.
+// memory returns the memory of the areas, in tree nodes.
 func (a *areas) memory() int { return len(a.numbers) + len(a.copies)/copiesPerNode }
 
 // directoryOf returns the host and the directory of a URL, with the final slash.

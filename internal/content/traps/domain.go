@@ -7,21 +7,21 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// What names of a domain are kept as they are; others of their place are {word}. So a site that makes up names has not
-// more patterns than one that does not.
-var maxNames = [...]int{16, 128, 8, 4} // hosts, then directories by their depth; below these none
+// maxNames limits the names that a node keeps as they are; all others become {word}. So a site with generated names has
+// no more patterns than other sites.
+var maxNames = [...]int{16, 128, 8, 4} // for hosts, then for directories by depth; 0 below
 
-// A domain is what is known of a registered domain.
+// A domain is the state of a registered domain.
 type domain struct {
 	name  string
 	root  node
-	nodes int // below the root
+	nodes int // without the root
 	spare []node
-	hosts hosts // at any port: that of the domain without one has them
+	hosts hosts // on any port: the domain without a port has them
 	areas areas
 }
 
-// newNode is a place that is not in the tree yet. None is ever taken out of it, so that they are made by the dozen.
+// newNode returns a node that is not yet in the tree. Nodes are never removed, so they are allocated in batches.
 func (dom *domain) newNode(name string) *node {
 	if len(dom.spare) == 0 {
 		dom.spare = make([]node, min(max(dom.nodes/4, 2), 32))
@@ -32,24 +32,25 @@ func (dom *domain) newNode(name string) *node {
 	return n
 }
 
-// A node is a place in the tree of a domain's patterns: a host, a directory, a last segment, a query's names. Its
-// counts are those of all below it; budget is its own where it is the end of URLs.
+// A node is a part of a domain's patterns: a host, a directory, a last path segment, or the names in a query. Its
+// counts include all nodes below it. Only a node at which URLs end has a budget.
 type node struct {
-	parent      *node // nil: it is the domain's
+	parent      *node // nil: the root
 	name        string
-	first, next *node            // of its children; of its parent's
-	index       map[string]*node // its children, where they are many
+	first, next *node            // first child; next child of the parent
+	index       map[string]*node // the children by name, if there are many
 	children    int
-	names       int // of children that are names
+	names       int // number of children that are plain names
 
-	tried, fresh uint32 // answers that were judged, and those that were new
-	branches     uint32 // children below which any was judged
-	productive   uint32 // of these, those below which one was new
+	tried, fresh uint32 // judged responses, and those with a new text
+	branches     uint32 // children with any judged response below them
+	productive   uint32 // branches with any new text below them
 	end          *budget
-	budget       budget // end's
+	budget       budget // the budget of end
 }
 
-// fewChildren are so many that they are looked through: most places have fewer, and a map takes memory for each.
+// fewChildren is the number of children up to which they are searched linearly: most nodes have fewer, and a map for
+// each would need memory.
 const fewChildren = 8
 
 func (n *node) child(name string) *node {
@@ -76,7 +77,7 @@ func (n *node) add(c *node) {
 	}
 }
 
-// all goes through a place's children.
+// all yields the children of a node.
 func (n *node) all() iter.Seq[*node] {
 	return func(yield func(*node) bool) {
 		for c := n.first; c != nil && yield(c); c = c.next {
@@ -84,25 +85,25 @@ func (n *node) all() iter.Seq[*node] {
 	}
 }
 
-// setEnd makes the place the end of URLs.
+// setEnd makes the node one at which URLs end.
 func (n *node) setEnd(b budget) {
 	n.budget = b
 	n.end = &n.budget
 }
 
-// A walk goes down a domain's tree along a URL.
+// A walk follows a URL down the tree of a domain.
 type walk struct {
 	*scratch
 	domain   *domain
-	limit    int // nodes that the domain may have
+	limit    int // maximum number of nodes of the domain
 	make     bool
-	exact    bool // to where the names lead, whatever is known of what lies there
+	exact    bool // follow the names exactly, even if the subtree is hopeless
 	loops    bool
-	hopeless bool // hardly anything below the directory where it is was new
-	inRest   bool // in the rest of such a directory
+	hopeless bool // hardly any page below the current directory was new
+	inRest   bool // the walk ended in the {rest} of such a directory
 }
 
-// step goes to a child, which is made if it is to be; false if there is none.
+// step goes to a child. If there is none, it creates the child if make is set, and otherwise returns false.
 func (w *walk) step(name string, plain bool, most int) bool {
 	at := w.path[len(w.path)-1]
 	child := at.child(name)
@@ -119,7 +120,7 @@ func (w *walk) step(name string, plain bool, most int) bool {
 		if !w.make {
 			return false
 		}
-		if plain { // others are texts that are kept
+		if plain { // other names are constants or interned
 			name = strings.Clone(name)
 		}
 		child = w.domain.newNode(name)
@@ -132,8 +133,8 @@ func (w *walk) step(name string, plain bool, most int) bool {
 	return true
 }
 
-// mergesIntoRest reports whether a child of a place in vain has no budget of its own: it is a name that brought nothing, or it is
-// new. A new name at a host's root has one, as long as there is room.
+// mergesIntoRest reports whether a child of a hopeless node has no budget of its own: a name without any new page, or a
+// new name. At a host's root, new names get a budget as long as there is room.
 func (w *walk) mergesIntoRest(child *node, plain, room bool) bool {
 	if child == nil {
 		return !plain || !room || len(w.path) != 2
@@ -141,8 +142,8 @@ func (w *walk) mergesIntoRest(child *node, plain, room bool) bool {
 	return plain && child.tried > 0 && child.fresh == 0
 }
 
-// updateHopeless says whether it is in vain to tell patterns below a place apart: a place with many branches of which hardly any
-// has brought anything, or the nearest directory of which enough is known. Of whole hosts' pages nothing is said.
+// updateHopeless decides whether patterns below a node are no longer distinguished: if hardly any of many branches had
+// a new page, or by the nearest directory with enough pages. It never decides that about a whole host's pages.
 func (w *walk) updateHopeless(at *node) {
 	switch {
 	case len(w.path) >= 2 && at.branches >= hopelessAfter && at.productive <= at.branches/hopelessShare:
@@ -155,10 +156,10 @@ func (w *walk) updateHopeless(at *node) {
 	}
 }
 
-// last is where the walk has come to.
+// last returns the current node.
 func (w *walk) last() *node { return w.path[len(w.path)-1] }
 
-// follow goes from the root to where a URL ends; false if that is not there.
+// follow goes from the root to the end of a URL; false if a node is missing.
 func (w *walk) follow(u weburl.URL) bool {
 	w.path, w.names = append(w.path[:0], &w.domain.root), w.names[:0]
 	name, _, _ := strings.Cut(w.domain.name, ":") // without a port
@@ -180,7 +181,7 @@ func (w *walk) follow(u weburl.URL) bool {
 		switch last := i == len(segments)-1; {
 		case s == loop || s == endless:
 			name, plain = s, false
-		case last && plain && s != "": // names of pages are many; what they end with tells kinds apart
+		case last && plain && s != "": // there are many page names; their extensions distinguish kinds of pages
 			name, plain = w.classifyPage(s), false
 		}
 		if !w.step(name, plain && s != "", most) {
@@ -196,8 +197,8 @@ func (w *walk) follow(u weburl.URL) bool {
 	return true
 }
 
-// splitPath cuts a path into its segments, of which the last is "" where it ends with a slash. What goes round or has no
-// end is cut short.
+// splitPath splits a path into its segments. The last one is "" if the path ends with a slash. A cyclic or overlong
+// path is shortened.
 func (w *walk) splitPath(path string) []string {
 	w.segments = w.segments[:0]
 	for s := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
@@ -217,7 +218,7 @@ func (w *walk) splitPath(path string) []string {
 	return all
 }
 
-// classifyPage is the class of a page's name, with what it ends with.
+// classifyPage returns the class of a page's name, with its file name extension.
 func (s *scratch) classifyPage(name string) string {
 	s.buf = append(append(s.buf[:0], word...), extension(name)...)
 	return s.text(s.buf)
@@ -230,7 +231,7 @@ func extension(name string) string {
 	return ""
 }
 
-// pattern is what the walk went along, as a text: host, path and the query's names.
+// pattern returns the path of the walk as text: host, directories and the query's names.
 func (w *walk) pattern() string {
 	var b strings.Builder
 	if b.WriteString(w.names[0]); b.Len() > 0 {

@@ -10,18 +10,19 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// The hosts of a registered domain are bounded in two steps, before any of them is asked for anything: a name server
-// that knows every name makes hosts, and one that knows none of those that a site makes up is asked for each.
+// Two limits apply to the hosts of a registered domain before any request: some name servers resolve every name, so the
+// hosts that are fetched are limited; others resolve no generated name but receive a query for each, so the lookups are
+// limited, too.
 
-// hosts are those of a registered domain.
+// hosts are the hosts of a registered domain.
 type hosts struct {
-	known   map[uint64]bool // hashes of names and ports; true: more than the name server was asked
-	reached int64           // of these
+	known   map[uint64]bool // hashes of names and ports; true: fetched, not only looked up
+	reached int64           // number of fetched hosts
 }
 
-const hostsPerNode = 8 // hosts that take as much memory as a place in a tree
+const hostsPerNode = 8 // hosts that need as much memory as a node of a tree
 
-// memory is how much memory they take, in places of a tree.
+// memory returns the memory of the hosts, in tree nodes.
 func (h *hosts) memory() int { return len(h.known) / hostsPerNode }
 
 func (h *hosts) put(key uint64, reached bool) {
@@ -34,18 +35,19 @@ func (h *hosts) put(key uint64, reached bool) {
 	h.known[key] = reached || h.known[key]
 }
 
-// CheckName asks for a URL before its host's name is looked up. It says why it is left out; "" if it is not, or must come.
+// CheckName must be called before the host name of a URL is looked up. It returns the reason to skip the URL; "" if the
+// URL may be fetched. must disables the limit for this URL.
 func (d *Detector) CheckName(u weburl.URL, must bool) string {
 	return d.addHost(u, must, false, d.cfg.Names, "names that were looked up")
 }
 
-// CheckHost asks for a URL before it is fetched, as far as its host is concerned, of which robots.txt was read by then. It
-// says why it is left out; "" if it is not, or must come.
+// CheckHost must be called before a URL is fetched, after its host's robots.txt. It returns the reason to skip the URL;
+// "" if the URL may be fetched. must disables the limit for this URL.
 func (d *Detector) CheckHost(u weburl.URL, must bool) string {
 	return d.addHost(u, must, true, d.cfg.Hosts, "hosts")
 }
 
-// addHost counts a URL's host among those that were looked up, or reached, unless there are most of them already.
+// addHost counts a URL's host among the looked-up or the fetched ones, unless the limit is reached.
 func (d *Detector) addHost(u weburl.URL, must, reached bool, most int64, what string) (why string) {
 	if most < 0 {
 		return ""
@@ -70,7 +72,7 @@ func (d *Detector) addHost(u weburl.URL, must, reached bool, most int64, what st
 	return ""
 }
 
-// CountedDomain is the registered domain of a URL's host; "" if it may have whatever it has.
+// CountedDomain returns the registered domain of a URL's host; "" if the user has released the domain from its limits.
 func (d *Detector) CountedDomain(u weburl.URL) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,20 +83,20 @@ func (d *Detector) CountedDomain(u weburl.URL) string {
 	return name
 }
 
-// isReleased reports whether a domain's bounds were.
+// isReleased reports whether the user has released a domain from its limits.
 func (d *Detector) isReleased(domain string) bool {
 	return len(d.released) > 0 && d.released[domainPattern(domain)]
 }
 
-// TooMany is why a URL of a domain is left out that has so many already.
+// TooMany returns the reason to skip a URL of a domain that has reached a limit.
 func TooMany(domain string, n int64, what string) string {
 	return fmt.Sprintf("%s: %s already", domainPattern(domain), stats.Count(n, what))
 }
 
-// domainPattern is the pattern of all URLs of a registered domain.
+// domainPattern returns the pattern of all URLs of a registered domain.
 func domainPattern(domain string) string { return "*." + domain }
 
-// hostOf is a URL's registered domain, at any port, and a hash of its host.
+// hostOf returns a URL's registered domain, for any port, and a hash of its host.
 func (d *Detector) hostOf(u weburl.URL) (*domain, uint64) {
 	key := uint64(14695981039346656037) // FNV-1a: the same in each run
 	for _, c := range []byte(u.Host()) {
@@ -103,7 +105,8 @@ func (d *Detector) hostOf(u weburl.URL) (*domain, uint64) {
 	return d.domainByName(d.scratch.domain(u.Hostname())), key
 }
 
-// state is what is kept of them: eight bytes for each, of those that were reached and of the others. Of few nothing is.
+// state returns the hosts to save, eight bytes each: those that were fetched, and those that were only looked up. It
+// returns nothing for a domain with fewer hosts than few.
 func (h *hosts) state(few int) (reached, others []byte) {
 	if len(h.known) < few {
 		return nil, nil
@@ -124,7 +127,7 @@ func (h *hosts) restore(keys []byte, reached bool) {
 	}
 }
 
-// fewHosts is how many hosts a domain has of which none need be remembered when the crawl is continued.
+// fewHosts returns the number of hosts from which on a domain's hosts are saved with the crawl.
 func (d *Detector) fewHosts() int {
 	few := int64(64)
 	for _, most := range []int64{d.cfg.Hosts, d.cfg.Names} {

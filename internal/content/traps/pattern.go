@@ -7,39 +7,39 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// The classes that stand in a pattern for what differs from URL to URL.
+// Classes that replace the varying parts of URLs in patterns.
 const (
 	number  = "{n}"    // digits
 	day     = "{date}" // a day or a month: 2026-11-24, 2026-11
-	id      = "{id}"   // digits and letters as no word has them: a UUID, a session's key
-	word    = "{word}" // a name, where there are too many to keep each
-	loop    = "{loop}" // the rest of a path that goes round in circles
-	endless = "{deep}" // the rest of a path of more segments than paths of sites have
-	rest    = "{rest}" // all that is found below a directory after hardly anything there was new
+	id      = "{id}"   // digits and letters that are not a word: a UUID, a session key
+	word    = "{word}" // a name beyond maxNames
+	loop    = "{loop}" // the rest of a cyclic path
+	endless = "{deep}" // the rest of a path with more than maxSegments segments
+	rest    = "{rest}" // everything below a directory where hardly any page was new
 )
 
 const (
-	maxSegments    = 20 // of a path; what follows is endless
-	maxLiteral     = 40 // bytes of a name that is kept as it is
+	maxSegments    = 20 // of a path; the rest becomes {deep}
+	maxLiteral     = 40 // bytes of a name that is kept unchanged
 	maxKeys        = 8  // of a query
-	minID          = 10 // bytes of digits and letters that are an id where they are mixed
-	minCycles      = 3  // that a path goes through the same segments until it is a loop
-	maxCycleLength = 4  // segments of such a round
+	minID          = 10 // bytes from which on mixed digits and letters are an id
+	minCycles      = 3  // repetitions of the same segments that make a path cyclic
+	maxCycleLength = 4  // segments of a cycle
 )
 
-// A scratch is where walks are made: it is used again for each, so that a page costs no memory.
+// A scratch holds the buffers of a walk. It is reused, so that a page costs no allocation.
 type scratch struct {
 	path           []*node
 	names          []string
 	segments, keys []string
 	buf            []byte
-	known          map[string]string // texts
+	known          map[string]string // interned strings
 	domains        map[string]string // of hosts
 }
 
-const maxKnown = 4096 // texts that are kept so as not to be made again
+const maxKnown = 4096 // interned strings
 
-// text is that of some bytes.
+// text returns b as an interned string.
 func (s *scratch) text(b []byte) string {
 	if t, is := s.known[string(b)]; is {
 		return t
@@ -52,7 +52,7 @@ func (s *scratch) text(b []byte) string {
 	return t
 }
 
-// domain is the registered domain of a host's name.
+// domain returns the registered domain of a host name.
 func (s *scratch) domain(host string) string {
 	if name, is := s.domains[host]; is {
 		return name
@@ -66,8 +66,8 @@ func (s *scratch) domain(host string) string {
 	return name
 }
 
-// classify is a segment of a path, or a label of a host, with classes in the place of what changes. plain reports whether
-// it is a name without any.
+// classify replaces the varying parts of a path segment, or of a host's label, with classes. plain reports whether
+// there are none.
 func (s *scratch) classify(segment string) (shape string, plain bool) {
 	if isWord(segment) {
 		if len(segment) > maxLiteral {
@@ -98,7 +98,7 @@ func (s *scratch) classify(segment string) (shape string, plain bool) {
 	return s.text(s.buf), false
 }
 
-// appendRun writes a run of digits and letters.
+// appendRun appends a run of digits and letters, or its class.
 func appendRun(out []byte, run string) []byte {
 	if isID(run) {
 		return append(out, id...)
@@ -116,8 +116,8 @@ func appendRun(out []byte, run string) []byte {
 	return out
 }
 
-// isID reports whether a run of digits and letters is no word: it is long, and changes between them often, or is of
-// hexadecimal digits alone.
+// isID reports whether a run of digits and letters is not a word: it is long, and changes often between digits and
+// letters, or is hexadecimal.
 func isID(run string) bool {
 	digits, changes, hex := 0, 0, true
 	for i := range len(run) {
@@ -163,16 +163,15 @@ func isDay(segment string) bool {
 	return n == 6 || two(6) >= 1 && two(6) <= 31
 }
 
-// isWord reports whether there is no digit in a name.
+// isWord reports whether a name contains no digits.
 func isWord(s string) bool { return !strings.ContainsAny(s, "0123456789") }
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
 func isAlnum(c byte) bool { return isDigit(c) || (c|0x20)-'a' < 26 }
 
-// findCycle reports whether the last of some segments ends a round that the path has gone through several times, as
-// /a/b/a/b/a/b has, and how many segments there are until the first has ended. Numbers may stand side by side: tiles of
-// maps are named so.
+// findCycle reports whether segments ends with several repetitions of the same segments, as in /a/b/a/b/a/b. once is
+// the index after the first repetition. Repeated numbers do not count, since map tiles have such paths.
 func findCycle(segments []string) (once int, round bool) {
 	n := len(segments)
 	for size := 1; size <= maxCycleLength && size*minCycles <= n; size++ {
@@ -188,7 +187,7 @@ func findCycle(segments []string) (once int, round bool) {
 	return 0, false
 }
 
-// query is the names of a query's parameters, in order of the alphabet, each once.
+// query returns the names of a query's parameters, sorted and without duplicates.
 func (s *scratch) query(query string) string {
 	s.keys = s.keys[:0]
 	for part := range strings.SplitSeq(query, "&") {
@@ -218,7 +217,7 @@ func (s *scratch) query(query string) string {
 	return s.text(s.buf)
 }
 
-// plainKey leaves in a parameter's name what does not divide patterns.
+// plainKey replaces the separators of patterns in a parameter's name.
 func plainKey(r rune) rune {
 	if r <= ' ' || r == '/' || r == '?' || r == ':' || r > '~' {
 		return '_'

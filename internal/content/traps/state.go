@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// A State is what of a detector is kept with a crawl: of domains where something was in vain, or that have many hosts.
+// A State is the saved state of a detector: the domains with vain pages, and those with many hosts.
 type State struct {
 	Domains []DomainState `json:"domains,omitempty"`
-	Vain    []byte        `json:"vain,omitempty"` // the crawl's URLs that were found on pages in vain
+	Vain    []byte        `json:"vain,omitempty"` // the crawl's URLs that were found on vain pages
 }
 
-// A DomainState is a domain's part of a [State].
+// A DomainState is the saved state of a domain.
 type DomainState struct {
 	Name     string         `json:"name"`
-	Hosts    []byte         `json:"hosts,omitempty"` // eight bytes for each
-	Names    []byte         `json:"names,omitempty"` // of others that were looked up, likewise
+	Hosts    []byte         `json:"hosts,omitempty"` // fetched hosts, eight bytes each
+	Names    []byte         `json:"names,omitempty"` // hosts that were only looked up, eight bytes each
 	Patterns []PatternState `json:"patterns,omitempty"`
 	Areas    []string       `json:"areas,omitempty"` // hosts and directories that were entered from outside
 }
 
-// A PatternState is a pattern's part of a [State].
+// A PatternState is the saved state of a pattern.
 type PatternState struct {
 	Names     []string `json:"names"` // from the host to the query
 	Tried     uint32   `json:"tried"`
@@ -33,7 +33,7 @@ type PatternState struct {
 	Endless   bool   `json:"endless,omitempty"`
 }
 
-// State is what is to be kept, in one order for one detector.
+// State returns the state to save. The order is deterministic.
 func (d *Detector) State() *State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,12 +61,12 @@ func (dom *domain) state(few int) DomainState {
 	return s
 }
 
-// A gatherer goes through a tree in the order of names. Of many patterns it makes few objects.
+// A gatherer traverses a tree in the order of names. It needs few allocations for many patterns.
 type gatherer struct {
 	found []PatternState
-	names []string // on the way to where it is
-	arena []string // those of patterns, one after the other
-	sort  []*node  // children of the places on the way
+	names []string // path to the current node
+	arena []string // backing array of all patterns' names
+	sort  []*node  // children of the nodes on the path
 }
 
 func (g *gatherer) gather(n *node) {
@@ -91,7 +91,7 @@ func (g *gatherer) gather(n *node) {
 	g.sort = g.sort[:begin]
 }
 
-// Restore gives a new detector what was kept of one before. A nil state is nothing.
+// Restore loads a saved state into a new detector. s may be nil.
 func (d *Detector) Restore(s *State) {
 	if s == nil {
 		return

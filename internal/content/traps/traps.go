@@ -67,77 +67,77 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// Config bounds a detector. The zero value gives the defaults.
+// A Config limits a detector. The zero value means the defaults.
 type Config struct {
-	Hosts    int64 // of a registered domain from which anything is fetched; DefaultHosts; negative: without limit
-	Names    int64 // of a registered domain that are looked up; DefaultNames; negative: without limit
-	Patterns int   // places in the tree of a domain; 1,024
-	Memory   int   // places of all domains together that are remembered at least, of 200 bytes about; 32,768
+	Hosts    int64 // hosts of a registered domain that are fetched; default DefaultHosts; negative: no limit
+	Names    int64 // names of a registered domain that are looked up; default DefaultNames; negative: no limit
+	Patterns int   // nodes in the tree of a domain; default 1,024
+	Memory   int   // nodes of all domains that are kept at least, about 200 bytes each; default 32,768
 
-	// patterns whose URLs are fetched whatever they bring, as [Pattern] has them
+	// Released are patterns whose URLs are always fetched, as [Pattern] returns them.
 	Released []string
 }
 
-// The bounds of a registered domain unless others are set.
+// Default limits of a registered domain.
 const (
 	DefaultHosts = 100_000
 	DefaultNames = 200_000
 )
 
 const (
-	startBudget   = 20 // of a pattern of which nothing is known
-	suspectBudget = 3  // of one whose path goes round, or beside which nothing new was found
+	startBudget   = 20 // of an unknown pattern
+	suspectBudget = 3  // of a pattern with a cyclic path or with unproductive siblings
 	maxBudget     = 32
-	gainNew       = 8 // for what is new
-	costSame      = 2 // for what has the same text as another page
-	costNear      = 1 // for what has nearly the same
+	gainNew       = 8 // for a new text
+	costSame      = 2 // for the same text as another page
+	costNear      = 1 // for nearly the same text
 
-	suspectAfter = 16 // answers of all patterns below a place
-	suspectShare = 8  // of which one in so many, at most, was new
+	suspectAfter = 16 // judged responses of all patterns below a node
+	suspectShare = 8  // a node is suspected if at most one in so many was new
 
-	hopelessAfter = 32 // answers of all patterns below a directory
-	hopelessShare = 20 // of which one in so many, at most, was new
+	hopelessAfter = 32 // judged responses of all patterns below a directory
+	hopelessShare = 20 // a directory is hopeless if at most one in so many was new
 
-	maxVain      = 8  // pages in vain in a row that led to a URL, from which on its pattern is endless
-	someVain     = 2  // of these, from which on a pattern's URLs are fetched one by one
-	maxCrossHost = 32 // pages in vain of a pattern of many hosts, each found on one of another host
+	maxVain      = 8  // consecutive vain pages on the path to a URL that make its pattern endless
+	someVain     = 2  // consecutive vain pages from which on a pattern's URLs are fetched one at a time
+	maxCrossHost = 32 // vain pages of a pattern on many hosts, each found on a vain page of another host
 )
 
-// An Outcome is what came of a URL that was to be fetched.
+// An Outcome is the result of fetching a URL.
 type Outcome uint8
 
-// The outcomes.
+// Outcomes.
 const (
-	Inconclusive  Outcome = iota // no answer, or one that says nothing of the pattern: an error, a redirect
-	NewText                      // a page with a text of its own
-	NearDuplicate                // nearly that of another page of the domain
-	Duplicate                    // that of another page of the domain
+	Inconclusive  Outcome = iota // no response, or one that does not count: an error, a redirect
+	NewText                      // a page with a new text
+	NearDuplicate                // nearly the text of another page of the domain
+	Duplicate                    // the text of another page of the domain
 )
 
-// A Verdict says what is to become of a URL.
+// A Verdict is the decision about a URL.
 type Verdict uint8
 
-// The verdicts.
+// Verdicts.
 const (
 	Fetch   Verdict = iota
-	Wait            // for what is under way
-	Defer           // until nothing else waits at the host
-	Exclude         // leave it out: the pattern has no end
+	Wait            // until fetches in progress end
+	Defer           // until the host has no other pending URLs
+	Exclude         // skip the URL: its pattern is endless
 )
 
-// A Detector is what is known of all domains. Its methods may be called by many goroutines at once.
+// A Detector holds the state of all domains. Its methods are safe for concurrent use.
 type Detector struct {
 	cfg Config
 
 	mu         sync.Mutex
-	young, old map[string]*domain // old are those that nobody has asked for since young was begun
-	size       int                // of the young ones
+	young, old map[string]*domain // old: not used since young was started
+	size       int                // of young
 	scratch    scratch
 
-	released map[string]bool // never changed
+	released map[string]bool // immutable
 }
 
-// New makes one that knows nothing.
+// New returns a detector without any state.
 func New(cfg Config) *Detector {
 	cfg.Hosts, cfg.Names = cmp.Or(cfg.Hosts, DefaultHosts), cmp.Or(cfg.Names, DefaultNames)
 	if cfg.Patterns <= 0 {
@@ -153,33 +153,33 @@ func New(cfg Config) *Detector {
 	return d
 }
 
-// Domain is the registered domain of a URL's host.
+// Domain returns the registered domain of a URL's host.
 func (d *Detector) Domain(u weburl.URL) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.scratch.domain(u.Hostname())
 }
 
-// A budget is what a pattern may still fetch in vain.
+// A budget limits the vain pages of a pattern.
 type budget struct {
-	remaining int32  // of the budget
+	remaining int32  // points left
 	inFlight  int32  // URLs that are being fetched
-	tried     uint32 // answers that were judged
-	fresh     uint32 // of these, those that were new
-	crossHost uint32 // of these, those in vain that were found on a page in vain of another host
-	suspected bool   // it was used up: the pattern is suspected; what is new opens it again
+	tried     uint32 // judged responses
+	fresh     uint32 // of these, those with a new text
+	crossHost uint32 // of these, vain pages that were found on a vain page of another host
+	suspected bool   // the budget was used up; a new text resets it
 	endless   bool
 }
 
-// A Source says how a URL was found.
+// A Source describes how a URL was found.
 type Source struct {
-	From     weburl.URL // the page that links to it; the zero value if there is none
-	Vain     int        // pages in vain in a row on the way to it, From among them
-	Deferred bool       // nothing else waits at its host
+	From     weburl.URL // the page that links to it; zero: none
+	Vain     int        // consecutive vain pages on the path to the URL, including From
+	Deferred bool       // its host has no other pending URLs
 }
 
-// Precheck asks for a URL before anything is asked of its host, for what is known of its pattern: Fetch, or Defer or Cut
-// and why.
+// Precheck decides about a URL before any request to its host, from the known state of its pattern. It returns Fetch,
+// or Defer or Exclude with the reason.
 func (d *Detector) Precheck(u weburl.URL, s Source) (Verdict, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,14 +197,14 @@ func (d *Detector) Precheck(u weburl.URL, s Source) (Verdict, string) {
 	return Fetch, ""
 }
 
-// A Trial is a URL that is being fetched, for Settle. The zero value is none.
+// A Trial is a URL that is being fetched, to be passed to Finish. The zero value is none.
 type Trial struct {
-	end       *node // where its pattern ends
-	crossHost bool  // it was found on a page in vain of another host
+	end       *node // the node at which its pattern ends
+	crossHost bool  // it was found on a vain page of another host
 }
 
-// Admit asks for a URL that is to be fetched now, and says why where it is deferred or cut off. Settle is to be told what
-// came of the trial, whatever that is.
+// Admit decides about a URL that is to be fetched now. It returns the reason for Defer and Exclude. The caller must
+// pass the trial to Finish in any case.
 func (d *Detector) Admit(u weburl.URL, s Source) (Verdict, Trial, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,13 +219,13 @@ func (d *Detector) Admit(u weburl.URL, s Source) (Verdict, Trial, string) {
 		if v, why := d.judgeSuspect(&w, u, s); v != Fetch {
 			return v, Trial{}, why
 		}
-		w = d.walkTo(u) // suspect has walked elsewhere
+		w = d.walkTo(u) // judgeSuspect has changed the scratch
 	}
 	end.inFlight++
 	return Fetch, Trial{w.last(), s.Vain > 0 && s.From.Host() != u.Host()}, ""
 }
 
-// judgeSuspect decides on a URL of a suspected pattern, where w ends. The walk is of no use afterwards.
+// judgeSuspect decides about a URL of a suspected pattern, at the end of w. It invalidates the walk.
 func (d *Detector) judgeSuspect(w *walk, u weburl.URL, s Source) (Verdict, string) {
 	if !s.Deferred {
 		return Defer, ""
@@ -233,7 +233,7 @@ func (d *Detector) judgeSuspect(w *walk, u weburl.URL, s Source) (Verdict, strin
 	end, why := w.last().end, evidence(w)
 	of := d.budgetOf(s.From, w.domain)
 	if s.Vain == 0 && of != end {
-		return Fetch, "" // a page that is not of the pattern links to it
+		return Fetch, "" // linked from a page of another pattern that is not vain
 	}
 	stranger := s.Vain > 0 && s.From.Host() != u.Host()
 	if s.Vain < maxVain && end.crossHost < maxCrossHost && !end.endless {
@@ -243,13 +243,13 @@ func (d *Detector) judgeSuspect(w *walk, u weburl.URL, s Source) (Verdict, strin
 		return Fetch, ""
 	}
 	end.endless = true
-	if of != nil && s.Vain > 1 { // the page before was found in vain, too
+	if of != nil && s.Vain > 1 { // the page before was found on a vain page, too
 		of.endless = true
 	}
 	return Exclude, why
 }
 
-// budgetOf is the budget of a page's pattern, nil if nothing is known of it or it is of another domain.
+// budgetOf returns the budget of a page's pattern; nil if the pattern is unknown or belongs to another domain.
 func (d *Detector) budgetOf(page weburl.URL, dom *domain) *budget {
 	if page.Host() == "" || d.domain(page) != dom {
 		return nil
@@ -260,7 +260,7 @@ func (d *Detector) budgetOf(page weburl.URL, dom *domain) *budget {
 	return nil
 }
 
-// endNode is where a URL of a domain ends, nil if that is not known.
+// endNode returns the node at which a URL of a domain ends; nil if it is unknown.
 func (d *Detector) endNode(u weburl.URL, dom *domain) *node {
 	w := walk{scratch: &d.scratch, domain: dom, limit: d.cfg.Patterns}
 	if !w.follow(u) {
@@ -269,7 +269,7 @@ func (d *Detector) endNode(u weburl.URL, dom *domain) *node {
 	return w.last()
 }
 
-// Finish says what came of a trial, once.
+// Finish records the outcome of a trial. It must be called once.
 func (d *Detector) Finish(t Trial, o Outcome) {
 	if t.end == nil {
 		return
@@ -293,7 +293,7 @@ func (d *Detector) Finish(t Trial, o Outcome) {
 	end.record(o)
 }
 
-// count counts answers that were judged, of which so many were new.
+// count adds judged responses, fresh of which had a new text.
 func (n *node) count(tried, fresh uint32) {
 	if p := n.parent; p != nil {
 		if n.tried == 0 && tried > 0 {
@@ -323,7 +323,7 @@ func (b *budget) record(o Outcome) {
 	b.suspected = b.suspected || b.remaining <= 0
 }
 
-// Pattern is the pattern that a reason names which Enter, Ask, CheckName or Reach has given; "" if it is none of theirs.
+// Pattern returns the pattern in a reason that Precheck, Admit, CheckName or CheckHost returned; "" if there is none.
 func Pattern(why string) string {
 	pattern, evidence, found := strings.Cut(why, ": ")
 	if !found || evidence == "" || strings.Contains(pattern, " ") {
@@ -334,7 +334,7 @@ func Pattern(why string) string {
 
 func evidence(w *walk) string {
 	tried, fresh := w.last().end.tried, w.last().end.fresh
-	for n := w.last(); w.inRest && n != nil; n = n.parent { // what tells there is the directory
+	for n := w.last(); w.inRest && n != nil; n = n.parent { // the directory is the evidence for its {rest}
 		if tried, fresh = n.tried, n.fresh; tried >= hopelessAfter {
 			break
 		}
@@ -342,7 +342,7 @@ func evidence(w *walk) string {
 	return fmt.Sprintf("%s: %s, %d new; endless", w.pattern(), stats.Count(int64(tried), "pages"), fresh)
 }
 
-// walkTo goes to where a URL ends, and makes what is not there.
+// walkTo goes to the end of a URL, and creates missing nodes.
 func (d *Detector) walkTo(u weburl.URL) walk {
 	dom := d.domain(u)
 	before := dom.nodes
@@ -355,12 +355,12 @@ func (d *Detector) walkTo(u weburl.URL) walk {
 	return w
 }
 
-// initialBudget is the budget of a pattern of which nothing is known.
+// initialBudget returns the budget of an unknown pattern.
 func (w *walk) initialBudget() int32 {
 	if w.loops {
 		return suspectBudget
 	}
-	known := false // whether what lies below is worth it
+	known := false // a node below had enough responses and was productive
 	for i := len(w.path) - 1; i >= 0; i-- {
 		n := w.path[i]
 		if n.tried >= suspectAfter && !known {
@@ -370,7 +370,7 @@ func (w *walk) initialBudget() int32 {
 			known = true
 		}
 		if n.fresh > 0 && i+1 < len(w.path) && w.path[i+1].fresh > 0 {
-			break // the branch that it lies on has brought something
+			break // the walk's own branch is productive
 		}
 		if n.branches >= suspectAfter && n.productive <= n.branches/suspectShare {
 			return suspectBudget
@@ -379,7 +379,7 @@ func (w *walk) initialBudget() int32 {
 	return startBudget
 }
 
-// domain is what is known of a URL's registered domain, at its port.
+// domain returns the state of a URL's registered domain and port.
 func (d *Detector) domain(u weburl.URL) *domain {
 	name := d.scratch.domain(u.Hostname())
 	if port := u.Port(); port != "" {

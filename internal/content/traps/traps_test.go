@@ -23,7 +23,7 @@ func parse(t testing.TB, url string) weburl.URL {
 	return u
 }
 
-// budgetOf is the pattern that a new detector gives a URL.
+// patternOf returns the pattern of a URL in a new detector.
 func patternOf(t testing.TB, url string) string {
 	w := New(Config{}).walkTo(parse(t, url))
 	return w.pattern()
@@ -54,7 +54,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// names are words without digits, each another.
+// name returns distinct words without digits.
 func name(i int) string {
 	b := []byte("qaaaa")
 	for at := len(b) - 1; i > 0; at, i = at-1, i/26 {
@@ -63,8 +63,8 @@ func name(i int) string {
 	return string(b)
 }
 
-// visit asks for a URL as a crawl does, where nothing else waits at its host. It returns why it is cut off, "" if it is
-// fetched.
+// visit passes a URL through the detector as a crawl does when its host has no other pending URLs. It returns the
+// reason if the URL is excluded, "" if it is fetched.
 func visit(t *testing.T, d *Detector, u weburl.URL, s Source, o Outcome) string {
 	t.Helper()
 	if why := cmp.Or(d.CheckName(u, false), d.CheckHost(u, false)); why != "" {
@@ -91,8 +91,8 @@ func visit(t *testing.T, d *Detector, u weburl.URL, s Source, o Outcome) string 
 	return ""
 }
 
-// crawl asks for n URLs that a page elsewhere lists, each of which brings the outcome. It returns how many were fetched,
-// and the last reason.
+// crawl visits n URLs that are listed on a page elsewhere, each with an outcome. It returns how many were fetched, and
+// the last reason.
 func crawl(t *testing.T, d *Detector, n int, url func(i int) string, o func(i int) Outcome) (fetched int, why string) {
 	t.Helper()
 	for i := range n {
@@ -105,7 +105,7 @@ func crawl(t *testing.T, d *Detector, n int, url func(i int) string, o func(i in
 	return fetched, why
 }
 
-// follow is crawl for URLs each of which is linked from the page before it alone.
+// follow is crawl for URLs each of which is linked only from the page before it.
 func follow(t *testing.T, d *Detector, n int, url func(i int) string, o func(i int) Outcome) (fetched int, why string) {
 	t.Helper()
 	s := Source{}
@@ -123,13 +123,14 @@ func follow(t *testing.T, d *Detector, n int, url func(i int) string, o func(i i
 	return fetched, why
 }
 
-// A linked is a page of a site: what comes of it, and where it leads.
+// A linked is a page of a site: its outcome and its links.
 type linked struct {
 	outcome Outcome
 	links   []string
 }
 
-// walkSite crawls a site of one host from its root as the engine does: deferred URLs last, the deepest of them first.
+// walkSite crawls a site of one host from its root as the engine does: deferred URLs last, those with the highest Vain
+// first.
 func walkSite(t *testing.T, d *Detector, most int, site func(path string) linked) (fetched, cut []string) {
 	t.Helper()
 	type waiting struct {
@@ -179,8 +180,8 @@ func walkSite(t *testing.T, d *Detector, most int, site func(path string) linked
 	return fetched, cut
 }
 
-// A finite set is fetched whole, whatever it brings: here a handbook in many languages, of which most pages are not
-// translated.
+// A finite set is fetched completely, whatever its outcomes: here a manual in many languages, most of whose pages are
+// not translated.
 func TestAFiniteSetIsFetchedWhole(t *testing.T) {
 	const languages, chapters = 40, 60
 	var root, pages []string
@@ -207,7 +208,7 @@ func TestAFiniteSetIsFetchedWhole(t *testing.T) {
 	}
 }
 
-// Generators are cut off, whatever shape they have, and what is honest beside them is fetched.
+// Generators are excluded, whatever their structure, and real pages beside them are fetched.
 func TestGeneratorsAreCutOff(t *testing.T) {
 	facet := func(path string, by ...string) (links []string) {
 		for _, name := range by {
@@ -263,7 +264,7 @@ func TestGeneratorsAreCutOff(t *testing.T) {
 	}
 }
 
-// What is linked from pages that are not of the trap is fetched, also if the pattern has no end.
+// URLs linked from pages outside of the trap are fetched, even if the pattern is endless.
 func TestWhatOtherPagesLinkToIsFetched(t *testing.T) {
 	d := New(Config{})
 	url := func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }
@@ -306,7 +307,7 @@ func TestFacetsCostLittle(t *testing.T) {
 	}
 }
 
-// Facets at the root of a host are known by its branches, whatever else it has.
+// Facets at the root of a host are recognized by its branches, whatever else the host contains.
 func TestFacetsAtTheRoot(t *testing.T) {
 	for _, honest := range []int{0, 1000} {
 		d := New(Config{})
@@ -324,7 +325,7 @@ func TestFacetsAtTheRoot(t *testing.T) {
 	}
 }
 
-// Of a hundred directories of documents some are copies of others: these alone are left out.
+// Of a hundred directories of documents some are copies of others: only these are excluded.
 func TestCopiesOfDirectories(t *testing.T) {
 	d := New(Config{})
 	for i := range 100 * 50 {
@@ -364,7 +365,7 @@ func TestWildcardHosts(t *testing.T) {
 	}
 }
 
-// Names that do not resolve are questions, too; ports do not make a domain of their own.
+// Names that do not resolve also count as lookups; ports do not make separate domains.
 func TestNamesThatAreLookedUp(t *testing.T) {
 	d := New(Config{Names: 50})
 	for i := range 60 {
@@ -388,7 +389,7 @@ func TestNamesThatAreLookedUp(t *testing.T) {
 	}
 }
 
-// A directory where hardly anything was new does not keep its good part from being crawled, nor its neighbours.
+// A directory where hardly any page was new does not keep its productive part, nor its siblings, from being crawled.
 func TestWhatIsGoodBelowATrapIsFetched(t *testing.T) {
 	d := New(Config{})
 	good := func(i int) string { return "https://example.com/shop/goods/" + name(i) }
@@ -410,7 +411,7 @@ func TestWhatIsGoodBelowATrapIsFetched(t *testing.T) {
 	}
 }
 
-// Of what is found late below a directory, the directory is the evidence.
+// For pages found late below a directory, the directory's counts decide.
 func TestEvidenceOfTheRest(t *testing.T) {
 	d := New(Config{})
 	_, why := follow(t, d, 200, func(i int) string {
@@ -429,7 +430,7 @@ func TestEvidenceOfTheRest(t *testing.T) {
 	}
 }
 
-// What is not always new is fetched on, as long as one in nine is.
+// A pattern is not excluded as long as one page in nine is new.
 func TestSomeDuplicatesAreNoTrap(t *testing.T) {
 	for _, every := range []int{2, 5, 8} {
 		d := New(Config{})
@@ -446,7 +447,7 @@ func TestSomeDuplicatesAreNoTrap(t *testing.T) {
 	}
 }
 
-// The suspicion of a pattern ends with what is new.
+// A new text ends the suspicion of a pattern.
 func TestPatternOpensAgain(t *testing.T) {
 	d := New(Config{})
 	url := func(i int) string { return fmt.Sprintf("https://example.com/p/%d", i) }
@@ -472,7 +473,7 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// What was fetched at once does not overdraw a budget by more than it was before anything was known.
+// Concurrent fetches overdraw a budget at most by its initial value.
 func TestUnderWay(t *testing.T) {
 	d := New(Config{})
 	url := func(i int) weburl.URL { return parse(t, fmt.Sprintf("https://example.com/p/%d", i)) }
@@ -525,8 +526,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever a web serves, by whatever names, and whatever comes of it: what is remembered has a bound, also when it is
-// kept and restored, and what is counted on the way is right.
+// Whatever a site serves, the state is bounded, also when it is saved and restored, and the counts on the path are
+// right.
 func TestMemoryOfAHostileWeb(t *testing.T) {
 	seed := time.Now().UnixNano()
 	defer func() {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// next reads one piece of markup, or the text up to it.
+// next reads one construct of markup, or the text before it.
 func (p *Parser) next() {
 	rest := p.src[p.pos:]
 	if at := p.markup(rest); at > 0 {
@@ -29,7 +29,7 @@ func (p *Parser) next() {
 	}
 }
 
-// markup is where the first markup of a text begins: its length where there is none.
+// markup returns the index of the first markup in a text, or the text's length.
 func (p *Parser) markup(s string) int {
 	for from := 0; ; {
 		i := strings.IndexByte(s[from:], '<')
@@ -44,7 +44,7 @@ func (p *Parser) markup(s string) int {
 	}
 }
 
-// skip goes behind the next end, or to the end of the page.
+// skip moves to the position after the next end, or to the end of the page.
 func (p *Parser) skip(rest, end string) {
 	if i := strings.Index(rest, end); i >= 0 {
 		p.pos += i + len(end)
@@ -80,7 +80,7 @@ func (p *Parser) endTag() {
 	name, a := p.name(p.src[from:i])
 	p.pos = i
 	if strings.IndexByte(p.src[i:], '>') < 0 {
-		p.pos = len(p.src) // the page ends within the tag: it is none
+		p.pos = len(p.src) // a tag that the end of the page cuts off does not count
 		return
 	}
 	p.skip(p.src[i:], ">")
@@ -98,7 +98,7 @@ func (p *Parser) startTag() {
 	attrs, i, selfClosing, whole := p.attributes(i)
 	p.pos = i
 	if !whole {
-		return // the page ends within the tag: it is none
+		return // a tag that the end of the page cuts off does not count
 	}
 	if p.xml {
 		p.push(name, a, attrs)
@@ -110,7 +110,7 @@ func (p *Parser) startTag() {
 	p.start(name, a, attrs, selfClosing)
 }
 
-// nameEnd is where a tag's name ends that begins at i.
+// nameEnd returns the end of the tag name at i.
 func (p *Parser) nameEnd(i int) int {
 	for i < len(p.src) && !isSpace(p.src[i]) && p.src[i] != '>' && p.src[i] != '/' {
 		i++
@@ -118,7 +118,7 @@ func (p *Parser) nameEnd(i int) int {
 	return i
 }
 
-// name is a tag's name: of HTML in lower case.
+// name returns a tag's name, for HTML in lower case.
 func (p *Parser) name(s string) (string, atom.Atom) {
 	if !p.xml {
 		s = lower(s)
@@ -126,7 +126,7 @@ func (p *Parser) name(s string) (string, atom.Atom) {
 	return s, atom.Lookup([]byte(s))
 }
 
-// attributes reads a tag's attributes from i on, and returns where the tag ends.
+// attributes reads the attributes of a tag from i on, and returns the tag's end.
 func (p *Parser) attributes(i int) (attrs []xhtml.Attribute, end int, selfClosing, whole bool) {
 	src, first := p.src, p.usedAttrs
 	for {
@@ -160,7 +160,7 @@ func (p *Parser) attributes(i int) (attrs []xhtml.Attribute, end int, selfClosin
 	}
 }
 
-// value reads an attribute's value from i on.
+// value reads the attribute value at i.
 func (p *Parser) value(i int) (string, int) {
 	src := p.src
 	for i < len(src) && isSpace(src[i]) {
@@ -183,7 +183,7 @@ func (p *Parser) value(i int) (string, int) {
 	return unescapeValue(src[from:i]), i
 }
 
-// attribute adds one to those of a tag, which begin at first, and returns where they begin now.
+// attribute adds an attribute to those of the current tag, which begin at first. It returns their new beginning.
 func (p *Parser) attribute(first int, key, value string) int {
 	if len(p.attrs) == 0 {
 		p.attrs = append(p.attrs, make([]xhtml.Attribute, slab))
@@ -197,7 +197,7 @@ func (p *Parser) attribute(first int, key, value string) int {
 	if p.usedAttrs-first >= maxAttrs {
 		return first
 	}
-	if p.usedAttrs == len(last) { // on to the next slab, with what the tag has
+	if p.usedAttrs == len(last) { // move the tag's attributes to the next slab
 		more := make([]xhtml.Attribute, slab)
 		p.usedAttrs = copy(more, last[first:])
 		p.attrs, first, last = append(p.attrs, more), 0, more
@@ -214,7 +214,7 @@ func (p *Parser) attrsFrom(first int) []xhtml.Attribute {
 	return p.attrs[len(p.attrs)-1][first:p.usedAttrs:p.usedAttrs]
 }
 
-// raw reads an element's raw text, and goes behind its end tag.
+// raw reads an element's raw text and its end tag.
 func (p *Parser) raw(name string, a atom.Atom) {
 	from := p.pos
 	for i := from; ; {
@@ -253,8 +253,8 @@ func unescape(s string) string {
 	return html.UnescapeString(s)
 }
 
-// unescapeValue is unescape for an attribute's value, in which a name without a semicolon is none if a letter, a digit
-// or "=" follows, so that "?a=1&copy=2" stays as it is.
+// unescapeValue is unescape for attribute values: a name without a semicolon is not a reference if a letter, a digit or
+// "=" follows, so "?a=1&copy=2" stays unchanged.
 func unescapeValue(s string) string {
 	at := strings.IndexByte(s, '&')
 	if at < 0 {

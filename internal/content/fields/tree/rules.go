@@ -5,22 +5,22 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// A kind is what the HTML standard says of an element, as far as it matters here.
+// A kind is a set of properties of an element in the HTML standard.
 type kind uint16
 
 const (
-	void      kind = 1 << iota // it has no end
-	raw                        // what is in it is text
-	inHead                     // it may stand in the head
-	endsP                      // it ends a paragraph by beginning
-	heading                    //
-	barrier                    // no end tag in it, and no item, reaches beyond
-	rowGroup                   // a group of rows
-	cell                       //
-	tablePart                  // of a table, or a wall by itself: its end tag reaches through other walls
-	inline                     // an end tag of another closes it, and its own closes nothing else
-	list                       //
-	foreign                    // SVG and MathML, where all elements may close themselves
+	void   kind = 1 << iota // it has no content
+	raw                     // its content is text
+	inHead                  // allowed in the head
+	endsP                   // its start tag closes a paragraph
+	heading
+	barrier  // end tags and list items inside do not close elements outside
+	rowGroup // tbody, thead, tfoot
+	cell
+	tablePart // part of a table, or a barrier outside of tables: its end tag passes other barriers
+	inline    // other end tags close it, and its own closes only inline elements
+	list
+	foreign // SVG and MathML, in which any element may close itself
 )
 
 var kinds = func() map[atom.Atom]kind {
@@ -57,14 +57,14 @@ var kinds = func() map[atom.Atom]kind {
 	return kinds
 }()
 
-// start takes a start tag of HTML.
+// start processes a start tag of HTML.
 func (p *Parser) start(name string, a atom.Atom, attrs []html.Attribute, selfClosing bool) {
 	is := kinds[a]
 	if !p.openImplied(a, is, attrs) {
 		return
 	}
 	if p.foreign > 0 {
-		if is&endsP == 0 { // what does ends SVG and MathML, too
+		if is&endsP == 0 { // the start tags that close a paragraph also end SVG and MathML
 			p.push(name, a, attrs)
 			if selfClosing && !p.tree.Cut {
 				p.pop()
@@ -91,7 +91,7 @@ func (p *Parser) start(name string, a atom.Atom, attrs []html.Attribute, selfClo
 	}
 }
 
-// openImplied opens what a tag is in where nobody wrote that, and reports whether the tag makes an element.
+// openImplied opens the implied parents of a tag. It reports whether the tag creates an element.
 func (p *Parser) openImplied(a atom.Atom, is kind, attrs []html.Attribute) bool {
 	switch a {
 	case atom.Html:
@@ -124,7 +124,7 @@ func (p *Parser) openImplied(a atom.Atom, is kind, attrs []html.Attribute) bool 
 	return true
 }
 
-// closeImplied closes what an element ends by beginning.
+// closeImplied closes the elements that a start tag ends.
 func (p *Parser) closeImplied(a atom.Atom, is kind) {
 	switch a {
 	case atom.Li:
@@ -155,7 +155,7 @@ func (p *Parser) closeImplied(a atom.Atom, is kind) {
 	}
 }
 
-// endItem closes the item before this one of the same list.
+// endItem closes the previous item of the same list.
 func (p *Parser) endItem(a, b atom.Atom) {
 	for i := len(p.open) - 1; i > 0; i-- {
 		switch o := p.open[i]; {
@@ -168,7 +168,7 @@ func (p *Parser) endItem(a, b atom.Atom) {
 	}
 }
 
-// endLink closes a link that is open, where only inline elements are open in it.
+// endLink closes an open link if only inline elements are open in it.
 func (p *Parser) endLink() {
 	for i := len(p.open) - 1; i > 0 && p.open[i].kind&inline != 0; i-- {
 		if p.open[i].name == atom.A {
@@ -178,8 +178,8 @@ func (p *Parser) endLink() {
 	}
 }
 
-// inTable closes what is open in a table down to where a row, a cell or a group of rows belongs, and opens what is
-// missing around it. What has no table around it stays: who looks for it finds it.
+// inTable closes the open elements of a table down to the parent of a row, a cell or a row group, and opens missing
+// parents. Outside of a table, it does nothing: the element is kept.
 func (p *Parser) inTable(a atom.Atom, is kind) {
 	table := len(p.open) - 1
 	for p.open[table].name != atom.Table {
@@ -188,7 +188,7 @@ func (p *Parser) inTable(a atom.Atom, is kind) {
 		}
 		table--
 	}
-	keep := table + 1 // the first that does not stay open
+	keep := table + 1 // index of the first element to close
 	for ; keep < len(p.open); keep++ {
 		o := p.open[keep]
 		if !(o.kind&rowGroup != 0 && (a == atom.Tr || is&cell != 0) || o.name == atom.Tr && is&cell != 0 ||
@@ -210,7 +210,7 @@ func (p *Parser) inTable(a atom.Atom, is kind) {
 	}
 }
 
-// popTo closes the innermost element of the name, and all in it.
+// popTo closes the innermost element with the name, and all elements in it.
 func (p *Parser) popTo(a atom.Atom) {
 	for i := len(p.open) - 1; i > 0; i-- {
 		switch o := p.open[i]; {
@@ -223,23 +223,23 @@ func (p *Parser) popTo(a atom.Atom) {
 	}
 }
 
-// popBelow closes the i-th open element, and all in it.
+// popBelow closes the i-th open element, and all elements in it.
 func (p *Parser) popBelow(i int) {
 	for len(p.open) > i {
 		p.pop()
 	}
 }
 
-// close takes an end tag of HTML.
+// close processes an end tag of HTML.
 func (p *Parser) close(name string, a atom.Atom) {
 	is := kinds[a]
 	switch {
 	case a == atom.Html || a == atom.Body:
-		return // what comes behind is tablePart of it
+		return // content after the end tag is still part of the element
 	case a == atom.Br:
 		p.start(name, a, nil, false)
 		return
-	case a == atom.P && p.paragraphs == 0 && p.body: // it makes a paragraph
+	case a == atom.P && p.paragraphs == 0 && p.body: // it creates a paragraph
 		p.element(name, a, nil)
 		return
 	case is&void != 0:
@@ -262,7 +262,7 @@ func (p *Parser) close(name string, a atom.Atom) {
 	p.skippedLevels = max(0, p.skippedLevels-1)
 }
 
-// closeXML closes the innermost element of a name, and all in it.
+// closeXML closes the innermost element with the name, and all elements in it.
 func (p *Parser) closeXML(name string) {
 	for i := len(p.open) - 1; i > 0; i-- {
 		if p.tree.nodes[p.open[i].node].Data == name {

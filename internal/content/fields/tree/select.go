@@ -11,26 +11,26 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A Selector is a CSS selector, or several with commas between them. Any number of goroutines may use it.
+// A Selector is a list of CSS selectors. It is safe for concurrent use.
 //
-// What stands between combinators is matched by cascadia, combinators by one pass over the elements: so a selector
-// costs as many steps as the page has elements times its own parts, whatever the page is like.
+// The package cascadia matches the parts between combinators; combinators are evaluated in one pass over the elements.
+// So the cost is the number of elements times the number of parts, for any page.
 type Selector struct {
 	alternatives []chain
-	// What is taken of an element: see Take.
+	// the part of an element to extract
 	Take Take
 }
 
-// A Take is what a pseudo-element at the end of a selector takes of an element, in the words of Scrapy.
+// A Take is the pseudo-element at the end of a selector, with the names of Scrapy.
 type Take struct {
 	Attr string // ::attr(NAME)
-	Own  bool   // ::text, the element's text without that of its children
+	Own  bool   // ::text, the text of the element without its children's
 }
 
-// A chain is compounds with combinators before them.
+// A chain is a sequence of compound selectors with the combinators before them.
 type chain struct {
 	parts    []part
-	anchored bool // it begins with a combinator, which says how the first lies to where the search begins
+	anchored bool // it begins with a combinator, which relates the first part to the scope
 }
 
 type part struct {
@@ -40,7 +40,8 @@ type part struct {
 	hasPseudo  bool // it has a pseudo-class
 }
 
-// A key is what an element must have, at least, to match a compound: it is quickly looked at. "" is no such thing.
+// A key is a quick test for elements: an element that matches the compound selector also matches the key. Empty fields
+// are ignored.
 type key struct{ tag, class, id string }
 
 const (
@@ -48,10 +49,10 @@ const (
 	maxSelector = 2000 // bytes
 )
 
-// Compile reads a selector. It may begin with a combinator: "> li" are the children of where the search begins.
+// Compile parses a selector. It may begin with a combinator: "> li" matches the children of the scope.
 func Compile(text string) (*Selector, error) {
 	if len(text) > maxSelector {
-		return nil, fmt.Errorf("it has %d bytes: %d are read", len(text), maxSelector)
+		return nil, fmt.Errorf("the selector has %d bytes, at most %d are allowed", len(text), maxSelector)
 	}
 	s := &Selector{}
 	text, err := s.take(text)
@@ -72,7 +73,7 @@ func Compile(text string) (*Selector, error) {
 	return s, nil
 }
 
-// take cuts a pseudo-element off.
+// take splits off a pseudo-element.
 func (s *Selector) take(text string) (string, error) {
 	before, pseudo, has := strings.Cut(text, "::")
 	if !has {
@@ -87,18 +88,18 @@ func (s *Selector) take(text string) (string, error) {
 	case pseudo == "text":
 		s.Take.Own = true
 	default:
-		return "", fmt.Errorf("::%s is not known: ::text and ::attr(NAME) are, at the end of a selector", pseudo)
+		return "", fmt.Errorf("unknown pseudo-element ::%s; use ::text or ::attr(NAME) at the end of a selector", pseudo)
 	}
 	return before, nil
 }
 
-// A piece is a compound as it is written, with the combinator before it: 0 for the first of a chain.
+// A piece is the text of a compound selector, with the combinator before it: 0 for the first of a chain.
 type piece struct {
 	combinator byte
 	text       string
 }
 
-// split cuts a selector at its commas and combinators, but not in brackets and quotes.
+// split splits a selector at commas and combinators outside of brackets and quotes.
 func split(text string) (all [][]piece, err error) {
 	var now []piece
 	var combinator byte
@@ -137,13 +138,13 @@ func split(text string) (all [][]piece, err error) {
 			continue
 		case c == '>' || c == '+' || c == '~':
 			if end(i); combinator != 0 && combinator != ' ' {
-				return nil, fmt.Errorf("%q and %q stand side by side", combinator, c)
+				return nil, fmt.Errorf("two consecutive combinators %q and %q", combinator, c)
 			}
 			combinator = c
 			continue
 		case c == ',':
 			if end(i); len(now) == 0 || combinator != 0 && combinator != ' ' {
-				return nil, errors.New("a selector is missing at a comma")
+				return nil, errors.New("no selector before or after a comma")
 			}
 			all, now, combinator = append(all, now), nil, 0
 			continue
@@ -154,22 +155,22 @@ func split(text string) (all [][]piece, err error) {
 	}
 	end(len(text))
 	if len(now) == 0 || combinator != 0 && combinator != ' ' {
-		return nil, errors.New("a selector is missing at its end")
+		return nil, errors.New("no selector after the last combinator")
 	}
 	return append(all, now), nil
 }
 
 func compileChain(pieces []piece) (c chain, err error) {
 	if len(pieces) > maxParts {
-		return c, fmt.Errorf("it has %d parts: up to %d are read", len(pieces), maxParts)
+		return c, fmt.Errorf("the selector has %d parts, at most %d are allowed", len(pieces), maxParts)
 	}
 	for i, p := range pieces {
 		if i == 0 && p.text == ":scope" && p.combinator == 0 && len(pieces) > 1 {
-			continue // what follows says how it lies to where the search begins
+			continue // the combinator after it relates to the scope
 		}
 		sel, err := cascadia.Parse(p.text)
 		if err != nil {
-			return c, fmt.Errorf("%q is no selector: %w", p.text, err)
+			return c, fmt.Errorf("%q is not a selector: %w", p.text, err)
 		}
 		if why := nestedCombinator(p.text); why != "" {
 			return c, errors.New(why)
@@ -182,7 +183,8 @@ func compileChain(pieces []piece) (c chain, err error) {
 	return c, nil
 }
 
-// nestedCombinator says why a compound is refused: combinators within brackets would take a page's elements to a power.
+// nestedCombinator returns an error text for a compound selector with combinators in brackets. Their cost would be a
+// power of the page's elements.
 func nestedCombinator(text string) string {
 	for _, name := range []string{":has(", ":haschild(", ":not(", ":is(", ":where(", ":matches("} {
 		for from := 0; ; {
@@ -194,7 +196,7 @@ func nestedCombinator(text string) string {
 			if all, err := split(text[from : from+closing(text[from:])]); err == nil {
 				for _, pieces := range all {
 					if len(pieces) > 1 {
-						return fmt.Sprintf("%q: in %s...) a selector without combinators is wanted", text, name)
+						return fmt.Sprintf("%q: combinators are not allowed inside %s...)", text, name)
 					}
 				}
 			}
@@ -203,7 +205,7 @@ func nestedCombinator(text string) string {
 	return ""
 }
 
-// closing is where the bracket closes that was opened before a text.
+// closing returns the index of the bracket that closes the one before a text.
 func closing(text string) int {
 	depth := 0
 	for i := range len(text) {
@@ -219,7 +221,7 @@ func closing(text string) int {
 	return len(text)
 }
 
-// keyOf is what a compound asks for at its beginning: a tag, a class or an id in plain letters.
+// keyOf returns the key of a compound selector: its leading tag, class or id in plain letters.
 func keyOf(text string) (k key) {
 	first, rest := text, ""
 	for i := 1; i < len(text); i++ {
@@ -229,7 +231,7 @@ func keyOf(text string) (k key) {
 		}
 	}
 	if rest != "" && (rest[0] == '\\' || rest[0] >= utf8.RuneSelf) {
-		return key{} // the name goes on
+		return key{} // the name continues
 	}
 	switch {
 	case first[0] == '.' && len(first) > 1:
@@ -244,7 +246,7 @@ func keyOf(text string) (k key) {
 
 func isPlain(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c == '-' || c == '_' }
 
-// fits reports whether an element has what the key asks for.
+// fits reports whether an element matches the key.
 func (k *key) fits(n *html.Node, class string) bool {
 	switch {
 	case n.Type != html.ElementNode:
@@ -264,19 +266,19 @@ func (k *key) fits(n *html.Node, class string) bool {
 	return true
 }
 
-// A mask says of an element which parts of a chain lead to it: a bit each.
+// A mask records which parts of a chain match an element, its ancestors and its previous siblings, one bit per part.
 type mask struct{ here, above, before uint32 }
 
-// Steps is how many a tree may take, for all that is looked for in it. A step takes some nanoseconds.
+// Steps is the number of steps of a tree, for all searches together. A step takes some nanoseconds.
 const Steps = 10_000_000
 
-// Spend takes steps off the tree's budget, and reports whether there were as many.
+// Spend takes steps from the tree's budget. It returns false if the budget is exceeded.
 func (t *Tree) Spend(steps int) bool {
 	t.spent += steps
 	return t.spent <= Steps
 }
 
-// Find finds the elements within the scope-th node that match, up to max of them, in the order of the document.
+// Find returns the elements below node scope that match, up to max, in document order.
 func (t *Tree) Find(s *Selector, scope, max int) (found []int) {
 	for i := range s.alternatives {
 		found = t.findChain(found, &s.alternatives[i], scope, max)
@@ -298,7 +300,7 @@ func (t *Tree) findChain(found []int, c *chain, scope, max int) []int {
 	if !t.Spend(end - from) {
 		return found
 	}
-	first := from // that may match
+	first := from // first candidate
 	for ; first < end; first++ {
 		if last.key.fits(t.nodes[first], t.at[first].class) {
 			break
@@ -319,7 +321,7 @@ func (t *Tree) findChain(found []int, c *chain, scope, max int) []int {
 	return found
 }
 
-// scan goes over the elements behind scope up to end.
+// scan evaluates a chain for the elements after scope up to end.
 func (t *Tree) scan(found []int, c *chain, scope, end, max int) []int {
 	if !t.Spend((end - scope) * len(c.parts)) {
 		return found
@@ -379,7 +381,7 @@ func (t *Tree) scan(found []int, c *chain, scope, end, max int) []int {
 	return found
 }
 
-// anchored reports whether a node lies to the scope as a combinator at the beginning says.
+// anchored reports whether node i is related to scope by a leading combinator.
 func (t *Tree) anchored(combinator byte, scope, i int) bool {
 	at := &t.at[i]
 	switch combinator {
@@ -393,7 +395,7 @@ func (t *Tree) anchored(combinator byte, scope, i int) bool {
 	return i < int(t.at[scope].end)
 }
 
-// matches asks cascadia. A pseudo-class may look at all that is in an element, or beside it.
+// matches matches a part with cascadia. A pseudo-class may inspect all descendants or siblings of an element.
 func (t *Tree) matches(p *part, i int) bool {
 	steps := 1
 	if up := t.at[i].parent; p.hasPseudo {
@@ -402,5 +404,5 @@ func (t *Tree) matches(p *part, i int) bool {
 	return t.Spend(steps) && p.compound.Match(t.nodes[i])
 }
 
-// ResetSteps gives a tree its steps anew.
+// ResetSteps restores the tree's budget of steps.
 func (t *Tree) ResetSteps() { t.spent = 0 }

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// MaxText is how many bytes of an element's text, or of its HTML, are taken; the rest is left out.
+// MaxText limits the bytes of an element's text or HTML; the rest is dropped.
 const MaxText = 64 << 10
 
-// Text is what an element says: its text and that of all in it but scripts, styles and templates, white space
-// collapsed, with a space where a block or a line ends.
+// Text returns the text of an element and its descendants, except for scripts, styles and templates. White space is
+// collapsed, with a space at the end of a block or line.
 func (t *Tree) Text(i int) string { return t.text(i, false) }
 
-// OwnText is the text of an element without that of the elements in it.
+// OwnText returns the text of an element without its descendants'.
 func (t *Tree) OwnText(i int) string { return t.text(i, true) }
 
 func (t *Tree) text(i int, own bool) string {
@@ -26,7 +26,7 @@ func (t *Tree) text(i int, own bool) string {
 	if !t.Spend(end - i) {
 		return ""
 	}
-	first := "" // the only text, which mostly needs no copy
+	first := "" // a single text usually needs no copy
 	count := 0
 	for j := i; j < end && len(b) < MaxText; j++ {
 		n := t.nodes[j]
@@ -63,12 +63,12 @@ func (t *Tree) text(i int, own bool) string {
 
 func isUnread(a atom.Atom) bool { return a == atom.Script || a == atom.Style || a == atom.Template }
 
-// breaks reports whether an element stands on lines of its own, as cells and items do.
+// breaks reports whether an element is separated from its neighbors, like blocks, cells and items.
 func breaks(a atom.Atom) bool {
 	return a == atom.Br || a == atom.Option || kinds[a]&(endsP|cell|rowGroup) != 0 || a == atom.Tr
 }
 
-// collapse appends a text, a space for all white space between words, and none at the beginning.
+// collapse appends a text with each run of white space replaced by a space, and none at the beginning.
 func collapse(b []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -111,7 +111,7 @@ func isCollapsed(s string) bool {
 	return s == "" || before != ' '
 }
 
-// Collapse is a text with a space for all white space between words, cut at MaxText bytes.
+// Collapse returns a text with each run of white space replaced by a space, cut at MaxText bytes.
 func Collapse(s string) string {
 	if isCollapsed(s) {
 		return cut(s)
@@ -119,7 +119,7 @@ func Collapse(s string) string {
 	return cut(strings.TrimSuffix(string(collapse(nil, s)), " "))
 }
 
-// cut cuts a text at a rune.
+// cut cuts a text to MaxText bytes, between two runes.
 func cut(s string) string {
 	if len(s) <= MaxText {
 		return s
@@ -127,7 +127,7 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:MaxText], "")
 }
 
-// Attr is an element's attribute, and whether it has that.
+// Attr returns an element's attribute, and whether the element has it.
 func (t *Tree) Attr(i int, key string) (string, bool) {
 	for _, a := range t.nodes[i].Attr {
 		if a.Key == key {
@@ -137,7 +137,7 @@ func (t *Tree) Attr(i int, key string) (string, bool) {
 	return "", false
 }
 
-// Name is an element's name, "" of what is no element.
+// Name returns an element's name, "" for other nodes.
 func (t *Tree) Name(i int) string {
 	if t.nodes[i].Type != html.ElementNode {
 		return ""
@@ -145,19 +145,19 @@ func (t *Tree) Name(i int) string {
 	return t.nodes[i].Data
 }
 
-// HTML is what is in an element, as HTML.
+// HTML returns the content of an element as HTML.
 func (t *Tree) HTML(i int) string {
 	if !t.Spend(4 * int(t.at[i].end-int32(i))) {
 		return ""
 	}
 	w := &bounded{}
 	for c := t.nodes[i].FirstChild; c != nil && w.Len() < MaxText; c = c.NextSibling {
-		_ = html.Render(w, c) // an error says that it is enough
+		_ = html.Render(w, c) // the error means that the limit is reached
 	}
 	return cut(w.String())
 }
 
-// bounded takes no more than MaxText bytes, and a few.
+// bounded stops after about MaxText bytes.
 type bounded struct{ strings.Builder }
 
 func (w *bounded) Write(b []byte) (int, error) {
@@ -167,21 +167,21 @@ func (w *bounded) Write(b []byte) (int, error) {
 	return w.Builder.Write(b)
 }
 
-var errFull = errors.New("it is enough")
+var errFull = errors.New("limit reached")
 
-// Nodes is how many nodes there are; the document is the first.
+// Nodes returns the number of nodes. The document is the first one.
 func (t *Tree) Nodes() int { return len(t.nodes) }
 
-// End is behind the last node that is in a node.
+// End returns the index after the last descendant of a node.
 func (t *Tree) End(i int) int { return int(t.at[i].end) }
 
-// Parent is the node that a node is in.
+// Parent returns the parent of a node.
 func (t *Tree) Parent(i int) int { return int(t.at[i].parent) }
 
-// Node is a node as the package html has it. It is not to be changed.
+// Node returns a node in the form of package html. The caller must not modify it.
 func (t *Tree) Node(i int) *html.Node { return t.nodes[i] }
 
-// Base is the href of the page's base element, "" without.
+// Base returns the href of the page's base element, "" if there is none.
 func (t *Tree) Base() string {
 	for i, n := range t.nodes {
 		if n.DataAtom == atom.Base {

@@ -19,52 +19,52 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Bounds of a tree.
+// Limits of a tree.
 const (
 	maxDepth = 512
 	maxAttrs = 128
-	// MaxNodes is how many elements and texts a tree has by default: some 20 MB of memory.
+	// MaxNodes is the default limit of elements and texts of a tree, about 20 MB of memory.
 	MaxNodes = 100_000
 )
 
-// A Tree is a page. Its nodes are numbered in the order of the document; 0 is the document itself.
+// A Tree is a parsed page. Its nodes are numbered in document order; 0 is the document itself.
 type Tree struct {
-	Cut bool // there is more to the page than the tree may have
+	Cut bool // the page exceeds the limit of nodes
 
 	nodes []*html.Node
 	at    []place
 	spent int    // steps
-	masks []mask // room of selectors
+	masks []mask // buffer of Find
 }
 
-// A place is where a node lies.
+// A place is the position of a node.
 type place struct {
-	parent, end  int32 // its parent; behind its last descendant
-	before, last int32 // elements: the one before it with the same parent, its last child; 0 for none
+	parent, end  int32 // its parent; the index after its last descendant
+	before, last int32 // elements: previous sibling, last child; 0: none
 	class        string
 }
 
-// A Parser makes trees, one after another: the next takes the room of the last.
+// A Parser parses pages, one after the other. The next tree reuses the memory of the last one.
 type Parser struct {
 	max       int // nodes
 	tree      Tree
 	slabs     [][]html.Node
 	attrs     [][]html.Attribute
 	used      int // nodes
-	usedAttrs int // attributes of the last slab that are in use
+	usedAttrs int // used attributes of the last slab
 
 	src           string
 	pos           int
 	xml           bool
-	open          []openElement // the document, and elements that are open, the innermost last
-	paragraphs    int           // of open: paragraphs
-	skippedLevels int           // elements that were closed for want of depth
-	foreign       int           // of open: svg and math
-	body          bool          // it has begun
-	head          bool          // it is open
+	open          []openElement // the document and the open elements, innermost last
+	paragraphs    int           // number of open paragraphs
+	skippedLevels int           // elements that were closed because of the depth limit
+	foreign       int           // number of open svg and math elements
+	body          bool          // the body has begun
+	head          bool          // the head is open
 }
 
-// New returns a parser of trees with at most so many nodes; MaxNodes for 0.
+// New returns a parser of trees with at most max nodes; 0: MaxNodes.
 func New(max int) *Parser {
 	if max <= 0 {
 		max = MaxNodes
@@ -72,16 +72,16 @@ func New(max int) *Parser {
 	return &Parser{max: max}
 }
 
-// An opened element is one whose end has not come.
+// An openElement is an element without an end tag so far.
 type openElement struct {
 	node int32
 	name atom.Atom
 	kind kind
 }
 
-const slab = 256 // nodes, and attributes
+const slab = 256 // nodes or attributes per allocation
 
-// Parse makes the tree of a page in UTF-8. It is good until the next is made.
+// Parse parses a page in UTF-8. The tree is valid until the next call.
 func (p *Parser) Parse(src string, xml bool) *Tree {
 	p.reset(src, xml)
 	p.add(html.Node{Type: html.DocumentNode})
@@ -105,13 +105,13 @@ func (p *Parser) reset(src string, xml bool) {
 	*t = Tree{nodes: t.nodes[:0], at: t.at[:0], masks: t.masks[:0]}
 	*p = Parser{max: p.max, tree: *t, slabs: p.slabs, attrs: p.attrs[:min(len(p.attrs), 1)], src: src, xml: xml,
 		open: p.open[:0]}
-	const most = 8192 / slab // nodes that are kept for the next page
+	const most = 8192 / slab // slabs that are kept for the next page
 	if len(p.slabs) > most {
 		p.slabs = p.slabs[:most]
 	}
 }
 
-// add makes a node the last child of the innermost open element.
+// add adds a node as the last child of the innermost open element.
 func (p *Parser) add(n html.Node) int32 {
 	t := &p.tree
 	if len(t.nodes) >= p.max {
@@ -162,7 +162,7 @@ func (p *Parser) push(name string, a atom.Atom, attrs []html.Attribute) {
 	}
 }
 
-// element adds an element that is not opened.
+// element adds an element without opening it.
 func (p *Parser) element(name string, a atom.Atom, attrs []html.Attribute) int32 {
 	i := p.add(html.Node{Type: html.ElementNode, Data: name, DataAtom: a})
 	if i < 0 {
@@ -174,7 +174,7 @@ func (p *Parser) element(name string, a atom.Atom, attrs []html.Attribute) int32
 	return i
 }
 
-// setAttrs gives an element its attributes.
+// setAttrs sets the attributes of an element.
 func (p *Parser) setAttrs(i int32, attrs []html.Attribute) {
 	p.tree.nodes[i].Attr = attrs
 	for j := range attrs {
@@ -201,7 +201,7 @@ func (p *Parser) pop() {
 	}
 }
 
-// text adds what stands between two tags.
+// text adds the text between two tags.
 func (p *Parser) text(s string) {
 	if s == "" {
 		return
@@ -213,14 +213,14 @@ func (p *Parser) text(s string) {
 		p.ensureBody()
 	}
 	if p.xml && len(p.open) == 1 {
-		return // outside of the root
+		return // outside of the root element
 	}
 	p.add(html.Node{Type: html.TextNode, Data: s})
 }
 
 func isBlank(s string) bool { return strings.Trim(s, " \t\r\n\f") == "" }
 
-// ensureBody opens html and body, where that is not yet done.
+// ensureBody opens html and body, unless they are open.
 func (p *Parser) ensureBody() {
 	if p.body {
 		return
@@ -235,7 +235,7 @@ func (p *Parser) ensureBody() {
 	p.push("body", atom.Body, nil)
 }
 
-// ensureHead opens html and head, which come first.
+// ensureHead opens html and head at the beginning of the document.
 func (p *Parser) ensureHead() {
 	if len(p.open) == 1 {
 		p.push("html", atom.Html, nil)

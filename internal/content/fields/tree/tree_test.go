@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// outline writes a tree's elements and texts, white space apart.
+// outline formats a tree's elements and texts without white space.
 func outline(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node)
@@ -48,7 +48,7 @@ func outline(n *html.Node) string {
 	return b.String()
 }
 
-// TestTree holds trees against those of the library that follows the standard to the letter.
+// TestTree compares trees with those of a library that implements the whole standard.
 func TestTree(t *testing.T) {
 	for _, page := range []string{
 		"", "text", "<p>a<p>b", "<title>a &amp; b</title><h1 class=x>c",
@@ -90,7 +90,7 @@ func TestXML(t *testing.T) {
 	}
 }
 
-// TestSelectors holds what is found against what cascadia finds by itself.
+// TestSelectors compares the results with those of cascadia alone.
 func TestSelectors(t *testing.T) {
 	selectors := []string{"p", "div p", "div > p", "p + p", "p ~ div", ".a .b", "div.a > .b + p", "#x", "[t]",
 		"[t='1, 2']", "p, div", "div div div",
@@ -165,7 +165,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestNames looks for names that are not of plain letters.
+// TestNames searches for names with characters other than plain letters.
 func TestNames(t *testing.T) {
 	tree := New(0).Parse("<p id=größe class='x straße'>a<p id=a:b class=a.b>b<P CLASS=Xy ID=Q>c", false)
 	for selector, want := range map[string]string{"#größe": "a", ".straße": "a", `#a\:b`: "b", `.a\.b`: "b", "P.Xy": "c",
@@ -200,7 +200,7 @@ func TestBadSelectors(t *testing.T) {
 	}
 }
 
-// TestHostile reads pages that are made to cost much.
+// TestHostile parses pages that try to take much time or memory.
 func TestHostile(t *testing.T) {
 	for name, page := range map[string]string{
 		"nested": strings.Repeat("<div>", 10_000) + "<h1 class=x>deep</h1>" + strings.Repeat("</div>", 10_000) +
@@ -244,7 +244,7 @@ func FuzzTree(f *testing.F) {
 	f.Add("<a:b C='d'/><![CDATA[x]]>", "*::attr(c)", true)
 	f.Fuzz(func(t *testing.T, page, selector string, xml bool) {
 		tree := New(2000).Parse(page, xml)
-		for i := range tree.nodes { // what is in an element is a stretch
+		for i := range tree.nodes { // the descendants of an element are a contiguous range
 			at := tree.at[i]
 			if int(at.end) <= i || int(at.end) > len(tree.nodes) || i > 0 &&
 				(int(at.parent) >= i || at.end > tree.at[at.parent].end) {

@@ -17,15 +17,15 @@ import (
 
 const (
 	maxDigits = 40  // of a number
-	maxDate   = 200 // bytes of a text that is read as a date
+	maxDate   = 200 // bytes of a text that may be a date
 )
 
-// Number reads the first number in a text, and writes it as JSON does: digits, a point before decimals.
+// Number parses the first number in a text, and returns it in JSON's form: digits, and a point before decimals.
 //
-// Digits may be those of any script. White space, apostrophes and underscores between them group, and so do points and
-// commas: where both occur, the last is the decimal sign, and where one occurs more than once, it groups. A single
-// comma with three digits behind it groups ("1,234" is 1234), a single point never does ("1.234" is 1.234) - unless
-// decimal, "." or ",", says which of the two is the decimal sign; "" leaves it to the text.
+// Digits may be those of any script. White space, apostrophes and underscores between them separate groups. If both
+// points and commas occur, the last one is the decimal sign and the others separate groups. One that occurs more than
+// once separates groups. A single comma before three digits also does ("1,234" is 1234); a single point never does
+// ("1.234" is 1.234). decimal, "." or ",", overrides this and names the decimal sign; "" means to decide by the text.
 func Number(text, decimal string) (string, error) {
 	digits, negative, err := numeral(text)
 	if err != nil {
@@ -58,7 +58,7 @@ func Number(text, decimal string) (string, error) {
 	}
 	whole, part, has := strings.Cut(b.String(), ".")
 	if len(whole)+len(part) > maxDigits {
-		return "", fmt.Errorf("a number of more than %d digits", maxDigits)
+		return "", fmt.Errorf("the number has more than %d digits", maxDigits)
 	}
 	number := cmp.Or(strings.TrimLeft(whole, "0"), "0")
 	if has && part != "" {
@@ -70,8 +70,8 @@ func Number(text, decimal string) (string, error) {
 	return number, nil
 }
 
-// numeral finds the first number: its digits in ASCII with the points and commas between them, and whether it is less
-// than nothing.
+// numeral returns the first number: its digits in ASCII with the points and commas between them, and whether it is
+// negative.
 func numeral(text string) (digits string, negative bool, err error) {
 	first := strings.IndexFunc(text, func(r rune) bool { return digitOf(r) >= 0 })
 	if first < 0 {
@@ -106,7 +106,7 @@ func numeral(text string) (digits string, negative bool, err error) {
 			b = append(b, map[rune]byte{'.': '.', '٫': '.', ',': ','}[c])
 		case c == '\'' || c == '’' || c == '_' || c == '٬':
 		case unicode.IsSpace(c) && n == 3 && i <= 3:
-			rest, i = rest[i+1:], -1 // "12 345"; not "2 500", said of two things, which nobody can know
+			rest, i = rest[i+1:], -1 // "12 345", but not "2 500", which may be two numbers
 		default:
 			return string(b), negative, nil
 		}
@@ -114,7 +114,7 @@ func numeral(text string) (digits string, negative bool, err error) {
 	return string(b), negative, nil
 }
 
-// digitsAt is how many digits a text begins with.
+// digitsAt returns the number of digits at the beginning of a text.
 func digitsAt(text []rune) (n int) {
 	for n < len(text) && digitOf(text[n]) >= 0 {
 		n++
@@ -127,7 +127,7 @@ func endsInLetter(s string) bool {
 	return len(r) > 0 && (unicode.IsLetter(r[len(r)-1]) || unicode.IsDigit(r[len(r)-1]))
 }
 
-// digitOf is the value of a digit of any script, -1 of what is none. Digits of a script lie side by side from its zero.
+// digitOf returns the value of a digit of any script, -1 for other characters. The digits of a script are consecutive.
 func digitOf(r rune) int {
 	if '0' <= r && r <= '9' {
 		return int(r - '0')
@@ -143,7 +143,7 @@ func digitOf(r rune) int {
 	return -1
 }
 
-// Bool reads true, yes, on and 1, and false, no, off and 0, whatever the case.
+// Bool parses true, yes, on and 1, and false, no, off and 0, in any letter case.
 func Bool(text string) (bool, error) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "true", "yes", "on", "1":
@@ -151,23 +151,23 @@ func Bool(text string) (bool, error) {
 	case "false", "no", "off", "0":
 		return false, nil
 	}
-	return false, errors.New("neither true, yes, on, 1 nor false, no, off, 0")
+	return false, errors.New("want true, yes, on, 1 or false, no, off, 0")
 }
 
-// A Layout is how dates are written.
+// A Layout is a format of dates.
 type Layout struct {
 	text   string
-	layout string // of the package time
+	layout string // of package time
 	unix   bool
 }
 
-// directives are those of strptime that are known.
+// directives are the supported directives of strptime.
 var directives = map[byte]string{'Y': "2006", 'y': "06", 'm': "1", 'd': "2", 'e': "2", 'H': "15", 'I': "3", 'M': "04",
 	'S': "05", 'p': "PM", 'b': "Jan", 'h': "Jan", 'B': "January", 'a': "Mon", 'A': "Monday", 'z': "-0700", 'Z': "MST",
 	'f': "000000", '%': "%", 'T': "15:04:05", 'F': "2006-1-2", 'R': "15:04"}
 
-// ParseLayout reads a layout of strptime, such as "%d.%m.%Y"; "unix" is for seconds since 1970. Names of months may be
-// of any language that is known.
+// ParseLayout parses a layout of strptime, such as "%d.%m.%Y"; "unix" means seconds since 1970. Names of months may be
+// in any supported language.
 func ParseLayout(text string) (*Layout, error) {
 	if text == "unix" {
 		return &Layout{text: text, unix: true}, nil
@@ -176,20 +176,20 @@ func ParseLayout(text string) (*Layout, error) {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '%' {
 			if '0' <= text[i] && text[i] <= '9' {
-				return nil, errors.New("digits stand for themselves nowhere: only %Y, %m, %d and the like are read")
+				return nil, errors.New("a layout contains no digits, only directives such as %Y, %m, %d")
 			}
 			b.WriteByte(text[i])
 			continue
 		}
 		i++
 		if i == len(text) || directives[text[i]] == "" {
-			return nil, fmt.Errorf("%%%s is not known; there are %%%s", text[i:min(i+1, len(text))],
+			return nil, fmt.Errorf("unknown directive %%%s; directives: %%%s", text[i:min(i+1, len(text))],
 				strings.Join(known(), " %"))
 		}
 		b.WriteString(directives[text[i]])
 	}
 	if !strings.Contains(text, "%") {
-		return nil, errors.New("a layout is wanted such as %d.%m.%Y, or unix for seconds since 1970")
+		return nil, errors.New("want a layout such as %d.%m.%Y, or unix for seconds since 1970")
 	}
 	return &Layout{text: text, layout: b.String()}, nil
 }
@@ -204,16 +204,16 @@ func known() (all []string) {
 
 func (l *Layout) String() string { return l.text }
 
-// Read reads a date by the layout, and writes it as Date does.
+// Read parses a date with the layout, and returns it in the form of Date.
 func (l *Layout) Read(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxDate {
-		return "", fmt.Errorf("%d bytes are no date", len(text))
+		return "", fmt.Errorf("a text of %d bytes is not a date", len(text))
 	}
 	if l.unix {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds < -1<<36 || seconds > 1<<37 {
-			return "", errors.New("no seconds since 1970")
+			return "", errors.New("want seconds since 1970")
 		}
 		return time.Unix(seconds, 0).UTC().Format(time.RFC3339), nil
 	}
@@ -229,15 +229,15 @@ func (l *Layout) Read(text string) (string, error) {
 			return t.Format(time.DateOnly), nil
 		}
 	}
-	return "", fmt.Errorf("not as %s has it", l.text)
+	return "", fmt.Errorf("the text does not match the layout %s", l.text)
 }
 
-// local is a time without a zone.
+// local is the format of a time without a zone.
 const local = "2006-01-02T15:04:05"
 
 var wordPattern = regexp.MustCompile(`\pL[\pL\pM]+\.?`)
 
-// toEnglish puts English names of months, or their first three letters, in the place of others.
+// toEnglish replaces names of months, or their first three letters, by the English ones.
 func toEnglish(text string, short bool) string {
 	return wordPattern.ReplaceAllStringFunc(text, func(word string) string {
 		n := months.Number(strings.ToLower(strings.TrimSuffix(word, ".")))
@@ -251,7 +251,7 @@ func toEnglish(text string, short bool) string {
 	})
 }
 
-// Forms of a date, and of the time behind it.
+// Formats of a date, and of a time after it.
 var (
 	timePattern = `(?:[T\s,]+(?:um |at |à )?(\d\d?):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s*((?i:[ap]m)?)\s*((?i:Z|UTC|GMT)|[+−-]\d\d:?\d\d|[+-]\d\d)?)?`
 	yearFirst   = regexp.MustCompile(`^(\d{4})[-/.](\d\d?)[-/.](\d\d?)` + timePattern + `$`)
@@ -264,17 +264,17 @@ var (
 		timePattern + `$`)
 	eastAsian    = regexp.MustCompile(`^(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]` + timePattern + `$`)
 	yearMonth    = regexp.MustCompile(`^(\d{4})-(\d\d)$`)
-	errNoDate    = errors.New("in no form that is known: say it with format, as in %d.%m.%Y")
-	errNoDay     = errors.New("there is no such day")
-	errAmbiguous = errors.New("day or month first? say it with format, %d/%m/%Y or %m/%d/%Y")
+	errNoDate    = errors.New("unknown date format: set format, such as %d.%m.%Y")
+	errNoDay     = errors.New("no such day")
+	errAmbiguous = errors.New("ambiguous day and month: set format to %d/%m/%Y or %m/%d/%Y")
 )
 
-// Date reads a text that is a date, and writes it by ISO 8601: as 2006-01-02 where it has no time, with a time and
-// its zone (RFC 3339) where it has both, and as 2006-01-02T15:04:05 where it does not say the zone.
+// Date parses a date, and returns it in ISO 8601: as 2006-01-02 without a time, with a zone (RFC 3339) if the text has
+// a time and a zone, and as 2006-01-02T15:04:05 if the zone is missing.
 //
-// Read are ISO 8601, the dates of HTTP and mail, 17.5.2024, 17/5/2024 and 5/17/2024 where one of the numbers can only
-// be a day, and days with a month's name in some thirty languages, with a weekday before and a time behind them or not.
-// A month, 2024-05, stays one.
+// It accepts ISO 8601, the dates of HTTP and mail, 17.5.2024, 17/5/2024 and 5/17/2024 if one of the numbers can only be
+// a day, and days with a month's name in about thirty languages, optionally with a weekday before and a time after
+// them. A month such as 2024-05 is returned unchanged.
 func Date(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxDate {
@@ -314,8 +314,7 @@ func Date(text string) (string, error) {
 
 func number(digits string) int { n, _ := strconv.Atoi(digits); return n }
 
-// dateOf makes a date of its parts; clock is hour, minute, second, half of the day and zone, "" where they are not
-// said.
+// dateOf assembles a date. clock is hour, minute, second, AM or PM, and zone, each "" if missing.
 func dateOf(year, month, day string, clock []string) (string, error) {
 	y, m, d := number(year), number(month), number(day)
 	t := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
@@ -333,7 +332,7 @@ func dateOf(year, month, day string, clock []string) (string, error) {
 		hour = 0
 	}
 	if hour > 24 || minute > 59 || second > 60 {
-		return "", errors.New("there is no such time of the day")
+		return "", errors.New("no such time of day")
 	}
 	zone, err := zoneOf(clock[4])
 	if err != nil {
@@ -360,7 +359,7 @@ func zoneOf(text string) (*time.Location, error) {
 	rest = strings.ReplaceAll(rest, ":", "")
 	hours, minutes := number(rest[:min(2, len(rest))]), number(rest[min(2, len(rest)):])
 	if hours > 15 || minutes > 59 {
-		return nil, errors.New("there is no such time zone")
+		return nil, errors.New("no such time zone")
 	}
 	return time.FixedZone("", sign*(hours*3600+minutes*60)), nil
 }

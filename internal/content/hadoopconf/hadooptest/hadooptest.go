@@ -18,12 +18,12 @@ import (
 	"kumo/internal/content/hadoopconf"
 )
 
-// Conf is the configuration.
+// Conf returns the configuration of the test cluster. It skips the test if there is none.
 func Conf(t testing.TB) hadoopconf.Conf {
 	t.Helper()
 	dir := os.Getenv("KUMO_TEST_HADOOP")
 	if dir == "" {
-		t.Skip("SKIPPED: there is no Hadoop; .ci/hadoop/testbed starts one, and runs tests with KUMO_TEST_HADOOP")
+		t.Skip("SKIPPED: there is no Hadoop; .ci/hadoop/testbed starts one and runs tests with KUMO_TEST_HADOOP")
 	}
 	conf, err := hadoopconf.Load(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func Conf(t testing.TB) hadoopconf.Conf {
 	return conf
 }
 
-// TempFolder is the URL of a folder in HDFS of the test's own, which need not be there yet, and goes with the test.
+// TempFolder returns the URL of a folder in HDFS for the test. It does not exist yet, and is removed after the test.
 func TempFolder(t testing.TB) string {
 	t.Helper()
 	Conf(t)
@@ -41,10 +41,10 @@ func TempFolder(t testing.TB) string {
 	return "hdfs://" + folder
 }
 
-// A Node is a name of the testbed's processes.
+// A Node is the name of a process of the testbed.
 type Node string
 
-// Kill kills a process hard, until the test ends or it is revived. Tests of clusters that are no testbed are skipped.
+// Kill kills a process until the test ends or calls Revive. It skips the test if the cluster is not a testbed.
 func Kill(t testing.TB, node Node) {
 	t.Helper()
 	testbed(t, "kill", string(node))
@@ -55,10 +55,10 @@ func Kill(t testing.TB, node Node) {
 	})
 }
 
-// IsUp reports whether a process is up.
+// IsUp reports whether a process is running.
 func IsUp(t testing.TB, node Node) bool {
 	t.Helper()
-	out, _ := testbedCommand(t, "status").Output() // it fails where something is down
+	out, _ := testbedCommand(t, "status").Output() // the exit status is nonzero if any process is down
 	for line := range strings.Lines(string(out)) {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == string(node) {
 			return fields[1] != "down"
@@ -68,13 +68,13 @@ func IsUp(t testing.TB, node Node) bool {
 	return false
 }
 
-// Revive starts a process again, and waits until the cluster is whole.
+// Revive starts a process again, and waits until the cluster is healthy.
 func Revive(t testing.TB, node Node) {
 	t.Helper()
 	ReviveAll(t, nil, node)
 }
 
-// ReviveAll starts processes again, with more variables in their environment, and waits until the cluster is whole.
+// ReviveAll starts processes again, with additional environment variables, and waits until the cluster is healthy.
 func ReviveAll(t testing.TB, env []string, nodes ...Node) {
 	t.Helper()
 	for _, node := range nodes {
@@ -85,12 +85,12 @@ func ReviveAll(t testing.TB, env []string, nodes ...Node) {
 	Await(t, time.Minute, "all nodes", func() bool { return testbedCommand(t, "ready").Run() == nil })
 }
 
-// Await waits until something has come about in the cluster, which says so only when it is asked.
+// Await polls until a condition of the cluster is true.
 func Await(t testing.TB, longest time.Duration, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(longest); !is(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not in %v", what, longest)
+			t.Fatalf("%s: not within %v", what, longest)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func testbedScript(t testing.TB) string {
 	t.Helper()
 	script := filepath.Join(filepath.Dir(Conf(t).Dir), "testbed")
 	if _, err := os.Stat(script); err != nil {
-		t.Skip("SKIPPED: KUMO_TEST_HADOOP is no testbed, whose processes may be killed")
+		t.Skip("SKIPPED: KUMO_TEST_HADOOP is not a testbed, so its processes must not be killed")
 	}
 	return script
 }
@@ -118,7 +118,7 @@ func testbedScript(t testing.TB) string {
 // A Master is the process of a job's application master. It outlives its job by some seconds.
 type Master struct{ container, pid string }
 
-// MasterOf finds the first application master of a job. Tests of clusters that are no testbed are skipped.
+// MasterOf finds the first application master of a job. It skips the test if the cluster is not a testbed.
 func MasterOf(t testing.TB, job string) *Master {
 	t.Helper()
 	testbedScript(t)
@@ -131,20 +131,20 @@ func MasterOf(t testing.TB, job string) *Master {
 }
 
 func (m *Master) signal(name string) {
-	_ = exec.Command("kill", "-"+name, m.pid).Run() // it may have ended
+	_ = exec.Command("kill", "-"+name, m.pid).Run() // the process may have ended
 }
 
-// Pause lets it do nothing until Release.
+// Pause stops the process until Resume.
 func (m *Master) Pause() { m.signal("STOP") }
 
-// Resume lets it go on, and waits until it has ended.
+// Resume continues the process, and waits until it has ended.
 func (m *Master) Resume(t testing.TB) {
 	t.Helper()
 	m.signal("CONT")
 	m.awaitEnd(t)
 }
 
-// Terminate asks it to end, as YARN does, and waits until it has.
+// Terminate sends SIGTERM, as YARN does, and waits until the process has ended.
 func (m *Master) Terminate(t testing.TB) {
 	t.Helper()
 	m.signal("TERM")
@@ -156,11 +156,11 @@ func (m *Master) awaitEnd(t testing.TB) {
 	Await(t, time.Minute, "the end of "+m.container, func() bool { return javaOf(m.container) == "" })
 }
 
-// javaOf is the JVM in a container: the shells that began it work in the same folder.
+// javaOf returns the JVM in a container: the shells that started it have the same working directory.
 func javaOf(container string) (pid string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
 	for _, dir := range dirs {
-		cwd, _ := os.Readlink(filepath.Join(dir, "cwd")) // it may have ended
+		cwd, _ := os.Readlink(filepath.Join(dir, "cwd")) // the process may have ended
 		name, _ := os.ReadFile(filepath.Join(dir, "comm"))
 		if filepath.Base(cwd) == container && strings.TrimSpace(string(name)) == "java" {
 			return filepath.Base(dir)
@@ -169,13 +169,13 @@ func javaOf(container string) (pid string) {
 	return ""
 }
 
-// Run runs one of Hadoop's commands and returns what it prints.
+// Run runs a Hadoop command and returns its output.
 func Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	return run(t, exec.CommandContext(deadline(t), name, args...))
 }
 
-// deadline bounds a command; it also runs while a test is cleaned up.
+// deadline returns the context of a command. It is also used during the test's cleanup.
 func deadline(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 	t.Cleanup(cancel)

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// encoding is what an XML declaration says of its charset.
+// encoding matches the charset in an XML declaration.
 var encoding = regexp.MustCompile(`^\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']`)
 
-// decoded returns what in holds in UTF-8: by its byte order mark, or else its XML declaration.
+// decoded returns in as UTF-8, by its byte order mark or its XML declaration.
 func decoded(in *bufio.Reader) (*bufio.Reader, error) {
 	head, _ := in.Peek(512)
 	if bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")) || bytes.HasPrefix(head, []byte("\xFE\xFF")) ||

@@ -18,28 +18,28 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A Config bounds what is read. The zero value gives the defaults.
+// A Config limits what is read. The zero value means the defaults.
 type Config struct {
-	MaxBytes int64 // of a list, unpacked; 50 MiB by default, what the sitemap protocol allows
+	MaxBytes int64 // of an uncompressed list; default 50 MiB, the limit of the sitemap protocol
 }
 
-// An Entry is a link in a list. Its kind is Listed or Feed by the list, Sitemap in an index of sitemaps; Image or Media
-// for pictures, sounds and videos that belong to another entry.
+// An Entry is a link in a list. Its kind is Listed or Feed depending on the list, or Sitemap in a sitemap index; Image
+// or Media for files that belong to another entry.
 type Entry struct {
 	page.Link
-	Modified   time.Time // when what it leads to changed last, or was published; zero if the list does not say
-	Priority   float64   // among the site's pages, from 0 to 1; 0.5 if the list does not say
-	SameRecord bool      // another link of the same element of the list as the entry before
+	Modified   time.Time // when the target was last changed or published; zero: unknown
+	Priority   float64   // among the site's pages, from 0 to 1; default 0.5
+	SameRecord bool      // belongs to the same element of the list as the previous entry
 }
 
-// ErrTooLarge says that a list goes on beyond the limit.
+// ErrTooLarge means that a list exceeds the size limit.
 var ErrTooLarge = errors.New("larger than the limit")
 
-// ErrFormat says that a list is in no format known here.
+// ErrFormat means that a list has no supported format.
 var ErrFormat = errors.New("neither sitemap nor feed")
 
-// Read gives the entries of the list in r, which lies at url. URLs that cannot be used are left out. An error is the
-// last that comes: the list is broken off there, and what came before it stands.
+// Read yields the entries of the list in r, whose URL is url. It skips unusable URLs. An error comes last: the list is
+// truncated there, and the entries before it are valid.
 func Read(r io.Reader, url string, cfg Config) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s, err := open(r, url, cfg)
@@ -48,7 +48,7 @@ func Read(r io.Reader, url string, cfg Config) iter.Seq2[Entry, error] {
 			err = s.read()
 		}
 		if err != nil && !errors.Is(err, errStop) {
-			yield(Entry{}, fmt.Errorf("reading the list at %.200s: %w", url, err))
+			yield(Entry{}, fmt.Errorf("read list %.200s: %w", url, err))
 		}
 	}
 }
@@ -61,7 +61,7 @@ type stream struct {
 	yield func(Entry) bool
 }
 
-// errStop says that no more entries are wanted.
+// errStop means that the caller wants no more entries.
 var errStop = errors.New("enough")
 
 func open(r io.Reader, url string, cfg Config) (*stream, error) {
@@ -84,7 +84,7 @@ func open(r io.Reader, url string, cfg Config) (*stream, error) {
 	return &stream{in: in, base: base}, err
 }
 
-// limited fails with ErrTooLarge where an io.LimitReader ends.
+// limited is an io.LimitReader that fails with ErrTooLarge at the limit.
 type limited struct {
 	in   io.Reader
 	left int64
@@ -101,7 +101,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read reads the list by what it begins with.
+// read detects the format of the list from its beginning, and reads it.
 func (s *stream) read() error {
 	for {
 		c, err := s.in.ReadByte()
@@ -127,7 +127,7 @@ func (s *stream) read() error {
 	}
 }
 
-// addRecord gives the entries of a record.
+// addRecord yields the entries of a record.
 func (s *stream) addRecord(base weburl.URL, r *record) error {
 	more := false
 	for _, l := range r.links {
@@ -142,7 +142,7 @@ func (s *stream) addRecord(base weburl.URL, r *record) error {
 	return nil
 }
 
-// add gives an entry, and reports whether its URL can be used: otherwise there is none.
+// add yields an entry. It reports whether the URL is usable; otherwise it yields nothing.
 func (s *stream) add(base weburl.URL, ref string, e Entry) (usable bool, err error) {
 	if ref == "" {
 		return false, nil
@@ -159,7 +159,7 @@ func (s *stream) add(base weburl.URL, ref string, e Entry) (usable bool, err err
 	return true, nil
 }
 
-// text reads a sitemap in plain text: a URL a line. Of lines that are longer than any URL nothing is kept.
+// text reads a sitemap in plain text: one URL per line. It skips lines that are longer than any URL.
 func (s *stream) text() error {
 	found := false
 	for {
@@ -192,5 +192,5 @@ func (s *stream) line() (string, error) {
 	return text, err
 }
 
-// defaultPriority is the priority of a page that has none.
+// defaultPriority is the priority of a page without one.
 const defaultPriority = 0.5

@@ -19,7 +19,7 @@ import (
 
 const testURL = "http://h.test/d/list"
 
-// read writes the entries of a list, those of its own host by their path.
+// read formats the entries of a list, those of its own host by their path.
 func read(t *testing.T, list string, cfg Config) (entries string, err error) {
 	t.Helper()
 	var out []string
@@ -155,7 +155,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// What a hostile list can be made of: all must end soon, in little room.
+// Hostile lists: all must end soon and need little memory.
 func TestHostile(t *testing.T) {
 	const size = 512 << 10
 	for name, c := range map[string]struct{ before, unit string }{
@@ -196,7 +196,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// A bomb stops at the limit, and a list of the size of the limit does not.
+// A bomb ends at the limit; a list of exactly the limit's size is read.
 func TestLimit(t *testing.T) {
 	bomb := packed(t, "<urlset>"+strings.Repeat("<url><loc>/a</loc></url>", 1<<20))
 	got, err := read(t, bomb, Config{MaxBytes: 1 << 16})

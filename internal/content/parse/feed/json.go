@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	maxJSON  = 16 << 20 // bytes: a string in it is read as a whole
+	maxJSON  = 16 << 20 // bytes, since each string is read as a whole
 	maxDepth = 100
 )
 
-var errDepth = errors.New("nested too deep")
+var errDepth = errors.New("nested too deeply")
 
-// json reads a JSON feed (jsonfeed.org), of versions 1 and 1.1, token by token. A feed without that version is none.
+// json reads a JSON feed (jsonfeed.org), version 1 or 1.1, token by token. Without a version, it is not a feed.
 func (s *stream) json() error {
 	j := jsonReader{stream: s, in: json.NewDecoder(io.LimitReader(s.in, maxJSON))}
 	j.current.entry.Priority = defaultPriority
@@ -37,12 +37,12 @@ func (s *stream) json() error {
 	}
 }
 
-// jsonReader is how far a JSON feed is read.
+// jsonReader is the state of a JSON feed.
 type jsonReader struct {
 	*stream
 	in      *json.Decoder
-	keys    []jsonLevel // of the objects and arrays around
-	feed    bool        // it said that it is a feed
+	keys    []jsonLevel // the open objects and arrays
+	feed    bool        // its version was read
 	current record
 }
 
@@ -50,7 +50,7 @@ type jsonReader struct {
 type jsonLevel struct {
 	object       bool
 	expectsValue bool   // the next token of the object is a value
-	key          string // of the object: the last; of the array: the one it is the value of
+	key          string // of an object: the last key; of an array: the key whose value it is
 }
 
 func (j *jsonReader) token(token json.Token) error {
@@ -82,14 +82,14 @@ func (j *jsonReader) token(token json.Token) error {
 	return nil
 }
 
-// endValue notes that an object's key has its value.
+// endValue records that an object's key has its value.
 func (j *jsonReader) endValue() {
 	if top := len(j.keys) - 1; top >= 0 {
 		j.keys[top].expectsValue = false
 	}
 }
 
-// value takes a string by the path to it. Links of the feed itself are given at once.
+// value processes a string by its path. Links of the feed itself are yielded at once.
 func (j *jsonReader) value(text string) error {
 	var path [5]string
 	for i := range min(len(j.keys), len(path)) {
@@ -108,7 +108,7 @@ func (j *jsonReader) value(text string) error {
 	return nil
 }
 
-// feedValue takes what the feed says of itself.
+// feedValue processes a property of the feed itself.
 func (j *jsonReader) feedValue(key, text string) error {
 	e := Entry{Priority: defaultPriority}
 	switch key {
@@ -138,13 +138,13 @@ func (j *jsonReader) itemValue(key, text string) {
 	}
 }
 
-// close ends an object or array. With an item or the feed its links are complete.
+// close ends an object or array. At the end of an item or of the feed, it yields the links.
 func (j *jsonReader) close() error {
 	j.keys = j.keys[:len(j.keys)-1]
 	if depth := len(j.keys); depth != 0 && (depth != 2 || j.keys[0].key != "items") {
 		return nil
 	}
-	if !j.feed { // the version comes first
+	if !j.feed { // the version must come first
 		return ErrFormat
 	}
 	if err := j.addRecord(j.base, &j.current); err != nil {

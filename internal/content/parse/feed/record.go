@@ -10,13 +10,13 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// A record is what one url, sitemap, item or entry element says, or what stands outside of all.
+// A record is the content of a url, sitemap, item or entry element, or of the list outside of these.
 type record struct {
-	entry       Entry // what all its links share
+	entry       Entry // common to all its links
 	links       []ref
 	base        weburl.URL
-	guid        string // an RSS item's permanent address, which may be its link
-	guidNotLink bool   // the guid is no address
+	guid        string // an RSS item's permanent ID, which may be its link
+	guidNotLink bool   // the guid is not a URL
 }
 
 type ref struct {
@@ -24,7 +24,7 @@ type ref struct {
 	kind           page.Kind
 }
 
-// maxRefs bounds the links of a record.
+// maxRefs limits the links of a record.
 const maxRefs = 1000
 
 func (r *record) add(url, rel, lang string, kind page.Kind) {
@@ -33,20 +33,20 @@ func (r *record) add(url, rel, lang string, kind page.Kind) {
 	}
 }
 
-// reader reads a list in XML.
+// reader reads an XML list.
 type reader struct {
 	*stream
 	scanner
-	root    string // the first element: "urlset", "sitemapindex", "rss", "RDF", "feed"
+	root    string // name of the first element: "urlset", "sitemapindex", "rss", "RDF", "feed"
 	kind    page.Kind
 	current record
-	inside  string // the element whose record is now, "" outside
+	inside  string // name of the current record's element, "" outside
 	base    weburl.URL
 
-	locKind page.Kind // what a sitemap's loc leads to
+	locKind page.Kind // kind of a sitemap's loc
 }
 
-// xml reads a list in XML. Links outside of records come when the record or the list that follows them ends.
+// xml reads an XML list. Links outside of records are yielded when the next record or the list ends.
 func (s *stream) xml() error {
 	r := &reader{stream: s, base: s.base}
 	r.scanner.in = s.in
@@ -71,7 +71,7 @@ func (s *stream) xml() error {
 	}
 }
 
-// start looks at the first element.
+// start processes the first element.
 func (r *reader) start() error {
 	r.root = strings.ToLower(r.name)
 	switch r.root {
@@ -90,7 +90,7 @@ func (r *reader) start() error {
 	return nil
 }
 
-// rebased is the base URL within the element just read, which may have one of its own.
+// rebased returns the base URL inside the current element, which may set its own.
 func (r *reader) rebased(base weburl.URL) weburl.URL {
 	if own := r.attr("base"); own != "" {
 		if u, err := base.Resolve(own); err == nil {
@@ -100,7 +100,7 @@ func (r *reader) rebased(base weburl.URL) weburl.URL {
 	return base
 }
 
-// isRecord reports whether the element is one of those that the list consists of.
+// isRecord reports whether the current element is a record of the list.
 func (r *reader) isRecord() bool {
 	switch r.root {
 	case "urlset":
@@ -114,7 +114,7 @@ func (r *reader) isRecord() bool {
 }
 
 func (r *reader) element() error {
-	if r.kind != page.Feed { // sitemaps are also written in upper case
+	if r.kind != page.Feed { // some sitemaps use upper case
 		r.name = strings.ToLower(r.name)
 	}
 	if r.isRecord() {
@@ -133,7 +133,7 @@ func (r *reader) element() error {
 	return nil
 }
 
-// flush gives the links of the record, and begins what is outside of any.
+// flush yields the links of the record, and begins one for links outside of records.
 func (r *reader) flush() error {
 	if r.kind == page.Feed && len(r.current.links) == 0 {
 		r.current.add(r.current.guid, "", "", page.Feed)
@@ -146,7 +146,7 @@ func (r *reader) flush() error {
 	return nil
 }
 
-// sitemapElement looks at an element of a sitemap, by its end tag if its text matters.
+// sitemapElement processes an element of a sitemap, at its end tag if its text is needed.
 func (r *reader) sitemapElement() {
 	if r.inside == "" {
 		return
@@ -183,7 +183,7 @@ func (r *reader) sitemapElement() {
 	}
 }
 
-// feedElement looks at an element of RSS or Atom.
+// feedElement processes an element of RSS or Atom.
 func (r *reader) feedElement() {
 	switch r.name {
 	case "link":
@@ -219,7 +219,7 @@ func (r *reader) feedElement() {
 	}
 }
 
-// link takes a link of Atom, which is in an attribute, or of RSS, which is in the text. One to a hub is no document.
+// link processes a link: Atom has it in an attribute, RSS in the text. A link to a hub is not a document.
 func (r *reader) link() {
 	href, rel := r.attr("href"), r.attr("rel")
 	switch {
@@ -233,7 +233,7 @@ func (r *reader) link() {
 	}
 }
 
-// mediaElementKind is the kind of a content or thumbnail element of Media RSS.
+// mediaElementKind returns the kind of a content or thumbnail element of Media RSS.
 func (r *reader) mediaElementKind() page.Kind {
 	if r.name == "thumbnail" || r.attr("medium") == "image" {
 		return page.Image

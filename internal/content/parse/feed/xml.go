@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxText  = 16 << 10 // bytes of an element's text that are kept; no URL is as long
+	maxText  = 16 << 10 // bytes of an element's text that are kept; URLs are shorter
 	maxAttrs = 32       // attributes of an element that are kept
 	maxName  = 64       // bytes of a name that are kept
 )
@@ -16,13 +16,13 @@ const (
 type scanner struct {
 	in *bufio.Reader
 
-	name  string // of the tag just read, without prefix
+	name  string // of the current tag, without prefix
 	end   bool   // it is an end tag
-	empty bool   // it is both
+	empty bool   // the element is empty: both start and end tag
 	attrs []attr
-	text  []byte // what stood before the tag
+	text  []byte // text before the tag
 
-	names map[string]string // so that a name is allocated once
+	names map[string]string // interned names
 	word  []byte
 }
 
@@ -37,10 +37,10 @@ func (s *scanner) attr(name string) string {
 	return ""
 }
 
-// content is the text before the tag, with its references replaced and without white space at its ends.
+// content returns the text before the tag, with references replaced and trimmed.
 func (s *scanner) content() string { return trim(html.UnescapeString(string(s.text))) }
 
-// next reads to the end of the next tag.
+// next reads up to the end of the next tag.
 func (s *scanner) next() error {
 	s.text = s.text[:0]
 	for {
@@ -60,7 +60,7 @@ func (s *scanner) next() error {
 			err = s.declaration()
 		case '?':
 			err = s.until("?>", nil)
-		case ' ', '\t', '\r', '\n', '=', '<': // no tag
+		case ' ', '\t', '\r', '\n', '=', '<': // not a tag
 			s.keep('<')
 			s.keep(c)
 		default:
@@ -78,7 +78,7 @@ func (s *scanner) keep(c byte) {
 	}
 }
 
-// declaration reads what begins with "<!": a comment, a CDATA section, which is text, or a document type.
+// declaration reads a construct that begins with "<!": a comment, a CDATA section, which is text, or a document type.
 func (s *scanner) declaration() error {
 	head, _ := s.in.Peek(len("[CDATA["))
 	switch {
@@ -91,12 +91,12 @@ func (s *scanner) declaration() error {
 		if _, err := s.in.Discard(len(head)); err != nil {
 			return err
 		}
-		return s.until("]]>", s.keep) // its "&amp;" is hardly ever meant to be more than "&"
+		return s.until("]]>", s.keep) // references in it are also replaced, since authors rarely mean a literal "&amp;"
 	}
 	return s.doctype()
 }
 
-// until reads to behind end, whose bytes but the last are all alike. keep gets what is before it.
+// until reads past end, whose bytes are all equal except the last. It passes the bytes before end to keep.
 func (s *scanner) until(end string, keep func(byte)) error {
 	matched := 0
 	for {
@@ -126,8 +126,7 @@ func (s *scanner) until(end string, keep func(byte)) error {
 	}
 }
 
-// doctype reads a document type with what it declares in brackets. Its entities are not used: they are how XML makes
-// bombs.
+// doctype reads a document type and its declarations in brackets. It ignores entities, since they allow XML bombs.
 func (s *scanner) doctype() error {
 	inBrackets := false
 	for {
@@ -173,7 +172,7 @@ func (s *scanner) tag(c byte) (err error) {
 	}
 }
 
-// attribute reads an attribute whose name begins with c, and returns the byte behind it.
+// attribute reads an attribute whose name begins with c, and returns the byte after it.
 func (s *scanner) attribute(c byte) (byte, error) {
 	name, c, err := s.readName(c)
 	for err == nil && isSpace(c) {
@@ -207,7 +206,7 @@ func (s *scanner) attribute(c byte) (byte, error) {
 	return s.in.ReadByte()
 }
 
-// readName reads a name that begins with c, and returns it without its prefix, and the byte behind it.
+// readName reads a name that begins with c. It returns the name without its prefix, and the byte after it.
 func (s *scanner) readName(c byte) (name string, after byte, err error) {
 	s.word = s.word[:0]
 	for first := true; first || !isSpace(c) && c != '>' && c != '/' && c != '='; first = false {
@@ -226,7 +225,7 @@ func (s *scanner) readName(c byte) (name string, after byte, err error) {
 	return s.intern(), c, nil
 }
 
-// intern returns the word as a string, the same for the same word as long as there are not too many.
+// intern returns the word as a string. Equal words share a string, up to a limit.
 func (s *scanner) intern() string {
 	if name, ok := s.names[string(s.word)]; ok {
 		return name
