@@ -232,7 +232,7 @@ func TestOnLink(t *testing.T) {
 		}
 		if folder {
 			wantSkipped(t, dir, "/print", "vetoed", "for printers")
-			wantSkipped(t, dir, "/bad", "vetoed", "changed into what is no URL")
+			wantSkipped(t, dir, "/bad", "vetoed", "changed to an invalid URL")
 		}
 	}
 }

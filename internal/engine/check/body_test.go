@@ -22,7 +22,7 @@ func TestLinksOfBodies(t *testing.T) {
 	for _, c := range []struct {
 		say  string
 		in   LinksIn
-		want string // the first link's kind
+		want string // kind of the first link
 		note string
 	}{
 		{"HTML without a word", LinksIn{PageIn: PageIn{HTML: []byte(`x <a href=/>`)}}, "a", ""},
@@ -80,7 +80,7 @@ func TestLangOfBodies(t *testing.T) {
 	}
 	for _, body := range []string{pdf, png, "\x01\x02\x03\x04\x05"} {
 		if _, err := Lang(LangIn{Page: &PageIn{HTML: []byte(body)}}); err == nil ||
-			!strings.Contains(err.Error(), "no text") {
+			!strings.Contains(err.Error(), "not text") {
 			t.Errorf("%q: error %v", body, err)
 		}
 	}
@@ -91,11 +91,11 @@ func TestCharsetOfBodies(t *testing.T) {
 		in         CharsetIn
 		name, want string
 	}{
-		{CharsetIn{Body: []byte(pdf)}, "", "the body is application/pdf, which is no text"},
+		{CharsetIn{Body: []byte(pdf)}, "", "the body is application/pdf, which is not text"},
 		{CharsetIn{Body: []byte(png), ContentType: "text/html; charset=koi8-r"}, "", "the body is image/png"},
 		{CharsetIn{Body: []byte("\x01\x02\x03\x04\x05")}, "", "the body is application/octet-stream"},
 		{CharsetIn{Body: encode(t, "utf-16le", "the sun rises late today")[2:]}, "utf-16le", "<nil>"},
-		{CharsetIn{Body: []byte("BMW, MZ and others")}, "utf-8", "<nil>"}, // begins as pictures do
+		{CharsetIn{Body: []byte("BMW, MZ and others")}, "utf-8", "<nil>"}, // begins with the signature of an image type
 		{CharsetIn{}, "utf-8", "<nil>"},
 	} {
 		out, err := Charset(c.in)

@@ -9,15 +9,15 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// URLIn is a reference and what it is resolved against.
+// URLIn is a reference and its base URL.
 type URLIn struct {
 	Input string `json:"input" need:"input"`
 	Base  string `json:"base"`
 }
 
-// URLOut is the URL as a browser would have it.
+// URLOut is the resolved URL, as in a browser.
 type URLOut struct {
-	Href   *string `json:"href"` // null if it is no URL
+	Href   *string `json:"href"` // null if the reference is not a URL
 	Reason string  `json:"reason,omitempty"`
 	Host   string  `json:"host,omitempty"`
 	Domain string  `json:"domain,omitempty"`
@@ -44,10 +44,10 @@ func resolve(in URLIn) (weburl.URL, error) {
 	return base.Resolve(in.Input)
 }
 
-// CanonIn is a URL, and optional rules by which it is rewritten further.
+// CanonIn is a URL and optional rewriting rules.
 type CanonIn struct {
 	URL   string `json:"url" need:"url"`
-	Rules string `json:"rules,omitempty"` // separated by commas
+	Rules string `json:"rules,omitempty"` // comma-separated
 }
 
 // CanonOut is its canonical form.
@@ -55,7 +55,7 @@ type CanonOut struct {
 	Canon string `json:"canon"`
 }
 
-// Canon gives a URL's canonical form.
+// Canon returns a URL's canonical form.
 func Canon(in CanonIn) (CanonOut, error) {
 	rules, err := weburl.ParseRules(in.Rules)
 	if err != nil {
@@ -73,14 +73,14 @@ type ValueIn struct {
 	Value string `json:"value" need:"value"`
 }
 
-// RefreshOut is what a refresh says.
+// RefreshOut is a parsed meta refresh.
 type RefreshOut struct {
 	OK    bool   `json:"ok"`
 	Delay int    `json:"delay"` // seconds
-	URL   string `json:"url"`   // as it stands there
+	URL   string `json:"url"`   // as written
 }
 
-// Refresh reads a meta refresh.
+// Refresh parses a meta refresh.
 func Refresh(in ValueIn) (out RefreshOut, err error) {
 	out.Delay, out.URL, out.OK = parse.ParseRefresh(in.Value)
 	return out, nil
@@ -91,13 +91,13 @@ type SrcsetOut struct {
 	Candidates []Candidate `json:"candidates"`
 }
 
-// A Candidate is one of them.
+// A Candidate is one image of a srcset.
 type Candidate struct {
 	URL        string `json:"url"`
 	Descriptor string `json:"descriptor"`
 }
 
-// Srcset reads a srcset attribute.
+// Srcset parses a srcset attribute.
 func Srcset(in ValueIn) (SrcsetOut, error) {
 	out := SrcsetOut{Candidates: []Candidate{}}
 	for _, c := range parse.ParseSrcset(in.Value) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// asJSON gives what a reader answers as a line.
+// asJSON returns a reader's output as a line of JSON.
 func asJSON[In, Out any](t *testing.T, read func(In) (Out, error), in In) string {
 	t.Helper()
 	out, err := read(in)
@@ -66,7 +66,7 @@ func TestMIME(t *testing.T) {
 	}
 }
 
-// TestLinksOfAHeader: of a page that was fetched, the fields of its head have links, too.
+// TestLinksOfAHeader: the header fields of a fetched page contain links, too.
 func TestLinksOfAHeader(t *testing.T) {
 	in := LinksIn{PageIn: PageIn{URL: "http://a.example/",
 		Header: http.Header{"Link": {"</next>; rel=next"}, "Content-Type": {"text/html"}, "X-Robots-Tag": {"noindex"}}}}

@@ -10,53 +10,53 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// FieldsIn is a page, and the rules by which records are made of it.
+// FieldsIn is a page, and the rules to extract records from it.
 type FieldsIn struct {
 	PageIn
 	Rules string `json:"rules"` // YAML
 
-	File string `json:"-"` // where the rules are from; "" for the line
+	File string `json:"-"` // file of the rules, for errors; "" in the line protocol
 }
 
-// FieldsOut is what each rule has made of a page.
+// FieldsOut is what the rules have extracted from a page.
 type FieldsOut struct {
 	Records []Record     `json:"records"`
 	Rules   []RuleResult `json:"rules"`
-	Cut     bool         `json:"cut,omitempty"` // there is more to the page than is read
+	Cut     bool         `json:"cut,omitempty"` // only the beginning of the page was read
 
 	anyURL bool
 }
 
-// A Record is as fields.jsonl has it.
+// A Record is a record as in fields.jsonl.
 type Record struct {
 	Rule   string          `json:"rule"`
 	Fields json.RawMessage `json:"fields"`
 }
 
-// RuleResult is what one rule has found.
+// RuleResult is the result of one rule.
 type RuleResult struct {
 	Rule    string        `json:"rule"`
-	Matches bool          `json:"matches"` // it is for the page's URL
+	Matches bool          `json:"matches"` // the rule applies to the page's URL
 	Records int           `json:"records"`
-	Lacking int           `json:"lacking,omitempty"` // more that lack a field that is required
+	Lacking int           `json:"lacking,omitempty"` // further records that lack a required field
 	Fields  []FieldResult `json:"fields,omitempty"`
 }
 
-// FieldResult is what was found of a field, and why it was not.
+// FieldResult is the result of one field.
 type FieldResult struct {
-	Field    string          `json:"field"` // with those that it is nested in: reviews.author
+	Field    string          `json:"field"` // with its parents: reviews.author
 	Value    json.RawMessage `json:"value,omitempty"`
-	Source   string          `json:"source,omitempty"` // that found it
-	Found    int             `json:"found"`            // in so many records or objects
+	Source   string          `json:"source,omitempty"` // the source that matched
+	Found    int             `json:"found"`            // records or objects that have the field
 	Missed   int             `json:"missed"`
-	Why      string          `json:"why,omitempty"` // it was missed the first time
+	Why      string          `json:"why,omitempty"` // reason of the first miss
 	Required bool            `json:"required,omitempty"`
 }
 
-// Records makes records of a page. Without a URL all rules are for it.
+// Records extracts records from a page. Without a URL, all rules apply.
 func Records(in FieldsIn) (out FieldsOut, err error) {
 	if in.Rules == "" && in.File == "" {
-		return out, errors.New("no rules are given")
+		return out, errors.New("no rules given")
 	}
 	rules, err := fields.Parse(cmp.Or(in.File, "rules"), []byte(in.Rules))
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// LangIn is a text in UTF-8, or a body.
+// LangIn is a UTF-8 text or a page.
 type LangIn struct {
 	Text string `json:"text" need:"text"`
 
-	Page *PageIn `json:"-"` // stands for Text if it is not nil
+	Page *PageIn `json:"-"` // used instead of Text if it is not nil
 }
 
-// LangOut is the language that the text's beginning is in.
+// LangOut is the language of the beginning of a text.
 type LangOut struct {
-	// ISO 639-1, or 639-3 where there is none; "other" for none of the known
+	// ISO 639-1, or 639-3 if there is none; "other" if it is none of the known ones
 	Lang       string   `json:"lang"`
 	Script     string   `json:"script,omitempty"`     // ISO 15924; "" for an HTML page
 	Confidence *float64 `json:"confidence,omitempty"` // 0 to 1; nil for an HTML page
 }
 
-// Lang tells a text's language. For an HTML page it is the language that a crawl finds, "" where there is hardly any
-// text.
+// Lang detects a text's language. For an HTML page it is the language that a crawl would find, "" if the page has
+// hardly any text.
 func Lang(in LangIn) (LangOut, error) {
 	if in.Page != nil {
 		return pageLang(*in.Page)
@@ -40,7 +40,7 @@ func textLang[T ~string | ~[]byte](text T) LangOut {
 }
 
 func pageLang(in PageIn) (LangOut, error) {
-	if in.Header == nil { // a file is a page only if it says so
+	if in.Header == nil { // a file is HTML only if its content is
 		in.ContentType = cmp.Or(in.ContentType, mime.Sniff(in.HTML, "", false).Essence())
 	}
 	pg, err := readPage(in, parse.Config{Language: true})
@@ -52,7 +52,7 @@ func pageLang(in PageIn) (LangOut, error) {
 	}
 	c := parse.DetectCharset(in.HTML, cmp.Or(in.ContentType, in.Header.Get("Content-Type")))
 	if t := binaryType(in.HTML, c); t != "" {
-		return LangOut{}, bodyError(t, "which is no text: there is no language to tell")
+		return LangOut{}, bodyError(t, "which is not text: its language cannot be detected")
 	}
 	return textLang(parse.UTF8(in.HTML, c.Name)), nil
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Unmarshal reads an object of JSON into in, a pointer to a reader's input. A field that the object lacks, or has as
-// null, stays as it is, unless its tag says that it is needed: the tag's value names the fields of which one must be
-// there. Unknown fields are passed over. Errors are in the words of JSON, for people who know nothing of Go.
+// Unmarshal reads a JSON object into in, a pointer to a reader's input. A field that the object lacks, or has as null,
+// is left unchanged, unless its need tag marks it as required: the tag's value names the fields of which one must be
+// present. Unknown fields are ignored. Error messages use JSON terms, not Go terms.
 func Unmarshal(object []byte, in any) error {
 	var given map[string]json.RawMessage
 	err := json.Unmarshal(object, &given)
@@ -19,10 +19,10 @@ func Unmarshal(object []byte, in any) error {
 		return fmt.Errorf("not JSON: byte %d: %w", broken.Offset, err)
 	}
 	if given == nil {
-		return fmt.Errorf("an object is wanted, not %s", kindOf(object))
+		return fmt.Errorf("expected an object, not %s", kindOf(object))
 	}
 	v := reflect.ValueOf(in).Elem()
-	need := map[string]bool{} // whether one of these fields was met
+	need := map[string]bool{} // whether one of the named fields is present
 	for _, f := range inputFields(v.Type()) {
 		raw, met := given[f.name]
 		if met = met && string(raw) != "null"; met {
@@ -42,8 +42,8 @@ func Unmarshal(object []byte, in any) error {
 
 // An inputField is a field of a reader's input.
 type inputField struct {
-	name  string // in JSON
-	need  string // the fields of which one is needed; "" if it may be missing
+	name  string // JSON name
+	need  string // fields of which one is required; "" if it is optional
 	index []int
 }
 
@@ -57,17 +57,17 @@ func inputFields(t reflect.Type) (list []inputField) {
 	return list
 }
 
-// set reads a value into a field, which is a text, bytes or a switch.
+// set reads a value into a field, which is a string, bytes or a bool.
 func set(field reflect.Value, raw json.RawMessage) error {
 	if field.Kind() == reflect.Bool {
 		if json.Unmarshal(raw, field.Addr().Interface()) != nil {
-			return fmt.Errorf("true or false is wanted, not %s", kindOf(raw))
+			return fmt.Errorf("expected true or false, not %s", kindOf(raw))
 		}
 		return nil
 	}
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		return fmt.Errorf("a string is wanted, not %s", kindOf(raw))
+		return fmt.Errorf("expected a string, not %s", kindOf(raw))
 	}
 	if field.Kind() == reflect.String {
 		field.SetString(text)
@@ -81,7 +81,7 @@ func set(field reflect.Value, raw json.RawMessage) error {
 	return err
 }
 
-// kindOf says what a value in JSON is.
+// kindOf returns the kind of a JSON value, for errors.
 func kindOf(value []byte) string {
 	switch text := strings.TrimLeft(string(value[:min(len(value), 64)]), " \t\r\n"); {
 	case text == "":
@@ -98,7 +98,7 @@ func kindOf(value []byte) string {
 	return "a number"
 }
 
-// Fields lists the fields in JSON of a reader's input or answer: those that an input needs, and the others.
+// Fields lists the JSON fields of a reader's input or output: those that an input requires, and the others.
 func Fields[T any]() (needed, others []string) {
 	for _, f := range inputFields(reflect.TypeFor[T]()) {
 		if f.need != "" {

@@ -17,14 +17,14 @@ func TestUnmarshal(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{}`, `field "html_b64" is missing`},
 		{`{"html_b64": null}`, `field "html_b64" is missing`},
-		{` null`, `an object is wanted, not null`},
-		{`7`, `an object is wanted, not a number`},
-		{`false `, `an object is wanted, not false`},
+		{` null`, `expected an object, not null`},
+		{`7`, `expected an object, not a number`},
+		{`false `, `expected an object, not false`},
 		{`{"html_b64": ""} x`, `not JSON: byte 18: invalid character 'x' after top-level value`},
 		{`{"html_b64": "PGE"}`, `field "html_b64": not base64 (A-Z a-z 0-9 + /, with = at its end) from byte 1 on`},
-		{`{"html_b64": {}}`, `field "html_b64": a string is wanted, not an object`},
-		{`{"html_b64": "", "url": -1}`, `field "url": a string is wanted, not a number`},
-		{`{"html_b64": "", "script_paths": "yes"}`, `field "script_paths": true or false is wanted, not a string`},
+		{`{"html_b64": {}}`, `field "html_b64": expected a string, not an object`},
+		{`{"html_b64": "", "url": -1}`, `field "url": expected a string, not a number`},
+		{`{"html_b64": "", "script_paths": "yes"}`, `field "script_paths": expected true or false, not a string`},
 	} {
 		if err := Unmarshal([]byte(c.line), new(LinksIn)); err == nil || err.Error() != c.want {
 			t.Errorf("%s: error %v, want %s", c.line, err, c.want)

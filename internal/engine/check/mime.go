@@ -8,23 +8,23 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// MIMEIn is a media type, and the body that it is said of, if there is one.
+// MIMEIn is a media type, and optionally the body that it was declared for.
 type MIMEIn struct {
 	Value string `json:"value" need:"value or body_b64"`
 	Body  []byte `json:"body_b64" need:"value or body_b64"`
 }
 
-// MIMEOut is a media type, taken apart.
+// MIMEOut is a parsed media type.
 type MIMEOut struct {
 	OK         bool              `json:"ok"`
 	Type       string            `json:"type"`
 	Parameters map[string]string `json:"parameters"`
-	Sniffed    string            `json:"sniffed,omitempty"` // what the body is, whatever is said of it
+	Sniffed    string            `json:"sniffed,omitempty"` // type of the body, from its bytes
 
-	undeclared bool // nothing was said of it
+	undeclared bool // no type was declared
 }
 
-// MIME reads a media type.
+// MIME parses a media type.
 func MIME(in MIMEIn) (MIMEOut, error) {
 	t, ok := mime.Parse(in.Value)
 	out := MIMEOut{OK: ok, Type: t.Essence(), Parameters: map[string]string{}, undeclared: in.Value == ""}
@@ -37,8 +37,8 @@ func MIME(in MIMEIn) (MIMEOut, error) {
 	return out, nil
 }
 
-// IsMediaType reports whether a text is rather a media type than the name of a file: whether it begins with a top-level
-// type that is registered, or with x-.
+// IsMediaType reports whether a string is a media type rather than a file name: whether it begins with a registered
+// top-level type, or with x-.
 func IsMediaType(s string) bool {
 	main, _, ok := strings.Cut(strings.ToLower(strings.TrimSpace(s)), "/")
 	switch main {
@@ -49,11 +49,11 @@ func IsMediaType(s string) bool {
 	return ok && strings.HasPrefix(main, "x-")
 }
 
-// bodyError is the error of a body that is no text: an image, an archive.
+// bodyError returns the error for a body that is not text, such as an image or an archive.
 func bodyError(essence, why string) error { return fmt.Errorf("the body is %s, %s", essence, why) }
 
-// binaryType is the type of a body that is no text, by what it begins with, and "" for a text. Bytes that no other text
-// has are those of one in a charset that was found out.
+// binaryType returns the type of a body that is not text, by its first bytes, and "" for text. Bytes that match no type
+// are text if their charset was detected.
 func binaryType(body []byte, c parse.Charset) string {
 	const octets = "application/octet-stream"
 	if t := mime.Sniff(body, "text/html", false); !textual(t) {

@@ -14,26 +14,26 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// unknownURL is where a page lies of which that is not said.
+// unknownURL is the URL of pages whose URL is not given.
 const unknownURL = "http://localhost/"
 
-// PageIn is a page as it was served.
+// PageIn is a page as it was received.
 type PageIn struct {
 	HTML        []byte `json:"html_b64" need:"html_b64"`
-	URL         string `json:"url"`          // "" if not known
-	ContentType string `json:"content_type"` // "" if not known
+	URL         string `json:"url"`          // "" if unknown
+	ContentType string `json:"content_type"` // "" if unknown
 
-	Status int         `json:"-"` // 0 for 200
-	Header http.Header `json:"-"` // the other fields that came with it; nil if it was not fetched
+	Status int         `json:"-"` // 0: 200
+	Header http.Header `json:"-"` // all header fields; nil if the page was not fetched
 }
 
-// LinksIn is a page, and what is taken for a link in it.
+// LinksIn is a page, and options of link extraction.
 type LinksIn struct {
 	PageIn
-	ScriptPaths bool `json:"script_paths"` // what looks like a path in a script, too
+	ScriptPaths bool `json:"script_paths"` // also paths in scripts
 }
 
-// LinksOut is what a page says about where to go.
+// LinksOut is the links of a page, and its metadata about crawling.
 type LinksOut struct {
 	Links      []Link `json:"links"`
 	Base       string `json:"base"`
@@ -43,13 +43,13 @@ type LinksOut struct {
 	Refresh    string `json:"refresh"`
 	Charset    string `json:"charset"`
 	Title      string `json:"title"`
-	Type       string `json:"type"`                // what the body is read as
-	Malformed  string `json:"malformed,omitempty"` // where a list is broken off
+	Type       string `json:"type"`                // type of the body
+	Malformed  string `json:"malformed,omitempty"` // where a list breaks off
 
 	unread string // why no links are read in the body; "" if they are
 }
 
-// A Link is one reference.
+// A Link is a link of a page.
 type Link struct {
 	URL      string `json:"url"`
 	Kind     string `json:"kind"`
@@ -58,7 +58,7 @@ type Link struct {
 	Text     string `json:"text"`
 }
 
-// Links reads a page's links, or those of another body that has some: a sitemap or feed, plain text, a style sheet.
+// Links extracts the links of a page, or of another body that has some: a sitemap or feed, plain text, a style sheet.
 func Links(in LinksIn) (LinksOut, error) {
 	pg, err := readPage(in.PageIn, parse.Config{AnchorText: true, PlainText: true, Scripts: in.ScriptPaths})
 	if err != nil && pg.Base == "" {
@@ -76,7 +76,7 @@ func Links(in LinksIn) (LinksOut, error) {
 	return out, nil
 }
 
-// unread says why no links were read in a body. What is not markup, and was no list, says nothing of links.
+// unread returns why no links were read in a body. Bodies that are neither markup nor lists have none.
 func unread(pg *page.Page, in LinksIn) string {
 	t, _ := mime.Parse(pg.Sniffed)
 	switch {
@@ -85,18 +85,18 @@ func unread(pg *page.Page, in LinksIn) string {
 	case slices.ContainsFunc(pg.Links, isListed), t.IsJavaScript() && in.ScriptPaths:
 		return ""
 	case t.IsJavaScript():
-		return fmt.Sprintf("the body is %s: paths in it are taken for links with --script-paths only", t.Essence())
+		return fmt.Sprintf("the body is %s: its paths are treated as links only with --script-paths", t.Essence())
 	case t.IsXML(), t.IsJSON():
-		return fmt.Sprintf("the body is %s, but no sitemap or feed with an entry: kumo reads no links in it", t.Essence())
+		return fmt.Sprintf("the body is %s, but not a sitemap or feed with entries: kumo reads no links in it", t.Essence())
 	}
-	return fmt.Sprintf("the body is %s: kumo reads no links in it", cmp.Or(t.Essence(), "of no known type"))
+	return fmt.Sprintf("the body is %s: kumo reads no links in it", cmp.Or(t.Essence(), "of an unknown type"))
 }
 
 func isListed(l page.Link) bool {
 	return l.Kind == page.Listed || l.Kind == page.Feed || l.Kind == page.Sitemap
 }
 
-// readPage parses a page as a crawl does. A packed body is read as a list, as one that was named as a sitemap is.
+// readPage parses a page as a crawl does. A gzip body is read as a list, as if it had been named as a sitemap.
 func readPage(in PageIn, cfg parse.Config) (pg page.Page, err error) {
 	header := http.Header{}
 	maps.Copy(header, in.Header)
@@ -118,8 +118,8 @@ func readPage(in PageIn, cfg parse.Config) (pg page.Page, err error) {
 	return pg, err
 }
 
-// undeclared is the type of a page of which nothing is said: HTML, unless it begins as a sitemap. Feeds are found in
-// HTML anyway.
+// undeclared returns the type of a page without a declared type: HTML, unless it begins as a sitemap. Feeds are found
+// in HTML anyway.
 func undeclared(body []byte) string {
 	head := body[:min(len(body), mime.Header)]
 	isList := bytes.Contains(head, []byte("urlset")) || bytes.Contains(head, []byte("sitemapindex"))

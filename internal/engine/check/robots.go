@@ -5,20 +5,20 @@ import (
 	"kumo/internal/content/robots"
 )
 
-// RobotsIn asks whether an agent may fetch a URL.
+// RobotsIn is a robots.txt, an agent and a URL.
 type RobotsIn struct {
 	Robots []byte `json:"robots_b64" need:"robots_b64"`
 	Agent  string `json:"ua"`
 	URL    string `json:"url" need:"url"`
 
-	Status int `json:"-"` // what /robots.txt was answered with, 0 for a file, which is as good as 200
+	Status int `json:"-"` // status of the answer; 0 for a file, the same as 200
 }
 
-// RobotsOut is the verdict.
+// RobotsOut is whether the agent may fetch the URL, and the rules.
 type RobotsOut struct {
 	Allowed bool   `json:"allowed"`
-	Rule    string `json:"rule"` // the line that decided, "" if none did
-	// seconds between two requests, by Crawl-delay or else Request-rate; 0 if none is asked for
+	Rule    string `json:"rule"` // the line that decided; "" if none did
+	// seconds between two requests, by Crawl-delay or else Request-rate; 0 if there is neither
 	CrawlDelay float64  `json:"crawl_delay"`
 	Sitemaps   []string `json:"sitemaps"`
 
@@ -31,10 +31,10 @@ type RobotsOut struct {
 type Rate struct {
 	Requests float64 `json:"requests"`
 	Seconds  float64 `json:"seconds"`
-	Hours    string  `json:"hours,omitempty"` // of the day, UTC: "0800-1700"; "" for all day
+	Hours    string  `json:"hours,omitempty"` // of the day, UTC: "0800-1700"; "": all day
 }
 
-// A CleanParam is a Clean-param line: parameters that mean nothing on paths like this.
+// A CleanParam is a Clean-param line: parameters without meaning on paths like this one.
 type CleanParam struct {
 	Params []string `json:"params"`
 	Path   string   `json:"path"`

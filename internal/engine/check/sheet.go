@@ -14,8 +14,8 @@ import (
 	"kumo/internal/base/field"
 )
 
-// Print writes an answer of a reader for people: a line a field, then a table for each list. An answer that is one text
-// is written as that text. What comes from the network cannot move the cursor or turn the writing's direction.
+// Print writes a reader's output as text: a line for each field, then a table for each list. An output with a single
+// string is written as that string. Input from the network cannot move the cursor or change the writing direction.
 func Print(w io.Writer, answer any) error {
 	var s printer
 	if a, ok := answer.(interface{ show(*printer) }); ok {
@@ -28,18 +28,18 @@ func Print(w io.Writer, answer any) error {
 	return err
 }
 
-// A sheet is a text of blocks with an empty line between them. In a block columns are aligned.
+// A printer builds a text of blocks separated by empty lines. Columns are aligned within a block.
 type printer struct {
 	text  bytes.Buffer
 	block [][]string
 }
 
 const (
-	maxWidth = 72 // of a column that is aligned; a longer cell pushes its row's next ones to the right
+	maxWidth = 72 // widest aligned cell of a column; longer cells push the rest of their row to the right
 	none     = "none"
 )
 
-// row adds cells to the block.
+// row adds a row of cells to the block.
 func (s *printer) row(cells ...string) {
 	for i := range cells {
 		cells[i] = printable(cells[i])
@@ -150,7 +150,7 @@ func (s *printer) lines(name, text string) {
 	}
 }
 
-// values are a field's values in words.
+// values formats a field's values.
 func values(v reflect.Value) (words []string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -180,7 +180,7 @@ func values(v reflect.Value) (words []string) {
 	return []string{none}
 }
 
-// printable writes characters that a terminal would act on as escapes.
+// printable escapes characters that a terminal would interpret.
 func printable(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if !strings.ContainsFunc(s, isUnsafe) {
@@ -197,7 +197,7 @@ func printable(s string) string {
 	return b.String()
 }
 
-// isUnsafe reports whether a character is a control, a line's end or one that overrides the writing's direction.
+// isUnsafe reports whether a character is a control, a line terminator, or one that overrides the writing direction.
 func isUnsafe(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || field.IsBidiControl(r)
 }

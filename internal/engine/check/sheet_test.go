@@ -16,7 +16,7 @@ func printed(t *testing.T, answer any) string {
 	return b.String()
 }
 
-// TestPrint shows how each sort of field is written.
+// TestPrint shows how each kind of field is printed.
 func TestPrint(t *testing.T) {
 	type part struct {
 		Name  string `json:"the_name"`

@@ -68,7 +68,7 @@ func (out FieldsOut) show(s *printer) {
 	for _, r := range out.Rules {
 		s.endBlock()
 		if !r.Matches {
-			s.row("rule "+r.Rule, "is not for the URL")
+			s.row("rule "+r.Rule, "does not apply to the URL")
 			continue
 		}
 		said := stats.Count(r.Records, "records")
@@ -110,7 +110,7 @@ func (out MIMEOut) show(s *printer) {
 	}
 }
 
-// counts lists how often each word was met, the most frequent first: "12 a, 3 img".
+// counts formats the number of occurrences of each word, the most frequent first: "12 a, 3 img".
 func counts(words map[string]int) string {
 	names := stats.ByCount(words)
 	for i, name := range names {
@@ -119,7 +119,7 @@ func counts(words map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
-// Note says what a person should know of an answer besides what it holds; "" for nothing.
+// Note returns remarks about an output that the output itself does not contain; "" if there are none.
 func Note(answer any) string {
 	if a, ok := answer.(interface{ note() string }); ok {
 		return a.note()
@@ -134,10 +134,10 @@ func (out SitemapOut) note() string { return out.Malformed }
 func (out FieldsOut) note() string {
 	var all []string
 	if out.anyURL {
-		all = append(all, "no URL is given: each rule is tried, whatever URLs it is for")
+		all = append(all, "no URL given: all rules are applied, whatever URLs they are for")
 	}
 	if out.Cut {
-		all = append(all, "the page is larger than what is read of it")
+		all = append(all, "the page is too large: only its beginning was read")
 	}
 	return strings.Join(all, "\n")
 }

@@ -9,28 +9,27 @@ import (
 	"kumo/internal/content/parse/feed"
 )
 
-// SitemapIn is a list for machines as it was served: a sitemap or an index of sitemaps, RSS, Atom, a JSON feed, packed
-// or not.
+// SitemapIn is a list as it was received: a sitemap or sitemap index, RSS, Atom or a JSON feed, optionally compressed.
 type SitemapIn struct {
 	Body []byte `json:"body_b64" need:"body_b64"`
-	URL  string `json:"url"` // "" if not known
+	URL  string `json:"url"` // "" if unknown
 }
 
-// SitemapOut is what it lists.
+// SitemapOut is the content of a list.
 type SitemapOut struct {
 	Entries   []Entry `json:"entries"`
-	Malformed string  `json:"malformed,omitempty"` // where the list is broken off
+	Malformed string  `json:"malformed,omitempty"` // where the list breaks off
 }
 
-// An Entry is one URL in a list.
+// An Entry is one URL of a list.
 type Entry struct {
 	URL      string  `json:"url"`
 	Kind     string  `json:"kind"`
-	Modified string  `json:"modified"` // RFC 3339, "" if the list does not say
-	Priority float64 `json:"priority"` // 0 to 1, 0.5 if the list does not say
+	Modified string  `json:"modified"` // RFC 3339; "" if the list has no date
+	Priority float64 `json:"priority"` // 0 to 1; 0.5 if the list has none
 }
 
-// Sitemap reads a list. A body in no format of a list is an error.
+// Sitemap parses a list. A body in none of the formats is an error.
 func Sitemap(in SitemapIn) (SitemapOut, error) {
 	out := SitemapOut{Entries: []Entry{}}
 	for e, err := range feed.Read(bytes.NewReader(in.Body), cmp.Or(in.URL, unknownURL), feed.Config{}) {

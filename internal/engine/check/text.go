@@ -8,17 +8,17 @@ import (
 	"kumo/internal/content/parse"
 )
 
-// TextOut is what a page is about. A field is "" where the page does not say.
+// TextOut is a page's main text and metadata. A field is "" if the page lacks it.
 type TextOut struct {
 	Title     string `json:"title"`
 	Headline  string `json:"headline"`
-	Text      string `json:"text"`      // a line for each paragraph
-	Published string `json:"published"` // a date, or RFC 3339 where time and zone are known
+	Text      string `json:"text"`      // one line per paragraph
+	Published string `json:"published"` // a date, or RFC 3339 if time and zone are known
 	Author    string `json:"author"`
 	Lang      string `json:"lang"`
 }
 
-// Text finds a page's main text. The URL may be "".
+// Text extracts a page's main text. The URL may be "".
 func Text(in PageIn) (TextOut, error) {
 	pg, err := readPage(in, parse.Config{})
 	if err != nil && pg.Base == "" {

@@ -37,7 +37,7 @@ func TestTextCharsets(t *testing.T) {
 	}
 }
 
-// encode writes a page in a charset, with a byte order mark where that is the custom.
+// encode returns a page in a charset, with a byte order mark where that is usual.
 func encode(t *testing.T, label, html string) []byte {
 	t.Helper()
 	enc, err := htmlindex.Get(label)

@@ -25,14 +25,14 @@ type abandoner struct {
 	rules     *visit.Gate
 	ends      *visitEnds
 	frontier  *frontier.Frontier
-	abandoned *statefile.AbandonedQueue // for the journal these URLs are pending
+	abandoned *statefile.AbandonedQueue // the journal has these URLs as pending
 	ledger    *ledger.Ledger
 	stats     *stats.Counter
 	listener  Listener
 }
 
-// abandonOrigin ends what waits at an origin: its URLs share the failure, and wait for another run. It may be called
-// again for what has come back to the queue meanwhile.
+// abandonOrigin moves the pending URLs of an origin to the abandoned queue, from which the next run retries them. It
+// may be called again for URLs that were queued after the first call.
 func (a *abandoner) abandonOrigin(origin string, l visit.Abandonment) error {
 	if a.origins.Abandon(origin, l) {
 		a.origins.outages.abandoned(a.origins.Hash(origin))
@@ -47,10 +47,11 @@ func (a *abandoner) abandonOrigin(origin string, l visit.Abandonment) error {
 	return nil
 }
 
-// abandonAt is abandonOrigin for what waits in a slice of the origin's host.
+// abandonAt is abandonOrigin for the URLs in one slice of the origin's host.
 func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
-	// What waits at a host, or a slice of one, that is on its way to another node, or from one, stays while that reads it,
-	// but for fetches of robots.txt, which do not move: if it comes back, its visits find the origin abandoned.
+	// The URLs of a host, or slice, that is being transferred stay queued while the transfer reads them: if they come
+	// back, their visits find the origin abandoned. Fetches of robots.txt are not transferred, so they are removed at
+	// once.
 	all, err := a.removeMatching(slice, func(it *item.Item) bool {
 		return (it.Robots != "" || a.hosts.ours(slice)) && item.OriginOf(it.URL) == origin
 	})
@@ -63,7 +64,7 @@ func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
 			if err := a.failItem(slice, it, l); err != nil {
 				return err
 			}
-		case it.Robots != origin: // another's rules were to be had here
+		case it.Robots != origin: // the robots.txt of another origin redirects here
 			if err := a.abandonOrigin(it.Robots, robotsAbandonment(l)); err != nil {
 				return err
 			}
@@ -73,10 +74,10 @@ func (a *abandoner) abandonAt(slice, origin string, l visit.Abandonment) error {
 	return nil
 }
 
-// removeMatching takes items that match out of the frontier and onto the abandoned queue, so that a checkpoint has each
-// in one or the other.
+// removeMatching moves matching items from the frontier to the abandoned queue. Both happen within the ledger's gate,
+// so a checkpoint has each item in exactly one of the two.
 func (a *abandoner) removeMatching(host string, match func(*item.Item) bool) (items []item.Item, err error) {
-	a.frontier.Prefetch(host) // or Take would read it with the ledger's gate held
+	a.frontier.Prefetch(host) // or TakeMatching would read the disk with the ledger's gate held
 	err = a.ledger.Within(func() error {
 		items = a.frontier.TakeMatching(host, match)
 		for i := range items {
@@ -91,7 +92,7 @@ func (a *abandoner) removeMatching(host string, match func(*item.Item) bool) (it
 	return items, err
 }
 
-// abandonItem keeps an item that waits for the next run.
+// abandonItem appends an item to the abandoned queue for the next run.
 func (a *abandoner) abandonItem(it item.Item) error {
 	if it.Robots != "" {
 		return nil
@@ -100,20 +101,20 @@ func (a *abandoner) abandonItem(it item.Item) error {
 	return a.abandoned.Put(&it)
 }
 
-// failVisit is failItem for a visit that is under way.
+// failVisit is failItem for the URL of a visit under way.
 func (w *worker) failVisit(v *frontier.Visit, l visit.Abandonment) error {
 	b := batch{visitURL: v.URL, visit: w.batch.visit}
 	w.batch.visit = nil
 	return w.visits.abandons.failWith(&b, item.HostOfSlice(v.Host), v.Item, l)
 }
 
-// failItem records a URL as failed whose origin was given up, and which is on the abandoned queue. For the journal it
-// still waits: the next run tries it again.
+// failItem records that a URL failed with its origin. The URL is on the abandoned queue. The journal still has it as
+// pending, so the next run retries it.
 func (a *abandoner) failItem(host string, it item.Item, l visit.Abandonment) error {
 	return a.failWith(&batch{ended: []string{it.URL}}, item.HostOfSlice(host), it, l)
 }
 
-// failWith is failItem with a batch that says which URL it ends.
+// failWith is failItem with a batch that names the URL that it ends.
 func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abandonment) error {
 	rec := &page.Record{URL: it.URL, Final: it.URL, From: it.From, Seed: it.Seed, Path: it.Path, Depth: int(it.Depth),
 		Time: a.cfg.Now(), Tries: int(it.Tries), Failure: l.Failure, Detail: l.Why}
@@ -124,7 +125,7 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 	}
 	b.entries.Reported(it.URL)
 	err := a.commitBatch(b, func() error {
-		if b.visitURL != "" { // as its visit ends: a checkpoint has one or the other
+		if b.visitURL != "" { // as its visit ends: a checkpoint has the item in one place
 			if err := a.abandonItem(it); err != nil {
 				return err
 			}
@@ -139,9 +140,9 @@ func (a *abandoner) failWith(b *batch, host string, it item.Item, l visit.Abando
 	return nil
 }
 
-// commitBatch makes a batch part of the crawl: what is news of it is found out, then it goes with the records that
-// brought it to the stores and the journal, and to the frontier. Unless apply is nil, it is called within the ledger's
-// gate, and applies the batch together with what belongs to it.
+// commitBatch adds a batch to the crawl: it drops known URLs, and writes new ones with the records they came from to
+// the stores, the journal and the frontier. If apply is not nil, it is called within the ledger's gate instead of
+// batchWriter.apply, and must apply the batch.
 func (a *abandoner) commitBatch(b *batch, apply func() error) error {
 	if apply == nil {
 		apply = func() error { return a.batches.apply(b) }
@@ -155,8 +156,8 @@ func (a *abandoner) commitBatch(b *batch, apply func() error) error {
 	return a.failAbandoned(b.found)
 }
 
-// admitDecided takes in what seen has found to be news in a merge. It is durable when it returns, as the merge's outcome
-// will be.
+// admitDecided admits URLs that a merge of seen has found to be new. They are durable when it returns, as the merge's
+// result will be.
 func (a *abandoner) admitDecided(decided []seen.Decided) error {
 	var b batch
 	err := a.commitBatch(&b, func() error {
@@ -164,7 +165,7 @@ func (a *abandoner) admitDecided(decided []seen.Decided) error {
 			d := entry.NewDecoder(decided[i].Payload)
 			c := d.Candidate()
 			if d.Bad {
-				return fmt.Errorf("a decided URL: %w", d.Err())
+				return fmt.Errorf("read a decided URL: %w", d.Err())
 			}
 			if decided[i].News == seen.Fresh {
 				a.admission.route(&b, &c)
@@ -184,7 +185,7 @@ func (a *abandoner) admitDecided(decided []seen.Decided) error {
 	return err
 }
 
-// failAbandoned takes back what was found at origins that were given up.
+// failAbandoned removes new URLs of abandoned origins from the queue again.
 func (a *abandoner) failAbandoned(found []entry.Candidate) error {
 	if !a.origins.AnyAbandoned() {
 		return nil

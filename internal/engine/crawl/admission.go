@@ -13,46 +13,46 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A batch is what one page, or the seeds, bring in: judged, offered to seen, and sorted into what is to be fetched and
-// what is left out. Its slices are used again and again.
+// A batch holds the links of one page, or some seeds, on their way into the crawl: judged, offered to seen, and divided
+// into URLs to fetch and filtered ones. Its slices are reused.
 type batch struct {
 	linkBuffers
-	links int // that the page has
+	links int // links on the page
 
-	records []*page.Record // what a visit, or several at once, have brought
-	done    []*entry.Done  // of each record, where that ends a visit
+	records []*page.Record // brought by one visit, or by several
+	done    []*entry.Done  // for each record that ends a visit
 
-	item        *item.Item // whose visit ends with the batch; nil if that does not matter
+	item        *item.Item // the item whose visit ends with the batch; nil if it is not needed
 	visitURL    string     // the URL whose visit ends with the batch
-	recrawlPlan seen.Meta  // when it is visited again, if that is to be noted and the visit brought no record
+	recrawlPlan seen.Meta  // its next visit, if the visit brought no record
 
-	visit *visitLinks // whose links the batch has, where links are claimed; nil if it is no visit's
-	ended []string    // URLs, beside the one that settles, that will not be visited any more
+	visit *visitLinks // the visit that found the links, where links are claimed; may be nil
+	ended []string    // other URLs that will not be visited any more
 
-	foreign       bool // the links come from elsewhere, with their payloads
-	returned      bool // and have gone nowhere: the outbox has had them
-	routed        bool // nothing of it goes to other nodes
-	seedsRecorded bool // its roots are kept already
+	foreign       bool // the links come from another node, with their payloads
+	returned      bool // they were in this node's outbox and never sent
+	routed        bool // no link goes to another node
+	seedsRecorded bool // its scope seeds are recorded already
 
-	refetch []item.Item // URLs that were fetched, and are to be once more: see hops
+	refetch []item.Item // URLs to fetch again although they were fetched: see hops
 
-	ranks rankedLinks // what a ranking that goes by links is told
+	ranks rankedLinks // input and output of a ranking by links
 }
 
-// linkBuffers are the slices of a batch that grow with its links. Thousands of workers may wait for answers, so a worker
-// has buffers only while it reads a page.
+// linkBuffers are the slices of a batch that grow with its links. A worker has buffers only while it reads a page, as
+// thousands of workers may wait for answers.
 type linkBuffers struct {
 	cands    []entry.Candidate
 	urls     []seen.URL
 	news     []seen.News
-	offs     []string   // hosts of links that are not the crawl's
-	payloads []byte     // of candidates that a merge may have to decide
-	known    []bool     // of urls, that memory knows them
-	edits    []LinkEdit // of links that a hook is asked about
+	offs     []string   // hosts of out-of-scope links
+	payloads []byte     // of candidates that a merge may decide
+	known    []bool     // for each of urls: memory has it
+	edits    []LinkEdit // for a link hook
 
-	found    []entry.Candidate // new, to be fetched
-	skips    []page.Skip       // new, left out for good
-	deferred []page.Skip       // new, set aside
+	found    []entry.Candidate // new, to fetch
+	skips    []page.Skip       // new, filtered
+	deferred []page.Skip       // new, deferred
 	entries  entry.Encoder
 }
 
@@ -62,7 +62,8 @@ func (r *linkBuffers) empty() bool {
 		len(r.skips)+len(r.deferred)+len(r.entries.Writer) == 0
 }
 
-// maxBatchLinks is how many links a batch may have that keeps its room for the next.
+// maxBatchLinks is the capacity up to which a batch keeps its slices for reuse, and the size of the parts in which long
+// lists are processed.
 const maxBatchLinks = 4096
 
 func (b *batch) reset() {
@@ -78,7 +79,7 @@ func (b *batch) reset() {
 	clear(b.skips)
 	clear(b.deferred)
 	b.cands, b.found, b.skips, b.deferred = b.cands[:0], b.found[:0], b.skips[:0], b.deferred[:0]
-	clear(b.urls) // they hold on to what they are parts of: a page, or another node's message
+	clear(b.urls) // they reference the page, or another node's message
 	clear(b.offs)
 	clear(b.edits)
 	b.urls, b.news, b.offs, b.links, b.entries.Writer = b.urls[:0], b.news[:0], b.offs[:0], 0, b.entries.Writer[:0]
@@ -92,7 +93,7 @@ func (b *batch) reset() {
 	b.ranks.reset()
 }
 
-// retain drops the candidates that keep, which is called with each and its index, does not want.
+// retain drops the candidates for which keep returns false. keep is called with each candidate and its index.
 func (b *batch) retain(keep func(i int, c *entry.Candidate) bool) {
 	kept := 0
 	for i := range b.cands {
@@ -105,7 +106,7 @@ func (b *batch) retain(keep func(i int, c *entry.Candidate) bool) {
 	b.cands, b.urls = b.cands[:kept], b.urls[:kept]
 }
 
-// nextOfPage is reset for more links of the same page.
+// nextOfPage resets the batch for more links of the same page.
 func (b *batch) nextOfPage() {
 	ranks := b.ranks
 	b.ranks = rankedLinks{}
@@ -114,7 +115,7 @@ func (b *batch) nextOfPage() {
 	b.ranks.nextPart()
 }
 
-// admission judges links and seeds, and sorts those that are new.
+// admission judges links and seeds, and routes new ones.
 type admission struct {
 	cfg      *Config
 	hooks    Hooks
@@ -123,10 +124,10 @@ type admission struct {
 	names    *names
 	traps    *trapGuard
 	ranks    *ranking
-	deferred bool // deferred URLs are kept in a file
+	deferred bool // deferred URLs are written to a file
 }
 
-// addLinks takes the links of it in.
+// addLinks adds the links of a page, which was fetched as it, to the batch.
 func (a *admission) addLinks(b *batch, it *item.Item, pg *page.Page) error {
 	asks := a.cfg.Ignore.Links(&pg.Robots)
 	if a.hooks.Link != nil && len(pg.Links) > 0 {
@@ -138,15 +139,15 @@ func (a *admission) addLinks(b *batch, it *item.Item, pg *page.Page) error {
 	return nil
 }
 
-// addLink takes one link of it in, with what a hook has to say; nil if there is none.
+// addLink adds one link of it to the batch. edit is the result of a link hook, nil without one.
 func (a *admission) addLink(b *batch, it *item.Item, l *page.Link, asks policy.LinkRules, edit *LinkEdit) {
 	u, err := weburl.Parse(l.URL)
 	if err != nil || a.cfg.Sitemaps == policy.SitemapsIgnored && (l.Kind == page.Sitemap || l.Kind == page.Listed) {
-		return // the parser has counted what is unusable
+		return // the parser has counted unusable links
 	}
 	u = a.rewritten(it, l.Kind, u)
 	c, veto := child(it, l), ""
-	c.URL = u.String() // the link itself stays as the page has it
+	c.URL = u.String() // l keeps the URL that the page has
 	if edit != nil {
 		c.Lift, veto = liftOf(rank.Lift(c.Lift)+edit.Lift), edit.Veto
 	}
@@ -163,9 +164,9 @@ func (a *admission) addLink(b *batch, it *item.Item, l *page.Link, asks policy.L
 	a.classify(b, u, c, rule, why)
 }
 
-// rewritten is a link's URL as the crawl's rules have it. A redirect to what is the same page by the rules ("www." put
-// before the host, a session id behind the path) is followed as it stands: the server has no page at the URL that was
-// asked for.
+// rewritten returns a link's URL after the crawl's rewriting rules. A redirect to a URL that is the same page by these
+// rules ("www." added, a session id appended) is followed as it is: the server has no page at the URL that was
+// requested.
 func (a *admission) rewritten(it *item.Item, kind page.Kind, u weburl.URL) weburl.URL {
 	if a.cfg.Canon == 0 {
 		return u
@@ -180,16 +181,16 @@ func (a *admission) rewritten(it *item.Item, kind page.Kind, u weburl.URL) webur
 	return v
 }
 
-// classify judges one link. A rule about the link that its page has is told with why it says so, "" if it does not.
-// What is off the crawl's hosts ends here.
+// classify judges one link. rule and why are a reason on the page's side to filter it; why is "" if there is none.
+// Links to out-of-scope hosts are only counted.
 func (a *admission) classify(b *batch, u weburl.URL, it item.Item, rule, why string) {
 	if !u.IsHTTP() {
-		return // mailto:, data: and the like are nobody's to fetch
+		return // mailto:, data: and the like
 	}
 	v := a.rules.Judge(u, linkTo(&it))
 	if v.Rule == "" && why != "" {
 		v = policy.Defer(rule, why)
-		v.Deferred = a.deferred || rule != ruleVetoed // or else it would never be counted
+		v.Deferred = a.deferred || rule != ruleVetoed // otherwise it would never be counted
 	}
 	if v.OffHost {
 		b.offs = append(b.offs, a.names.intern(u.Host()))
@@ -199,8 +200,8 @@ func (a *admission) classify(b *batch, u weburl.URL, it item.Item, rule, why str
 	b.urls = append(b.urls, seen.URL{URL: it.URL, Depth: it.Depth, State: entry.StateFor(v)})
 }
 
-// offer asks seen which candidates are news, and sorts those. It is called within the ledger's gate, so that what
-// seen has taken is in the journal's same batch.
+// offer offers the candidates to seen, and routes new ones. It is called within the ledger's gate, so that seen and the
+// journal's batch match.
 func (a *admission) offer(b *batch) {
 	if a.known.db == nil || b.foreign {
 		b.news = a.known.seen.Offer(b.urls, b.news[:0])
@@ -211,7 +212,7 @@ func (a *admission) offer(b *batch) {
 		c := &b.cands[i]
 		switch {
 		case news == seen.Fresh:
-			c.Item.URL = b.urls[i].URL // a copy that may be kept; the link's was part of its page
+			c.Item.URL = b.urls[i].URL // a copy that can be retained; the link's was part of its page
 			a.traps.addLink(&c.Item)
 			if a.route(b, c); c.Rule == "" {
 				b.ranks.candOf = append(b.ranks.candOf, int32(i))
@@ -229,7 +230,7 @@ func (a *admission) offer(b *batch) {
 	}
 }
 
-// route sorts a candidate that is news, by its verdict.
+// route queues a new candidate or records it as filtered, by its verdict.
 func (a *admission) route(b *batch, c *entry.Candidate) {
 	c.Host = a.names.intern(c.Host)
 	if c.Rule != "" {
@@ -242,7 +243,7 @@ func (a *admission) route(b *batch, c *entry.Candidate) {
 	b.found = append(b.found, *c)
 }
 
-// payload is what is to be known of a candidate if a merge finds later that it is news.
+// payload encodes a candidate for the case that a later merge finds it to be new.
 func (b *batch) payload(i int) []byte {
 	at, enc := len(b.payloads), entry.Encoder{Writer: b.payloads}
 	enc.Candidate(&b.cands[i])
@@ -262,14 +263,14 @@ func (a *admission) skip(b *batch, c *entry.Candidate) {
 	b.skips = append(b.skips, s)
 }
 
-// path is the discovery path one hop further. Paths are few and shared.
+// path returns the discovery path extended by one hop. There are few different paths, and they are shared.
 func (a *admission) path(parent string, k page.Kind) string {
 	hop := k.Hop()
 	if hop == 0 {
 		return parent
 	}
 	if len(parent) >= entry.MaxPath {
-		return parent // as long as crawl.log has them
+		return parent // the limit of crawl.log
 	}
 	return a.names.intern(parent + string(hop))
 }

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// batchWriter writes batches to the stores, the journal and the views of it.
+// batchWriter writes batches to the stores, the journal, and the views that must match the journal.
 type batchWriter struct {
 	hosts      *hosts
 	known      *known
@@ -32,7 +32,7 @@ func (w *batchWriter) apply(b *batch) error {
 	w.ranks.weighLinks(b, w.hosts.router != nil)
 	w.outgoing.divert(b)
 	w.admission.offer(b)
-	for _, it := range b.refetch { // whatever seen says
+	for _, it := range b.refetch { // regardless of seen
 		c := entry.Candidate{Host: it.Host(), Item: it}
 		if w.hosts.ours(w.hosts.sliceOf(&c)) {
 			w.admission.route(b, &c)
@@ -69,7 +69,7 @@ func (w *batchWriter) apply(b *batch) error {
 		w.stats.Visited(d.Visit)
 	}
 	for i := range b.skips {
-		if b.skips[i].Rule != ruleFailed { // failures are counted as such
+		if b.skips[i].Rule != ruleFailed { // failures are counted separately
 			w.stats.Skipped(b.skips[i].Rule)
 		}
 	}
@@ -89,10 +89,10 @@ func (w *batchWriter) apply(b *batch) error {
 	return w.deferred.Add(b.deferred)
 }
 
-// ruleFailed is the rule in skipped.jsonl of what was not answered.
+// ruleFailed is the rule in skipped.jsonl of URLs that were not answered.
 const ruleFailed = "failed"
 
-// promote tells the frontier what now goes before what it did.
+// promote moves URLs whose rank rose forward in their hosts' queues.
 func (w *batchWriter) promote(b *batch, all []promotion) {
 	for len(all) > 0 {
 		slice := all[0].slice

@@ -24,10 +24,10 @@ import (
 
 // Checkpoints makes checkpoints and snapshots, one at a time.
 type Checkpoints struct {
-	busy   sync.Mutex    // held while a checkpoint, or a snapshot, is made
-	ending chan struct{} // closed when the run comes to its last checkpoint
-	marks  []store.Mark  // of all record files as the run found them, those of stores that are not open now among them
-	// is told of checkpoints; may be nil
+	busy   sync.Mutex    // held while a checkpoint or a snapshot is made
+	ending chan struct{} // closed before the run's last checkpoint
+	marks  []store.Mark  // record files at the start of the run, those of closed stores included
+	// called with each durable checkpoint; may be nil
 	checkpointed func(at, relies journal.Position, marks []store.Mark)
 
 	cfg      *Config
@@ -48,22 +48,22 @@ type Checkpoints struct {
 	stats    *stats.Counter
 }
 
-// checkpoint makes the journal's past unneeded: the views of it are brought to the disk as they are at one moment,
-// while the crawl goes on. What seen was not sure of may be decided on the way.
+// checkpoint writes the views of the journal to disk as they are at one moment, so that the journal before it can be
+// dropped. The crawl continues meanwhile. Pending URLs of seen may be decided on the way.
 func (c *Checkpoints) checkpoint(ctx context.Context) error {
 	if c.known.db == nil {
 		return nil
 	}
 	c.busy.Lock()
 	defer c.busy.Unlock()
-	if err := c.merge(ctx); err != nil { // what an earlier one that was broken off has frozen
+	if err := c.merge(ctx); err != nil { // parts frozen by an earlier, interrupted checkpoint
 		return err
 	}
 	var cut *frontier.Cut
 	var n recovery.Note
-	var frozen int64 // URLs that the merge decides
+	var frozen int64 // number of URLs that the merge decides
 	var bound []uint64
-	if _, err := c.abandons.abandoned.Mark(); err != nil { // so that little of it is left to be made durable in the pause
+	if _, err := c.abandons.abandoned.Mark(); err != nil { // before the pause, so that the pause has little left to sync
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
 	err := c.ledger.Pause(func(at journal.Position, marks []store.Mark) error {
@@ -79,7 +79,7 @@ func (c *Checkpoints) checkpoint(ctx context.Context) error {
 		bound = c.outbox.Numbers()
 		n = c.note(at, c.ledger.WithClosedFiles(marks))
 		n.Shelved = shelf
-		if cut, err = c.frontier.Cut(); err == nil { // a visit may have been given back since it was settled
+		if cut, err = c.frontier.Cut(); err == nil { // a visit may have been given back since it was finalized
 			n.Settled = slices.DeleteFunc(n.Settled, func(url string) bool { return !cut.UnderWay(url) })
 		}
 		return err
@@ -93,9 +93,9 @@ func (c *Checkpoints) checkpoint(ctx context.Context) error {
 	if err := c.ranks.sync(); err != nil {
 		return fmt.Errorf("begin a checkpoint: %w", err)
 	}
-	n.Traps = c.traps.detector.State() // pages since the position count twice after a crash: harmless
+	n.Traps = c.traps.detector.State() // after a crash, pages since the position count twice: harmless
 	n.Traps.Vain = c.traps.vain.state()
-	n.Cookies = c.cookies.AppendAll(nil) // what has changed since the position, the journal says again
+	n.Cookies = c.cookies.AppendAll(nil) // the journal has cookie changes since the position
 	text, err := json.Marshal(n)
 	if err = errors.Join(err, cut.Write(text)); err == nil {
 		err = c.abandons.abandoned.RemoveOld()
@@ -106,7 +106,7 @@ func (c *Checkpoints) checkpoint(ctx context.Context) error {
 	if err := c.merge(ctx); err != nil {
 		return err
 	}
-	c.known.undecided.Add(-frozen) // only now, when what it has released is in the frontier, or waits on the disk
+	c.known.undecided.Add(-frozen) // only now that the decided URLs are in the frontier, or on disk
 	if err := c.ledger.Drop(n.Position); err != nil {
 		return err
 	}
@@ -126,10 +126,10 @@ func (c *Checkpoints) announceCheckpoint(n *recovery.Note) error {
 	return nil
 }
 
-// Journalled is the position after the last batch that is in the journal, which may be written meanwhile.
+// Journalled returns the position after the last batch in the journal. Batches may be appended concurrently.
 func (c *Checkpoints) Journalled() journal.Position { return c.ledger.Position() }
 
-// resolvePending is a checkpoint in which seen decides all that it was not sure of.
+// resolvePending makes a checkpoint in which seen decides all pending URLs.
 func (c *Checkpoints) resolvePending(ctx context.Context) error {
 	if err := c.checkpoint(ctx); err != nil || c.known.db == nil {
 		return err
@@ -139,7 +139,7 @@ func (c *Checkpoints) resolvePending(ctx context.Context) error {
 	return c.known.db.DecideAll(ctx, c.abandons.admitDecided)
 }
 
-// merge brings what is frozen of seen and the digests to the disk.
+// merge writes the frozen parts of seen and the digests to disk.
 func (c *Checkpoints) merge(ctx context.Context) error {
 	if err := c.known.db.Merge(ctx, c.abandons.admitDecided); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *Checkpoints) merge(ctx context.Context) error {
 	return seen.CompactAll(ctx, d)
 }
 
-// record is called while nothing is put.
+// note builds the checkpoint's note. The caller holds the ledger's pause.
 func (c *Checkpoints) note(at journal.Position, marks []store.Mark) recovery.Note {
 	n := recovery.Note{
 		Version:  recovery.NoteVersion,
@@ -193,10 +193,10 @@ func (c *Checkpoints) keepCheckpointing(ctx context.Context) error {
 	})
 }
 
-// lastCheckpoint lets the next run begin soon. Who has stopped the run does not wait for it longer than for requests
-// under way: what is not in a checkpoint is in the journal.
+// lastCheckpoint makes the run's last checkpoint, so that the next run starts fast. If the run was canceled, it takes
+// at most Config.Grace: the journal has everything that no checkpoint has.
 func (c *Checkpoints) lastCheckpoint(ctx context.Context) error {
-	close(c.ending) // a snapshot does not keep it waiting
+	close(c.ending) // interrupts a snapshot
 	if ctx.Err() != nil {
 		patient, done := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Grace)
 		defer done()
@@ -209,11 +209,10 @@ func (c *Checkpoints) lastCheckpoint(ctx context.Context) error {
 	return err
 }
 
-// resolveShare bounds how much of the time a run that stays may have seen decide, when nothing else is to be done.
+// resolveShare bounds the load of resolvePending in an idle persistent run: to one part in resolveShare of the time.
 const resolveShare = 10
 
-// keepResolving has seen decide what it is not sure of whenever nothing else waits in a run that stays, until the
-// context ends.
+// keepResolving resolves pending URLs whenever the queues of a persistent run are empty, until the context ends.
 func (c *Checkpoints) keepResolving(ctx context.Context) error {
 	if c.known.db == nil || !c.cfg.KeepOpen {
 		return nil
@@ -225,7 +224,7 @@ func (c *Checkpoints) keepResolving(ctx context.Context) error {
 		}
 		began := time.Now()
 		if err := c.resolvePending(ctx); err != nil && !canceled(err) {
-			return fmt.Errorf("decide what is news: %w", err)
+			return fmt.Errorf("decide pending URLs: %w", err)
 		}
 		next = time.Now().Add(resolveShare * time.Since(began))
 		return nil

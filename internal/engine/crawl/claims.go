@@ -19,58 +19,59 @@ import (
 //
 // The dispatching node keeps a URL until this node reports it as finished (Parts.Finished), once the links of its page
 // are claimed: while they are in this node's outbox alone, the page must be fetched again if this node is lost. So a
-// page is unreported from the batch that ends its visit. What a process has not reported, the next one answers when the
-// URL is dispatched again, after all links that earlier processes have found are claimed.
+// page is unreported from the batch that ends its visit. If a process ends with unreported pages, the next process
+// reports each when its URL is dispatched again, after all links found by earlier processes are claimed.
 //
-// A URL that is known here and not over is pending until its host's tenure ends (ReleaseHosts): afterwards it is new
-// when it is dispatched again. A tenure is how often the host was released before.
+// A known, unfinished URL is pending until its host's tenure ends (ReleaseHosts): afterwards it is new when it is
+// dispatched again. A host's tenure is the number of times it was released before.
 
-// An AtRisk is a page that is done, and whose record may be on this node's disk alone.
+// An AtRisk is a finished page whose record may be on this node's disk alone.
 type AtRisk struct {
 	Item item.Item
-	File string // that has the record, as it is named when it is closed
-	// the record refers to an earlier one, which may be in another file
+	File string // the file with the record, under its name after closing
+	// the record refers to an earlier record, possibly in another file
 	Refers bool
 }
 
 // pagesFile has the records of a crawl without WARC files.
 const pagesFile = "pages.jsonl"
 
-// claims is what the engine keeps of what was dispatched to it.
+// claims tracks the URLs that were dispatched to this node.
 type claims struct {
 	slices   *item.Slices
 	finished func(host string, keys []string)
-	atRisk   func(ctx context.Context, pages []AtRisk) error // nil: no page is
+	atRisk   func(ctx context.Context, pages []AtRisk) error // nil: no page is at risk
 	archive  bool                                            // one of the stores is a WARC
-	refetch  atomic.Int64                                    // URLs that have come again as their records were lost
+	refetch  atomic.Int64                                    // URLs dispatched again because their records were lost
 
-	// held by who takes in what is dispatched, or gives hosts up; taken before the ledger's gate
+	// held while dispatched links are admitted or hosts are released; taken before the ledger's gate
 	tenureLock sync.Mutex
-	tenures    recovery.Tenures // read with taking held or alone within the gate, changed with both
+	tenures    recovery.Tenures // read with tenureLock or alone within the gate; changed with both held
 
-	mu         sync.Mutex                         // guards what follows
+	mu         sync.Mutex                         // guards the fields below
 	unreported map[string]map[string]*finishedURL // by host and URL
-	ready      []*finishedURL                     // of these, those whose links are claimed
-	reported   chan struct{}                      // closed when some were said; nil if nobody waits for that
+	ready      []*finishedURL                     // the unreported URLs whose links are claimed
+	reported   chan struct{}                      // closed when some were reported; nil if nobody waits
 	openVisits *bounded.Recent[string, *visitLinks]
 }
 
-// maxOpenVisits is of how many hosts the links are known that a visit has brought which was put off, as a robots.txt does
-// that names sitemaps. Where they are forgotten, the next visit does not wait until they are claimed.
+// maxOpenVisits bounds openVisits: hosts whose visit was postponed after it had found links, for example those of a
+// robots.txt that names sitemaps. If one is forgotten, its next visit ends without waiting until these links are
+// claimed.
 const maxOpenVisits = 1 << 14
 
-// An ending is a URL that is not fetched any more.
+// A finishedURL is a URL that will not be fetched any more.
 type finishedURL struct {
 	host, url string
-	key       string  // its item's
-	sequence  uint64  // of the batch that says so
-	page      *AtRisk // nil: there is no record, or records go nowhere else
+	key       string  // the item's key
+	sequence  uint64  // of the batch that finishes it
+	page      *AtRisk // nil if there is no record, or records are not replicated
 }
 
-// visitLinks are the links of a visit.
+// visitLinks tracks the links that a visit has found.
 type visitLinks struct {
 	page     *exchange.Page
-	finished []*finishedURL // of what ended with the visit; set before the page is closed
+	finished []*finishedURL // the URLs that the visit finishes; set before the page is closed
 }
 
 func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
@@ -83,8 +84,8 @@ func newClaims(slices *item.Slices, p *Parts, t recovery.Tenures) *claims {
 		openVisits: bounded.NewRecent[string, *visitLinks](maxOpenVisits)}
 }
 
-// begin returns the links of a visit that begins: those, too, of an earlier one of the host that was put off. end or
-// putOff is told of them.
+// openVisit returns the links of a visit that begins, together with those of an earlier, postponed visit to the host.
+// They must be passed to addFinished or retainOpen.
 func (c *claims) openVisit(host string) *visitLinks {
 	if c == nil {
 		return nil
@@ -100,7 +101,7 @@ func (c *claims) openVisit(host string) *visitLinks {
 	return v
 }
 
-// putOff keeps the links of a visit that has not ended for the next of its host.
+// retainOpen retains the links of a visit that has not ended for the host's next visit.
 func (c *claims) retainOpen(host string, v *visitLinks) {
 	if v == nil || !v.page.HasLinks() {
 		return
@@ -110,15 +111,15 @@ func (c *claims) retainOpen(host string, v *visitLinks) {
 	c.openVisits.Put(host, v)
 }
 
-// markReady is told of endings whose links are all claimed.
+// markReady marks finished URLs as ready to report: all their links are claimed.
 func (c *claims) markReady(all []*finishedURL) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ready = append(c.ready, all...)
 }
 
-// addFinished notes what ends with a batch, in the batch's sequence. It is called within the ledger's gate, before any view
-// knows it.
+// addFinished adds the URLs that a batch finishes as unreported; sequence is the batch's. It is called within the
+// ledger's gate, before any view has the batch.
 func (c *claims) addFinished(b *batch, sequence uint64) (all []*finishedURL) {
 	for _, url := range b.finishedURLs() {
 		n := &finishedURL{host: c.slices.Of(url), url: url, key: url, sequence: sequence}
@@ -138,7 +139,7 @@ func (c *claims) addFinished(b *batch, sequence uint64) (all []*finishedURL) {
 	return all
 }
 
-// over are the URLs that are not fetched any more once the batch is put.
+// finishedURLs returns the URLs that the batch finishes.
 func (b *batch) finishedURLs() []string {
 	if b.visitURL == "" {
 		return b.ended
@@ -146,7 +147,7 @@ func (b *batch) finishedURLs() []string {
 	return append(b.ended, b.visitURL)
 }
 
-// closeVisit is told that what end has noted is put.
+// closeVisit closes the visit's list of links after its batch is written. all is the result of addFinished.
 func (c *claims) closeVisit(b *batch, all []*finishedURL) {
 	if b.visit == nil {
 		c.markReady(all)
@@ -158,7 +159,7 @@ func (c *claims) closeVisit(b *batch, all []*finishedURL) {
 	b.visit = nil
 }
 
-// setRecordFile notes in which file the record lies that a visit has brought.
+// setRecordFile sets the file that has the visit's record.
 func (c *claims) setRecordFile(b *batch, all []*finishedURL) {
 	if c.atRisk == nil || b.item == nil || b.item.Robots != "" || len(b.done) == 0 || b.done[0].Visit.Status == 0 {
 		return
@@ -167,7 +168,7 @@ func (c *claims) setRecordFile(b *batch, all []*finishedURL) {
 	p := &AtRisk{Item: *b.item, File: pagesFile, Refers: rec.Revisit != nil}
 	if c.archive {
 		if rec.Location.File == "" {
-			return // it is not to be archived
+			return // not archived
 		}
 		p.File = "warc/" + rec.Location.File
 	}
@@ -178,14 +179,14 @@ func (c *claims) setRecordFile(b *batch, all []*finishedURL) {
 	}
 }
 
-// isUnreported reports whether a URL is over, and not said to be.
+// isUnreported reports whether a URL is finished and not reported yet.
 func (c *claims) isUnreported(host, url string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unreported[host][url] != nil
 }
 
-// hasUnreported reports whether something of one of some hosts is unsaid; of any host if there are none.
+// hasUnreported reports whether one of the hosts, or any host if none is given, has unreported URLs.
 func (c *claims) hasUnreported(hosts ...string) bool {
 	if c == nil {
 		return false
@@ -196,7 +197,7 @@ func (c *claims) hasUnreported(hosts ...string) bool {
 		slices.ContainsFunc(hosts, func(host string) bool { return len(c.unreported[host]) > 0 })
 }
 
-// awaitReported waits until nothing of a host is unsaid.
+// awaitReported waits until all finished URLs of a host are reported.
 func (c *claims) awaitReported(ctx context.Context, host string) error {
 	for {
 		c.mu.Lock()
@@ -217,7 +218,8 @@ func (c *claims) awaitReported(ctx context.Context, host string) error {
 	}
 }
 
-// takeReady takes what is ready to be said, once it is durable, and up to which batch that is.
+// takeReady takes the URLs that are ready to report. They may be reported once the batch with the returned sequence is
+// durable.
 func (c *claims) takeReady() (all []*finishedURL, sequence uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,7 +230,7 @@ func (c *claims) takeReady() (all []*finishedURL, sequence uint64) {
 	return all, sequence
 }
 
-// say says what is durable.
+// report reports finished URLs, which are durable.
 func (c *claims) report(all []*finishedURL) {
 	byHost := map[string][]string{}
 	for _, n := range all {
@@ -241,7 +243,7 @@ func (c *claims) report(all []*finishedURL) {
 	defer c.mu.Unlock()
 	for _, n := range all {
 		if c.unreported[n.host][n.url] != n {
-			continue // it was fetched again meanwhile
+			continue // fetched again in between
 		}
 		if delete(c.unreported[n.host], n.url); len(c.unreported[n.host]) == 0 {
 			delete(c.unreported, n.host)

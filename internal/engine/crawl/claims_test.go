@@ -24,35 +24,35 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// backups are what remembers all hosts in a crawl whose links are claimed: it never dies. It has a mind of its
-// own about who is to fetch a host.
+// backups remembers all hosts of a crawl whose links are claimed. It never dies, and decides itself which node fetches
+// a host.
 type backups struct {
 	t     *testing.T
-	own   func(host string) (int, bool) // whose a host is at first
-	lossy int                           // of 100 answers
-	wipe  int                           // of 100 deaths, which take the disk with them
+	own   func(host string) (int, bool) // initial owner of a host
+	lossy int                           // of 100 answers, the number that is lost
+	wipe  int                           // of 100 crashes, the number that destroys the disk
 
 	mu    sync.Mutex
 	urls  map[string]*claimed
 	hosts map[string]*target
 	moves int
-	said  int // URLs that were done, and said by TakeDispatched
+	said  int // URLs that TakeDispatched has returned as finished
 }
 
 // A claimed URL.
 type claimed struct {
 	host string
-	data []byte // as the outbox wrote it
-	sent bool   // to the target that there is now
+	data []byte // as encoded by the outbox
+	sent bool   // to the host's current target
 	done bool
-	by   [][2]int // who has fetched it, in which life
+	by   [][2]int // the nodes, with their lives, that have fetched it
 }
 
-// A target is who is to fetch a host.
+// A target is the node that fetches a host.
 type target struct {
 	node  int
-	next  int // who will, while node gives it up; or else -1
-	quiet int // looks at which it had nothing to do
+	next  int // the next node, while node releases the host; -1: none
+	quiet int // checks at which it was idle
 }
 
 func newBackups(t *testing.T, c *crew) *backups {
@@ -91,7 +91,7 @@ func newBackups(t *testing.T, c *crew) *backups {
 	return m
 }
 
-// host is who is to fetch a host. It is called with mu held.
+// host returns the target of a host. The caller holds mu.
 func (m *backups) host(host string) *target {
 	h := m.hosts[host]
 	if h == nil {
@@ -102,7 +102,7 @@ func (m *backups) host(host string) *target {
 	return h
 }
 
-// claim remembers links.
+// claim adds links.
 func (m *backups) claim(crew *crew, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *backups) claim(crew *crew, data []byte) {
 	}
 }
 
-// inTime fails a test in which something is lost. It is called in its bubble.
+// inTime fails a test that does not end in time. It is called in its bubble.
 func (m *backups) inTime(c *crew) (stop func() bool) {
 	return time.AfterFunc(10*time.Minute, func() {
 		for url, u := range m.urls {
@@ -138,7 +138,7 @@ func (m *backups) inTime(c *crew) (stop func() bool) {
 	}).Stop
 }
 
-// idle reports whether all is done.
+// idle reports whether everything is finished.
 func (m *backups) idle() bool {
 	if m == nil {
 		return true
@@ -153,10 +153,10 @@ func (m *backups) idle() bool {
 	return true
 }
 
-// wipes reports whether a node's disk dies with it.
+// wipes reports whether a crash of a node destroys its disk.
 func (m *backups) wipes(n *crewNode) bool { return m != nil && n.chance(100) < m.wipe }
 
-// again has all of a host dispatched once more that is not done.
+// again marks the unfinished URLs of the selected hosts to be dispatched again.
 func (m *backups) again(is func(host string, h *target) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +167,7 @@ func (m *backups) again(is func(host string, h *target) bool) {
 	}
 }
 
-// batch is some of what is to be dispatched to a node.
+// batch returns some links to dispatch to a node.
 func (m *backups) batch(n *crewNode) (data []byte, urls []string) {
 	most := 1 + n.chance(20)
 	m.mu.Lock()
@@ -190,7 +190,7 @@ func appendLength(data []byte, n int) []byte {
 	return append(data, byte(n))
 }
 
-// dispatch gives a node what it is to fetch.
+// dispatch dispatches links to a node.
 func (m *backups) dispatch(ctx context.Context, n *crewNode, e *Engine) {
 	data, urls := m.batch(n)
 	if len(urls) == 0 {
@@ -214,7 +214,7 @@ func (m *backups) dispatch(ctx context.Context, n *crewNode, e *Engine) {
 	}
 }
 
-// check has hosts dispatched again at which a node has nothing to do, though something is open.
+// check dispatches hosts again whose node is idle although they have unfinished URLs.
 func (m *backups) check(n *crewNode, e *Engine) {
 	m.mu.Lock()
 	hosts := map[string]bool{}
@@ -249,7 +249,7 @@ func (n *crewNode) finished(host string, urls []string) {
 		return
 	}
 	if n.chance(100) < n.backups.lossy {
-		return // as when the process dies before it could
+		return // as if the process had crashed before
 	}
 	n.backups.mu.Lock()
 	defer n.backups.mu.Unlock()
@@ -262,7 +262,7 @@ func (n *crewNode) finished(host string, urls []string) {
 	}
 }
 
-// remind is for a life what claims and dispatches.
+// remind runs claims and dispatches during a node's life.
 func (n *crewNode) remind(ctx context.Context, e *Engine, beside *sync.WaitGroup) {
 	m := n.backups
 	err := e.Dispatches.QueuedHosts(func(host string) error {
@@ -305,7 +305,7 @@ func (n *crewNode) remind(ctx context.Context, e *Engine, beside *sync.WaitGroup
 
 func nodeOfAll(string) (to strategy.Node, ok bool) { return "backups", true }
 
-// giveUp has a node give up the hosts that it is to.
+// giveUp makes a node release hosts that move.
 func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 	m.mu.Lock()
 	var going []string
@@ -320,7 +320,7 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 		return
 	}
 	for _, over := range e.Busy(going) {
-		<-over // what was handed out meanwhile is put off, and forgotten
+		<-over // what was dispatched since is postponed, and dropped
 	}
 	for _, host := range going {
 		if e.Dispatches.HasWork(host) {
@@ -336,7 +336,7 @@ func (m *backups) giveUp(ctx context.Context, n *crewNode, e *Engine) {
 	m.again(func(host string, _ *target) bool { return slices.Contains(going, host) })
 }
 
-// acquireLargeSlot lets hosts go to and fro.
+// move moves hosts between nodes.
 func (m *backups) move(c *crew, moves int) {
 	for range moves {
 		time.Sleep(time.Duration(c.chance(20)) * time.Millisecond)
@@ -352,7 +352,7 @@ func (m *backups) move(c *crew, moves int) {
 	}
 }
 
-// wantClaims checks that all was fetched, once if that is wanted.
+// wantClaims checks that all pages were fetched, exactly once if once is true.
 func (c *crew) wantClaims(t *testing.T, once bool) {
 	t.Helper()
 	c.t = t
@@ -392,8 +392,8 @@ func (c *crew) wantClaims(t *testing.T, once bool) {
 		c.backups.said)
 }
 
-// TestClaimedLinksAreFetchedOnce: nodes fetch what is dispatched to them, though answers are lost, and hosts go from
-// one to the other.
+// TestClaimedLinksAreFetchedOnce: nodes fetch the URLs that are dispatched to them, although answers are lost and hosts
+// move between nodes.
 func TestClaimedLinksAreFetchedOnce(t *testing.T) {
 	for _, c := range []struct{ nodes, lossy, moves int }{{1, 0, 0}, {2, 0, 0}, {3, 30, 0}, {2, 0, 200}, {3, 20, 200}} {
 		t.Run(fmt.Sprintf("%d nodes, %d%% lost, %d moves", c.nodes, c.lossy, c.moves), func(t *testing.T) {
@@ -412,8 +412,8 @@ func TestClaimedLinksAreFetchedOnce(t *testing.T) {
 	}
 }
 
-// TestClaimedLinksSurviveCrashes kills nodes at any byte that they write, with or without the machine, and now and then
-// with their disks, while hosts go to and fro. Nothing is lost, and nothing is fetched that was said to be done.
+// TestClaimedLinksSurviveCrashes crashes nodes at any byte that they write, with or without the machine, and sometimes
+// with their disks, while hosts move. No URL is lost, and no URL is fetched after it was reported as finished.
 func TestClaimedLinksSurviveCrashes(t *testing.T) {
 	seed, end := testmain.Seeds(2, 6)
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {

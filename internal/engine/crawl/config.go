@@ -22,62 +22,65 @@ import (
 	"kumo/internal/state/store"
 )
 
-// DefaultRedirects is how many redirects in a row are followed, as many as browsers do.
+// DefaultRedirects is the default limit of consecutive redirects, the same as in browsers.
 const DefaultRedirects = 20
 
-// Config sets what is crawled, and how far.
+// Config configures what is crawled, and its limits.
 type Config struct {
-	Depth        int              // hops from a seed; negative: without limit
-	Canon        weburl.Rules     // by which URLs are rewritten before they are known
-	Embeds       bool             // fetch images, scripts and the like, too
-	Include      []*regexp.Regexp // a URL must match one of these, if there are any; seeds need not
-	Exclude      []*regexp.Regexp // and none of these
+	Depth        int              // hops from a seed; negative: unlimited
+	Canon        weburl.Rules     // rules that rewrite URLs before they are looked up in seen
+	Embeds       bool             // also fetch images, scripts and other embedded resources
+	Include      []*regexp.Regexp // if set, a URL other than a seed must match one of these
+	Exclude      []*regexp.Regexp // a URL must match none of these
 	IgnoreRobots bool
-	Ignore       policy.Directives // that pages have, and that are not obeyed
-	Sitemaps     policy.Sitemaps   // which are read
-	MaxSitemap   int64             // bytes of a sitemap's body, as transferred; 50 MiB
-	Tries        int               // visits that a URL gets before it has failed; 3
-	MaxRedirects int               // in a row; DefaultRedirects
-	PagesPerHost int64             // 0: without limit
-	BytesPerHost int64             // over the wire, without robots.txt; 0: without limit
-	NoTraps      bool              // fetch also what brings nothing new, and of a domain without limit: see package traps
-	// patterns of URLs that are fetched although they bring nothing new, as skipped.jsonl has them
+	Ignore       policy.Directives // directives of pages that are not obeyed
+	Sitemaps     policy.Sitemaps   // which sitemaps are read
+	MaxSitemap   int64             // maximum size of a sitemap as transferred, in bytes; default 50 MiB
+	Tries        int               // requests per URL before it has failed; default 3
+	MaxRedirects int               // consecutive; default DefaultRedirects
+	PagesPerHost int64             // 0: unlimited
+	BytesPerHost int64             // over the wire, without robots.txt; 0: unlimited
+	// disable the guard against crawler traps (see package traps) and the limits of domains
+	NoTraps bool
+	// patterns, as written in skipped.jsonl, whose URLs are fetched although they bring nothing new
 	ReleasedTraps []string
-	// ofPage a registered domain: pages; hosts from which anything is fetched; names that are looked up. 10,000,000, 100,000
-	// and 200,000; negative: without limit
+	// limits per registered domain: pages, hosts that are fetched from, names that are looked up; defaults 10,000,000,
+	// 100,000 and 200,000; negative: unlimited
 	PagesPerDomain, HostsPerDomain, NamesPerDomain int64
 
-	// how long a host that has answered may be out of reach until it is given up; 2m, negative: no time
+	// how long a host that has answered may be unreachable before it is abandoned; default 2m; negative: not at all
 	Patience time.Duration
-	// how long the crawl waits when it is cut off from the web; then Run ends with ErrOffline. 0: without end
+	// how long the crawl waits while it is offline; then Run returns ErrOffline; 0: forever
 	OutageWait time.Duration
 
-	Pages int64         // stop after so many pages; 0: without limit
-	Bytes int64         // stop after so many bytes over the wire
-	Time  time.Duration // stop after so long
+	Pages int64         // stop after this many pages; 0: unlimited
+	Bytes int64         // stop after this many bytes over the wire
+	Time  time.Duration // stop after this time
 
 	Recrawl policy.Recrawl // needs a URL database
 
-	Overrides *policy.Overrides // what hosts and URLs have in place of all this; nil: nothing
+	Overrides *policy.Overrides // settings of single hosts and URLs; may be nil
 
-	Prefer rank.Preferences // which URLs go before others of their importance, or behind them
+	Prefer rank.Preferences // user's rules that raise or lower the importance of URLs
 
-	Rate              float64             // requests a second, all hosts together; 0: without limit
-	Grace             time.Duration       // how long requests under way may go on after a stop; 5s
-	Commit            time.Duration       // between two commits; 50ms
-	MinFree           uint64              // bytes that the disk must have left; with less nothing is fetched. 0: whatever it has
-	DiskCheckInterval time.Duration       // how often is looked; 2s
-	Checkpoint        int64               // bytes of journal after which the next checkpoint is made; 64 MiB
-	Outbox            int64               // bytes of links for other nodes, beyond which no new URL is taken; 64 MiB
-	Links             member.OutboxConfig // how they go there; its First is not used
-	Claims            bool                // other nodes say which links are new; needs a Router and a URL database
-	Shares            Shares              // memory for pages under way; 1 GiB
-	KeepOpen          bool                // do not end when nothing waits; see Engine.Finish
-	DecodeAll         bool                // take the content coding off every body, not only off those that are read for links
-	Now               func() time.Time
+	Rate   float64       // requests per second to all hosts together; 0: unlimited
+	Grace  time.Duration // how long requests under way may continue after a stop; default 5s
+	Commit time.Duration // interval between commits; default 50ms
+	// bytes that must stay free on the disk; with less, nothing is fetched; 0: no check
+	MinFree           uint64
+	DiskCheckInterval time.Duration // default 2s
+	Checkpoint        int64         // make a checkpoint after this many bytes of journal; default 64 MiB
+	// bytes of links for other nodes above which no new URL is fetched; default 64 MiB
+	Outbox    int64
+	Links     member.OutboxConfig // how these are sent; its First is ignored
+	Claims    bool                // other nodes decide which links are new; needs a Router and a URL database
+	Shares    Shares              // memory for pages under way; default 1 GiB
+	KeepOpen  bool                // persistent run: do not end when the queues are empty; see Engine.Finish
+	DecodeAll bool                // remove the content coding of every body, not only of those read for links
+	Now       func() time.Time
 }
 
-// BoundsDepth reports whether any URL may lie too deep.
+// BoundsDepth reports whether the depth of any URL is limited.
 func (c *Config) BoundsDepth() bool { return c.Depth >= 0 || c.Overrides.LimitsDepth() }
 
 func (c Config) withDefaults() Config {
@@ -100,7 +103,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// What a registered domain may have unless it is set: more than large wikis, and most providers, have.
+// Default limits per registered domain. Large wikis and most hosting providers stay below them.
 const (
 	DefaultPagesPerDomain = 10_000_000
 	DefaultHostsPerDomain = traps.DefaultHosts
@@ -123,62 +126,62 @@ func orDefault[T comparable](v, value T) T {
 	return v
 }
 
-// A Parser reads a response into a page, and says by Page.Cut if its room is too small. Each worker has its own.
+// A Parser parses a response into a page. It sets Page.Cut if its room is too small. Each worker has its own.
 type Parser interface {
 	Parse(resp *page.Response, pg *page.Page) error
-	ParseList(resp *page.Response, pg *page.Page) error // of what was named as a sitemap
+	ParseList(resp *page.Response, pg *page.Page) error // for responses to URLs that were named as sitemaps
 }
 
-// Parts are what the engine works with.
+// Parts are the engine's dependencies.
 type Parts struct {
-	Deferred   *statefile.Deferred      // may be nil: what was set aside is not written down then
-	Answers    *statefile.RobotsAnswers // may be nil, likewise: what robots.txt files said
-	ScopeSeeds *statefile.ScopeSeeds    // may be nil, likewise: what the crawl's seeds are
-	Seeds      SeedList                 // may be nil: more seeds than those that Run is given
-	Cookies    *cookies.Jar             // may be nil: what servers set is not kept. The Fetcher has it, too
+	Deferred   *statefile.Deferred      // list of deferred URLs; may be nil
+	Answers    *statefile.RobotsAnswers // answers of robots.txt requests; may be nil
+	ScopeSeeds *statefile.ScopeSeeds    // list of the crawl's scope seeds; may be nil
+	Seeds      SeedList                 // more seeds than those given to Run; may be nil
+	Cookies    *cookies.Jar             // shared with the Fetcher; nil: cookies are not kept
 	Logins     *login.Sessions          // may be nil
-	NoSecrets  bool                     // the Fetcher has nothing that is for the seeds' servers alone
+	NoSecrets  bool                     // the Fetcher has no credentials that only the seeds' servers may receive
 	Robots     *robots.Cache
 	Scope      *weburl.Scope
 	Block      *policy.BlockList // may be nil
 	Fetcher    visit.Fetcher
-	// which reads up to so much of a body, and has room for as much of its links
+	// returns a parser that reads up to room bytes of a body, and the same amount of links
 	NewParser func(room int64) Parser
-	// gives a page's main text; nil if nobody asked for texts
+	// returns a page's main text; nil: not wanted
 	Text func(*page.Response, *page.Page) (*page.MainText, error)
-	// makes records of a page by rules; nil without rules
+	// makes records of a page by rules; nil: no rules
 	Fields  func(*page.Response, *page.Page) ([]page.Fields, error)
 	Stores  []store.Store
 	Journal journal.Journal
-	// whose hosts are, where several nodes share a crawl; nil: all are this node's
+	// reports which hosts this node owns; nil: all
 	Router Router
-	// is told what seeds redirect to, so that other nodes have it in scope: once or more often, and must be quick; may be
-	// nil
+	// called with the target of a seed's redirect, at least once, so that other nodes have it in scope; must return
+	// quickly; may be nil
 	NewScopeSeed func(u weburl.URL)
-	// is told which hosts have come with a transfer, sorted, when that has come whole, durably: once, but not again after
-	// a crash. It must be quick; may be nil
+	// called once a transfer is complete and durable, with the sorted hosts that it brought; not called again after a
+	// crash; must return quickly; may be nil
 	TransferReceived func(t member.Transfer, hosts []string)
-	// is told which URLs of a host, by their items' keys, are done that were dispatched to this node: fetched, failed for
-	// good, left out or given up, durably, with all links that they have brought claimed; once or more often, by one
-	// goroutine. It must be quick; may be nil
+	// called, at least once for each, with URLs of a host, by their items' keys, that were dispatched to this node and
+	// are finished: fetched, failed for good, filtered or abandoned. This is durable, and all links of their pages are
+	// claimed. Called by one goroutine; must return quickly; may be nil
 	Finished func(host string, keys []string)
-	// is told, before they are Finished, of pages whose records lie in files on this node's disk alone, and returns when
-	// others know that, too, so that they can be fetched again if the disk is lost; after an error they are not Finished.
-	// nil: records go nowhere else
+	// called before Finished with pages whose records are in files on this node's disk alone. It returns when other
+	// nodes have this list, so that they can have the pages fetched again if the disk is lost. After an error these
+	// pages are not reported as finished. nil: records are not replicated
 	AtRisk func(ctx context.Context, pages []AtRisk) error
-	// is told of each checkpoint that is durable: up to where the journal is in it, up to where it must be there for who
-	// goes on from it, and how long the record files were. Until it returns, files of the state may come, but none that
-	// the checkpoint names goes or changes. It must be quick; may be nil
+	// called with each durable checkpoint: its position in the journal, the position up to which a run that resumes
+	// from it needs the journal, and the lengths of the record files. Until it returns, no file that the checkpoint
+	// names is removed or changed. It must return quickly; may be nil
 	Checkpointed func(at, relies journal.Position, marks []store.Mark)
-	// is told the lengths of record files that the journal has, before any of them is closed for it: up to there they stay
-	// as they are. It must be quick; may be nil
+	// called with the lengths of record files that the journal has, before any of these files is closed. The files do
+	// not change up to these lengths. It must return quickly; may be nil
 	Durable func([]store.Mark)
-	// one of the stores is a WARC, to which an unchanged page's record can refer
+	// one of the stores is a WARC, to which the record of an unchanged page can refer
 	Archive bool
-	// the header fields that requests are sent with, to hosts that are trusted or not; needed where there are overrides
+	// returns the header fields of requests, to trusted hosts or others; required with Overrides
 	Header   func(trusted bool) http.Header
-	Ranks    Ranks                  // which URLs go first
-	Free     func() (uint64, error) // room on the crawl's disk; asked if Config.MinFree is set
+	Ranks    Ranks                  // the order of URLs
+	Free     func() (uint64, error) // returns the free bytes on the crawl's disk; used if Config.MinFree is set
 	Stats    *stats.Counter
 	Listener Listener
 	Hooks    Hooks

@@ -11,8 +11,8 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// What a server sets on one node is sent to it by the next that has its host, though both were restarted, and by none
-// that has not.
+// Cookies that a server sets on one node are sent by the next owner of the host, even after both nodes were restarted,
+// and by no other node.
 func TestCookiesComeWithTheirHost(t *testing.T) {
 	x := newTrade(t, 1, false)
 	a, b := x.nodes[0], x.nodes[1]

@@ -8,14 +8,14 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// journalCounts are counters that the journal gets with each commit.
+// journalCounts are counters that each commit writes to the journal.
 type journalCounts struct {
 	stats    *stats.Counter
 	offHosts offHosts
 	durable  durablePages
 }
 
-// appendCounts journals what has been counted since the last commit and follows from no other entry.
+// appendCounts appends what was counted since the last commit and follows from no other entry.
 func (c *journalCounts) appendCounts(batch []byte) []byte {
 	enc := entry.Encoder{Writer: batch}
 	c.offHosts.journal(&enc, c.stats)
@@ -23,13 +23,13 @@ func (c *journalCounts) appendCounts(batch []byte) []byte {
 	return enc.Writer
 }
 
-const maxOffHosts = 100_000 // whose counts a commit has
+const maxOffHosts = 100_000 // hosts whose counts one commit has
 
-// offHosts counts links to hosts that are not the crawl's, and what else the journal is told of with the next commit.
+// offHosts counts links to out-of-scope hosts until the next commit.
 type offHosts struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	links map[string]int64
-	sums  stats.Sums // as the journal has them
+	sums  stats.Sums // sums in the journal
 }
 
 // add counts a link to each host.
@@ -44,7 +44,7 @@ func (o *offHosts) add(hosts []string, to *stats.Counter) {
 	}
 }
 
-// journal writes what has been counted since the last commit and follows from no other entry.
+// journal writes what was counted since the last commit and follows from no other entry.
 func (o *offHosts) journal(enc *entry.Encoder, from *stats.Counter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,11 +58,11 @@ func (o *offHosts) journal(enc *entry.Encoder, from *stats.Counter) {
 	clear(o.links)
 }
 
-// durablePages is how many pages are durable, with their records.
+// durablePages counts the pages that are durable with their records.
 type durablePages struct {
 	now  atomic.Int64
-	next atomic.Int64 // when the commit that is under way is done
+	next atomic.Int64 // value of now once the commit under way is done
 }
 
-// beginCommit says that a commit begins with so many pages: the one before is done.
+// beginCommit records that a commit with the given number of pages begins: the one before is done.
 func (d *durablePages) beginCommit(pages int64) { d.now.Store(d.next.Swap(pages)) }

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// A diskGuard holds workers back while the disk has too little room.
+// A diskGuard blocks workers while the disk has too little free space.
 type diskGuard struct {
 	minFree uint64
 	free    func() (uint64, error)
 
-	full valve // shut while there is too little
+	full valve // shut while there is too little space
 
-	mu         sync.Mutex // guards below
-	reportedAt time.Time  // when the listener was told last that there is too little
-	lastFree   uint64     // bytes, when it was looked last
+	mu         sync.Mutex // guards the fields below
+	reportedAt time.Time  // when the listener was last told of too little space
+	lastFree   uint64     // free bytes at the last check
 }
 
-const diskReportInterval = time.Minute // while there is too little room
+const diskReportInterval = time.Minute // interval of reports while space is short
 
-// check asks the disk, and tells the listener what has changed.
+// check checks the free space, and reports changes to the listener.
 func (s *diskGuard) check(now time.Time, l Listener) error {
 	free, err := s.free()
 	if err != nil {
-		return fmt.Errorf("ask how much room the disk has: %w", err)
+		return fmt.Errorf("check the free disk space: %w", err)
 	}
 	was, short := s.full.shut(), free < s.minFree
 	s.full.set(short)
@@ -45,7 +45,7 @@ func (s *diskGuard) check(now time.Time, l Listener) error {
 	return nil
 }
 
-// keepChecking looks again and again, until the context ends.
+// keepChecking checks at intervals, until the context ends.
 func (s *diskGuard) keepChecking(ctx context.Context, cfg *Config, l Listener) error {
 	if s.minFree == 0 {
 		return nil

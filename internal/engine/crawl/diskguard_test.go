@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestAPauseIsToldOnceAMinute: who looks into a log an hour later sees that the crawl still waits, and for what.
+// TestAPauseIsToldOnceAMinute: the log shows every minute that the crawl still waits, and for what.
 func TestAPauseIsToldOnceAMinute(t *testing.T) {
 	free, paused, resumed := uint64(10), 0, 0
 	s := diskGuard{minFree: 100, free: func() (uint64, error) { return free, nil }}

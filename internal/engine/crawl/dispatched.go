@@ -17,13 +17,13 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// ErrNotOurs is links that were dispatched to a node which is not the one to fetch their hosts, or not any more.
-var ErrNotOurs = errors.New("links were dispatched to a node that does not fetch their hosts")
+// ErrNotOurs means that links were dispatched to a node that does not, or no longer, fetch their hosts.
+var ErrNotOurs = errors.New("links were dispatched to a node that does not own their hosts")
 
-var errNoClaims = errors.New("nothing is dispatched to a crawl whose links are not claimed, or that has no folder")
+var errNoClaims = errors.New("dispatch links: this crawl does not claim links, or has no folder")
 
-// Dispatches does a node's part of a crawl whose links are claimed: it takes the URLs that other nodes dispatch to it,
-// reports those that it has finished, and releases hosts. It guards the tenures in claims.
+// Dispatches is this node's part in a crawl whose links are claimed: it admits the URLs that other nodes dispatch to
+// it, reports finished ones, and releases hosts. It guards the tenures in claims.
 type Dispatches struct {
 	cfg        *Config
 	claims     *claims // nil where links are not claimed
@@ -43,10 +43,10 @@ type Dispatches struct {
 	ledger     *ledger.Ledger
 }
 
-// TakeDispatched admits links that this node is to fetch, a [member.Batch]'s data, durably. It returns, by index, which
-// are done: fetched, filtered or failed in this crawl, with all their links claimed. The same links may come again. If
-// one's host is not this node's, the error is ErrNotOurs, and none is admitted. It waits for room, and needs a Run to
-// commit.
+// TakeDispatched admits links that this node is to fetch, a [member.Batch]'s data. It returns, by index, which are
+// finished: fetched, filtered or failed in this crawl, with all their links claimed. Admitted links are durable when it
+// returns. The same links may come again. If a link's host is not this node's, it admits none and returns ErrNotOurs.
+// It waits for room, and needs a Run to commit.
 func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []bool, err error) {
 	if ds.claims == nil || ds.known.db == nil {
 		return nil, errNoClaims
@@ -54,7 +54,7 @@ func (ds *Dispatches) TakeDispatched(ctx context.Context, data []byte) (done []b
 	b := ds.pool.take()
 	defer ds.pool.put(b)
 	if err := b.read(data); err != nil {
-		return nil, fmt.Errorf("take dispatched links: %w", err)
+		return nil, fmt.Errorf("read dispatched links: %w", err)
 	}
 	if err := ds.holds.admit(ctx); err != nil {
 		return nil, err
@@ -99,26 +99,28 @@ func (ds *Dispatches) takeDispatched(b *batch) (done []bool, sequence uint64, er
 	return d.done, sequence, err
 }
 
-// dispatched is what is known of links that are dispatched, by their places in the batch.
+// dispatched is the state of dispatched links, by their indexes in the batch.
 type dispatched struct {
 	done    []bool
-	met     []seen.Entry // as it was before
+	met     []seen.Entry // the entries before the batch
 	tenures []int
 }
 
-// lookUpDispatched asks the URL database for each link of a batch, which reads the disk for those that it may know. It
-// is called with claims.taking held.
+// lookUpDispatched looks up each link of a batch in the URL database, which reads the disk for URLs that may be there.
+// The caller holds claims.tenureLock.
 func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 	claimed := ds.outbox.Earlier() == 0
 	for i := range b.cands {
 		c := &b.cands[i]
-		met, over := seen.Entry{}, c.Rule != "" || !frontier.Belongs(c.Host, c.Item.URL) // nothing comes of it
+		// filtered, or no URL that can be fetched
+		met, over := seen.Entry{}, c.Rule != "" || !frontier.Belongs(c.Host, c.Item.URL)
 		if !over {
 			if met, _, err = ds.known.db.Get(c.Item.URL); err != nil {
 				return d, err
 			}
 			over = met.Over() && claimed &&
-				!ds.claims.isUnreported(ds.hosts.sliceOf(c), c.Item.URL) // unsaid is noted before it is over
+				// a URL is unreported before its entry says that it is over
+				!ds.claims.isUnreported(ds.hosts.sliceOf(c), c.Item.URL)
 		}
 		d.done = append(d.done, over)
 		d.met = append(d.met, met)
@@ -127,10 +129,10 @@ func (ds *Dispatches) lookUpDispatched(b *batch) (d dispatched, err error) {
 	return d, nil
 }
 
-// routeDispatched sorts links that are dispatched: those that are new are to be fetched, and those that are left out are offered.
-// It is called within the ledger's gate.
+// routeDispatched queues the new links of a batch, and leaves filtered ones in it to be offered. It is called within
+// the ledger's gate.
 func (ds *Dispatches) routeDispatched(b *batch, d dispatched) {
-	now := map[string]int32{} // depths of what this batch has entered
+	now := map[string]int32{} // depths of the URLs that this batch has queued
 	b.retain(func(i int, c *entry.Candidate) bool {
 		if c.Rule != "" || !frontier.Belongs(c.Host, c.Item.URL) {
 			return frontier.Belongs(c.Host, c.Item.URL)
@@ -152,10 +154,10 @@ func (ds *Dispatches) routeDispatched(b *batch, d dispatched) {
 	})
 }
 
-// admitNew enters a link of a host's tenure that is to be fetched.
+// admitNew queues a new link; tenure is its host's.
 func (ds *Dispatches) admitNew(b *batch, c *entry.Candidate, tenure int) {
 	f := *c
-	f.Item.URL = strings.Clone(c.Item.URL) // which is kept; that of the link is a part of its batch
+	f.Item.URL = strings.Clone(c.Item.URL) // a copy that can be retained; the link's is part of its batch
 	f.Host = ds.names.intern(c.Host)
 	f.Item.Path = ds.admission.path(c.Item.Path, c.Item.Kind)
 	if f.Item.Refetch {
@@ -188,7 +190,7 @@ func (ds *Dispatches) keepReporting(ctx context.Context) error {
 		if len(all) == 0 {
 			continue
 		}
-		// the run ends, with that or with what failed
+		// the run ends, with this error or another
 		if ds.ledger.WaitDurable(ctx, sequence) != nil || ds.claims.announceAtRisk(ctx, all) != nil {
 			ds.claims.markReady(all)
 			return nil
@@ -203,15 +205,15 @@ func (ds *Dispatches) reportLast() {
 		return
 	}
 	all, _ := ds.claims.takeReady()
-	// others may not come to know any more that their records are here alone
+	// pages at risk cannot be announced any more
 	all = slices.DeleteFunc(all, func(n *finishedURL) bool { return n.page != nil })
 	if len(all) > 0 {
 		ds.claims.report(all)
 	}
 }
 
-// Reoffer offers URLs whose records were lost to who remembers them, as other URLs offer themselves by links. It
-// returns when that is durable here, and needs a Run to commit.
+// Reoffer puts URLs whose records were lost into the outbox, for the nodes that remember their hosts. It returns when
+// that is durable in this node's journal, and needs a Run to commit.
 func (ds *Dispatches) Reoffer(ctx context.Context, items []item.Item) error {
 	if ds.claims == nil {
 		return errNoClaims
@@ -236,7 +238,7 @@ func (ds *Dispatches) Reoffer(ctx context.Context, items []item.Item) error {
 	return err
 }
 
-// Refetched is how many URLs this process has taken in again because their records were lost with other nodes.
+// Refetched returns how many URLs this process has queued again because their records were lost with other nodes.
 func (ds *Dispatches) Refetched() int64 {
 	if ds.claims == nil {
 		return 0

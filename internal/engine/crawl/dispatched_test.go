@@ -23,7 +23,7 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// A loner is a node whose links are claimed, with a test in place of the others: in one life after the other.
+// A loner is a node whose links are claimed, with the test in place of the other nodes. It may have several lives.
 type loner struct {
 	*testing.T
 	crew *crew
@@ -31,12 +31,12 @@ type loner struct {
 	e    *Engine
 	end  func()
 
-	done  map[string]int // how often each URL was said to be done
+	done  map[string]int // by URL: number of reports
 	pages map[string]string
 	lost  sync.Map // hosts that another node fetches
 }
 
-// newLoner begins the first life. It is called in a bubble. pages are URLs with those that they link to.
+// newLoner starts the first life. It is called in a bubble. pages maps URLs to their links.
 func newLoner(t *testing.T, pages map[string]string, tune func(*Config)) *loner {
 	l := &loner{T: t, done: map[string]int{}, pages: pages}
 	m := &maze{quick: true, answer: func(url string, resp *page.Response) bool {
@@ -81,18 +81,18 @@ func (l *loner) begin() {
 	l.e, l.end = e, func() {
 		stop()
 		<-ran
-		_ = closeAll() // of a disk that may be dead
+		_ = closeAll() // the disk may have failed
 	}
 	l.settle()
 }
 
-// settle lets what is to be done be done.
+// settle waits until all work is done.
 func (l *loner) settle() {
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
 
-// kill ends a life as a power loss does, and begins the next.
+// kill ends a life like a power failure, and starts the next one.
 func (l *loner) kill() {
 	l.Helper()
 	l.disk.DieAfter(0)
@@ -104,7 +104,7 @@ func (l *loner) kill() {
 	l.begin()
 }
 
-// dispatch dispatches URLs, and wants some of them to be done.
+// dispatch dispatches URLs, and checks that the given ones are returned as finished.
 func (l *loner) dispatch(urls string, done ...string) {
 	l.Helper()
 	all := strings.Fields(urls)
@@ -120,7 +120,7 @@ func (l *loner) dispatch(urls string, done ...string) {
 	l.settle()
 }
 
-// claim has links to some URLs claimed; refused are those that are not.
+// claim claims links to some URLs, and checks that there are no others.
 func (l *loner) claim(urls ...string) {
 	l.Helper()
 	now := time.Now()
@@ -152,7 +152,7 @@ func (l *loner) linksIn(b member.Batch) func(yield func(string) bool) {
 	}
 }
 
-// wantDone checks what was said to be done in this life, and the state of rest.
+// wantDone checks which URLs were reported in this life, and whether the node is idle.
 func (l *loner) wantDone(urls string, idle bool) {
 	l.Helper()
 	if got := strings.Join(slices.Sorted(maps.Keys(l.done)), " "); got != urls || l.e.Idle() != idle {
@@ -169,8 +169,9 @@ func (l *loner) fetched(url string, times int) {
 	}
 }
 
-// TestAPageIsDoneWhenItsLinksAreClaimed: not before, whether its own word says so or the answer to who dispatches it
-// again, in this process or, where nobody knows whose links are left, the next.
+// TestAPageIsDoneWhenItsLinksAreClaimed: a page is finished when its links are claimed, not before. This holds for
+// reports, and for answers to a repeated dispatch, in this process or, where the source of the remaining links is
+// unknown, the next one.
 func TestAPageIsDoneWhenItsLinksAreClaimed(t *testing.T) {
 	const one, two, three = "http://a.test/1", "http://a.test/2", "http://a.test/3"
 	const x, y = "http://b.test/x", "http://c.test/y"
@@ -179,7 +180,7 @@ func TestAPageIsDoneWhenItsLinksAreClaimed(t *testing.T) {
 		l.dispatch(one)
 		l.fetched(one, 1)
 		l.dispatch(two + " " + three + " " + one)
-		l.fetched(two, 1) // which has a link that is on its way already
+		l.fetched(two, 1) // its link was put into the outbox by another page
 		l.wantDone(three, false)
 		l.dispatch(one+" "+two+" "+three, three)
 		l.claim(y)
@@ -200,8 +201,8 @@ func TestAPageIsDoneWhenItsLinksAreClaimed(t *testing.T) {
 	})
 }
 
-// TestLinksOfTheOwnHostsAreClaimed: a link goes to those who remember its host, once, whoever fetches that, and so do
-// seeds; but not to what was dispatched to this node, nor where a rule leaves it out.
+// TestLinksOfTheOwnHostsAreClaimed: a link is sent once to the nodes that remember its host, whichever node fetches the
+// host, and so are seeds. Dispatched and filtered links are not sent.
 func TestLinksOfTheOwnHostsAreClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": "http://a.test/1 http://a.test/2 http://a.test/ ftp://a.test/",
@@ -227,8 +228,8 @@ func TestLinksOfTheOwnHostsAreClaimed(t *testing.T) {
 	})
 }
 
-// TestALinkThatIsLeftOutStaysWithItsFinder: as a link that lies too deep, of which those who remember URLs would think
-// that a nearer one is nothing new.
+// TestALinkThatIsLeftOutStaysWithItsFinder: for example a link that is too deep. The nodes that remember URLs would
+// otherwise consider a nearer link to be known.
 func TestALinkThatIsLeftOutStaysWithItsFinder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": "http://b.test/deep"}, func(c *Config) { c.Depth = 3 })
@@ -237,14 +238,14 @@ func TestALinkThatIsLeftOutStaysWithItsFinder(t *testing.T) {
 			t.Errorf("%d links are to be claimed", links)
 		}
 		l.wantDone("http://a.test/", true)
-		l.dispatch("http://b.test/deep") // from elsewhere, where it lies nearer
+		l.dispatch("http://b.test/deep") // from another node, with a smaller depth
 		l.fetched("http://b.test/deep", 1)
 		l.end()
 	})
 }
 
-// TestWhatIsNotFetchedIsDone: what a rule leaves out at its turn, and what is given up with its host, in this process
-// and the next.
+// TestWhatIsNotFetchedIsDone: URLs that are filtered at their visit or abandoned are finished, in this process and the
+// next.
 func TestWhatIsNotFetchedIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://full.test/1": ""}, func(c *Config) { c.PagesPerHost = 1 })
@@ -266,8 +267,8 @@ func TestWhatIsNotFetchedIsDone(t *testing.T) {
 	})
 }
 
-// TestPagesThatAreFetchedAgainCount: those that another node had fetched and lost are counted by the limit here, and
-// those that this one has counted are not counted twice.
+// TestPagesThatAreFetchedAgainCount: pages that another node has fetched and lost count for the limit; those that this
+// node has counted do not count twice.
 func TestPagesThatAreFetchedAgainCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		urls := []string{"http://full.test/1", "http://full.test/2", "http://full.test/3"}
@@ -287,8 +288,8 @@ func TestPagesThatAreFetchedAgainCount(t *testing.T) {
 	})
 }
 
-// TestAHostThatComesBackBeginsAfresh: what waited when it was given up waits again only when it is dispatched again;
-// what was fetched is done.
+// TestAHostThatComesBackBeginsAfresh: URLs that were pending when a host was released are pending again only when they
+// are dispatched again; fetched ones are finished.
 func TestAHostThatComesBackBeginsAfresh(t *testing.T) {
 	for _, then := range []string{"", "checkpoint", "kill", "checkpoint, kill", "kill, checkpoint, kill"} {
 		t.Run(then, func(t *testing.T) {
@@ -349,7 +350,7 @@ func TestAHostThatComesBackBeginsAfresh(t *testing.T) {
 	}
 }
 
-// TestATenureOutlivesAProcess: what was dispatched to a host that had been given away before is not taken in once more.
+// TestATenureOutlivesAProcess: a URL dispatched in a host's later tenure is not queued again after a restart.
 func TestATenureOutlivesAProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": ""}, nil)
@@ -378,7 +379,7 @@ func TestATenureOutlivesAProcess(t *testing.T) {
 	})
 }
 
-// ifKilled are URLs that are done where the next life, which is not paused, has fetched them.
+// ifKilled returns the URLs that are finished if the next life, which is not paused, has fetched them.
 func (l *loner) ifKilled(then string, urls ...string) []string {
 	if strings.Contains(then, "kill") {
 		return urls
@@ -386,8 +387,8 @@ func (l *loner) ifKilled(then string, urls ...string) []string {
 	return nil
 }
 
-// TestHeldHosts: a process begins with the hosts of which something waits, given up with its host in the last one or
-// not.
+// TestHeldHosts: a process starts with the hosts that have pending URLs, whether or not the last process abandoned
+// them.
 func TestHeldHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": ""}, nil)
@@ -417,7 +418,7 @@ func TestHeldHosts(t *testing.T) {
 	})
 }
 
-// TestStrangeDispatches: nothing that comes from elsewhere can do more than be refused.
+// TestStrangeDispatches: invalid dispatches are rejected, without other effects.
 func TestStrangeDispatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": ""}, func(c *Config) { c.Depth = 9 })
@@ -453,7 +454,7 @@ func TestStrangeDispatches(t *testing.T) {
 	})
 }
 
-// linksAt is a batch of links that lie so deep.
+// linksAt returns a batch of links with a depth.
 func linksAt(depth int32, urls ...string) []byte {
 	data := []byte{member.LinksVersion}
 	for _, url := range urls {
@@ -463,7 +464,7 @@ func linksAt(depth int32, urls ...string) []byte {
 	return data
 }
 
-// TestExplainWhatIsClaimed: of a URL that waits to be claimed, and of one that another node fetches, that is said.
+// TestExplainWhatIsClaimed: Explain recognizes URLs that wait to be claimed, and those that another node fetches.
 func TestExplainWhatIsClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": "http://b.test/x"}, nil)
@@ -487,8 +488,8 @@ func TestExplainWhatIsClaimed(t *testing.T) {
 	})
 }
 
-// TestLinksOfAVisitThatIsPutOff: what a visit has found before it was put off, as sitemaps that a robots.txt names,
-// counts for the next of its host.
+// TestLinksOfAVisitThatIsPutOff: links that a visit found before it was postponed, such as sitemaps in a robots.txt,
+// count for the host's next visit.
 func TestLinksOfAVisitThatIsPutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoner(t, map[string]string{"http://a.test/": ""}, func(c *Config) { c.IgnoreRobots = false })
@@ -496,7 +497,7 @@ func TestLinksOfAVisitThatIsPutOff(t *testing.T) {
 		l.dispatch("http://a.test/")
 		l.e.Inspector.robots.Answer("http://a.test", 200, []byte("Sitemap: http://b.test/sitemap.xml"))
 		l.e.limits.quota = policy.NewQuota(policy.Limits{PerHost: 1}, 0)
-		l.e.limits.quota.Acquire("a.test", "") // by another visit, which is under way: this one is put off
+		l.e.limits.quota.Acquire("a.test", "") // for another visit under way, so this one is postponed
 		l.e.Pause(false)
 		l.settle()
 		if links, _ := l.e.Links.Outbox(); links != 1 {

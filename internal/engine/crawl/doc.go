@@ -2,12 +2,12 @@
 //
 // A URL passes these steps, in the order of the code. The functions are those that it passes from seed to record:
 //
-//	add        [Engine.Run], [Seeding].seed and takeSeeds admit seeds, as addLinks, called from read, does links;
+//	add        [Engine.Run], [Seeding].admitSeeds and queueSeeds admit seeds; addLinks, called from read, admits links;
 //	           admission.classify applies scope, filters, block list and depth (policy.Rules.Judge)
 //	new?       abandoner.commitBatch and batchWriter.apply: admission.offer drops known URLs and routes new ones;
 //	           rejected ones are counted or recorded as skipped. The next merge decides uncertain ones (checkpoint.go)
 //	queue      frontier.Push queues the URL by host, and Next hands it out when the host is due
-//	visit      Engine.crawl and runner.work; worker.visit, allowed (rules, robots.txt, limits) and turn (at the
+//	visit      Engine.crawl and runner.work; worker.visit, allowed (rules, robots.txt, limits) and awaitTurn (at the
 //	           server's address)
 //	fetch      worker.fetch makes one exchange (Fetcher.Get), outcomes.judge and visit.Judge decide what follows: after
 //	           a failure the URL is requeued or abandoned
@@ -61,7 +61,7 @@
 //
 // # Crawls of several nodes
 //
-// A [Router] knows which hosts this node owns. A link to another node's host is not offered to seen but put into the
+// A [Router] reports which hosts this node owns. A link to another node's host is not offered to seen but put into the
 // outbox (outbox.go, package exchange). The journal records it in the batch of the page that contains it.
 // [Links.Batches] returns the link until [Links.Answered] reports that the host's owner has it. A checkpoint writes
 // the links left in the outbox to the journal again. The owner admits the link with [Links.TakeLinks] (links.go),
@@ -71,11 +71,11 @@
 //
 // In a mesh crawl, links are claimed (claims.go): a node does not queue a link because one of its pages contains it.
 // All links go through the outbox to the nodes that remember which URLs are known. These nodes dispatch new URLs to the
-// node that will fetch them ([Dispatches.TakeDispatched]). A page is reported as finished ([Parts].Finished) once its links
-// have left the outbox, so that losing a node with its disk loses no link. Hosts are not handed over but released
+// node that will fetch them ([Dispatches.TakeDispatched]). A page is reported as finished ([Parts].Finished) once its
+// links have left the outbox, so that losing a node with its disk loses no link. Hosts are not handed over but released
 // ([Dispatches.ReleaseHosts]), and their pending URLs are dispatched to another node.
 //
-// Before each request the engine asks the router whether the node's lease holds (router.go). A persistent run
+// Before each request the engine checks with the router that the node's lease holds (router.go). A persistent run
 // (keepopen.go) does not end when the queues are empty.
 //
 // In other clusters, a host that changes owner is handed over (package transfer). One node holds the host's pending

@@ -4,9 +4,9 @@ import (
 	"context"
 )
 
-// Drain returns when no visit is under way to hosts of which nothing is asked any more, nothing of them is undecided,
-// and all that is known of them is in the journal, and shipped. Which they are of says; nil: all that are not this
-// node's, as the router says when Drain is called. It needs a Run to commit.
+// Drain waits until no visit to the selected hosts is under way, none of their URLs is pending in seen, and their data
+// is in the journal, which is replicated. of selects the hosts; nil selects those that the router does not assign to
+// this node when Drain is called. It needs a Run to commit.
 func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 	if of == nil {
 		of = func(host string) bool { return !e.Inspector.hosts.ours(host) }
@@ -18,8 +18,7 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 			return ctx.Err()
 		}
 	}
-	// Who was about to put something in does so before this is durable; who comes later is told that the hosts are
-	// others'.
+	// Calls that were about to add URLs do so before this is durable. Later calls see the new owners.
 	if err := e.ledger.FlushDurable(ctx); err != nil {
 		return err
 	}
@@ -31,5 +30,5 @@ func (e *Engine) Drain(ctx context.Context, of func(host string) bool) error {
 	return e.ledger.FlushDurable(ctx)
 }
 
-// Busy returns those of some hosts to which a visit is under way, each with a channel that is closed when it is over.
+// Busy returns those of hosts that have a visit under way, each with a channel that is closed when the visit is over.
 func (e *Engine) Busy(hosts []string) map[string]<-chan struct{} { return e.runner.workers.busy(hosts) }

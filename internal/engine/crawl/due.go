@@ -18,13 +18,13 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// recrawls finds the URLs that are due again in the URL database, and queues them.
+// recrawls finds URLs in the URL database that are due again, and queues them.
 type recrawls struct {
-	added chan struct{} // URLs were queued
-	ended chan struct{} // closed when no more will be
+	added chan struct{} // signaled when URLs were queued
+	ended chan struct{} // closed when no more will be queued
 
 	mu   sync.Mutex // guards next
-	next time.Time  // when the next URL is due, by the last scan
+	next time.Time  // due time of the next URL, by the last scan
 
 	cfg        *Config
 	known      *known
@@ -43,10 +43,10 @@ type recrawls struct {
 
 const (
 	minScanInterval = time.Second
-	scanShare       = 20 // a look for what is due may take this part of the time
+	scanShare       = 20 // a scan takes at most this part of the time
 )
 
-// keepRequeuing hands what is due to the frontier: once, or again and again until the context ends.
+// keepRequeuing queues due URLs: once, or until the context ends.
 func (s *recrawls) keepRequeuing(ctx context.Context) error {
 	if s.known.db == nil || !s.cfg.Recrawl.Enabled() || !s.feed.awaitScope(ctx) {
 		return nil
@@ -58,7 +58,7 @@ func (s *recrawls) keepRequeuing(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("look for what is to be visited again: %w", err)
+			return fmt.Errorf("find URLs that are due again: %w", err)
 		}
 		if !s.cfg.Recrawl.Continuous {
 			close(s.ended)
@@ -73,7 +73,7 @@ func (s *recrawls) keepRequeuing(ctx context.Context) error {
 	}
 }
 
-// awaitDue waits, when nothing else waits, until something is due. It returns false when nothing will be.
+// awaitDue waits, with the queues empty, until URLs were queued again. It returns false when none will be.
 func (s *recrawls) awaitDue(handing context.Context) bool {
 	if s.known.db == nil || !s.cfg.Recrawl.Enabled() || s.cfg.KeepOpen {
 		return false
@@ -94,8 +94,7 @@ func (s *recrawls) awaitDue(handing context.Context) bool {
 	}
 }
 
-// requeue takes what is due, and what the crawl's rules still let in, into the frontier. It returns when the next is
-// due.
+// requeue queues all due URLs that the crawl's rules still admit. It returns when the next one is due.
 func (s *recrawls) requeue(ctx context.Context) (next time.Time, err error) {
 	now, r := s.cfg.Now(), &s.cfg.Recrawl
 	next = now.Add(r.ShortestWait())
@@ -140,12 +139,12 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// A requeuing collects what is due.
+// A requeueBatch collects due URLs.
 type requeueBatch struct {
 	recrawls *recrawls
 	now      time.Time
 	due      []entry.Candidate
-	added    map[string]bool // the URLs of due: one may come again before the database knows that it is taken
+	added    map[string]bool // the URLs of due: one may be found again before the database has it as queued
 }
 
 func (r *requeueBatch) add(met *seen.Entry) error {
@@ -154,7 +153,7 @@ func (r *requeueBatch) add(met *seen.Entry) error {
 	}
 	u, err := weburl.Parse(met.URL)
 	if err != nil || !u.IsHTTP() {
-		return nil //nolint:nilerr // it was visited, so it was one
+		return nil //nolint:nilerr // cannot happen: the URL was visited
 	}
 	it := item.Item{URL: met.URL, From: met.From, Depth: met.Depth, Kind: page.Kind(met.Kind),
 		ScopeSeed: r.recrawls.scopeSeeds.all.Has(met.URL),
@@ -165,7 +164,7 @@ func (r *requeueBatch) add(met *seen.Entry) error {
 	link := linkTo(&it)
 	link.Fetched = true
 	if r.recrawls.rules.JudgeURL(u, link).Refused() || r.recrawls.rules.TooDeep(u, it.Depth) {
-		return nil // a rule of today leaves it out
+		return nil // a rule that was added later
 	}
 	r.added[met.URL] = true
 	r.due = append(r.due, entry.Candidate{Host: u.Host(), Item: it})

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// TestADueURLIsTakenOnce: one that is due by what the disk has of it, and by what memory has, too.
+// TestADueURLIsTakenOnce: a URL that is due both on disk and in memory is queued once.
 func TestADueURLIsTakenOnce(t *testing.T) {
 	e := onDisk(t, t.TempDir())
 	e.Inspector.rules.Scope, e.Seeding.scopeSeeds.all = weburl.NewScope(weburl.ScopeAny), weburl.NewSet()

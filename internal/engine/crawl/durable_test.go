@@ -2,7 +2,7 @@ package crawl
 
 import "testing"
 
-// TestDurablePages: while a commit is under way, what it has is not durable, nor what comes meanwhile.
+// TestDurablePages: pages of the commit under way are not durable, nor are later ones.
 func TestDurablePages(t *testing.T) {
 	var d durablePages
 	d.beginCommit(7)

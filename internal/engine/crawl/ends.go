@@ -6,47 +6,48 @@ import (
 	"sync"
 )
 
-// ends is what is known of how visits end, or earlier ones ended, where the frontier does not know it yet.
+// visitEnds tracks the ends of visits that the frontier does not have yet, and failures that earlier runs have
+// reported.
 type visitEnds struct {
-	mu        sync.Mutex      // guards what follows
-	finalized map[string]bool // URLs whose end is journalled, and whose visit is not given back yet
-	reported  map[string]bool // URLs of which an earlier run has said that their host could not be had
+	mu        sync.Mutex      // guards the fields below
+	finalized map[string]bool // URLs whose end is in the journal, with the visit not given back yet
+	reported  map[string]bool // URLs that an earlier run has reported as failed with their host
 }
 
 func newEnds(reported map[string]bool) *visitEnds {
 	return &visitEnds{finalized: map[string]bool{}, reported: reported}
 }
 
-// add notes that a URL's end is journalled. Until the visit is given back a checkpoint has it among those under way.
+// add adds a URL whose end is in the journal. Until the visit is given back, checkpoints have it as under way.
 func (s *visitEnds) add(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finalized[url] = true
 }
 
-// has reports whether a URL's end is journalled, and its visit not given back.
+// has reports whether a URL's end is in the journal and its visit not given back.
 func (s *visitEnds) has(url string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.finalized[url]
 }
 
-// returnSlot says that a visit is given back.
+// clear removes a URL whose visit was given back.
 func (s *visitEnds) clear(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.finalized, url)
-	delete(s.reported, url) // if it waits again, it says so itself
+	delete(s.reported, url) // if it is pending again, its item has this flag
 }
 
-// wasReported reports whether an earlier run has said of a URL that its host could not be had.
+// wasReported reports whether an earlier run has reported the URL as failed with its host.
 func (s *visitEnds) wasReported(url string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reported[url]
 }
 
-// takeReported is wasReported for a URL that leaves the frontier, or keeps it in mind itself.
+// takeReported is wasReported for a URL that leaves the frontier or has the flag itself from now on.
 func (s *visitEnds) takeReported(url string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +56,7 @@ func (s *visitEnds) takeReported(url string) bool {
 	return was
 }
 
-// dropReported forgets what was reported of the URLs that match.
+// dropReported removes the reported URLs that match.
 func (s *visitEnds) dropReported(match func(url string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +67,8 @@ func (s *visitEnds) dropReported(match func(url string) bool) {
 	}
 }
 
-// total is what a checkpoint notes: the finalised URLs and the reported ones.
-func (s *visitEnds) all() (finalised, reported []string) {
+// all returns the finalized and the reported URLs, for a checkpoint.
+func (s *visitEnds) all() (finalized, reported []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.finalized)), slices.Collect(maps.Keys(s.reported))

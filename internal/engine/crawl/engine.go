@@ -21,8 +21,8 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// An Engine crawls. It is used for one Run, and starts and ends its parts, each of which guards its own state. The
-// exported parts are what other packages use beside Run.
+// An Engine crawls. It is used for one Run, and starts and stops its parts, each of which guards its own state. The
+// exported parts are used by other packages.
 type Engine struct {
 	cfg        *Config
 	frontier   *frontier.Frontier
@@ -46,13 +46,13 @@ type Engine struct {
 	Inspector   *Inspector
 }
 
-// resumed is what earlier runs have left.
+// resumed is the state of earlier runs.
 type resumed struct {
-	refused int   // URLs that nobody can fetch, dropped
+	refused int   // pending URLs that cannot be fetched, dropped
 	broken  error // why the engine cannot run
 }
 
-// New makes an engine that goes on from a state.
+// New returns an engine that resumes from a state.
 func New(config Config, p Parts, s *recovery.State) *Engine {
 	config = config.withDefaults()
 	p.Listener = Tee(p.Listener, Listener{})
@@ -230,8 +230,8 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	}
 	e.background = []func(context.Context) error{e.Checkpoints.keepCheckpointing, func(ctx context.Context) error {
 		return hold.disk.keepChecking(ctx, cfg, p.Listener)
-	}, e.recrawls.keepRequeuing, e.Checkpoints.keepResolving, e.stuck.keepChecking, line.keepChecking, e.Dispatches.keepReporting,
-		keeper.keepRanks, log.Run}
+	}, e.recrawls.keepRequeuing, e.Checkpoints.keepResolving, e.stuck.keepChecking, line.keepChecking,
+		e.Dispatches.keepReporting, keeper.keepRanks, log.Run}
 	back := &restorer{hosts: hosts, scopeSeeds: roots, names: names, ranks: ranks, robots: p.Robots, transfer: moves,
 		frontier: front, ledger: log}
 	e.resumed.broken = back.restore(s)
@@ -239,9 +239,9 @@ func New(config Config, p Parts, s *recovery.State) *Engine {
 	return e
 }
 
-// Run crawls from the seeds and from what waits until nothing waits, a limit is reached (an error that is
-// policy.ErrLimit) or the context ends (its error). Requests under way may then go on for Config.Grace. All that was
-// fetched is durable when it returns, unless the error is another than those.
+// Run crawls from the seeds and the queues until the queues are empty, a limit is reached (an error that is
+// policy.ErrLimit) or the context ends (its error). Requests under way may then continue for Config.Grace. Unless it
+// returns any other error, everything that was fetched is durable.
 func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error {
 	handing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -259,12 +259,12 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	if e.resumed.broken != nil {
 		return e.resumed.broken
 	}
-	if e.Inspector.hosts.router == nil { // of several nodes each logs in for the hosts that it has
+	if e.Inspector.hosts.router == nil { // with several nodes, each logs in for its own hosts
 		if err := e.runner.visits.logins.LogInAll(handing); err != nil && handing.Err() == nil {
 			return err
 		}
 	}
-	if err := e.limits.loadHostCounts(handing); err != nil && handing.Err() == nil { // if it has ended, nothing is fetched
+	if err := e.limits.loadHostCounts(handing); err != nil && handing.Err() == nil { // after a stop, nothing is fetched
 		return err
 	}
 	if err := e.Links.admitLeft(); err != nil {
@@ -291,20 +291,20 @@ func (e *Engine) Run(ctx context.Context, seeds []weburl.URL, workers int) error
 	return e.end(ctx, handing)
 }
 
-// addFinished makes the last commit. It returns why the run stopped, nil when nothing waits.
+// end makes the last commit. It returns why the run stopped, nil if the queues are empty.
 func (e *Engine) end(ctx, handing context.Context) error {
 	stopped := context.Cause(handing)
 	if errors.Is(stopped, policy.ErrLimit) && !e.cfg.Recrawl.Continuous && e.frontier.Counts().URLs == 0 &&
 		!e.known.pendingDedup() &&
 		e.Seeding.feed.ended() {
-		stopped = nil // the limit was just enough
+		stopped = nil // the limit was reached with the last page
 	}
 	if stopped == nil {
 		if err := e.skips.writeDeferred(handing); err != nil {
 			if handing.Err() == nil {
 				return err
 			}
-			stopped = context.Cause(handing) // the next run goes on with it
+			stopped = context.Cause(handing) // the next run continues
 		}
 	}
 	if err := e.Checkpoints.lastCheckpoint(ctx); err != nil {
@@ -320,8 +320,8 @@ func (e *Engine) end(ctx, handing context.Context) error {
 	return stopped
 }
 
-// crawl runs the workers, and beside them the ledger, checkpoints and the look at the disk, until the frontier is
-// dry, handing ends, or one of them fails.
+// crawl runs the workers and the background functions until the frontier is drained, handing ends, or one of them
+// fails.
 func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	committing, done := context.WithCancel(context.WithoutCancel(handing))
 	defer done()
@@ -356,7 +356,7 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 		if err = crew.Wait(); err != nil || handing.Err() != nil {
 			break
 		}
-		// The frontier was dry, but for what a merge decides, and what is to be visited again.
+		// The frontier is drained. A merge may find new URLs, and recrawls may be due later.
 		if e.known.pendingDedup() || e.frontier.Counts().URLs > 0 {
 			err = e.Checkpoints.resolvePending(fetching)
 		} else if !e.recrawls.awaitDue(handing) {
@@ -375,12 +375,12 @@ func (e *Engine) crawl(handing, fetching context.Context, workers int) error {
 	return err
 }
 
-// IsNameCached is the number of URLs met within reach so far.
+// Known returns the number of URLs met so far that are in scope.
 func (e *Engine) Known() int { return int(e.known.seen.Len()) }
 
-// Undecided is the number of URLs of which seen has yet to decide whether they are new.
+// Undecided returns the number of URLs that seen has yet to decide on.
 func (e *Engine) Undecided() int { return e.known.pending() }
 
-// Refused is how many URLs waited, in this run or at its beginning, and were dropped because nobody can fetch them: an
+// Refused returns how many pending URLs were dropped, in this run or at its start, because they cannot be fetched: an
 // earlier version admitted URLs that are not http or https with a host.
 func (e *Engine) Refused() int { return e.resumed.refused + e.frontier.Refused() }

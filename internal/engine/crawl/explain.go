@@ -14,44 +14,44 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// An Explanation is what the engine knows of one URL. What became of it is in the crawl's files, too.
+// An Explanation is the engine's information about one URL. The crawl's files have the results of its visits.
 type Explanation struct {
-	URL   weburl.URL  // as the crawl has it, canonical and by its rules
-	Entry *seen.Entry // what the URL database has; nil if it was not met, or the crawl keeps nothing
+	URL   weburl.URL  // canonical, and rewritten by the crawl's rules
+	Entry *seen.Entry // of the URL database; nil if the URL is unknown, or there is no database
 	State seen.State
 
-	InScope bool   // a link to it that is found on a seed now would bring it in
-	Rule    string // the rule that would leave it out; "scope" where it is in
-	Why     string // in the rule's words
+	InScope bool   // whether a link to it on a seed would be followed now
+	Rule    string // the rule that filters it; "scope" if it is in scope
+	Why     string // the rule's reason
 
 	IgnoresRobots bool
 	Allowed       bool // by its host's robots.txt
 	By            robots.Line
-	RobotsKnown   bool // the three above hold
+	RobotsKnown   bool // whether the fields from IgnoresRobots to By are set
 
-	// where it waits, or that it is under way; nil if neither, or behind the first 10,000 of its host
+	// its place in a queue, or that it is under way; nil if it is neither, or behind the first 10,000 URLs of its host
 	Found     *frontier.FoundItem
 	Host      frontier.HostInfo
 	HostMet   bool
-	Overrides []policy.Applied // what it has in place of the crawl's settings
-	Pages     int64            // that the host has given
-	Most      int64            // that it may give, 0: without limit
-	LinksCut  int64            // visits of the crawl's pages with unread links
+	Overrides []policy.Applied // its settings that replace the crawl's
+	Pages     int64            // pages of the host so far
+	Most      int64            // limit of the host's pages; 0: unlimited
+	LinksCut  int64            // visits of the whole crawl that have not read all links of a page
 
-	Abandoned   *item.Item // it was given up with its origin, and waits for another run
-	GivenUp     string     // why its origin was given up, "" if it was not
-	Pending     *item.Item // the next merge decides whether it is news
-	PendingRule string     // the rule by which Pending is left out then, "" if it is not
+	Abandoned   *item.Item // abandoned with its origin, to be retried by the next run
+	GivenUp     string     // why its origin was abandoned; "" if it was not
+	Pending     *item.Item // the next merge decides whether it is new
+	PendingRule string     // the rule that filters Pending if it is new; "" if none
 
-	Ranking *Ranking // how important it is; nil if the crawl has not met it
+	Ranking *Ranking // its importance; nil if the URL is unknown
 
 	// Where links are claimed:
-	Claiming  bool // a link to it waits to be claimed
-	Elsewhere bool // its host is another node's
+	Claiming  bool // a link to it is not claimed yet
+	Elsewhere bool // another node owns its host
 }
 
-// Explain says what became of a URL. It may be called while the crawl runs: then it is what is so at one moment or the
-// next. tell is told what is known so far before each look that may wait for the disk: who has no time takes that.
+// Explain explains a URL. It may run beside the crawl: each part is then from some moment during the call. Before each
+// step that may wait for the disk, it calls tell with the result so far, for callers with a deadline.
 func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, error) {
 	u, err := weburl.Parse(url)
 	if err != nil {
@@ -66,13 +66,13 @@ func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, e
 	i.explainClaims(x)
 	i.explainEnd(x)
 	tell(*x)
-	if err := i.keeper.ensureRanks(context.Background()); err != nil { // by which the frontier says where the URL is
+	if err := i.keeper.ensureRanks(context.Background()); err != nil { // the frontier orders its queues by these
 		return nil, err
 	}
 	if x.Found, err = i.frontier.Inspector().Find(slice, u.String()); err != nil {
-		return nil, fmt.Errorf("look for %s in the frontier: %w", u, err)
+		return nil, fmt.Errorf("find %s in the frontier: %w", u, err)
 	}
-	i.explainEnd(x) // after the frontier: what is done meanwhile is met here
+	i.explainEnd(x) // after the frontier, as the visit may have ended in between
 	tell(*x)
 	if x.Found == nil {
 		if x.Abandoned, err = i.abandoned.Find(u.String()); err != nil {
@@ -91,7 +91,7 @@ func (i *Inspector) Explain(url string, tell func(Explanation)) (*Explanation, e
 	return x, err
 }
 
-// explainRules judges a link to the URL, at its depth, as if a seed had it.
+// explainRules judges a link to the URL on a seed, at the given depth.
 func (i *Inspector) explainRules(x *Explanation, depth int32) {
 	it := item.Item{URL: x.URL.String(), Kind: page.Anchor, Depth: depth}
 	v := i.rules.Judge(x.URL, linkTo(&it))
@@ -112,7 +112,7 @@ func (i *Inspector) explainRules(x *Explanation, depth int32) {
 	}
 }
 
-// explainEnd says whether the URL is done though its visit is not given back, or given up.
+// explainEnd handles a visit that has ended but is not given back, and an abandoned origin.
 func (i *Inspector) explainEnd(x *Explanation) {
 	if x.Found != nil && x.Found.UnderWay && i.ends.has(x.URL.String()) {
 		x.Found = nil
@@ -122,13 +122,12 @@ func (i *Inspector) explainEnd(x *Explanation) {
 	}
 }
 
-// explainClaims says whether the URL is among the links that are yet to be claimed, and whether another node is the one
-// to fetch it.
+// explainClaims finds out whether a link to the URL is not claimed yet, and whether another node owns its host.
 func (i *Inspector) explainClaims(x *Explanation) {
 	switch url := x.URL.String(); {
 	case i.claims != nil:
 		x.Claiming, x.Elsewhere = i.links.outbox.Has(url), !i.hosts.ours(i.hosts.slices.OfHost(x.URL.Host(), url))
-	case i.cfg.Claims: // nobody runs it
+	case i.cfg.Claims: // the crawl does not run
 		for _, data := range i.links.leftovers {
 			x.Claiming = x.Claiming || entry.NewDecoder([]byte(data)).Candidate().Item.URL == url
 		}

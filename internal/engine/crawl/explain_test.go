@@ -9,7 +9,7 @@ import (
 	"kumo/internal/base/vfs/vfstest"
 )
 
-// Of a URL behind what memory has of its host's queue, Explain tells what is known before the disk answers.
+// For a URL behind the part of its host's queue in memory, Explain returns the known facts before the disk answers.
 func TestExplainTellsWhatMemoryKnowsFirst(t *testing.T) {
 	var stalls atomic.Bool
 	reached, goOn := make(chan struct{}), make(chan struct{})

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// A long queue is forgotten. While it is read, from a disk that stalls, others commit, and ask for counts.
+// A long queue is removed. While it is read, from a disk that stalls, other goroutines commit and read counts.
 func TestALongQueueIsForgottenWhileOthersCommit(t *testing.T) {
 	var stalls atomic.Bool
 	reached, goOn := make(chan struct{}), make(chan struct{})
@@ -58,7 +58,7 @@ func TestALongQueueIsForgottenWhileOthersCommit(t *testing.T) {
 	}
 }
 
-// long lets many URLs of one host wait.
+// long queues many URLs of one host.
 func long(e *Engine, n int) {
 	for i := range n {
 		url := fmt.Sprint("https://long.test/articles/2026/a-title-in-words/", i)
@@ -67,8 +67,8 @@ func long(e *Engine, n int) {
 	}
 }
 
-// TestHowLongForgettingHoldsOthersUp forgets a host with very many URLs, and says how long others had to wait for
-// counts and for a commit at the most; KUMO_TEST_READ is how long a read of the disk takes.
+// TestHowLongForgettingHoldsOthersUp removes a host with very many URLs, and prints the longest time that others waited
+// for counts and for a commit; KUMO_TEST_READ is the duration of a disk read.
 //
 //	KUMO_TEST_SCALE=2000000 KUMO_TEST_READ=0s go test ./internal/engine/crawl -run HowLongForgetting -v
 //	KUMO_TEST_SCALE=1000000 KUMO_TEST_READ=1ms go test ./internal/engine/crawl -run HowLongForgetting -v

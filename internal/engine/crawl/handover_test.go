@@ -37,49 +37,49 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// A trade is two nodes that hand hosts to each other, again and again, while they find and fetch URLs, and die at any
+// A trade is two nodes that hand over hosts to each other repeatedly, while they find and fetch URLs and crash at any
 // moment.
 type trade struct {
 	t       *testing.T
 	dice    *rand.Rand
 	deadly  bool
-	slices  *item.Slices // that hosts are cut into; owner and facts have these then
-	calm    bool         // nothing happens during transfers
+	slices  *item.Slices // hosts are cut into these, and owner and facts have slices then
+	calm    bool         // no other work during transfers
 	nodes   [2]*trader
-	owner   map[string]int // -1: on its way
+	owner   map[string]int // -1: being transferred
 	urls    map[string]*fact
 	epoch   uint64
 	deaths  int
 	moved   int
 	strays  int
-	crossed int // how often something of a host came to who had just handed it over
+	crossed int // how often a URL of a host came to a node that had just handed it over
 }
 
-// A fact is what must be true of a URL, of which somebody has journalled that it was found.
+// A fact is the expected state of a URL whose found entry is in a journal.
 type fact struct {
 	host        string
-	done, maybe bool // maybe: it may be done as well
+	done, maybe bool // maybe: it may be done or not
 }
 
-// A trader is a node, in one life after the other.
+// A trader is a node with several lives.
 type trader struct {
 	*trade
 	id    int
 	dir   string
-	below vfs.FS // nil: the machine's
+	below vfs.FS // nil: the machine's file system
 	disk  *vfstest.Faulty
 	e     *Engine
 	close func()
-	keeps bool // all of its journal
+	keeps bool // its whole journal
 }
 
-// kept is a journal of which nothing may be dropped, as a log.
+// kept is a journal that drops nothing, like a log.
 type kept struct {
 	*file.Journal
 	n *trader
 }
 
-// takeWhole takes a chunk in, and waits until that is durable.
+// takeWhole admits a chunk, and waits until it is durable.
 func takeWhole(ctx context.Context, e *Engine, t member.Transfer, seq uint64, last bool, data []byte) error {
 	durable, err := e.Transfers().Import(ctx, t, seq, last, data)
 	if err != nil {
@@ -100,7 +100,7 @@ func newTrade(t *testing.T, seed uint64, deadly bool) *trade {
 	return newTradeOf(t, seed, deadly, 1)
 }
 
-// newTradeOf is newTrade with hosts that are cut into slices.
+// newTradeOf is newTrade with hosts cut into slices.
 func newTradeOf(t *testing.T, seed uint64, deadly bool, slices int) *trade {
 	t.Helper()
 	x := &trade{t: t, dice: rand.New(rand.NewPCG(seed, 0)), deadly: deadly, owner: map[string]int{},
@@ -128,7 +128,7 @@ func (n *trader) Ours(host string) bool { return n.owner[host] == n.id }
 func (n *trader) May(host string) bool  { return n.Ours(host) }
 func (n *trader) name() strategy.Node   { return strategy.Node(fmt.Sprintf("n%d~1", n.id)) }
 
-// open begins a life, and perhaps several.
+// open starts a life, several if it crashes.
 func (n *trader) open() {
 	for {
 		n.disk = vfstest.NewFaulty(cmp.Or(n.below, vfs.OS))
@@ -143,7 +143,7 @@ func (n *trader) open() {
 	}
 }
 
-// die ends a life whose disk has died; another error is the test's.
+// die ends a life whose disk has failed; other errors fail the test.
 func (n *trader) die(err error) {
 	n.t.Helper()
 	if !n.disk.Dead() {
@@ -165,7 +165,7 @@ func (n *trader) begin() (err error) {
 		stop()
 		running.Wait()
 		for _, c := range closers {
-			_ = c() // of a disk that may be dead
+			_ = c() // the disk may have failed
 		}
 	}
 	defer func() {
@@ -191,7 +191,7 @@ func (n *trader) begin() (err error) {
 	return nil
 }
 
-// makeConditional reads what is on the disk.
+// recall reads the state on disk.
 func (n *trader) recall(closers *[]func() error) (journal.Journal, *recovery.State, error) {
 	j, err := file.Open(n.disk, filepath.Join(n.dir, "journal"), file.Config{Segment: 1 << 13})
 	if err != nil {
@@ -217,7 +217,7 @@ func (n *trader) recall(closers *[]func() error) (journal.Journal, *recovery.Sta
 	return kept{j, n}, state, err
 }
 
-// passesBeforeRequest does something until it succeeds, in one life or another. It reports whether a life ended meanwhile.
+// try repeats do until it succeeds, over several lives if necessary. It reports whether a life ended.
 func (n *trader) try(do func(ctx context.Context, e *Engine) error) (died bool) {
 	n.t.Helper()
 	for {
@@ -230,7 +230,7 @@ func (n *trader) try(do func(ctx context.Context, e *Engine) error) (died bool) 
 	}
 }
 
-// rise begins the next life.
+// rise starts the next life.
 func (n *trader) rise(err error) {
 	n.t.Helper()
 	if err == nil {
@@ -241,7 +241,7 @@ func (n *trader) rise(err error) {
 	n.open()
 }
 
-// some is one of this node's hosts, "" if it has none.
+// some returns one of this node's hosts, "" if it has none.
 func (n *trader) some() string {
 	var all []string
 	for host, owner := range n.owner {
@@ -256,7 +256,7 @@ func (n *trader) some() string {
 	return all[n.dice.IntN(len(all))]
 }
 
-// work does something that a node does between handovers, and while others' are under way.
+// work does something that a node does between and during handovers.
 func (n *trader) work() {
 	switch n.dice.IntN(12) {
 	case 0, 1, 2, 3:
@@ -279,7 +279,7 @@ func (n *trader) work() {
 	}
 }
 
-// urlIn is a URL of a host, or of a slice of one, by numbers that are tried.
+// urlIn returns a URL of a host, or of a slice, by trying numbers.
 func (x *trade) urlIn(slice, path string, number func() int) string {
 	for {
 		url := fmt.Sprintf("http://%s/%s%d", item.HostOfSlice(slice), path, number())
@@ -289,13 +289,13 @@ func (x *trade) urlIn(slice, path string, number func() int) string {
 	}
 }
 
-// nextPart is a number that no other URL has.
+// next returns a number that no other URL has.
 func (x *trade) next() int {
 	x.strays++
 	return x.strays
 }
 
-// find finds links to a host, some of which it knows.
+// find finds links to a host, some of them known.
 func (n *trader) find() {
 	host := n.some()
 	if host == "" {
@@ -327,7 +327,7 @@ func (n *trader) find() {
 	}
 }
 
-// visit fetches what the frontier hands out.
+// visit fetches the next URL of the frontier.
 func (n *trader) visit() {
 	ctx, stop := context.WithTimeout(n.t.Context(), 2*time.Millisecond)
 	defer stop()
@@ -340,7 +340,7 @@ func (n *trader) visit() {
 		return
 	case !n.Ours(v.Host):
 		if n.dice.IntN(2) == 0 {
-			defer n.work() // while it is under way
+			defer n.work() // during the visit
 		}
 		n.e.frontier.Postpone(v, time.Millisecond)
 		return
@@ -366,8 +366,8 @@ func (n *trader) visit() {
 	n.rise(err)
 }
 
-// handOver moves some of one node's hosts to the other; some trades fail half-way, and are tried again under the next
-// epoch, or not.
+// handOver moves some of one node's hosts to the other. Some handovers fail half-way, and are repeated in the next
+// epoch or not.
 func (x *trade) handOver() {
 	from := x.nodes[x.dice.IntN(2)]
 	to := x.nodes[1-from.id]
@@ -392,7 +392,7 @@ func (x *trade) handOver() {
 			break
 		}
 		to.try(func(ctx context.Context, e *Engine) error { return e.Transfers().Drop(ctx, t) })
-		if !strays && x.dice.IntN(4) == 0 { // it is given up
+		if !strays && x.dice.IntN(4) == 0 { // the transfer is given up
 			for host := range gone {
 				x.owner[host] = from.id
 			}
@@ -407,7 +407,7 @@ func (x *trade) handOver() {
 	for range x.dice.IntN(3) {
 		if len(crossed) == 0 {
 			to.work()
-		} else { // what it gave up would wait there, too, when it comes again
+		} else { // otherwise URLs that it has abandoned would be pending in both places when the host comes back
 			to.find()
 			to.visit()
 		}
@@ -418,7 +418,7 @@ func (x *trade) handOver() {
 	}
 }
 
-// forget lets a node forget hosts that have come to the other one, and settles the epoch.
+// forget removes hosts from a node that the other one has received, and settles the epoch.
 func (x *trade) forget(n *trader, hosts map[string]bool) {
 	epoch := x.epoch
 	n.try(func(ctx context.Context, e *Engine) error {
@@ -432,13 +432,13 @@ func (x *trade) forget(n *trader, hosts map[string]bool) {
 	}
 }
 
-// cross lets something of hosts that one node has just handed over come to it from a third one, under the same epoch.
+// cross sends a node URLs of hosts that it has just handed over, from a third node, in the same epoch.
 func (x *trade) cross(from, to *trader, gone map[string]bool) (crossed map[string]bool) {
 	var urls []string
 	crossed = map[string]bool{}
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
 		if _, lost := to.e.abandons.origins.Abandoned("http://" + item.HostOfSlice(host)); lost || x.dice.IntN(3) > 0 {
-			continue // what it holds there is on its abandoned queue
+			continue // the node's URLs there are on its abandoned queue
 		}
 		crossed[host] = true
 		for range 1 + x.dice.IntN(3) {
@@ -462,7 +462,7 @@ func (x *trade) cross(from, to *trader, gone map[string]bool) (crossed map[strin
 	return crossed
 }
 
-// handOverAgain moves hosts under the next epoch, of which something has come since they moved.
+// handOverAgain hands over, in the next epoch, hosts of which URLs have come since they moved.
 func (x *trade) handOverAgain(from, to *trader, hosts map[string]bool) {
 	x.epoch++
 	for host := range hosts {
@@ -481,18 +481,19 @@ func (x *trade) handOverAgain(from, to *trader, hosts map[string]bool) {
 	x.forget(from, hosts)
 }
 
-// stray lets the receiver of some hosts hold some of them already, with URLs of its own and others that wait at both.
+// stray makes the receiver of some hosts already hold some of them, with its own URLs and others that are pending on
+// both nodes.
 func (x *trade) stray(from, to *trader, gone map[string]bool) {
 	for _, host := range slices.Sorted(maps.Keys(gone)) {
 		if _, lost := to.e.abandons.origins.Abandoned("http://" + item.HostOfSlice(host)); lost {
-			continue // what it finds there is on its abandoned queue
+			continue // the node's URLs there are on its abandoned queue
 		}
 		for i := range x.dice.IntN(5) {
 			url := x.urlIn(host, "stray/", x.next)
 			x.urls[url] = &fact{host: host}
 			for _, n := range []*trader{to, from}[:1+i%2] {
 				x.owner[host] = n.id
-				if x.dice.IntN(2) == 0 { // seen is to decide later whether it is news
+				if x.dice.IntN(2) == 0 { // seen decides later whether the URL is new
 					n.try(func(ctx context.Context, e *Engine) error {
 						e.known.db.UpdateMeta(url, seen.Meta{Kind: 1})
 						return e.Checkpoints.resolvePending(ctx)
@@ -505,7 +506,7 @@ func (x *trade) stray(from, to *trader, gone map[string]bool) {
 	}
 }
 
-// transfer reports whether all has come.
+// transfer transfers hosts, and reports whether it is complete.
 func (x *trade) transfer(from, to *trader, t member.Transfer, is func(string) bool) bool {
 	from.try(func(ctx context.Context, e *Engine) error { return e.Drain(ctx, nil) })
 	export, err := from.e.Transfers().Export(func(host string) strategy.Node {
@@ -551,7 +552,7 @@ func (x *trade) transfer(from, to *trader, t member.Transfer, is func(string) bo
 	}
 }
 
-// check compares both nodes with what must be true.
+// check compares both nodes with the facts.
 func (x *trade) check() {
 	x.t.Helper()
 	waiting := [2]map[string]int{}
@@ -587,7 +588,7 @@ func (x *trade) check() {
 	}
 }
 
-// waitingAt counts what waits in the frontier and on the abandoned queue.
+// waitingAt counts pending URLs in the frontier and on the abandoned queue.
 func waitingAt(front *frontier.Frontier, abandoned *statefile.AbandonedQueue) (map[string]int, error) {
 	all := map[string]int{}
 	tour := front.Iterate(func(string) bool { return true })
@@ -645,8 +646,8 @@ func tradeHosts(t *testing.T, deadly bool, slices int) {
 	}
 }
 
-// What was asked for a host that has gone is not asked any more, nor is anybody here kept waiting by it; if the host
-// comes back, it is asked for anew.
+// A robots.txt that was requested for a host which was handed over is not fetched any more, and no other host waits for
+// it. If the host comes back, the robots.txt is requested again.
 func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
@@ -660,7 +661,7 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 		e.frontier.Push(host, item.Item{URL: "http://" + host + "/", Kind: page.Anchor})
 		e.frontier.Push(at, item.Item{URL: "http://" + at + visit.RobotsPath, Robots: "http://" + host})
 	}
-	wants("stays.test", "goes.test") // whose robots.txt redirects there
+	wants("stays.test", "goes.test") // its robots.txt redirects there
 	wants("goes.test", "stays.test")
 	x.owner["goes.test"] = 1
 	if err := e.Transfers().ForgetHosts(t.Context(),
@@ -696,9 +697,9 @@ func TestNobodyWaitsForRulesThatHaveGone(t *testing.T) {
 	}
 }
 
-// Where a robots.txt redirects to another node's host, its fetch waits in a queue of that host. That is nothing that
-// this node holds: it goes nowhere, and a transfer that is undone takes nothing away from who owns the host, whether or
-// not it was once here.
+// If a robots.txt redirects to another node's host, its fetch is in a queue of that host. This does not count as
+// holding the host: it is not transferred, and a transfer that is undone takes nothing away from the host's owner,
+// whether or not the host was here before.
 func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		x := newTrade(t, 1, false)
@@ -745,14 +746,14 @@ func TestWhereRulesAreFetchedIsNotHeld(t *testing.T) {
 	}
 }
 
-// again ends a life, and begins the next.
+// again ends a life, and starts the next one.
 func (n *trader) again() {
 	n.close()
 	n.open()
 }
 
-// What is forgotten stays so after a crash, in the frontier and on the abandoned queue, wherever the last checkpoint
-// was; and what has come of a transfer can be dropped after one.
+// Removed URLs stay removed after a crash, in the frontier and on the abandoned queue, wherever the last checkpoint
+// was; and a received transfer can be dropped after one.
 func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 	for _, points := range []string{"", "before", "after", "before, after", "before, again, after"} {
 		x := newTrade(t, 1, false)
@@ -783,7 +784,7 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 				}
 			}
 		}
-		n.e.known.db.InsertKnown([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // where nothing waits
+		n.e.known.db.InsertKnown([]seen.URL{{URL: "http://known.test/", State: seen.Known}}) // no URL is pending there
 		point("before")
 		point("again")
 		if err := n.e.Transfers().ForgetHosts(t.Context(),
@@ -828,14 +829,14 @@ func TestWhatIsForgottenStaysForgotten(t *testing.T) {
 			}
 		}
 		check("before the crash", "comes.test")
-		n.again() // which drops what did not come whole
+		n.again() // this drops the incomplete transfer
 		check("after it")
 		n.again()
 		check("after another")
 	}
 }
 
-// rankedLink finds a link.
+// link finds a link.
 func (n *trader) link(url string) error {
 	u, err := weburl.Parse(url)
 	if err != nil {
@@ -849,8 +850,8 @@ func (n *trader) link(url string) error {
 	return n.e.ledger.FlushDurable(n.t.Context())
 }
 
-// A host comes back after others have crawled it: what this node knew of it swallows nothing that waits, is no news,
-// and is not taken for more than there is.
+// A host comes back after another node has crawled it: this node's old data does not hide pending URLs, is not new, and
+// does not raise counts.
 func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 	x := newTrade(t, 1, false)
 	x.calm = true
@@ -902,7 +903,7 @@ func TestWhatAnEarlierOwnerKnewIsStale(t *testing.T) {
 	}
 }
 
-// A host that came owes what it owed where it was, after a crash, too.
+// The delays of a host move with it, and survive a crash.
 func TestTimesOfHostsComeWithThem(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
@@ -943,7 +944,7 @@ func TestTimesOfHostsComeWithThem(t *testing.T) {
 	}
 }
 
-// Pages that a host has given elsewhere count, and what it had given here before does not count twice.
+// A host's pages fetched elsewhere count; those fetched here before do not count twice.
 func TestPagesOfHostsComeWithThem(t *testing.T) {
 	x := newTrade(t, 1, false)
 	e := x.nodes[0].e
@@ -970,7 +971,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	if n, _ := e.limits.quota.HostPages("h.test"); n != 4 {
 		t.Errorf("%d pages", n)
 	}
-	pack.BeginKnown("http://h.test", transfer.HostTiming{}) // now it is held here: what is news is added
+	pack.BeginKnown("http://h.test", transfer.HostTiming{}) // the host is held here now: new URLs are added
 	for _, i := range []int{0, 9} {
 		pack.Entry(fmt.Sprint("/", i), &seen.Entry{URL: fmt.Sprint("http://h.test/", i), State: seen.Known, First: pack.Now,
 			Meta: seen.Meta{Fetched: pack.Now, Status: 200}})
@@ -984,7 +985,7 @@ func TestPagesOfHostsComeWithThem(t *testing.T) {
 	}
 }
 
-// A node dies for good. What is folded of it has all that it held, and nothing of what did not come whole to it.
+// A node dies for good. Its recovered state has all that it held, and nothing of incomplete transfers.
 func TestAnEstateIsFolded(t *testing.T) {
 	for i := range 8 {
 		seed := rand.Uint64()
@@ -1018,7 +1019,8 @@ func TestAnEstateIsFolded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		estate.Forget(func(host string, _ uint64) bool { return host == gone }) // which has come whole to somebody
+		// another node has received it completely
+		estate.Forget(func(host string, _ uint64) bool { return host == gone })
 		export, err := estate.Export(func(host string) strategy.Node { return heir.name() })
 		if err != nil {
 			t.Fatal(err)
@@ -1063,7 +1065,7 @@ func TestAnEstateIsFolded(t *testing.T) {
 	}
 }
 
-// What a dead node's whole journal says does not have to fit into memory.
+// A dead node's journal is recovered without loading it into memory.
 func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 	for i := range 6 {
 		seed := rand.Uint64()
@@ -1128,7 +1130,7 @@ func TestAnEstateIsFoldedInLittleMemory(t *testing.T) {
 	}
 }
 
-// waver finds a link to a URL of which seen cannot say at once whether it is known.
+// waver finds a link to a URL that seen cannot decide at once.
 func (n *trader) waver(url string) {
 	n.t.Helper()
 	n.e.known.db.UpdateMeta(url, seen.Meta{Kind: 1})
@@ -1140,7 +1142,7 @@ func (n *trader) waver(url string) {
 	}
 }
 
-// A node that drains waits for visits to hosts that are others' now, for no others, and decides what is undecided.
+// A draining node waits for visits to hosts that are other nodes' now, and for no others, and decides undecided URLs.
 func TestDrainWaitsForWhatIsUnderWay(t *testing.T) {
 	x := newTrade(t, 1, false)
 	x.owner = map[string]int{"goes.test": 0, "stays.test": 0, "other.test": 0}

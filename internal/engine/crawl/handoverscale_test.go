@@ -29,12 +29,12 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// A haul is a handover of many hosts: some of their URLs wait, some were visited, and some are known.
+// A haul is a handover of many hosts, with pending, visited and known URLs.
 type haul struct {
 	t           testing.TB
 	hosts, each int
-	disk        vfs.FS // of the frontier; nil: the machine's
-	memory      int64  // of it; 64 MiB
+	disk        vfs.FS // of the frontier; nil: the machine's file system
+	memory      int64  // of the frontier; default 64 MiB
 }
 
 func (h *haul) url(dice *rand.Rand, host, i int) string {
@@ -42,10 +42,11 @@ func (h *haul) url(dice *rand.Rand, host, i int) string {
 		dice.Uint32(), i)
 }
 
-// visitedOf is how many URLs of ten were visited; one waits, the others are only known: to be left out, say.
+// visitedOf is how many of ten URLs were visited; one is pending, and the others are only known (filtered, for
+// example).
 const visitedOf = 4
 
-// fill fills the sender.
+// fill adds the hosts to the sender.
 func (h *haul) fill(ctx context.Context, e *Engine) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	at := time.Now().Add(-time.Hour)
@@ -79,7 +80,7 @@ func (h *haul) fill(ctx context.Context, e *Engine) {
 	}
 }
 
-// open opens a node of its own, whose commits and checkpoints go on until the test ends.
+// open opens a node with its own disk, which commits and makes checkpoints until the test ends.
 func (h *haul) open(router Router) *Engine {
 	dir := h.t.TempDir()
 	j, err := file.Open(vfs.OS, filepath.Join(dir, "journal"), file.Config{})
@@ -115,14 +116,14 @@ func (h *haul) open(router Router) *Engine {
 	return e
 }
 
-// nobodys are hosts that are no node's.
+// nobodys is a Router without own hosts.
 type nobodys struct{}
 
 func (nobodys) Ours(string) bool { return false }
 func (nobodys) May(string) bool  { return false }
 
-// TestManyHostsAreHandedOver moves a thousand hosts with a hundred URLs each. With KUMO_TEST_SCALE=1 it is 100,000
-// hosts, and it says how long that takes:
+// TestManyHostsAreHandedOver hands over a thousand hosts with a hundred URLs each. With KUMO_TEST_SCALE=1 it is 100,000
+// hosts, and it prints the duration:
 //
 //	KUMO_TEST_SCALE=1 go test ./internal/engine/crawl -run ManyHosts -v
 func TestManyHostsAreHandedOver(t *testing.T) {
@@ -167,7 +168,7 @@ func (h *haul) move() {
 	}
 }
 
-// carry takes chunks from one to the other, a few of them on their way at once.
+// carry sends chunks from one node to the other, a few of them at once.
 func (h *haul) carry(ctx context.Context, from, to *Engine) (bytes, chunks int) {
 	t := member.Transfer{From: "a~1", To: "b~1", Epoch: 1, Attempt: 1}
 	x, err := from.Transfers().Export(func(string) strategy.Node { return t.To })
@@ -207,7 +208,7 @@ func (h *haul) carry(ctx context.Context, from, to *Engine) (bytes, chunks int) 
 	return bytes, chunks
 }
 
-// peak is how much memory the process ever took, where the system tells.
+// peak returns the peak memory of the process, if the system provides it.
 func peak() string {
 	status, _ := os.ReadFile("/proc/self/status")
 	if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {

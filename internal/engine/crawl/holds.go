@@ -8,7 +8,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// holds keeps workers, and calls that bring URLs, waiting while the crawl has no room or is paused.
+// holds blocks workers, and calls that bring URLs, while the crawl has no room, is offline or is paused.
 type holds struct {
 	pause    valve
 	disk     diskGuard
@@ -19,7 +19,7 @@ type holds struct {
 	received atomic.Int64 // calls that brought links, seeds or hosts
 }
 
-// admit waits for room for what another node brings, and counts the call.
+// admit waits for room for links from another node, and counts the call.
 func (h *holds) admit(ctx context.Context) error {
 	h.awaitRoom(ctx)
 	if err := ctx.Err(); err != nil {
@@ -29,8 +29,8 @@ func (h *holds) admit(ctx context.Context) error {
 	return nil
 }
 
-// awaitRoom waits until the context ends or there is room: on the disk, in the shares of memory that seen and the digests
-// have until a checkpoint, and in the frontier, whose disk may not keep up.
+// awaitRoom waits until the context ends or there is room: on the disk, in the memory that seen and the digests may use
+// until a checkpoint, and in the frontier, whose disk may be too slow.
 func (h *holds) awaitRoom(ctx context.Context) {
 	h.disk.full.await(ctx)
 	h.frontier.WaitForRoom(ctx)
@@ -42,7 +42,7 @@ func (h *holds) awaitRoom(ctx context.Context) {
 	}
 }
 
-// awaitRelease waits while the engine is paused, or cut off from the web, or has more links for other nodes than it may keep.
+// awaitRelease waits while the engine is paused or offline, or its outbox is full.
 func (h *holds) awaitRelease(ctx context.Context) {
 	for h.held() && ctx.Err() == nil {
 		h.pause.await(ctx)
@@ -51,7 +51,7 @@ func (h *holds) awaitRelease(ctx context.Context) {
 	}
 }
 
-// held reports whether no new URL is to be taken.
+// held reports whether no new URL may be visited.
 func (h *holds) held() bool {
 	return h.pause.shut() || h.outages.shut() || h.outgoing.full.shut()
 }

@@ -13,40 +13,40 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// Hooks are what who runs the engine has to say to what it does, where a [Listener] is only told. The workers call
-// them, many at once; what they are given is theirs only until they return. A nil function is not called.
+// Hooks let the caller of the engine change its decisions, where a [Listener] only receives events. Workers call them
+// concurrently. Arguments are valid only until the call returns. A nil function is not called.
 type Hooks struct {
-	// Request is asked before each request for a URL, but not for robots.txt. It may change req.Header, and leaves the URL
-	// out with a word why; "" lets it pass. An error ends the crawl.
+	// Request is called before each request for a URL, except for robots.txt. It may change req.Header. If veto is not
+	// "", the URL is filtered with this reason. An error ends the crawl.
 	Request func(it *item.Item, req *fetch.Request) (veto string, err error)
-	// Links names further URLs of a page that was read, which may be relative: they are its links like others.
+	// Links returns further URLs to be treated as links of a parsed page. They may be relative.
 	Links func(rec *page.Record) []string
-	// Link is asked about links of a page, before they are judged, many at once. It sets of the edits, one for each link
-	// and with its URL, those that are to change something. An error ends the crawl.
+	// Link is called with links of a page before they are judged, many at once. edits has one entry for each link, with
+	// the link's URL; Link changes the entries of links that it wants to change. An error ends the crawl.
 	Link func(from *item.Item, links []page.Link, edits []LinkEdit) error
-	// Record is asked about a page that was answered, before its links are taken in. With a word why the URL is left out,
-	// and nothing kept of the page, whose links are taken in all the same; "" keeps it. It may add to rec.Fields. An error
-	// ends the crawl.
+	// Record is called with an answered page before its links are admitted. If veto is not "", the URL is filtered with
+	// this reason and nothing of the page is stored, but its links are still admitted. It may add to rec.Fields. An
+	// error ends the crawl.
 	Record func(rec *page.Record) (veto string, err error)
 }
 
-// A LinkEdit is what is to become of a link. URLs may be relative to the page's.
+// A LinkEdit is a hook's change of a link. URLs may be relative to the page's.
 type LinkEdit struct {
-	URL  string    // takes its place; its own leaves it as it is
-	Veto string    // why it is not followed; "" if it is
-	More []string  // are followed beside it
-	Lift rank.Lift // by how much the URL goes before others of its host
+	URL  string    // replaces the link's URL; unchanged by default
+	Veto string    // why the link is not followed; "" if it is
+	More []string  // URLs to follow in addition
+	Lift rank.Lift // raises the URL's rank within its host
 }
 
-// ruleVetoed is the rule in skipped.jsonl of what a hook has left out.
+// ruleVetoed is the rule in skipped.jsonl of URLs that a hook has filtered.
 const ruleVetoed = "vetoed"
 
-// runRequestHook asks whether a request is to be made. When it returns false, the visit is over.
+// runRequestHook runs the request hook. If it returns false, the visit is over.
 func (w *worker) runRequestHook(v *frontier.Visit, req *fetch.Request) (bool, error) {
 	if w.visits.hooks.Request == nil {
 		return true, nil
 	}
-	shown := *req // so that requests lie on the heap only where there is a hook
+	shown := *req // a copy, so that requests are heap-allocated only with a hook
 	veto, err := w.visits.hooks.Request(&v.Item, &shown)
 	*req = shown
 	if err != nil || veto == "" {
@@ -56,7 +56,7 @@ func (w *worker) runRequestHook(v *frontier.Visit, req *fetch.Request) (bool, er
 	return false, w.skip(v, ruleVetoed, veto)
 }
 
-// findLinks adds to a page that was read the links that a hook names.
+// findLinks adds the links that a hook returns for a page.
 func (p *pageReader) findLinks(rec *page.Record) {
 	if p.hooks.Links == nil {
 		return
@@ -68,7 +68,7 @@ func (p *pageReader) findLinks(rec *page.Record) {
 	}
 }
 
-// dropPage ends a visit of whose page nothing is to be kept. Its links are in the batch.
+// dropPage ends a visit whose page a hook has vetoed. The page's links are in the batch.
 func (w *worker) dropPage(v *frontier.Visit, why string, f visitOutcome) error {
 	w.endWithoutRecord(v)
 	w.addSkip(entryFor(ruleVetoed), w.skipOf(v, ruleVetoed, why), v.Reported)
@@ -79,7 +79,7 @@ func (w *worker) dropPage(v *frontier.Visit, why string, f visitOutcome) error {
 	return w.done(v, f)
 }
 
-// addEdited takes links in as a hook wants them.
+// addEdited adds links to the batch after a hook has edited them.
 func (a *admission) addEdited(b *batch, it *item.Item, links []page.Link, asks policy.LinkRules) error {
 	b.edits = slices.Grow(b.edits[:0], len(links))[:len(links)]
 	for i := range links {
@@ -95,11 +95,11 @@ func (a *admission) addEdited(b *batch, it *item.Item, links []page.Link, asks p
 	return nil
 }
 
-// addEdit takes a link in with what a hook makes of it.
+// addEdit adds a link to the batch with its edit.
 func (a *admission) addEdit(b *batch, it *item.Item, l *page.Link, edit *LinkEdit, asks policy.LinkRules) {
 	if edit.Veto == "" && edit.URL != l.URL {
 		if u, err := resolve(it.URL, edit.URL); err != nil {
-			edit.Veto = "changed into what is no URL: " + err.Error()
+			edit.Veto = "changed to an invalid URL: " + err.Error()
 		} else {
 			changed := *l
 			changed.URL = u.String()
@@ -118,7 +118,7 @@ func (a *admission) addEdit(b *batch, it *item.Item, l *page.Link, edit *LinkEdi
 	}
 }
 
-// resolve reads a URL that a hook has named.
+// resolve parses a URL that a hook has returned.
 func resolve(from, ref string) (weburl.URL, error) {
 	base, err := weburl.Parse(from)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// hookEngine is an engine of one host, without a disk.
+// hookEngine returns an engine with one host and no disk.
 func hookEngine(t *testing.T, h Hooks) *Engine {
 	s, err := recovery.Recover(journal.Discard, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
 		Frontier: frontier.New(frontier.Config{})})
@@ -33,7 +33,7 @@ func hookEngine(t *testing.T, h Hooks) *Engine {
 	return e
 }
 
-// What a hook makes of links is judged as links are; what it wants no link to is left out, and once.
+// Edited links are judged like others; vetoed ones are filtered, once.
 func TestEditedLinksAreJudged(t *testing.T) {
 	edits := map[string]LinkEdit{
 		"http://a.test/same":     {URL: "http://a.test/same", Lift: 7},
@@ -79,7 +79,7 @@ func TestEditedLinksAreJudged(t *testing.T) {
 	if want := []string{"another", "dir/more/2", "dir/to", "more", "same"}; !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q", found, want)
 	}
-	want := []string{"mail vetoed changed into what is no URL: not http or https", "veto vetoed not this",
+	want := []string{"mail vetoed changed to an invalid URL: not http or https", "veto vetoed not this",
 		"vetomore vetoed but another"}
 	if !slices.Equal(left, want) {
 		t.Errorf("left out %q, want %q", left, want)
@@ -89,7 +89,7 @@ func TestEditedLinksAreJudged(t *testing.T) {
 	}
 }
 
-// A link that is known costs no allocation where there is no hook.
+// Without a hook, a known link costs no allocation.
 func TestLinksWithoutAHookAllocateNothing(t *testing.T) {
 	e := hookEngine(t, Hooks{})
 	it := item.Item{URL: "http://a.test/"}

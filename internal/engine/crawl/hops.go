@@ -12,22 +12,22 @@ import (
 	"kumo/internal/state/ledger"
 )
 
-// Sites redirect to set a cookie: a URL to itself, or to another that leads back. It has been fetched then, and would
-// be dropped as known; but what it says to who has the cookie is not known. So it is asked for once more, each time a
-// cookie has changed that goes there, and as often as redirects may follow one another.
+// Sites redirect to set a cookie: from a URL to itself, or to another that leads back. The URL was fetched then, and
+// would be dropped as known, although its answer with the cookie is not known yet. So it is requested again each time
+// that a cookie of it has changed, up to the limit of consecutive redirects.
 
-// hops are the URLs that have redirected lately.
+// hops has the latest URLs that have redirected.
 type hops struct {
-	jar *cookies.Jar // nil where no cookies are kept
+	jar *cookies.Jar // nil: cookies are not kept
 
-	mu        sync.Mutex                      // guards asked
-	requested *bounded.Recent[string, uint64] // of each, the jar's stamp when it was asked for
+	mu        sync.Mutex                      // guards requested
+	requested *bounded.Recent[string, uint64] // by URL: the jar's stamp when it was requested
 }
 
-// maxHops is how many are known. One that is forgotten is not asked for again.
+// maxHops bounds requested. A forgotten URL is not requested again.
 const maxHops = 1 << 12
 
-// hop records when a URL was asked for that redirects to another, and returns when that one was.
+// record records when a URL that redirects was requested, and returns when its target was.
 func (h *hops) record(from string, asked uint64, to string) (stamp uint64, met bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,16 +35,17 @@ func (h *hops) record(from string, asked uint64, to string) (stamp uint64, met b
 	return h.requested.Get(to)
 }
 
-// A hop is what a redirect means to a crawl with cookies.
+// A redirectUse is what a crawl with cookies does with a redirect.
 type redirectUse int
 
 const (
-	followRedirect redirectUse = iota // what it leads to is a link like others
-	repeatURL                         // the same URL has another answer by now
-	repeatSource                      // so has one that led here
+	followRedirect redirectUse = iota // its target is an ordinary link
+	repeatURL                         // request the same URL again: its answer depends on the new cookie
+	repeatSource                      // request the target again: it redirected here before the cookie was set
 )
 
-// newHops makes hops of a jar, to which it adds the cookies of earlier runs. The journal gets those that change.
+// newHops returns hops for a jar, to which it adds the cookies of earlier runs. Changed cookies are written to the
+// journal.
 func newHops(jar, earlier *cookies.Jar, log *ledger.Ledger) *hops {
 	h := &hops{jar: jar, requested: bounded.NewRecent[string, uint64](maxHops)}
 	if jar == nil {
@@ -59,14 +60,14 @@ func newHops(jar, earlier *cookies.Jar, log *ledger.Ledger) *hops {
 	return h
 }
 
-// Cookies are how many cookies are kept, and how many this run has dropped for want of room.
+// Cookies returns the number of cookies in the jar, and how many this run has evicted.
 func (e *Engine) Cookies() (kept, evicted int64) {
 	jar := e.runner.visits.hops.jar
 	return jar.Len(), jar.Evicted()
 }
 
-// classifyRedirect says what the visit's redirect means; asked is the jar's stamp from before the request. Where links are
-// claimed, other nodes have been told that what led here is done.
+// classifyRedirect decides what follows from the visit's redirect; asked is the jar's stamp from before the request.
+// Where links are claimed, the source of the redirect was already reported as finished, so it is not repeated.
 func (w *worker) classifyRedirect(v *frontier.Visit, u weburl.URL, asked uint64) (redirectUse, weburl.URL) {
 	if w.visits.hops.jar == nil || w.answer.resp.Status/100 != 3 || w.answer.resp.Status == http.StatusNotModified ||
 		int(v.Redirects) >= w.visits.cfg.MaxRedirects {
@@ -91,7 +92,7 @@ func (w *worker) classifyRedirect(v *frontier.Visit, u weburl.URL, asked uint64)
 	return repeatSource, to
 }
 
-// repeatVisit ends a visit whose URL is asked for again at once: nothing but a cookie came of it, and no record is kept.
+// repeatVisit ends a visit whose URL is requested again at once. Its answer only set a cookie, so no record is stored.
 func (w *worker) repeatVisit(v *frontier.Visit, f visitOutcome) error {
 	w.returnQuota(v)
 	w.visits.batches.stats.Retried(w.answer.resp.RawLen())

@@ -13,8 +13,8 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// Knows reports whether a URL was met before within reach, as the crawl's rules write it. Of a host that is another
-// node's it says nothing.
+// Knows reports whether a URL, after the crawl's rewriting rules, was met before in scope. mine is false, and known
+// means nothing, if another node owns its host.
 func (i *Inspector) Knows(u weburl.URL) (mine, known bool, err error) {
 	u = i.cfg.Canon.Apply(u)
 	if i.hosts.router != nil && !i.hosts.router.Ours(i.hosts.slices.OfHost(u.Host(), u.String())) {
@@ -24,7 +24,7 @@ func (i *Inspector) Knows(u weburl.URL) (mine, known bool, err error) {
 	return true, state == seen.Known, err
 }
 
-// An Inspector answers questions about a crawl that runs, or does not, and changes nothing of it.
+// An Inspector answers questions about a crawl, which may be running, and changes nothing.
 type Inspector struct {
 	cfg       *Config
 	rules     *policy.Rules
@@ -44,8 +44,8 @@ type Inspector struct {
 	ledger    *ledger.Ledger
 }
 
-// Queues are hosts where URLs wait, those with the longest queues first, so many at most. It looks at all hosts, some
-// thousands at a time.
+// Queues returns up to most hosts with pending URLs, those with the longest queues first. It goes through all hosts,
+// some thousands at a time.
 func (i *Inspector) Queues(ctx context.Context, most int) (all []strategy.Queue, err error) {
 	for h, err := range i.frontier.Inspector().Hosts(most, frontier.ByPending) {
 		if err != nil {
@@ -61,10 +61,10 @@ func (i *Inspector) Queues(ctx context.Context, most int) (all []strategy.Queue,
 	return all, nil
 }
 
-// MostPages is how many pages a host may give; 0: without limit.
+// MostPages returns the limit of a host's pages; 0: unlimited.
 func (i *Inspector) MostPages(host string) int64 { return i.limits.quota.HostLimit(host) }
 
-// DurablePages is how many of the pages that were answered are durable. A slow disk may be many pages behind.
+// DurablePages returns how many of the answered pages are durable. With a slow disk, it may be many pages behind.
 func (i *Inspector) DurablePages() int64 {
 	if i.ledger.IsDurable() {
 		return i.counts.stats.Pages()

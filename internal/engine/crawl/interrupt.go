@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// A interruptScope is what the visits under way have in common that began since the last Interrupt.
+// An interruptScope is the context of all visits under way that began since the last Interrupt.
 type interruptScope struct {
-	mu  sync.Mutex // guards below
+	mu  sync.Mutex // guards the fields below
 	ctx context.Context
 	end context.CancelCauseFunc
 }
 
-// errInterrupted is why requests end that others would not wait for.
+// errInterrupted is the cause of requests that Interrupt has canceled.
 var errInterrupted = errors.New("interrupted")
 
-// Interrupt breaks off all requests under way: the node's lease has ended, and another may be about to ask the same
-// hosts. Their URLs wait again.
+// Interrupt cancels all requests under way: the node's lease has expired, and another node may be about to visit the
+// same hosts. Their URLs are queued again.
 func (e *Engine) Interrupt() {
 	e.runner.interrupts.mu.Lock()
 	defer e.runner.interrupts.mu.Unlock()
@@ -27,7 +27,7 @@ func (e *Engine) Interrupt() {
 	}
 }
 
-// join is the context of a visit that begins now.
+// join returns the context for a visit that begins now.
 func (s *interruptScope) join(fetching context.Context) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestInterrupt: requests that would last for an hour end at once when the lease does, and their URLs are fetched
-// later.
+// TestInterrupt: requests that would last an hour end at once with the lease, and their URLs are fetched later.
 func TestInterrupt(t *testing.T) {
 	m := &maze{hosts: 5, pages: 100}
 	crew := newCrew(t, 1, m, m.url(0), m.url(1))

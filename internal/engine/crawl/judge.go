@@ -8,7 +8,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// linkTo is what led to an item.
+// linkTo returns the link that led to an item.
 func linkTo(it *item.Item) policy.Link {
 	l := policy.Link{
 		From:      it.From,
@@ -19,13 +19,13 @@ func linkTo(it *item.Item) policy.Link {
 		Path:      it.Path,
 	}
 	if len(l.Path) >= entry.MaxPath {
-		l.Path = "" // its end is not that of the way
+		l.Path = "" // the path was cut, so its end is not the last hop
 	}
 	return l
 }
 
-// child is the item that a link on it leads to. A sitemap lies as deep as its entries, so that it is read when they are
-// due, and only if they are.
+// child returns the item for a link on it. A sitemap gets the depth of its entries, so that it is read when they may be
+// fetched, and only then.
 func child(it *item.Item, l *page.Link) item.Item {
 	c := item.Item{URL: l.URL, From: it.URL, Seed: it.Seed, Path: it.Path, Kind: l.Kind, Depth: it.Depth,
 		Vain: it.Vain}
@@ -37,7 +37,7 @@ func child(it *item.Item, l *page.Link) item.Item {
 		c.Redirects = it.Redirects + 1
 		c.ScopeSeed = it.ScopeSeed
 		if it.Kind == page.Sitemap {
-			c.Kind = page.Sitemap // and is read as one
+			c.Kind = page.Sitemap // the target is parsed as a sitemap, too
 		}
 	case !l.Kind.Embed() && it.Kind != page.Sitemap:
 		c.Depth++

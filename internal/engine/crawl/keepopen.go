@@ -6,10 +6,10 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// A run that stays does not end when nothing waits: links may come from other nodes, and seeds from a person. Its
-// workers sleep in the frontier then.
+// A persistent run (Config.KeepOpen) does not end when the queues are empty: other nodes may send links, and users may
+// add seeds. Its workers then wait in the frontier.
 
-// keepOpen is whether a run that stays is to end; the frontier is told of it with mu held.
+// keepOpen decides whether a persistent run is to end. The frontier is updated with mu held.
 type keepOpen struct {
 	cfg      *Config
 	feed     *seedFeed
@@ -19,15 +19,16 @@ type keepOpen struct {
 	finished bool
 }
 
-// keepFrontierOpen begins a run that stays, unless it is to end already. While seeds are taken in, every run does.
+// keepFrontierOpen keeps the frontier open in a persistent run that is not to end yet, and in any run while seeds are
+// being read.
 func (k *keepOpen) keepFrontierOpen() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.frontier.KeepOpen(k.cfg.KeepOpen && !k.finished || !k.feed.ended())
 }
 
-// finish lets a run end that is kept open, when nothing waits any more. It does not wait for links that other nodes
-// have yet to take; they are kept for the next run.
+// finish lets a persistent run end once the queues are empty. It does not wait until other nodes have taken the links
+// in the outbox; they are kept for the next run.
 func (k *keepOpen) finish() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -35,19 +36,19 @@ func (k *keepOpen) finish() {
 	k.frontier.KeepOpen(!k.feed.ended())
 }
 
-// Finish lets a run end that is kept open: see [Config.Stay].
+// Finish lets a persistent run end once the queues are empty: see [Config.KeepOpen].
 func (e *Engine) Finish() { e.Seeding.open.finish() }
 
-// Idle reports whether nothing is pending, under way, undecided, in the outbox, or finished but not reported (see
-// Parts.Finished), and all is durable. A link that is on its way to another node is in the outbox until that has it.
+// Idle reports whether no URL is pending, under way, undecided, in the outbox, or finished but not reported (see
+// Parts.Finished), and all is durable. A link that is being sent to another node is in the outbox until that node has
+// it.
 //
-// A crawl of several nodes is done when all were idle in two rounds of questions, and [Engine.Received] of none has
-// changed in between.
+// A crawl of several nodes is done when all nodes were idle in two successive rounds of queries, and [Engine.Received]
+// of no node has changed between them.
 func (e *Engine) Idle() bool {
 	dry, moves := e.frontier.IsDrained()
-	// What leaves the outbox becomes undecided, or waits; what is decided waits. What was fetched is unsaid before it
-	// leaves the frontier. What waits when it has been looked for
-	// makes a move.
+	// Links that leave the outbox become undecided or queued, and decided ones are queued. A fetched URL is unreported
+	// before it leaves the frontier. A URL that is queued after the first call of IsDrained changes the count of moves.
 	if !dry || !e.Links.outbox.Empty() || e.known.pendingDedup() || e.Dispatches.claims.hasUnreported() {
 		return false
 	}
@@ -55,5 +56,5 @@ func (e *Engine) Idle() bool {
 	return dry && now == moves && e.ledger.IsDurable()
 }
 
-// Received is how often links or seeds were brought to this engine.
+// Received returns how often links or seeds were brought to this engine.
 func (e *Engine) Received() int64 { return e.holds.received.Load() }

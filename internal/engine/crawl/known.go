@@ -9,16 +9,16 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// known is what the crawl has met.
+// known has the URLs and the page contents that the crawl has met.
 type known struct {
 	seen      recovery.Seen
-	db        *seen.DB // seen, if that is on the disk
+	db        *seen.DB // seen, if it is on disk; else nil
 	digests   recovery.Digests
 	undecided atomic.Int64 // URLs in memory that the next merge decides
 	depths    bool         // the depth at which a URL was met matters
 }
 
-// pending is the number of URLs that may have been met before, as far as seen has yet to decide.
+// pending returns the number of URLs that seen has yet to decide on: they may have been met before.
 func (k *known) pending() int {
 	n := k.undecided.Load()
 	if k.db != nil {
@@ -27,7 +27,7 @@ func (k *known) pending() int {
 	return int(n)
 }
 
-// pendingDedup reports whether seen has yet to decide of some URLs whether they are news.
+// pendingDedup reports whether seen has yet to decide whether some URLs are new.
 func (k *known) pendingDedup() bool { return k.pending() > 0 }
 
 func (k *known) full() bool {

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// skip ends a visit that a rule forbids.
+// skip ends a visit whose URL is filtered by a rule.
 func (w *worker) skip(v *frontier.Visit, rule, why string) error {
 	w.batch.reset()
 	w.endWithoutRecord(v)
@@ -20,7 +20,7 @@ func (w *worker) skip(v *frontier.Visit, rule, why string) error {
 	return w.done(v, visitOutcome{})
 }
 
-// skipForClean ends a visit whose URL has parameters without meaning. The URL without them takes its place.
+// skipForClean ends a visit whose URL has meaningless parameters, and queues the URL without them instead.
 func (w *worker) skipForClean(v *frontier.Visit, clean string) error {
 	w.batch.reset()
 	u, err := weburl.Parse(clean)
@@ -28,15 +28,15 @@ func (w *worker) skipForClean(v *frontier.Visit, clean string) error {
 		return w.skip(v, "url", err.Error())
 	}
 	it := v.Item
-	it.URL, it.Tries, it.Reported, it.QueueLast, it.Deferred, it.Recrawl, it.Refetch, it.Lift = clean, 0, false, false, false, false,
-		false, 0
-	it.Path = v.Path[:max(0, len(v.Path)-1)] // to which the last hop is added again
+	it.URL, it.Tries, it.Reported, it.QueueLast, it.Deferred, it.Recrawl, it.Refetch, it.Lift = clean, 0, false,
+		false, false, false, false, 0
+	it.Path = v.Path[:max(0, len(v.Path)-1)] // the last hop is appended again
 	if it.ScopeSeed {
 		w.visits.admission.rules.Scope.AddSeed(u)
 	}
 	w.visits.admission.classify(&w.batch, u, it, "", "")
 	w.endWithoutRecord(v)
-	w.addSkip(entry.SkipKnown, w.skipOf(v, "clean-param", "robots.txt says it is the same as "+clean), v.Reported)
+	w.addSkip(entry.SkipKnown, w.skipOf(v, "clean-param", "robots.txt declares it the same as "+clean), v.Reported)
 	if err := w.visits.abandons.commitBatch(&w.batch, nil); err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (w *worker) skipOf(v *frontier.Visit, rule, why string) page.Skip {
 	}
 }
 
-// entryFor is the entry for a URL that a rule leaves out at its visit: rules of the user's own may be others in the
-// next run.
+// entryFor returns the kind of journal entry for a URL that a rule filters at its visit. The next run may have other
+// block lists and depths, so such URLs stay pending for it.
 func entryFor(rule string) byte {
 	if rule == "block" || rule == "depth" {
 		return entry.SkipPending
@@ -64,19 +64,19 @@ func entryFor(rule string) byte {
 	return entry.SkipKnown
 }
 
-// addSkip leaves a URL out. What skipped.jsonl has said before, it does not say again.
-func (w *worker) addSkip(entry byte, s page.Skip, told bool) {
+// addSkip records a skip; reported means that skipped.jsonl has the URL already.
+func (w *worker) addSkip(entry byte, s page.Skip, reported bool) {
 	w.batch.entries.Skip(entry, &s)
-	if !told {
+	if !reported {
 		w.batch.skips = append(w.batch.skips, s)
 	}
 }
 
-// shed leaves out the visit's URL and all others that wait at its host, which has its pages.
+// skipHost filters the visit's URL and all others that are queued at its host, which has reached a limit.
 func (w *worker) skipHost(v *frontier.Visit, rule, why string) error {
 	ordinary := func(it *item.Item) bool { return it.Robots == "" && !it.Recrawl }
 	w.batch.item, w.batch.visitURL = &v.Item, v.URL
-	w.visits.frontier.Prefetch(v.Host) // or Take would read it with the ledger's gate held
+	w.visits.frontier.Prefetch(v.Host) // or TakeMatching would read the disk with the ledger's gate held
 	err := w.visits.abandons.commitBatch(&w.batch, func() error {
 		for _, it := range w.visits.frontier.TakeMatching(v.Host, ordinary) {
 			w.addSkip(entry.SkipKnown, w.skipOf(&frontier.Visit{Item: it, Host: v.Host}, rule, why), it.Reported ||
@@ -92,8 +92,8 @@ func (w *worker) skipHost(v *frontier.Visit, rule, why string) error {
 	return w.done(v, visitOutcome{})
 }
 
-// fail ends a visit that had no answer, and will have none in this run. Where that is the host's fault the URL waits
-// for the next.
+// fail ends a visit that had no answer and is not retried in this run. If that is the host's fault, the next run
+// retries the URL.
 func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	origin := item.OriginOf(v.URL)
 	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)
@@ -117,7 +117,7 @@ func (w *worker) fail(v *frontier.Visit, rec *page.Record, f visitOutcome) error
 	return w.visits.abandons.abandonOrigin(origin, l)
 }
 
-// done gives the visit back; an origin that is given up loses what waits there.
+// done gives the visit back. If its origin is to be abandoned, so are the origin's queued URLs.
 func (w *worker) done(v *frontier.Visit, f visitOutcome, again ...item.Item) error {
 	origin := item.OriginOf(v.URL)
 	l, tooMuch := w.visits.outcomes.origins.judge(origin, v, &f)

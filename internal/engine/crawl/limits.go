@@ -13,18 +13,18 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// The counters have exact pages by host while there are not too many hosts. Beyond that, a crawl with a limit reads
-// those of earlier runs from the URL database once. For the limit of registered domains it does so only if the crawl
-// has that many pages in all, so a domain may come to twice its limit. Bytes by host of earlier runs are those that the
-// counters have: of the slowest hosts only, if there are too many.
+// The counters have exact numbers of pages by host unless there are too many hosts. Then a crawl with a limit counts
+// the pages of earlier runs in the URL database, once. For the limit of registered domains this happens only if the
+// crawl has at least that many pages in total, so a domain may get twice its limit. Bytes of earlier runs come from the
+// counters: with too many hosts, these have only the slowest ones.
 
-// The rules in skipped.jsonl for URLs of a host that has reached a limit.
+// Rules in skipped.jsonl for URLs of a host that has reached a limit.
 const (
 	RulePagesPerHost = "max-pages-per-host"
 	RuleBytesPerHost = "max-bytes-per-host"
 )
 
-// loadHostCounts tells the quota what hosts and domains have given in earlier runs.
+// loadHostCounts adds the pages and bytes of earlier runs to the quota, by host and domain.
 func (lim *limits) loadHostCounts(ctx context.Context) error {
 	l := lim.cfg.pageLimits()
 	s := lim.stats.Snapshot()
@@ -57,7 +57,7 @@ func (lim *limits) addEarlier(host string, pages int64) {
 	}
 }
 
-// pageQuota is what counts pages by host; nil where their number is not limited.
+// pageQuota returns the quota if pages by host are limited, otherwise nil.
 func (lim *limits) pageQuota() *policy.Quota {
 	if !lim.quota.CountsPages() {
 		return nil
@@ -83,10 +83,10 @@ func (lim *limits) countHosts(ctx context.Context) error {
 	return nil
 }
 
-// arrangePatience is how long hostPages waits until what is in memory is in order.
+// arrangePatience bounds how long hostPages waits until the URLs in memory are sorted.
 const arrangePatience = 100 * time.Millisecond
 
-// hostPages is how many pages a host has given, for who looks: those may be missing that are not in order yet.
+// hostPages returns how many pages a host has given, for display. It may miss URLs that are not sorted yet.
 func (lim *limits) hostPages(host string) (int64, error) {
 	if n, known := lim.stats.HostPages(host); known && lim.hosts.router == nil {
 		return n, nil
@@ -109,13 +109,13 @@ func (lim *limits) hostPages(host string) (int64, error) {
 	return n, nil
 }
 
-// limits counts pages and bytes against the crawl's limits, and stops the run that reaches one.
+// limits counts pages and bytes against the crawl's limits, and stops the run when one is reached.
 type limits struct {
 	cfg   *Config
 	quota *policy.Quota
 	rate  *rate.Limiter
-	tries atomic.Int64 // visits that a URL gets before it has failed
-	bytes atomic.Int64 // over the wire, all runs
+	tries atomic.Int64 // requests per URL before it has failed
+	bytes atomic.Int64 // over the wire, in all runs
 
 	known   *known
 	hosts   *hosts
@@ -125,11 +125,11 @@ type limits struct {
 }
 
 // A stopper ends a run.
-type stopper struct{ cancel context.CancelCauseFunc } // set when the run begins
+type stopper struct{ cancel context.CancelCauseFunc } // set when the run starts
 
 func (s *stopper) stop(why error) { s.cancel(why) }
 
-// stopAtLimits stops a run at once whose limits earlier runs have used up.
+// stopAtLimits stops the run at once if earlier runs have used up its limits.
 func (lim *limits) stopAtLimits() {
 	switch {
 	case lim.quota.PageLimit() > 0 && lim.stats.NewPages() >= lim.quota.PageLimit():
@@ -139,7 +139,7 @@ func (lim *limits) stopAtLimits() {
 	}
 }
 
-// count adds to the bytes, and stops the crawl at their limit.
+// count adds bytes, and stops the crawl at their limit.
 func (lim *limits) count(n int64) {
 	if total := lim.bytes.Add(n); lim.cfg.Bytes > 0 && total >= lim.cfg.Bytes {
 		lim.stopper.stop(lim.bytesReached())
@@ -154,7 +154,7 @@ func (lim *limits) bytesReached() error {
 	return policy.LimitReached(stats.Count(lim.cfg.Bytes, "bytes"))
 }
 
-// maxTries is how many visits a URL gets before it has failed.
+// maxTries returns how many requests a URL gets before it has failed.
 func (lim *limits) maxTries(url string) int {
 	if len(lim.cfg.Overrides.All()) > 0 {
 		if u, err := weburl.Parse(url); err == nil {

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// TestPagesOfHostsOfEarlierRuns: where there were too many hosts to count them apart, the URL database has the pages of
-// each.
+// TestPagesOfHostsOfEarlierRuns: if there were too many hosts to count pages by host, they are counted in the URL
+// database.
 func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 	e := onDisk(t, t.TempDir())
 	e.cfg.PagesPerHost = 3
@@ -25,7 +25,7 @@ func TestPagesOfHostsOfEarlierRuns(t *testing.T) {
 		visit(fmt.Sprint("https://a.example/", i), 404)
 		visit(fmt.Sprint("https://a.example:8080/", i), 200)
 		visit(fmt.Sprint("https://b.example/", i), 0)
-		if err := e.Checkpoints.checkpoint(t.Context()); err != nil { // after which the disk has a part, and memory the rest
+		if err := e.Checkpoints.checkpoint(t.Context()); err != nil { // URLs are then on disk and in memory
 			t.Fatal(err)
 		}
 		visit("http://a.example/0", 200) // visited again

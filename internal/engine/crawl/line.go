@@ -15,27 +15,28 @@ import (
 	"kumo/internal/state/outage"
 )
 
-// A Checker can check whether hosts can be reached. A [visit.Fetcher] that is none is never considered offline.
+// A Checker checks whether hosts are reachable. With a [visit.Fetcher] that is no Checker, the crawl is never
+// considered offline.
 type Checker interface {
 	// CheckHost connects to a host as a visit does, and sends nothing.
 	CheckHost(ctx context.Context, url string) error
 	CheckName(ctx context.Context, hostname string) error
 	Route(url string) (looksUp, proxied bool)
 	IsNameCached(hostname string) bool      // without a look-up
-	LastFound() time.Time                   // when a look-up last found a name
-	ForgetFailures()                        // forget what an outage has left
+	LastFound() time.Time                   // time of the last successful look-up
+	ForgetFailures()                        // discards failed look-ups after an outage
 	Exhaustion() (times int64, last string) // how often this machine had no socket for an attempt
 }
 
-// ErrOffline is why a run ends that was cut off from the web for longer than Config.OutageWait. The rest waits for the
+// ErrOffline is returned by a run that was offline for longer than Config.OutageWait. Pending URLs are left for the
 // next run.
-var ErrOffline = errors.New("cut off from the web for too long")
+var ErrOffline = errors.New("offline for too long")
 
-// ErrNoProxy is why a run ends whose proxy cannot be reached, and could not be since it began: none of its hosts is to
-// blame, and nothing was fetched through it.
+// ErrNoProxy is returned by a run whose proxy cannot be reached and could not be since the run began: no host is at
+// fault, and nothing was fetched through it.
 var ErrNoProxy = errors.New("the proxy cannot be reached")
 
-// noProxy is ErrNoProxy of an attempt.
+// noProxy returns ErrNoProxy with the cause of an attempt's error.
 func noProxy(err error) error {
 	p, is := errors.AsType[*fetch.ProxyError](err)
 	if !is {
@@ -44,40 +45,40 @@ func noProxy(err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNoProxy, p.Proxy, p.Err)
 }
 
-// An Outage is what there is to be said of the line at one time.
+// An Outage is the state of the node's connection to the web.
 type Outage struct {
-	Offline bool      // from the web: nothing is fetched
-	Since   time.Time // then
+	Offline bool      // nothing is fetched
+	Since   time.Time // start of the outage
 	Why     string
-	Times   int64         // that it was so in this run, this one included
-	Total   time.Duration // for which it was
+	Times   int64         // outages in this run, this one included
+	Total   time.Duration // their total duration
 	Scarce  int64         // attempts for which this machine had no socket
 }
 
-// A line is the node's connection to the web, as far as its state is known.
+// An outageMonitor tracks whether the node is connected to the web.
 type outageMonitor struct {
 	cfg      *Config
 	listener Listener
 	stopper  *stopper
 
-	check  Checker       // nil: it always works
-	gate   valve         // shut while no host at all is to be visited
-	down   atomic.Bool   // hosts that depend on what is down are not to be visited
-	probes atomic.Int32  // visits that are made although it is down, as any answer ends that
+	check  Checker       // nil: the connection is taken to work
+	gate   valve         // shut while no host at all may be visited
+	down   atomic.Bool   // hosts that depend on the failed part are not to be visited
+	probes atomic.Int32  // visits still allowed during an outage, as any answer ends it
 	wake   chan struct{} // wakes keepChecking
 
-	mu                sync.Mutex // guards below
+	mu                sync.Mutex // guards the fields below
 	detector          outage.Detector
 	times             int64
 	total             time.Duration
-	reportedAt        time.Time          // when it was last reported that the crawl is offline
-	socketsReportedAt time.Time          // when it was last reported that this machine has no sockets
-	ended             []time.Duration    // outages that an answer has ended, not reported yet
-	forgetLookups     bool               // a doubt has ended: what failed look-ups have left is to be forgotten
-	abort             context.CancelFunc // ends the check under way; nil if there is none
+	reportedAt        time.Time          // when the outage was last reported
+	socketsReportedAt time.Time          // when the lack of sockets was last reported
+	ended             []time.Duration    // outages that an answer has ended, to be reported
+	forgetLookups     bool               // failed look-ups are to be discarded
+	abort             context.CancelFunc // cancels the check under way; nil if there is none
 }
 
-// probeVisits are made after each check that reached nothing.
+// probeVisits is how many visits are allowed after each check that reached nothing.
 const probeVisits = 3
 
 func newOutageMonitor(cfg *Config, f visit.Fetcher, l Listener, stop *stopper) *outageMonitor {
@@ -86,7 +87,7 @@ func newOutageMonitor(cfg *Config, f visit.Fetcher, l Listener, stop *stopper) *
 		detector: outage.Detector{MaxOutage: cfg.OutageWait}}
 }
 
-// update follows the detector's state. The line's lock is held.
+// update applies the detector's state. The caller holds mu.
 func (l *outageMonitor) update(now time.Time) {
 	l.down.Store(l.detector.State == outage.Down)
 	if l.detector.State != outage.Down {
@@ -102,7 +103,7 @@ func (l *outageMonitor) update(now time.Time) {
 	}
 }
 
-// origin is a URL's origin as the detector knows it.
+// origin returns the origin in the detector's form.
 func (l *outageMonitor) origin(origin string, hash uint64) outage.Origin {
 	o := outage.Origin{URL: origin, Hash: hash}
 	if l.check != nil {
@@ -118,7 +119,7 @@ func (l *outageMonitor) addSeed(origin string, hash uint64) {
 	l.detector.AddSeed(seed)
 }
 
-// worked records an answer that came at a time.
+// worked records an answer.
 func (l *outageMonitor) worked(at time.Time, origin string, hash uint64) {
 	if l.check == nil {
 		return
@@ -130,13 +131,13 @@ func (l *outageMonitor) worked(at time.Time, origin string, hash uint64) {
 	l.found()
 }
 
-// result records when a name was last found. The line's lock is held.
+// found records when a name was last looked up successfully. The caller holds mu.
 func (l *outageMonitor) found() {
 	at := l.check.LastFound()
 	l.record(at, func() outage.Event { return l.detector.Resolved(at) })
 }
 
-// record records evidence, which may end a doubt or an outage. The line's lock is held.
+// record records evidence, which may end a suspicion or an outage. The caller holds mu.
 func (l *outageMonitor) record(at time.Time, evidence func() outage.Event) {
 	was, since := l.detector.State, l.detector.Since
 	ev := evidence()
@@ -157,7 +158,8 @@ func (l *outageMonitor) abandoned(hash uint64) {
 	l.detector.Forget(hash)
 }
 
-// failed reports whether a miss does not count, because the crawl may be offline, and how long its URL waits then.
+// failed reports whether a failure does not count, because the crawl may be offline, and for how long its URL is
+// postponed then.
 func (l *outageMonitor) failed(m *outage.FailedVisit) (wait time.Duration, off bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +175,8 @@ func (l *outageMonitor) failed(m *outage.FailedVisit) (wait time.Duration, off b
 	return l.detector.RetryAfter(), off
 }
 
-// isHostFault reports whether the line has worked since a host's failure before this one, so that the host is at fault.
+// isHostFault reports whether the connection has worked since the host's previous failure, so that the host is at
+// fault.
 func (l *outageMonitor) isHostFault(m *outage.FailedVisit, since time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,21 +191,21 @@ func (l *outageMonitor) isHostFault(m *outage.FailedVisit, since time.Time) bool
 	return proven
 }
 
-// suspected reports whether the crawl may be offline, and how long a visit is to wait then.
+// suspected reports whether the crawl may be offline, and for how long a visit is postponed then.
 func (l *outageMonitor) suspected() (wait time.Duration, off bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.detector.RetryAfter(), l.detector.State != outage.Up
 }
 
-// shut reports whether no visit at all is to be made.
+// shut reports whether no visit at all may be made.
 func (l *outageMonitor) shut() bool { return l.gate.shut() && l.probes.Load() <= 0 }
 
-// awaitRoom waits until a visit may be made, or the context ends.
+// await waits until a visit may be made, or the context ends.
 func (l *outageMonitor) await(ctx context.Context) { l.gate.awaitWhile(ctx, l.shut) }
 
-// blocks reports whether a visit is not to be made now because its host depends on what is down, and when to try
-// again. A scout is let through.
+// blocks reports whether a visit may not be made now because its host depends on the failed part, and when to retry.
+// Probing visits are let through.
 func (l *outageMonitor) blocks(url string) (wait time.Duration, held bool) {
 	if !l.down.Load() {
 		return 0, false
@@ -214,11 +217,12 @@ func (l *outageMonitor) blocks(url string) (wait time.Duration, held bool) {
 	defer l.mu.Unlock()
 	switch {
 	case l.detector.State != outage.Down,
-		!l.gate.shut() && (!l.detector.Affects(to) || l.detector.Layer == outage.LayerDNS && !l.detector.ProxyFailed && known),
+		!l.gate.shut() && (!l.detector.Affects(to) ||
+			l.detector.Layer == outage.LayerDNS && !l.detector.ProxyFailed && known),
 		l.probes.Add(-1) >= 0:
 		return 0, false
 	case l.gate.shut():
-		return 0, true // all wait at the gate
+		return 0, true // all workers wait at the gate
 	}
 	return l.detector.RetryAfter(), true
 }
@@ -300,7 +304,7 @@ func (l *outageMonitor) runCheck(ctx context.Context) {
 	switch ev {
 	case outage.WentDown:
 		l.times++
-	case outage.Recovered, outage.SitesGone: // when it has taken too long, it lasts
+	case outage.Recovered, outage.SitesGone: // SitesGone: the crawl resumes without the missing sites
 		l.total += now.Sub(since)
 	}
 	if say {
@@ -330,14 +334,14 @@ func (l *outageMonitor) runCheck(ctx context.Context) {
 	}
 }
 
-const outageReportInterval = time.Minute // that the crawl is cut off, or that this machine has no sockets
+const outageReportInterval = time.Minute // for outages and for the lack of sockets
 
 const (
-	firstProbed = 12          // hosts that are tried at once
-	headStart   = time.Second // that they have before the others are tried, too
+	firstProbed = 12          // hosts tried at once
+	headStart   = time.Second // then the others are tried, too
 )
 
-// reachAny tries hosts, until one is reached. Where the proxy is in doubt, it is enough that this is.
+// reachAny tries hosts until one is reached. If the proxy is suspected (own), reaching the proxy is enough.
 func (l *outageMonitor) reachAny(ctx context.Context, targets []string, by outage.Layer, own bool) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -361,7 +365,7 @@ func (l *outageMonitor) reachAny(ctx context.Context, targets []string, by outag
 		case one = <-results:
 		}
 		if fe, ok := errors.AsType[*fetch.Error](one); ok && (fe.Failure == page.Local || own && !fe.IsLocal()) {
-			one = nil // nothing is known against the line
+			one = nil // no evidence against the connection
 		}
 		if one == nil {
 			cancel()
@@ -398,7 +402,7 @@ func (l *outageMonitor) reportScarce(why string) {
 	}
 }
 
-// Outage is what is known of the node's connection to the web.
+// Outage returns the state of the node's connection to the web.
 func (e *Engine) Outage() Outage { return e.outages.outage() }
 
 func (l *outageMonitor) outage() Outage {

@@ -13,7 +13,7 @@ import (
 	"kumo/internal/state/outage"
 )
 
-// A checker reaches some hosts, and takes its time for each.
+// A checker reaches some hosts, each after some time.
 type checker struct {
 	Checker
 	reaches func(url string) bool
@@ -53,7 +53,7 @@ func (*checker) ForgetFailures() {}
 
 func (*checker) Exhaustion() (times int64, last string) { return 0, "" }
 
-// offline returns an engine whose checks reach nothing, in an outage of a way.
+// offline returns an engine whose checks reach nothing, in an outage of a layer.
 func offline(t *testing.T, check *checker, by outage.Layer) *Engine {
 	t.Helper()
 	check.reaches = func(string) bool { return false }
@@ -77,8 +77,8 @@ func offline(t *testing.T, check *checker, by outage.Layer) *Engine {
 	return e
 }
 
-// During an outage a few visits are made after each check. Any answer ends the outage, also of a host that no check
-// knows.
+// During an outage a few visits are made after each check. Any answer ends the outage, even from a host that the checks
+// do not use.
 func TestAVisitCanEndAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := offline(t, &checker{}, outage.LayerConnection)
@@ -115,7 +115,7 @@ func TestHostsThatNeedNoLookUpAreVisitedWhileNamesAreNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		check := &checker{fixed: "fixed.example", known: "known.example"}
 		e := offline(t, check, outage.LayerDNS)
-		for range 2 * probeVisits { // let those through that are
+		for range 2 * probeVisits { // let the permitted visits through
 			e.outages.blocks(siteOrigin(9) + "/")
 		}
 		for host, want := range map[string]bool{"fixed.example": false, "known.example": false, "site9.example": true} {
@@ -140,15 +140,15 @@ func TestHostsThatNeedNoLookUpAreVisitedWhileNamesAreNotFound(t *testing.T) {
 	})
 }
 
-// A few hosts are tried first; the crawl is cut off only if none at all is reached, and that is known about as soon as
-// that the first are not.
+// A few hosts are tried first. The crawl is offline only if no host at all is reached, and this is found out about as
+// fast as for the first hosts alone.
 func TestAllHostsAreTriedBeforeTheCrawlIsCutOff(t *testing.T) {
 	var targets []string
 	for n := range outage.MaxTargets {
 		targets = append(targets, siteOrigin(n))
 	}
 	for _, c := range []struct {
-		alive  int // the one host that is reached; -1: none
+		alive  int // the reachable host; -1: none
 		takes  time.Duration
 		within time.Duration
 		asked  int32

@@ -17,12 +17,12 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// Links exchanges links with other nodes: it sends those in the outbox, and takes in those that others have found.
+// Links exchanges links with other nodes: it sends those in the outbox, and admits those that others have found.
 type Links struct {
 	hosts      *hosts
 	outbox     *exchange.Outbox // nil without a router
-	leftovers  entry.Links      // for other nodes, of an earlier run that had a router; taken in here if this one has none
-	taken      atomic.Int64     // new URLs that were taken from outboxes
+	leftovers  entry.Links      // outbox of an earlier run with a router; admitted here if this run has none
+	taken      atomic.Int64     // new URLs queued from outboxes
 	claims     *claims
 	holds      *holds
 	pool       *batchPool
@@ -33,14 +33,13 @@ type Links struct {
 }
 
 // TakeLinks admits links that another node has found, a [member.Batch]'s data. It returns the indexes of those that it
-// refuses because their hosts are not this node's; the others are durable in its journal, and that is shipped. The same
-// links may come again, and are to be after an error. It waits for room, and needs a Run to commit.
+// refuses because their hosts are not this node's; the others are durable in its journal, which is replicated. The same
+// links may come again, and must after an error. It waits for room, and needs a Run to commit.
 func (l *Links) TakeLinks(ctx context.Context, data []byte) (refused []int, err error) {
 	return l.admitFrom(ctx, data, true)
 }
 
-// AdoptLinks is TakeLinks for links that a dead node had for others: those whose hosts are not this node's go into its
-// outbox.
+// AdoptLinks is TakeLinks for the outbox of a dead node: links whose hosts are not this node's go into its own outbox.
 func (l *Links) AdoptLinks(ctx context.Context, data []byte) error {
 	_, err := l.admitFrom(ctx, data, false)
 	return err
@@ -50,7 +49,7 @@ func (l *Links) admitFrom(ctx context.Context, data []byte, refuses bool) ([]int
 	b := l.pool.take()
 	defer l.pool.put(b)
 	if err := b.read(data); err != nil {
-		return nil, fmt.Errorf("take links from another node: %w", err)
+		return nil, fmt.Errorf("read links from another node: %w", err)
 	}
 	if err := l.holds.admit(ctx); err != nil {
 		return nil, err
@@ -63,13 +62,14 @@ func (l *Links) admitFrom(ctx context.Context, data []byte, refuses bool) ([]int
 	return refused, err
 }
 
-// admit takes links in that come from elsewhere. It returns the sequence of their batch, to which also may add.
+// admit admits links from another node or an earlier run. It returns the sequence of their batch, to which also may
+// add.
 func (l *Links) admit(b *batch, refuses bool, also func(refused []int)) (refused []int, sequence uint64, err error) {
 	err = l.abandons.commitBatch(b, func() error {
 		if refuses {
 			refused = l.refuse(b)
 		}
-		// What nobody can fetch counts as taken in: its finder is to send it no more.
+		// Links that cannot be fetched count as admitted, so that their finder sends them no more.
 		b.retain(func(_ int, c *entry.Candidate) bool { return frontier.Belongs(c.Host, c.Item.URL) })
 		l.scopeSeeds.admitAll(b)
 		if err := l.batches.apply(b); err != nil {
@@ -85,8 +85,8 @@ func (l *Links) admit(b *batch, refuses bool, also func(refused []int)) (refused
 	return refused, sequence, err
 }
 
-// refuse takes those out of a batch that are not this node's. It is called within the ledger's gate: who waits,
-// after the owners have changed, for what is put there, knows that nothing of others' is put any more.
+// refuse removes links that are not this node's from a batch. It is called within the ledger's gate: so after the
+// owners have changed and the gate was free once, no foreign links are written any more.
 func (l *Links) refuse(b *batch) (refused []int) {
 	b.routed = true
 	b.retain(func(i int, c *entry.Candidate) bool {
@@ -100,7 +100,7 @@ func (l *Links) refuse(b *batch) (refused []int) {
 	return refused
 }
 
-// read fills a batch with links that outboxes have written. Strings are parts of one copy of data.
+// read fills a batch with links that an outbox has written. Strings are parts of one copy of data.
 func (b *batch) read(data []byte) error {
 	b.foreign = true
 	return exchange.Read(data, func(c entry.Candidate, written []byte) {
@@ -110,7 +110,7 @@ func (b *batch) read(data []byte) error {
 	})
 }
 
-// admitLeft admits the links that an earlier run, which had a router, has left in its outbox.
+// admitLeft admits the links in the outbox of an earlier run, which had a router.
 func (l *Links) admitLeft() error {
 	if len(l.leftovers) == 0 {
 		return nil
@@ -137,10 +137,10 @@ func (l *Links) admitLeft() error {
 	})
 }
 
-// Batches returns the links to send to the owners of their hosts now, in batches for their TakeLinks; first those that
-// had no answer for too long. owner returns the owner of a host that is not this node's, or false if the links are to
-// wait. Where links are claimed, it is called for all hosts and returns who remembers their URLs. The more seldom
-// Batches is called, the fuller are the batches.
+// Batches returns the links to send to the owners of their hosts now, in batches for their TakeLinks; those that were
+// unanswered for too long come first. owner returns the owner of a host that is not this node's, or false if the links
+// are to wait. Where links are claimed, it is called for all hosts and returns the node that remembers their URLs. The
+// less often Batches is called, the fuller the batches are.
 func (l *Links) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
 	if l.outbox == nil {
 		return nil
@@ -162,17 +162,17 @@ func (l *Links) Batches(now time.Time, owner func(host string) (strategy.Node, b
 	})
 }
 
-// thisNode is the owner of hosts that became this node's while links to them waited.
+// thisNode is the owner of hosts that became this node's while links to them were in the outbox.
 const thisNode strategy.Node = ""
 
-// Answered tells what a node answered to a batch: see [exchange.Outbox].
+// Answered records a node's answer to a batch: see [exchange.Outbox].
 func (l *Links) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
 	if l.outbox != nil && from != thisNode {
 		l.outbox.Answered(from, batch, refused, now)
 	}
 }
 
-// reclaim takes links in that have turned out to be this node's.
+// reclaim admits links from the outbox whose hosts are this node's by now.
 func (l *Links) reclaim(from member.Batch, now time.Time) error {
 	var b batch
 	if err := b.read(from.Data); err != nil {
@@ -183,22 +183,20 @@ func (l *Links) reclaim(from member.Batch, now time.Time) error {
 	return err
 }
 
-// Taken is how many URLs this process has taken from outboxes, its own among them, and queued at once: those that were
-// news.
+// Taken returns how many new URLs this process has queued from outboxes, its own included.
 func (l *Links) Taken() int64 { return l.taken.Load() }
 
-// Unrouted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
+// Unrouted returns the hosts whose owners are unknown, as [member.Outbox] does.
 func (l *Links) Unrouted() (hosts []string, links []int) { return l.outbox.Wanted() }
 
-// WaitingFor is how many links to a URL's host, or to the slice of it that the URL is in, wait until it is known whose
-// that is.
+// WaitingFor returns how many links to a URL's host, or to its slice, wait until the owner is known.
 func (l *Links) WaitingFor(u weburl.URL) int {
 	return l.outbox.Waiting(l.hosts.slices.OfHost(u.Host(), u.String()))
 }
 
-// RetryDeferred lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them
-// if hosts is nil.
+// RetryDeferred lets the next call of Batches route links whose owners have become known: those to hosts, or all if
+// hosts is nil.
 func (l *Links) RetryDeferred(hosts []string) { l.outbox.Wake(hosts) }
 
-// Outbox is how many links wait for other nodes to take them, and the memory that they take, about.
+// Outbox returns how many links are in the outbox, and about how much memory they take.
 func (l *Links) Outbox() (links int, bytes int64) { return l.outbox.Size() }

@@ -24,7 +24,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestNodesFetchEachPageOnce: several nodes share a maze; batches and answers are lost and come twice.
+// TestNodesFetchEachPageOnce: several nodes share a maze; batches and answers are lost or delivered twice.
 func TestNodesFetchEachPageOnce(t *testing.T) {
 	for _, c := range []struct{ nodes, lossy int }{{2, 0}, {3, 30}} {
 		t.Run(fmt.Sprintf("%d nodes, %d%% lost", c.nodes, c.lossy), func(t *testing.T) {
@@ -37,8 +37,8 @@ func TestNodesFetchEachPageOnce(t *testing.T) {
 	}
 }
 
-// TestNodesSurviveCrashes kills one or the other node, at any byte that it writes, with or without the machine, and
-// lets it go on from what its journal has. No page is lost, and none is fetched by two.
+// TestNodesSurviveCrashes crashes nodes at any byte that they write, with or without the machine, and restarts them
+// from their journals. No page is lost, and no page is fetched by two nodes.
 func TestNodesSurviveCrashes(t *testing.T) {
 	seed, end := testmain.Seeds(2, 6)
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
@@ -86,8 +86,8 @@ func survive(t *testing.T, seed uint64, cut int) {
 
 func pickOne[T any](dice *rand.Rand, of ...T) T { return of[dice.IntN(len(of))] }
 
-// TestLinksWaitForTheirOwner: for a time nobody takes a third of the hosts, and another third is thought to be the
-// wrong node's, or has no owner. Nothing is sent there meanwhile, and nothing is lost.
+// TestLinksWaitForTheirOwner: for some time, a third of the hosts have no node that accepts them, and another third are
+// assigned to the wrong node or to none. No links are sent there, and none are lost.
 func TestLinksWaitForTheirOwner(t *testing.T) {
 	m := &maze{hosts: 40, pages: 800}
 	crew := newCrew(t, 2, m, m.url(0), m.url(1))
@@ -101,7 +101,7 @@ func TestLinksWaitForTheirOwner(t *testing.T) {
 			}
 			switch hash64(host) >> 8 % 4 {
 			case 0:
-				return own, false // it does not know yet that the host is its own, or has not all of it
+				return own, false // the node does not know yet that it owns the host, or lacks some of its data
 			case 1:
 				return -1, false
 			case 2:
@@ -120,8 +120,7 @@ func TestLinksWaitForTheirOwner(t *testing.T) {
 	crew.wantAll(t, true)
 }
 
-// TestAFullOutboxHoldsWorkersBack: while nobody brings links to other nodes, no more is fetched than what fills the
-// outbox.
+// TestAFullOutboxHoldsWorkersBack: while no links are delivered to other nodes, fetching stops when the outbox is full.
 func TestAFullOutboxHoldsWorkersBack(t *testing.T) {
 	const most = 20 << 10
 	m := &maze{hosts: 40, pages: 3000}
@@ -154,8 +153,7 @@ func TestAFullOutboxHoldsWorkersBack(t *testing.T) {
 	crew.wantAll(t, true)
 }
 
-// TestNoRequestWithoutALease: from the moment that the lease is over, which a worker finds out first, no request
-// begins.
+// TestNoRequestWithoutALease: after the lease has expired, which a worker detects first, no request starts.
 func TestNoRequestWithoutALease(t *testing.T) {
 	m := &maze{hosts: 20, pages: 300}
 	crew := newCrew(t, 2, m, m.url(0), m.url(1))
@@ -170,7 +168,7 @@ func TestNoRequestWithoutALease(t *testing.T) {
 			defer m.mu.Unlock()
 			if asked++; asked == 20 {
 				n.may.Store(false)
-				time.AfterFunc(20*time.Millisecond, func() { lapsed.Store(true) }) // what was under way has come
+				time.AfterFunc(20*time.Millisecond, func() { lapsed.Store(true) }) // requests under way have ended
 				time.AfterFunc(time.Minute, func() { lapsed.Store(false); n.may.Store(true) })
 			}
 			if lapsed.Load() {
@@ -212,11 +210,11 @@ func TestPause(t *testing.T) {
 	crew.wantAll(t, true)
 }
 
-// TestRootsComeToAllNodes: a seed redirects to another node's host. Both nodes have that in scope, that one and the one
-// that found it, which tells it, and do in the next run.
+// TestRootsComeToAllNodes: a seed redirects to another node's host. Both nodes have the target in scope: the owner, and
+// the node that found and announced it. So do both in the next run.
 func TestRootsComeToAllNodes(t *testing.T) {
 	m := &maze{hosts: 2, pages: 30}
-	far := "" // a host that the other node has
+	far := "" // a host of the other node
 	crew := newCrew(t, 2, m, "http://seed.test/")
 	from, _ := crew.owner("seed.test")
 	for i := 0; far == ""; i++ {
@@ -258,9 +256,8 @@ func TestRootsComeToAllNodes(t *testing.T) {
 	}
 }
 
-// TestNotIdleWhileALinkIsAnywhere: each page leads to one other alone, so that there is one URL to be fetched at any
-// time: in a queue, under way, undecided, or in an outbox. Nobody who asks finds all nodes idle before the last page is
-// fetched.
+// TestNotIdleWhileALinkIsAnywhere: each page links only to the next, so that one URL at a time is pending: in a queue,
+// under way, undecided, or in an outbox. No poll finds all nodes idle before the last page is fetched.
 func TestNotIdleWhileALinkIsAnywhere(t *testing.T) {
 	testmain.Slow(t)
 	for _, c := range []struct {
@@ -308,8 +305,8 @@ func TestNotIdleWhileALinkIsAnywhere(t *testing.T) {
 	}
 }
 
-// TestRulesThatLieWithAnotherNode: a host's robots.txt redirects to another node's host. The node that wants the rules
-// follows, asks nothing else there, and obeys.
+// TestRulesThatLieWithAnotherNode: a host's robots.txt redirects to another node's host. The node that needs the rules
+// follows the redirect, sends no other request there, and obeys the rules.
 func TestRulesThatLieWithAnotherNode(t *testing.T) {
 	m := &maze{}
 	crew := newCrew(t, 2, m, "http://seed.test/")

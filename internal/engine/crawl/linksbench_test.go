@@ -25,16 +25,16 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// BenchmarkPageOfLinks commits visits of pages with 40 links, half of which are new, where all hosts are this node's,
-// where that is so and PageRank says which go first, where a third is, and where links are claimed; they are taken from
-// the outbox as they come.
+// BenchmarkPageOfLinks commits visits of pages with 40 links, half of them new: with all hosts on this node, the same
+// with PageRank as the order, with a third of the hosts on this node, and with claimed links. Links are taken from the
+// outbox at once.
 func BenchmarkPageOfLinks(b *testing.B) {
 	for _, way := range []string{"alone", "ranked", "shared", "claimed"} {
 		b.Run(way, func(b *testing.B) { benchmarkLinks(b, way) })
 	}
 }
 
-// linksEngine is an engine that keeps no journal, and commits until end is called.
+// linksEngine returns an engine without a journal that commits until end is called.
 func linksEngine(b *testing.B, way string) (e *Engine, end func()) {
 	db, err := seen.Open(vfs.OS, b.TempDir(), seen.Config{Memory: 1 << 30})
 	if err != nil {
@@ -116,8 +116,8 @@ func benchmarkLinks(b *testing.B, way string) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/links, "ns/link")
 }
 
-// BenchmarkTakeDispatched takes batches of 500 links in that are dispatched: all of them new, or all waiting already.
-// It does not wait for the journal.
+// BenchmarkTakeDispatched admits batches of 500 dispatched links: all new, or all pending already. It does not wait for
+// the journal.
 func BenchmarkTakeDispatched(b *testing.B) {
 	const links = 500
 	for _, known := range []bool{false, true} {

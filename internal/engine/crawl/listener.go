@@ -6,33 +6,33 @@ import (
 	"kumo/internal/base/page"
 )
 
-// A Listener is told what happens. Its functions are called by the workers, many at once, and must be quick; what they
-// are given is theirs only until they return. A nil function is not called.
+// A Listener receives events. Workers call its functions concurrently, so they must return quickly. Arguments are valid
+// only until the call returns. A nil function is not called.
 type Listener struct {
-	Visited func(*page.Record)                         // a URL is done: answered, or failed for good
-	Retried func(rec *page.Record, wait time.Duration) // it will be tried again
-	Skipped func(*page.Skip)                           // it was left out
-	// a host asked to be left alone, as its Retry-After says; it is, for so long
+	Visited func(*page.Record)                         // a URL was answered, or has failed for good
+	Retried func(rec *page.Record, wait time.Duration) // a URL will be retried after wait
+	Skipped func(*page.Skip)                           // a URL was filtered
+	// a host has asked for fewer requests (Retry-After: ask); it is left alone for wait
 	Slowed    func(host string, status int, ask, wait time.Duration)
-	Abandoned func(host, why string) // a host is given up
-	// the disk has less room than it should: nothing is fetched; told once a minute
+	Abandoned func(host, why string) // a host was abandoned
+	// nothing is fetched, as the disk has too little space; repeated every minute
 	Paused  func(free uint64)
-	Resumed func(free uint64)    // it has room again
-	Idle    func(next time.Time) // nothing waits; something is to be visited again then
-	// nothing is reached any more: the crawl waits. Told again every minute
+	Resumed func(free uint64)    // there is enough space again
+	Idle    func(next time.Time) // the queues are empty; the next recrawl is due then
+	// the crawl waits, as no host is reachable; repeated every minute
 	Offline func(since time.Time, why string)
-	// it goes on: a host was reached, or it does not wait for those any longer
+	// the crawl continues: a host was reached, or it no longer waits for hosts
 	Online func(after time.Duration, reached bool)
-	// this machine has no socket for a connection; told once a minute at most
+	// this machine has no socket for a connection; at most once a minute
 	NoSockets func(why string)
-	// as many URLs are ranked as can be; told once
+	// no more URLs can be ranked; called once
 	Unranked func(why error)
-	// nothing was answered for so long though URLs wait: why, and what to do; told once
+	// no answers for this time although URLs are pending: why, and what to do; called once
 	Stalled   func(after time.Duration, why, do string)
-	Recovered func(after time.Duration) // it was answered again
+	Recovered func(after time.Duration) // answers come again after Stalled
 }
 
-// Tee returns a listener that calls two, in order. All its functions can be called.
+// Tee returns a listener that calls a and b, in this order. None of its functions is nil.
 func Tee(a, b Listener) Listener {
 	return Listener{
 		Visited:   both(a.Visited, b.Visited),

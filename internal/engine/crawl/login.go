@@ -12,11 +12,11 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// ruleLogin is the rule in skipped.jsonl of what asks for a login from who has just logged in.
+// ruleLogin is the rule in skipped.jsonl of URLs that require a login right after a login.
 const ruleLogin = "login"
 
-// logIn sees to it that the visit's host knows who asks, if the user wants that. Where it cannot be had, the host is
-// given up: nothing is fetched there as by nobody. When it returns false, the visit is over.
+// logIn makes sure that a session exists for the visit's host if the user has configured a login. If the login fails,
+// the host is abandoned: nothing is fetched there without it. If it returns false, the visit is over.
 func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bool, error) {
 	w.session = 0
 	host := cookies.HostOf(u.Host())
@@ -24,7 +24,7 @@ func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bo
 		return true, nil
 	}
 	if wait, off := w.visits.outcomes.outages.suspected(); off &&
-		!w.visits.logins.IsReady(host) { // a login that fails is not repeated
+		!w.visits.logins.IsReady(host) { // a failed login is not repeated
 		w.returnQuota(v)
 		w.visits.frontier.Postpone(v, wait)
 		return false, nil
@@ -49,7 +49,7 @@ func (w *worker) logIn(ctx context.Context, v *frontier.Visit, u weburl.URL) (bo
 	return false, w.visits.abandons.abandonOrigin(u.Origin(), l)
 }
 
-// isLoggedOut reports whether an answer says that the session is over in which it was asked for.
+// isLoggedOut reports whether an answer shows that the visit's session has expired.
 func (w *worker) isLoggedOut(u weburl.URL) (bool, error) {
 	if w.session == 0 {
 		return false, nil
@@ -64,13 +64,13 @@ func (w *worker) isLoggedOut(u weburl.URL) (bool, error) {
 	return w.visits.logins.CheckExpired(host, w.session, u, &w.answer.resp), nil
 }
 
-// retryLogin ends a visit that came too late for its session. The next one begins another; where that is of no use, the
-// page is not for this user.
+// retryLogin ends a visit whose session had expired. The retry logs in again. If the URL still requires a login after
+// all tries, it is filtered.
 func (w *worker) retryLogin(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	if int(v.Tries) < w.visits.limits.maxTries(v.URL) {
 		f.Again = true
 		return w.retry(v, rec, f)
 	}
 	w.returnQuota(v)
-	return w.skip(v, ruleLogin, "answered as if nobody were logged in, also after another login")
+	return w.skip(v, ruleLogin, "answered as logged out, also after another login")
 }

@@ -16,8 +16,8 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// TestMemoryOfManyHosts weighs what the engine keeps of a host, outside of seen and the frontier, once its tables of
-// bounded size are full.
+// TestMemoryOfManyHosts measures the engine's memory per host, without seen and the frontier, once its bounded tables
+// are full.
 func TestMemoryOfManyHosts(t *testing.T) {
 	testmain.Slow(t)
 	if testing.Short() {
@@ -36,7 +36,7 @@ func TestMemoryOfManyHosts(t *testing.T) {
 	}
 }
 
-// BenchmarkManyHosts meets a million hosts, and weighs all that the engine keeps of them, and the note of a checkpoint.
+// BenchmarkManyHosts visits a million hosts, and measures the engine's memory and the size of a checkpoint's note.
 func BenchmarkManyHosts(b *testing.B) {
 	const hosts = 1_000_000
 	for _, limit := range []int64{0, 10} {
@@ -68,7 +68,7 @@ func engineWithLimit(t testing.TB, limit int64) *Engine {
 	return e
 }
 
-// meetAll does with hosts what visits would. A third of them is dead, with a URL each.
+// meetAll does with hosts what visits would do. A third of them is unreachable, with one URL each.
 func meetAll(t testing.TB, e *Engine, from, to int) {
 	for i := from; i < to; i++ {
 		meet(t, e, i)

@@ -22,13 +22,13 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// waitingChunk is a chunk with URLs that wait, in their order, and are known.
+// waitingChunk returns a chunk with sorted pending URLs, which are also known.
 func waitingChunk(t testing.TB, urls ...string) []byte {
 	t.Helper()
 	return chunkOf(t, nil, urls...)
 }
 
-// chunkOf is waitingChunk where hosts are cut into slices.
+// chunkOf is waitingChunk with hosts cut into slices.
 func chunkOf(t testing.TB, slices *item.Slices, urls ...string) []byte {
 	t.Helper()
 	pack := chunkWriterAt(t)
@@ -42,7 +42,7 @@ func chunkOf(t testing.TB, slices *item.Slices, urls ...string) []byte {
 	return pack.Chunk()
 }
 
-// wantWaiting checks what waits, each once, and which hosts are away.
+// wantWaiting checks the pending URLs, each once, and which hosts are away.
 func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 	n.t.Helper()
 	want := map[string]int{}
@@ -59,7 +59,7 @@ func (n *trader) wantWaiting(when string, urls []string, away ...string) {
 	}
 }
 
-// sameState checks that the journal says of transfers what the engine does, and as much waits.
+// sameState checks that journal and engine agree on transfers and on the number of pending URLs.
 func (n *trader) sameState(when string, waiting int) {
 	n.t.Helper()
 	live := n.e.Dispatches.transfer.Unsettled.Clone()
@@ -82,9 +82,9 @@ func (n *trader) sameState(when string, waiting int) {
 	n.open()
 }
 
-// What comes of a host that is held here is merged: what waits here or was visited here does not come in again, the
-// host goes on meanwhile, and stays if the transfer is dropped: while this node lives, in its next life, and in what is
-// folded of it. Other hosts that came with it go.
+// A transfer of a host that is held here is merged: URLs that are pending or visited here are not added again, the host
+// continues to be crawled, and it stays if the transfer is dropped. This holds in this life, in the next one, and in
+// the recovered state. Other hosts of the transfer are removed.
 func TestAHostThatIsHeldIsKept(t *testing.T) {
 	for _, points := range []string{"", "before", "after", "before, after"} {
 		for _, how := range []string{"dropped", "replayed", "folded", "whole"} {
@@ -116,7 +116,7 @@ func keptHost(t *testing.T, points, how string) {
 		}
 	}
 	point("before")
-	// which is no page
+	// not a page
 	n.e.frontier.Push("held.test", item.Item{URL: "http://held.test/robots.txt", Robots: "http://held.test"})
 	var arrived []string
 	n.e.Dispatches.transfer.OnReceived = func(_ member.Transfer, hosts []string) { arrived = append(arrived, hosts...) }
@@ -180,7 +180,7 @@ func keptHost(t *testing.T, points, how string) {
 	}
 }
 
-// wantFolded checks what is folded of a node, of which some hosts are gone.
+// wantFolded checks the recovered state of a node that has handed over some hosts.
 func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Moved) {
 	n.close()
 	n.close = func() {}
@@ -228,9 +228,8 @@ func (x *trade) wantFolded(n *trader, urls []string, gone ...member.Moved) {
 	}
 }
 
-// A host comes from one node while this one hands over to another what it has of it, if anything: what came is not
-// forgotten with what went, while this node lives, in its next life, and in what is folded of it. It goes under the
-// next epoch.
+// A host comes from one node while this one hands it over to another: received URLs are not removed with those handed
+// over, in this life, the next one, and the recovered state. They are handed over in the next epoch.
 func TestWhatComesWhileAHostGoesStays(t *testing.T) {
 	const epoch = 3
 	goes := func(epoch uint64) member.Moved {
@@ -291,7 +290,7 @@ func TestWhatComesWhileAHostGoesStays(t *testing.T) {
 	}
 }
 
-// What has come of a transfer that is under way stays, too, when this node forgets the host that it had.
+// URLs received in a transfer under way stay, too, when this node removes the part of the host that it had.
 func TestWhatIsUnderWayWhileAHostGoesStays(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
@@ -313,9 +312,9 @@ func TestWhatIsUnderWayWhileAHostGoesStays(t *testing.T) {
 	n.wantWaiting("when all has come", []string{"http://goes.test/1", "http://goes.test/held"})
 }
 
-// A node has found a URL of a host, and seen has yet to decide whether it is news, when the host comes with a transfer.
-// Once that is decided the host is held here, so that it stays with all that came if the transfer is dropped: while
-// this node lives, in its next life, and in what is folded of it.
+// A node has found a URL of a host, and seen has yet to decide whether it is new, when the host comes with a transfer.
+// Once that is decided, the host is held here, so it stays with all its URLs if the transfer is dropped: in this life,
+// in the next one, and in the recovered state.
 func TestAHostIsKeptOfWhichSomethingIsFound(t *testing.T) {
 	for _, checkpoint := range []string{"", "found", "taken", "decided", "found, taken, decided"} {
 		for _, how := range []string{"dropped", "replayed", "folded", "whole"} {
@@ -384,7 +383,8 @@ func foundMeanwhile(t *testing.T, checkpoints []string, how string) {
 	}
 }
 
-// While transfers are undone something is found at hosts that are about to go: before their part's turn, and within it.
+// While transfers are undone, URLs are found at hosts that are about to be removed: before their part's turn, and
+// within it.
 func TestADropSparesHostsOfWhichSomethingIsFound(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
@@ -428,11 +428,12 @@ func TestADropSparesHostsOfWhichSomethingIsFound(t *testing.T) {
 	n.wantWaiting("in the next life", want, "goes.test")
 }
 
-// A node dies while something is undecided at a host of which a part has come; what is made of its journal alone knows
-// at once that it is news. It waits in the next life, and in what is folded of it, though what came is dropped.
+// A node crashes while a URL is undecided at a host of which a part has come; recovery from its journal alone decides
+// at once that the URL is new. It is pending in the next life and in the recovered state, although the transfer is
+// dropped.
 func TestWhatIsGuessedOfAHostThatComesStays(t *testing.T) {
 	for _, how := range []string{"replayed", "folded"} {
-		for _, dropped := range []bool{false, true} { // before it dies
+		for _, dropped := range []bool{false, true} { // before the crash
 			x := newTrade(t, 1, false)
 			n := x.nodes[0]
 			n.keeps = true
@@ -466,7 +467,7 @@ func TestWhatIsGuessedOfAHostThatComesStays(t *testing.T) {
 	}
 }
 
-// A node dies while it is undecided whether a URL is news, and who handed the host over has visited it since.
+// A node crashes while a URL is undecided, and the host's previous owner has visited the URL since.
 func TestWhatComesAsKnownIsNotGuessed(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
@@ -495,8 +496,8 @@ func TestWhatComesAsKnownIsNotGuessed(t *testing.T) {
 	n.wantWaiting("in the next life", []string{"http://late.test/noted"})
 }
 
-// Two transfers at once bring the same host. It goes when both are dropped, and stays with all that came as soon as one
-// is whole.
+// Two transfers bring the same host. It is removed when both are dropped, and stays with all its URLs as soon as one is
+// complete.
 func TestTwoTransfersBringAHost(t *testing.T) {
 	one, two := member.Transfer{From: "n1~1", To: "n0~1", Epoch: 3, Attempt: 1},
 		member.Transfer{From: "n2~1", To: "n0~1", Epoch: 3, Attempt: 1}
@@ -509,7 +510,7 @@ func TestTwoTransfersBringAHost(t *testing.T) {
 		{two, one, [2]bool{true, true}}, {two, one, [2]bool{true, false}}, {two, one, [2]bool{false, true}},
 		{two, one, [2]bool{false, false}},
 	} {
-		for _, more := range []bool{false, true} { // comes between the two ends
+		for _, more := range []bool{false, true} { // received between the two ends
 			name := fmt.Sprintf("%s ends first/whole %v/more %v", c.first.From, c.whole, more)
 			t.Run(name, func(t *testing.T) {
 				x := newTrade(t, 1, false)
@@ -576,7 +577,7 @@ func hostOfTransfer(t member.Transfer) string {
 	return "two.test"
 }
 
-// A host that is kept owes what it is asked for by either, and is not left alone for less than it was.
+// A merged host gets the longer of both delays, and of both current waits.
 func TestAKeptHostHasBothClocks(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]

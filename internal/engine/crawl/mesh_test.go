@@ -29,23 +29,23 @@ import (
 	"kumo/internal/state/journal/file"
 )
 
-// A meshCrew is what the nodes of a crew have in common that crawls without a centre: the wires between them.
+// A meshCrew has the connections between the nodes of a crew in a mesh crawl.
 type meshCrew struct {
 	hub   *inproc.Hub
-	quiet time.Duration // until seeds come, so that all know each other by then
-	over  atomic.Bool   // all have nothing to do
+	quiet time.Duration // until the seeds are added, so that all nodes know each other
+	over  atomic.Bool   // all nodes are idle
 }
 
-// A meshLife is a crew's node as a node of a mesh, for one life.
+// A meshLife is one life of a crew's node in a mesh.
 type meshLife struct {
 	router meshnode.Router
 	node   atomic.Pointer[meshnode.Node]
-	seeds  atomic.Uint64 // the version of the crawl's record that says that the seeds are in; 0: none is known to
+	seeds  atomic.Uint64 // version of the crawl's record with the seeds; 0: none known
 }
 
 func (n *crewNode) meshName() string { return fmt.Sprintf("n%d~1", n.id) }
 
-// meet makes the engine a node of the mesh, in its life.
+// meet joins the engine to the mesh for its life.
 func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *sync.WaitGroup, stop func()) error {
 	j, err := file.Open(disk, filepath.Join(n.dir, "history.journal"), file.Config{Segment: 1 << 14})
 	if err != nil {
@@ -68,7 +68,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 		}
 	}
 	if n.id == 0 && n.lives == 1 {
-		known = nil // the first of all
+		known = nil // the first node
 	}
 	seed := uint64(n.chance(1 << 30))
 	node, err := meshnode.New(meshnode.Config{Messenger: words, Known: known, Router: &n.life.router,
@@ -97,7 +97,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 		err := node.Run(ctx)
 		n.life.node.Store(nil)
 		err = errors.Join(words.Close(), db.Close(), j.Close(), err)
-		if ctx.Err() == nil { // the disk, or a fault
+		if ctx.Err() == nil { // an error of the disk, or a bug
 			if !disk.(*vfstest.Faulty).Dead() {
 				n.t.Errorf("node %d: %v", n.id, err)
 			}
@@ -122,7 +122,7 @@ func (n *crewNode) meet(ctx context.Context, disk vfs.FS, e *Engine, beside *syn
 	return nil
 }
 
-// newMesh makes a crew one without a centre.
+// newMesh turns a crew into a mesh.
 func newMesh(c *crew) *meshCrew {
 	c.mesh = &meshCrew{hub: inproc.New(1)}
 	c.cfg.Claims = true
@@ -137,7 +137,7 @@ func newMesh(c *crew) *meshCrew {
 	return c.mesh
 }
 
-// TestEnginesOfAMesh lets real engines, histories and machines crawl to the end without a centre.
+// TestEnginesOfAMesh runs real engines, histories and member machines of a mesh until the crawl is done.
 func TestEnginesOfAMesh(t *testing.T) {
 	for _, nodes := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("%d nodes", nodes), func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestEnginesOfAMesh(t *testing.T) {
 	}
 }
 
-// TestEnginesOfAMeshSurviveCrashes kills nodes at any byte that they write, of engine or history, in so many webs as
-// KUMO_TEST_CRASHES says.
+// TestEnginesOfAMeshSurviveCrashes crashes nodes at any byte that their engines or histories write; KUMO_TEST_CRASHES
+// is the number of webs.
 func TestEnginesOfAMeshSurviveCrashes(t *testing.T) {
 	seed, end := testmain.Seeds(2, 10)
 	if n, err := strconv.ParseUint(os.Getenv("KUMO_TEST_CRASHES"), 10, 64); err == nil {
@@ -179,7 +179,7 @@ func TestEnginesOfAMeshSurviveCrashes(t *testing.T) {
 	}
 }
 
-// inTime fails a crawl that does not end. It is called in its bubble.
+// inTime fails a crawl that does not end in time. It is called in its bubble.
 func (c *crew) inTime() (stop func() bool) {
 	return time.AfterFunc(5*time.Minute, func() {
 		for _, n := range c.nodes {
@@ -199,7 +199,7 @@ func (c *crew) inTime() (stop func() bool) {
 	}).Stop
 }
 
-// wantMesh checks that all was fetched.
+// wantMesh checks that all pages were fetched.
 func wantMesh(t *testing.T, c *crew, once bool) {
 	t.Helper()
 	var seeds []string
@@ -225,7 +225,7 @@ func wantMesh(t *testing.T, c *crew, once bool) {
 	}
 }
 
-// A meshEngine is an engine as a node of a mesh uses it.
+// A meshEngine adapts an engine to a node of a mesh.
 type meshEngine struct {
 	*Engine
 	*Links

@@ -9,7 +9,7 @@ import (
 
 const maxNames = 50_000
 
-// names are strings that many items share: hosts, and paths of discovery.
+// names are strings that many items share: hosts, and discovery paths.
 type names struct {
 	mu   sync.Mutex // guards kept
 	kept *bounded.Recent[string, string]

@@ -38,21 +38,21 @@ import (
 	"kumo/internal/state/store"
 )
 
-// A maze is a web in memory: each page leads to a few of all pages, by chance that its name decides.
+// A maze is a web in memory: each page links to a few others, chosen pseudorandomly by its name.
 type maze struct {
 	hosts, pages int
-	answer       func(url string, resp *page.Response) bool // in its place; may be nil
+	answer       func(url string, resp *page.Response) bool // replaces the default answer; may be nil
 	quick        bool                                       // exchanges take no time
-	takes        func(url string) time.Duration             // an exchange; nil: some milliseconds
-	chain        bool                                       // each page leads to the next alone
+	takes        func(url string) time.Duration             // duration of an exchange; nil: some milliseconds
+	chain        bool                                       // each page links only to the next
 
 	mu    sync.Mutex
-	asked map[string][]int // by which nodes
+	asked map[string][]int // by URL, the nodes that fetched it
 }
 
 func (m *maze) url(i int) string { return fmt.Sprintf("http://h%d.test/%d", i%m.hosts, i) }
 
-// lasts is how long an exchange takes.
+// lasts returns the duration of an exchange.
 func (m *maze) lasts(url string) time.Duration {
 	if m.takes != nil {
 		return m.takes(url)
@@ -85,7 +85,7 @@ func hash64(s string) uint64 {
 	return h.Sum64()
 }
 
-// closure is all that can be reached.
+// closure returns all reachable URLs.
 func (m *maze) closure(seeds []string) map[string]bool {
 	all, todo := map[string]bool{}, slices.Clone(seeds)
 	for len(todo) > 0 {
@@ -98,7 +98,7 @@ func (m *maze) closure(seeds []string) map[string]bool {
 	return all
 }
 
-// A mazeClient is a node's way into the maze. Each exchange takes its time.
+// A mazeClient is a node's client in the maze. Each exchange takes some time.
 type mazeClient struct {
 	*maze
 	node int
@@ -128,7 +128,7 @@ func (c *mazeClient) Get(ctx context.Context, req fetch.Request, resp *page.Resp
 	return nil
 }
 
-// A mazeParser reads a page's links off its lines, behind the first.
+// A mazeParser reads a page's links from its lines after the first.
 type mazeParser struct{}
 
 func (mazeParser) Parse(resp *page.Response, pg *page.Page) error {
@@ -146,32 +146,32 @@ func (mazeParser) Parse(resp *page.Response, pg *page.Page) error {
 
 func (p mazeParser) ParseList(resp *page.Response, pg *page.Page) error { return p.Parse(resp, pg) }
 
-// A crew is several nodes on one maze.
+// A crew is several nodes that crawl one maze.
 type crew struct {
 	t      *testing.T
 	cfg    Config
-	slices *item.Slices // that hosts are cut into: owner is asked for these then
+	slices *item.Slices // hosts are cut into these, and owner is called with slices
 	maze   *maze
 	mode   weburl.Mode
 	seeds  []weburl.URL
 	nodes  []*crewNode
-	owner  func(host string) (int, bool) // whose a host is, and whether that node knows it and takes links to it
+	owner  func(host string) (int, bool) // returns a host's owner, and whether that node knows this and accepts links
 
 	mu      sync.Mutex
 	dice    *rand.Rand
-	lossy   int                               // of 100 batches, and answers
-	mortal  func(n *crewNode) *vfstest.Faulty // the disk of a life
-	tune    func(*Config)                     // and its settings; may be nil
-	order   func() rank.Order                 // that goes by links; may be nil
-	powered bool                              // a disk dies with its process only
-	doubt   bool                              // seen is not sure of any URL that it meets
-	backups *backups                          // in place of links from node to node; may be nil
-	mesh    *meshCrew                         // in place of both; may be nil
-	// is told what is done, in place of the backups
+	lossy   int                               // of 100 batches or answers, the number that is lost
+	mortal  func(n *crewNode) *vfstest.Faulty // returns the disk of a life
+	tune    func(*Config)                     // changes the settings; may be nil
+	order   func() rank.Order                 // an order by links; may be nil
+	powered bool                              // a disk fails only with its process
+	doubt   bool                              // seen cannot decide any URL at once
+	backups *backups                          // replaces sending links from node to node; may be nil
+	mesh    *meshCrew                         // replaces both; may be nil
+	// receives reports of finished URLs instead of backups
 	tells func(n *crewNode, host string, urls []string)
 }
 
-// A crewNode is a node, in one life or between two.
+// A crewNode is a node with several lives.
 type crewNode struct {
 	*crew
 	id     int
@@ -179,15 +179,15 @@ type crewNode struct {
 	lives  int
 	engine atomic.Pointer[Engine]
 	seeded atomic.Bool
-	ended  atomic.Bool // all is done
+	ended  atomic.Bool // all work is done
 	may    atomic.Bool
-	done   map[string]bool  // URLs that it knows to be fetched, in the end
-	pages  map[string]int64 // by host, of its last life
-	roots  []string         // that it was told
-	life   *meshLife        // as a node without a centre
+	done   map[string]bool  // at the end: URLs that it knows as fetched
+	pages  map[string]int64 // by host, of the last life
+	roots  []string         // announced to it
+	life   *meshLife        // in a mesh
 
-	ranker  *ranker.Ranker // of its last life
-	damaged int            // how often links were not there that the journal says were found
+	ranker  *ranker.Ranker // of the last life
+	damaged int            // how often links were missing whose found entry is in the journal
 }
 
 func newCrew(t *testing.T, nodes int, m *maze, seeds ...string) *crew {
@@ -227,14 +227,14 @@ func (n *crewNode) May(host string) bool {
 	return n.may.Load() && n.Ours(host)
 }
 
-// chance is drawn by many.
+// chance returns true once in of cases. It is safe for concurrent use.
 func (c *crew) chance(of int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.dice.IntN(of)
 }
 
-// open begins a life on a disk.
+// open starts a life on a disk.
 func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err error) {
 	var closers []func() error
 	closeAll = func() (err error) {
@@ -264,7 +264,7 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 	closers = append(closers, db.Close)
 	if n.doubt && db.Position() == 0 {
 		for i := range n.maze.pages {
-			// the filter of the disk's part has it, and no more is known
+			// the filter of the disk part contains the URL, without a state
 			db.UpdateMeta(n.maze.url(i), seen.Meta{Status: http.StatusOK})
 		}
 		db.Freeze(0)
@@ -299,7 +299,7 @@ func (n *crewNode) open(disk vfs.FS) (e *Engine, closeAll func() error, err erro
 		Finished: n.finished}, state), closeAll, nil
 }
 
-// tell tells all others of a root.
+// tell announces a scope seed to all other nodes.
 func (n *crewNode) tell(u weburl.URL) {
 	n.mu.Lock()
 	n.roots = append(n.roots, u.String())
@@ -313,7 +313,7 @@ func (n *crewNode) tell(u weburl.URL) {
 	}
 }
 
-// live lives until all is done, or the disk dies with it.
+// live runs lives until all work is done, or the disk fails for good.
 func (n *crewNode) live(ctx context.Context) error {
 	disk := n.mortal(n)
 	n.lives++
@@ -374,7 +374,7 @@ func (n *crewNode) remember(e *Engine) error {
 	return nil
 }
 
-// admitSeeds brings the seeds, all of them to the first node.
+// seed adds the seeds, all of them at the first node.
 func (n *crewNode) seed(ctx context.Context, e *Engine) {
 	if n.seeded.Load() {
 		return
@@ -384,7 +384,7 @@ func (n *crewNode) seed(ctx context.Context, e *Engine) {
 	}
 }
 
-// carry brings batches to other nodes, and their answers back.
+// carry delivers batches to other nodes, and their answers back.
 func (n *crewNode) carry(ctx context.Context, e *Engine) {
 	var ways sync.WaitGroup
 	defer ways.Wait()
@@ -418,7 +418,7 @@ func (n *crewNode) bring(ctx context.Context, e *Engine, b member.Batch) {
 	}
 }
 
-// run lets all nodes live until all is done.
+// run runs all nodes until all work is done.
 func (c *crew) run(t *testing.T) {
 	c.t = t
 	var all sync.WaitGroup
@@ -436,7 +436,7 @@ func (c *crew) run(t *testing.T) {
 	all.Wait()
 }
 
-// watch ends the runs when all were idle twice, and nothing came to any in between.
+// watch ends the runs when all nodes were idle twice and received nothing between.
 func (c *crew) watch() {
 	var before []string
 	for {
@@ -456,7 +456,7 @@ func (c *crew) watch() {
 	}
 }
 
-// idle says how often something came to each node, nil if one is not idle; and whether all have ended.
+// idle returns how often each node has received something, nil if a node is not idle; and whether all have ended.
 func (c *crew) idle() (came []string, ended bool) {
 	ended = true
 	for _, n := range c.nodes {
@@ -473,7 +473,7 @@ func (c *crew) idle() (came []string, ended bool) {
 	return came, ended
 }
 
-// wantAll checks that all was fetched, by the nodes that were to: once, or at least once. Nothing is left to do.
+// wantAll checks that all pages were fetched by their owners: exactly once, or at least once. No work is left.
 func (c *crew) wantAll(t *testing.T, once bool) {
 	t.Helper()
 	c.t = t

@@ -8,21 +8,22 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// originLimits are what an origin may do in a row before it is abandoned. One that had answered may also refuse for as
-// long as Config.Patience.
+// originLimits are the limits of failures in a row before an origin is abandoned. An origin that has answered before
+// may also refuse connections for as long as Config.Patience.
 var originLimits = visit.Limits{Refusals: 3, Silences: 10, Throttles: 10}
 
-// maxSitemapOrigins bounds the origins whose sitemaps were taken in. Those of a forgotten one are offered again, though seen
-// knows them.
+// maxSitemapOrigins bounds the origins in sitemapDepths. The sitemaps of a forgotten origin are offered again, but they
+// are in seen.
 const maxSitemapOrigins = 1 << 15
 
-// origins has the health of the origins that a run has met. What they answer is also evidence about the line.
+// origins tracks the health of the origins that a run has visited. Their answers are also evidence for the outage
+// monitor.
 type origins struct {
 	*visit.Origins
 	outages *outageMonitor
 
-	mu            sync.Mutex                     // guards listed
-	sitemapDepths *bounded.Recent[uint64, int32] // how deep the visits were for which sitemaps were taken in
+	mu            sync.Mutex                     // guards sitemapDepths
+	sitemapDepths *bounded.Recent[uint64, int32] // least depth of a visit for which the origin's sitemaps were queued
 }
 
 func newOrigins(cfg *Config, l *outageMonitor) *origins {
@@ -38,8 +39,8 @@ func (o *origins) judge(origin string, v *frontier.Visit, f *visitOutcome) (visi
 	return o.Judge(origin, v.Started, &f.Verdict, f.excused)
 }
 
-// isNearest reports whether no visit of an origin lay as near to a seed before; without a limit only the first one
-// counts.
+// isNearest reports whether no earlier visit of an origin was as near to a seed; without a limit of depth, only the
+// first visit counts.
 func (o *origins) isNearest(origin string, depth int32, limited bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -52,5 +53,5 @@ func (o *origins) isNearest(origin string, depth int32, limited bool) bool {
 	return true
 }
 
-// Reach is what this run has reached so far.
+// Reach returns how many origins this run has reached so far.
 func (e *Engine) Reach() visit.Reach { return e.abandons.origins.Reach() }

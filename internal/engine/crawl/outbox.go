@@ -6,10 +6,10 @@ import (
 	"kumo/internal/state/ledger"
 )
 
-// outgoing puts links that are for other nodes into the outbox.
+// outgoing puts links for other nodes into the outbox.
 type outgoing struct {
 	outbox *exchange.Outbox // nil without a router
-	full   valve            // shut while the outbox has more than it may
+	full   valve            // shut while the outbox is too large
 
 	cfg        *Config
 	hosts      *hosts
@@ -20,7 +20,7 @@ type outgoing struct {
 	ledger     *ledger.Ledger
 }
 
-// newOutgoing opens the outbox with what an earlier run has left for others.
+// newOutgoing opens the outbox with the links that an earlier run has left.
 func newOutgoing(o *outgoing, left entry.Links) *outgoing {
 	if o.hosts.router != nil {
 		o.outbox = exchange.New(exchange.Config{Links: o.cfg.Links, MaxBytes: o.cfg.Outbox, Hold: o.full.set,
@@ -29,8 +29,8 @@ func newOutgoing(o *outgoing, left entry.Links) *outgoing {
 	return o
 }
 
-// divert takes the candidates out of a batch that are other nodes' business, or are to be claimed, and puts them into
-// the outbox. It is called within the ledger's gate.
+// divert moves candidates of other nodes, or that are to be claimed, from a batch to the outbox. It is called within
+// the ledger's gate.
 func (o *outgoing) divert(b *batch) {
 	if o.hosts.router == nil || b.routed {
 		return
@@ -58,10 +58,10 @@ func (o *outgoing) divert(b *batch) {
 	b.ranks.cands = b.ranks.cands[:min(kept, len(b.ranks.cands))]
 }
 
-// claim puts all links of a batch into the outbox that a rule does not leave out.
+// claim moves all links of a batch that no rule filters to the outbox.
 func (o *outgoing) claim(b *batch) {
 	var known []bool
-	if o.known.db != nil { // what is known here was claimed
+	if o.known.db != nil { // links known here were claimed before
 		known = o.known.db.Remembers(b.urls, b.known[:0])
 		b.known = known
 	}

@@ -12,17 +12,17 @@ import (
 	"kumo/internal/state/outage"
 )
 
-// A visitOutcome is what follows from one exchange.
+// A visitOutcome is the outcome of one exchange.
 type visitOutcome struct {
 	visit.Verdict
-	took    time.Duration // by the exchange
-	arrived time.Time     // arrival of the answer; zero if there is none
+	took    time.Duration // duration of the exchange
+	arrived time.Time     // time of the answer; zero if there is none
 	wait    time.Duration // the URL is postponed for this long, as the crawl may be offline
-	excused bool          // it is not held against the host
+	excused bool          // it does not count against the host
 }
 
-// outcomes judges exchanges: whether their URLs are tried again, and whether a failure counts against its host. It
-// guards what is known of the attempts since the last answer.
+// outcomes judges exchanges: whether their URLs are retried, and whether a failure counts against its host. It tracks
+// the attempts since the last answer.
 type outcomes struct {
 	attempts attempts
 	cfg      *Config
@@ -31,7 +31,8 @@ type outcomes struct {
 	origins  *origins
 }
 
-// judge returns the outcome of an exchange, which v.Tries counts already; verdict is visit.Judge or visit.JudgeRobots.
+// judge returns the outcome of an exchange, which is already counted in v.Tries; verdict is visit.Judge or
+// visit.JudgeRobots.
 func (o *outcomes) judge(ctx context.Context, v *frontier.Visit, rec *page.Record, resp *page.Response, err error,
 	verdict func(*page.Response, error, int, int, time.Time) visit.Verdict) visitOutcome {
 	now := o.cfg.Now()
@@ -40,7 +41,7 @@ func (o *outcomes) judge(ctx context.Context, v *frontier.Visit, rec *page.Recor
 		v.Tries--
 		f.Again = true
 		if errors.Is(context.Cause(ctx), errInterrupted) {
-			f.Outcome = frontier.Answered // the host may have seen the request, and is owed its delay
+			f.Outcome = frontier.Answered // the host may have received the request, so its delay applies
 		}
 	} else if f.Verdict = verdict(resp, err, int(v.Tries), o.limits.maxTries(v.URL), now); err == nil {
 		f.arrived = now
@@ -49,14 +50,14 @@ func (o *outcomes) judge(ctx context.Context, v *frontier.Visit, rec *page.Recor
 	return f
 }
 
-// excuse keeps what is not a host's fault from being counted against it: where this machine had no socket, where the
-// crawl may be cut off, and for some time where a host had answered before.
+// excuse keeps failures from counting against a host that may not be at fault: if this machine had no socket, if the
+// crawl may be offline, and for some time if the host has answered before.
 func (o *outcomes) excuse(v *frontier.Visit, f *visitOutcome) {
 	now := o.cfg.Now()
 	o.attempts.record(now, f)
 	if f.Failure == page.Local {
 		o.outages.reportScarce(f.Detail)
-		f.forgive(v, frontier.NoRequest) // who dials has waited already
+		f.forgive(v, frontier.NoRequest) // the dialer has waited already
 		return
 	}
 	by, ofLine := outage.LayerOf(f.Failure)
@@ -88,13 +89,13 @@ func (o *outcomes) excuse(v *frontier.Visit, f *visitOutcome) {
 	}
 }
 
-// forgive takes the consequences from a failure: the URL waits again, and the visit was none of those that it may have.
+// forgive removes the consequences of a failure: the URL is queued again, and the visit is not counted as a try.
 func (f *visitOutcome) forgive(v *frontier.Visit, outcome frontier.Outcome) {
 	v.Tries--
 	f.Again, f.Late, f.excused, f.Outcome = true, false, true, outcome
 }
 
-// retry ends a visit whose URL waits again.
+// retry ends a visit whose URL is queued again.
 func (w *worker) retry(v *frontier.Visit, rec *page.Record, f visitOutcome) error {
 	w.returnQuota(v)
 	if f.Outcome != frontier.NoRequest {
@@ -106,5 +107,5 @@ func (w *worker) retry(v *frontier.Visit, rec *page.Record, f visitOutcome) erro
 	return w.done(v, f, v.Item)
 }
 
-// canceled reports whether an exchange was ended by kumo itself, because the crawl stops.
+// canceled reports whether kumo itself has canceled an exchange, because the crawl stops.
 func canceled(err error) bool { return errors.Is(err, context.Canceled) }

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/content/policy"
 )
 
-// override makes a request what the URL's overrides want.
+// override applies the URL's overrides to a request.
 func (w *worker) override(req *fetch.Request, u weburl.URL) {
 	if len(w.visits.cfg.Overrides.All()) == 0 {
 		return
@@ -29,8 +29,8 @@ func (w *worker) override(req *fetch.Request, u weburl.URL) {
 	}
 }
 
-// CheckOverrides says which of some overrides cannot come into force while the crawl runs; perHost is how many
-// connections a host may have at most.
+// CheckOverrides returns an error if one of the overrides cannot take effect while the crawl runs; perHost is the limit
+// of connections to a host.
 func (e *Engine) CheckOverrides(all []*policy.Override, perHost int) error {
 	k := policy.Tracked{
 		Scope:   e.Inspector.rules.Scope,

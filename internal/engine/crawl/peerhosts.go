@@ -10,10 +10,10 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// Transfers is the engine's end of transfers of hosts between nodes.
+// Transfers returns the engine's endpoint for transfers of hosts between nodes.
 func (e *Engine) Transfers() *transfer.Endpoint { return e.Dispatches.transfer }
 
-// transferHooks are what transfers of hosts ask of the engine.
+// transferHooks are the callbacks of host transfers into the engine.
 type transferHooks struct {
 	hosts    *hosts
 	gate     *visit.Gate
@@ -22,8 +22,9 @@ type transferHooks struct {
 	frontier *frontier.Frontier
 }
 
-// hostsRemoved forgets what the engine keeps for hosts that are gone: if they come back, all is asked anew. Where a
-// robots.txt was to be had at one of them for another host, that asks anew, too.
+// hostsRemoved drops the engine's data about hosts that were handed over. If they come back, their robots.txt is
+// fetched again. robots are fetches of robots.txt, for other hosts, that were lost with them: these hosts request
+// theirs again.
 func (h *transferHooks) hostsRemoved(hosts []string, robots []item.Item) {
 	for _, slice := range hosts {
 		host := item.HostOfSlice(slice)
@@ -42,7 +43,7 @@ func (h *transferHooks) hostsRemoved(hosts []string, robots []item.Item) {
 	})
 }
 
-// addWorths gives the ranking the worth of links to URLs that another node hands over.
+// addWorths adds to the ranking the worths of links to URLs that another node hands over.
 func (h *transferHooks) addWorths(all []transfer.Worth) {
 	if h.ranks.Links == nil || len(all) == 0 {
 		return
@@ -55,7 +56,7 @@ func (h *transferHooks) addWorths(all []transfer.Worth) {
 	standings, err := h.ranks.Links.Import(gifts, nil)
 	h.ranks.reportFull(err)
 	for i, s := range standings {
-		if s.Rose { // and may wait here
+		if s.Rose { // the URL may be queued here
 			h.frontier.Move(h.hosts.slices.Of(all[i].URL), []frontier.Move{{Key: gifts[i].Key, Place: s.Place}})
 		}
 	}

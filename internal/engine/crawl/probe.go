@@ -11,16 +11,16 @@ import (
 	"kumo/internal/base/item"
 )
 
-// A Prober is a [visit.Fetcher] that can find out whether a host can be connected to, without asking it for anything.
+// A Prober is a [visit.Fetcher] that can test the connection to a host without sending a request.
 type Prober interface {
 	Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, err error)
 }
 
-var errNoProbe = errors.New("this crawl has no way to probe hosts")
+var errNoProbe = errors.New("this crawl cannot probe hosts")
 
-// Probe returns how long a TCP connection to a host takes once the name is looked up, and the host's network, "" if it
-// is unknown; see [fetch.Client.Probe]. It makes no request, and does not wait for the host's turn: the caller must not
-// probe a host often.
+// Probe returns how long a TCP connection to a host takes once its name is looked up, and the host's network, "" if it
+// is unknown; see [fetch.Client.Probe]. It makes no request, and does not wait for the host's turn, so callers must
+// probe a host only rarely.
 func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) (connect time.Duration, network string,
 	err error) {
 	p, ok := e.runner.visits.fetcher.(Prober)
@@ -45,7 +45,7 @@ func (e *Engine) Probe(ctx context.Context, host string, timeout time.Duration) 
 	return connect, network, err
 }
 
-// networkOf is the network of an address, as far as those who route between networks tell them apart, mostly.
+// networkOf returns the prefix of an address that is usually routed as a unit: /24 or /48.
 func networkOf(a netip.Addr) string {
 	bits := 48
 	if a = a.Unmap(); a.Is4() {

@@ -9,8 +9,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Queues names the hosts with the longest queues, whether they are in memory or on the disk, and none where nothing
-// waits.
+// Queues returns the hosts with the longest queues, in memory or on disk, and none if no URL is pending.
 func TestQueues(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[1]

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// RankDir is where a crawl's folder has the links by which URLs are ranked.
+// RankDir is the directory, below a crawl's folder, of the link files for ranking.
 const RankDir = "state/rank"
 
 const (
@@ -18,7 +18,7 @@ const (
 	rankOthers = RankDir + "/" + linklog.OthersFile
 )
 
-// RankMark is what marks of a crawl's files say of its links.
+// RankMark returns the mark of the link files among marks.
 func RankMark(marks []store.Mark) linklog.Mark {
 	keys, _ := store.FindMark(marks, rankKeys)
 	links, _ := store.FindMark(marks, rankLinks)
@@ -26,13 +26,13 @@ func RankMark(marks []store.Mark) linklog.Mark {
 	return linklog.MarkOf(keys, links, others)
 }
 
-// rankFiles are the files of a ranker as a store, so that they agree with the journal after a crash. A commit does not
-// wait until they are durable, as a checkpoint does: where the machine dies, links may be lost, and no URL is.
+// rankFiles is the ranker's files as a store, so that they agree with the journal after a crash. Only checkpoints wait
+// until they are durable, commits do not: if the machine crashes, links may be lost for the ranking, but no URL is.
 type rankFiles struct{ *ranker.Ranker }
 
 var _ store.Store = rankFiles{}
 
-// stores are those of the engine with the ranking's own.
+// stores returns the engine's stores, with the ranking's own added.
 func (r *ranking) stores(all []store.Store) []store.Store {
 	if r.Links == nil || !r.Persistent {
 		return all
@@ -40,7 +40,7 @@ func (r *ranking) stores(all []store.Store) []store.Store {
 	return append(all[:len(all):len(all)], rankFiles{r.Links})
 }
 
-// sync makes durable what was told.
+// sync makes the ranking's links durable.
 func (r *ranking) sync() error {
 	if r.Links == nil || !r.Persistent {
 		return nil
@@ -49,26 +49,26 @@ func (r *ranking) sync() error {
 	return err
 }
 
-// Put does nothing: a page is told to the ranker with its links.
+// Put does nothing: the ranker gets a page with its links.
 func (rankFiles) Put(*page.Record) error { return nil }
 
-// PutSkip does nothing: a link to what is left out does not count.
+// PutSkip does nothing: links to filtered URLs do not count.
 func (rankFiles) PutSkip(*page.Skip) error { return nil }
 
-// Mark is what was told so far.
+// Mark returns the lengths of the link files.
 func (f rankFiles) Mark() ([]store.Mark, error) {
 	keys, links, others := f.Ranker.Mark().Lengths()
 	return []store.Mark{{Name: rankKeys, Length: keys}, {Name: rankLinks, Length: links},
 		{Name: rankOthers, Length: others}}, nil
 }
 
-// Sync hands to the operating system what was told.
+// Sync flushes the link files to the operating system.
 func (f rankFiles) Sync() error { return f.Flush() }
 
 // Finalize does nothing.
 func (rankFiles) Finalize() error { return nil }
 
-// Close makes all durable.
+// Close makes the link files durable and closes them.
 func (f rankFiles) Close() error {
 	_, err := f.Ranker.Sync()
 	return errors.Join(err, f.Ranker.Close())

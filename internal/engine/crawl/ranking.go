@@ -15,21 +15,21 @@ import (
 	"kumo/internal/state/rank/ranker"
 )
 
-// Ranks say which of the URLs that wait go first.
+// Ranks decide which pending URLs are fetched first.
 type Ranks struct {
-	Name       string                   // of the order, for who asks
-	Order      rank.Order               // that goes by no links; nil: by depth
-	ID         func(url string) rank.ID // what a URL is to Order; nil: that does not matter
-	Links      *ranker.Ranker           // in place of Order, one that goes by the links that were found
-	Persistent bool                     // its links are in RankDir of the crawl's folder; the engine closes it when it ends
+	Name       string                   // of the order, for display
+	Order      rank.Order               // an order that does not use links; nil: by depth
+	ID         func(url string) rank.ID // a URL's ID for Order; nil: Order needs none
+	Links      *ranker.Ranker           // an order by links, instead of Order
+	Persistent bool                     // its links are stored in RankDir; the engine closes it at the end
 }
 
-// ranking is which URLs go first: what the order says, and by how much users and sites lift them.
+// ranking ranks URLs: by the order, and by the lift that users and sites give them.
 type ranking struct {
 	Ranks
 	prefer   atomic.Pointer[rank.Preferences]
 	listener Listener
-	full     atomic.Bool // of links, and that is said
+	full     atomic.Bool // no more URLs can be ranked, and this was reported
 }
 
 func newRanking(r Ranks, p rank.Preferences, l Listener) *ranking {
@@ -41,25 +41,25 @@ func newRanking(r Ranks, p rank.Preferences, l Listener) *ranking {
 	return k
 }
 
-// lift adds to an item's lift what the user prefers.
+// lift adds the user's preferences to an item's lift.
 func (r *ranking) lift(it *item.Item) {
 	if p := *r.prefer.Load(); len(p) > 0 {
 		it.Lift = liftOf(rank.Lift(it.Lift) + p.Lift(it.URL))
 	}
 }
 
-// liftOf is a lift as items have it.
+// liftOf converts a lift to the form of items.
 func liftOf(l rank.Lift) int8 { return int8(max(-math.MaxInt8, min(math.MaxInt8, l))) }
 
-// rankOf is an item's rank at a place.
+// rankOf returns an item's rank, for its place in the order.
 func rankOf(p rank.Place, it *item.Item) int32 { return int32(p.With(rank.Lift(it.Lift))) }
 
-// place is where a URL belongs by an order that goes by no links.
+// place returns a URL's place in an order that does not use links.
 func (r *ranking) place(url string, depth int32) rank.Place {
 	return rank.PlaceOf(r.Order.Importance(r.idOf(url), depth))
 }
 
-// idOf is what a URL is to an order that goes by no links.
+// idOf returns a URL's ID for an order that does not use links.
 func (r *ranking) idOf(url string) rank.ID {
 	if r.ID == nil {
 		return 0
@@ -67,7 +67,7 @@ func (r *ranking) idOf(url string) rank.ID {
 	return r.ID(url)
 }
 
-// rank gives items their ranks that nothing has just linked to.
+// rank sets the ranks of items to which no link was just added.
 func (r *ranking) rank(items ...*item.Item) {
 	if r.Links == nil {
 		for _, it := range items {
@@ -86,9 +86,9 @@ func (r *ranking) rank(items ...*item.Item) {
 	}
 }
 
-// rankAll is rank for items that lie together.
+// rankAll is rank for a slice of items.
 func (r *ranking) rankAll(items []item.Item) {
-	const some = 4096 // at once
+	const some = 4096 // per call of rank
 	var part []*item.Item
 	for i := range items {
 		if part = append(part, &items[i]); len(part) == some || i == len(items)-1 {
@@ -98,14 +98,14 @@ func (r *ranking) rankAll(items []item.Item) {
 	}
 }
 
-// say says once that no more URLs are ranked.
+// reportFull reports once that no more URLs can be ranked.
 func (r *ranking) reportFull(err error) {
 	if err != nil && r.full.CompareAndSwap(false, true) {
 		r.listener.Unranked(err)
 	}
 }
 
-// importance is that of a URL by the links that were found; 0 if it is not known, or the order does not go by them.
+// importance returns the importance of a URL by links; 0 if it is unknown, or the order does not use links.
 func (r *ranking) importance(url string, depth int32) float64 {
 	if r.Links == nil {
 		return 0
@@ -114,21 +114,21 @@ func (r *ranking) importance(url string, depth int32) float64 {
 	return e.Importance
 }
 
-// rankedLinks are what a batch tells a ranking that goes by links, and is told. They are used again and again.
+// rankedLinks are a batch's input to a ranking by links, and the results. The slices are reused.
 type rankedLinks struct {
 	page     ids.Key
-	ofPage   bool    // the links are page's
-	last     bool    // and there are no more of them
-	total    int     // how many links it has, of any kind
-	distinct int     // how many different URLs it links to, other nodes' included; 0: all are this node's
-	share    float32 // what a link is worth
+	ofPage   bool    // page is set: the links are on it
+	last     bool    // the batch has the last of them
+	total    int     // links on the page, of any kind
+	distinct int     // different URLs that the page links to, including other nodes'; 0: all are this node's
+	share    float32 // worth of one link
 	cands    []rankedLink
-	candOf   []int32 // of each that was found, which of cands it is
+	candOf   []int32 // index in cands of each found candidate
 
-	earlier []ranker.URL // of the same page, that went in other batches
-	slices  []string     // theirs
-	others  []ranker.URL // of the same page, which are other nodes'
-	shares  []float32    // what links to them are worth
+	earlier []ranker.URL // links on the page in earlier batches
+	slices  []string     // slices of their hosts
+	others  []ranker.URL // links on the page to other nodes' hosts
+	shares  []float32    // worth of these links
 
 	urls      []ranker.URL
 	gifts     []ranker.Contribution
@@ -137,20 +137,20 @@ type rankedLinks struct {
 	moves     []frontier.Move
 }
 
-// A link is what a ranking has to know of a candidate.
+// A rankedLink is the ranking's view of a candidate.
 type rankedLink struct {
 	key     ids.Key
-	inScope bool // the crawl may fetch it
-	first   bool // and it is the page's first to its URL
+	inScope bool // no rule filters it
+	first   bool // the first link of the page to this URL
 }
 
-// A rose is a URL that waits and goes before what it did.
+// A promotion moves a pending URL forward in its host's queue.
 type promotion struct {
 	slice string
 	frontier.Move
 }
 
-// nextPart is reset for links of the same page.
+// nextPart resets the struct for more links of the same page.
 func (l *rankedLinks) nextPart() {
 	was := *l
 	l.earlier, l.slices, l.others, l.shares = nil, nil, nil, nil
@@ -180,14 +180,14 @@ func clean[T any](s []T) []T {
 	return s[:0]
 }
 
-// begin says that the links that follow are of a page which has so many.
+// beginPage begins a page with the given number of links.
 func (r *ranking) beginPage(b *batch, url string, links int) {
 	if r.Links != nil {
 		b.ranks.page, b.ranks.ofPage, b.ranks.total = r.Links.KeyOf(url), true, links
 	}
 }
 
-// weighLinks numbers a batch's candidates, and says of those on a page what its link to each is worth.
+// weighLinks numbers a batch's candidates, and computes the worth of the page's link to each.
 func (r *ranking) weighLinks(b *batch, several bool) {
 	if r.Links == nil {
 		return
@@ -213,7 +213,7 @@ func (r *ranking) weighLinks(b *batch, several bool) {
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(l.cands[a].key, l.cands[b].key) })
 	order = slices.CompactFunc(order, func(a, b int32) bool { return l.cands[a].key == l.cands[b].key })
 	if l.distinct = len(order); !l.last || len(l.earlier) > 0 {
-		l.distinct = l.total // the page goes in several batches: nobody knows how many of its links are the same
+		l.distinct = l.total // the page has several batches: the number of different URLs is unknown
 	}
 	var err error
 	l.share, err = r.Links.Share(l.page, l.distinct)
@@ -223,7 +223,7 @@ func (r *ranking) weighLinks(b *batch, several bool) {
 	}
 }
 
-// tell has a candidate say what its URL's node is to be told of the links to it.
+// sendWorth sets the worth of the links to a candidate's URL, for the node that owns its host.
 func (r *ranking) sendWorth(b *batch, i int) {
 	if r.Links == nil || b.foreign {
 		return
@@ -241,11 +241,11 @@ func (r *ranking) sendWorth(b *batch, i int) {
 	r.reportFull(err)
 }
 
-// tagOf is the tag of what a page's links are worth: the same if this process dies before it has journalled the page,
-// which then is fetched again.
+// tagOf returns the tag of the worth of a page's links. It depends only on the page, so it is the same if the process
+// crashes before the page is journalled and the page is fetched again.
 func tagOf(page ids.Key) uint32 { return max(1, uint32(page)^uint32(page>>32)<<24) }
 
-// settle tells the links of a batch, gives what is news its rank, and returns what now goes before what it did.
+// apply adds the links of a batch to the ranking, ranks new URLs, and returns the promotions of pending URLs.
 func (r *ranking) apply(b *batch, sliceOf func(*entry.Candidate) string) []promotion {
 	if r.Links == nil {
 		for i := range b.found {
@@ -278,7 +278,7 @@ func (r *ranking) apply(b *batch, sliceOf func(*entry.Candidate) string) []promo
 	return r.applyRanks(b, sliceOf)
 }
 
-// addPage tells a page with its links.
+// addPage adds a page with its links.
 func (r *ranking) addPage(b *batch) {
 	l := &b.ranks
 	l.urls = append(l.urls[:0], l.earlier...)
@@ -293,7 +293,7 @@ func (r *ranking) addPage(b *batch) {
 	r.reportFull(err)
 }
 
-// retainEarlier keeps links of a page of which more are to come.
+// retainEarlier retains links of a page that continues in the next batch.
 func (r *ranking) retainEarlier(b *batch, sliceOf func(*entry.Candidate) string) {
 	l := &b.ranks
 	for i := range l.cands {
@@ -304,7 +304,7 @@ func (r *ranking) retainEarlier(b *batch, sliceOf func(*entry.Candidate) string)
 	}
 }
 
-// addForeign tells links that other nodes have found.
+// addForeign adds links that other nodes have found.
 func (r *ranking) addForeign(b *batch) {
 	l := &b.ranks
 	l.gifts = l.gifts[:0]
@@ -323,7 +323,7 @@ func (r *ranking) addForeign(b *batch) {
 	r.reportFull(err)
 }
 
-// applyRanks gives what was found its place, and returns what rose of the rest, by slices.
+// applyRanks sets the ranks of new URLs, and returns the promotions of others, sorted by slice.
 func (r *ranking) applyRanks(b *batch, sliceOf func(*entry.Candidate) string) []promotion {
 	l := &b.ranks
 	l.promoted = l.promoted[:0]
@@ -353,7 +353,8 @@ func (r *ranking) applyRanks(b *batch, sliceOf func(*entry.Candidate) string) []
 	return l.promoted
 }
 
-// worth says what links to a URL are worth, for the node that it moves to; nil if the order does not go by them.
+// worth returns a function that returns the worth of links to a URL, for the node that the URL is handed over to; nil
+// if the order does not use links.
 func (r *ranking) worth() func(url string) float32 {
 	if r.Links == nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"kumo/internal/state/recovery"
 )
 
-// openRanks opens what a node of a crew ranks URLs by.
+// openRanks opens the ranking of a crew's node.
 func (n *crewNode) openRanks(disk vfs.FS, s *recovery.State) (Ranks, error) {
 	if n.order == nil {
 		return Ranks{}, nil
@@ -42,7 +42,7 @@ func (n *crewNode) openRanks(disk vfs.FS, s *recovery.State) (Ranks, error) {
 	return Ranks{}, err
 }
 
-// inlinks are how many pages of a maze link to each URL, of those that are reached.
+// inlinks returns the number of reachable pages of a maze that link to each URL.
 func (c *crew) inlinks() map[string]int {
 	var seeds []string
 	for _, u := range c.seeds {
@@ -77,9 +77,8 @@ func (n *crewNode) importance(t *testing.T, url string) float64 {
 
 func inDegree() rank.Order { return indegree.New() }
 
-// TestACrawlThatDiesCountsEachLinkOnce: where a crawl's process is killed at any byte that it writes, again and again,
-// each link counts once in the end. Where the machine dies links may be lost, but none counts twice, and no URL is
-// lost.
+// TestACrawlThatDiesCountsEachLinkOnce: if a crawl's process is killed repeatedly, at any byte that it writes, each
+// link counts once in the end. If the machine crashes, links may be lost, but none counts twice, and no URL is lost.
 func TestACrawlThatDiesCountsEachLinkOnce(t *testing.T) {
 	for seed := range uint64(8) {
 		power := seed%2 == 1
@@ -125,9 +124,9 @@ func TestACrawlThatDiesCountsEachLinkOnce(t *testing.T) {
 	}
 }
 
-// TestNodesRankTogether: a URL's importance is known to the node that fetches it, whoever has found the links, however
-// often batches of them come, and whoever is killed, but for what others have yet to say: less than an eighth of what
-// they have said, and of one.
+// TestNodesRankTogether: a URL's importance is known to the node that fetches it, whichever node has found the links,
+// however often batches are delivered, and whichever node crashes, except for what others have not sent yet: less than
+// an eighth of what they have sent, and of one.
 func TestNodesRankTogether(t *testing.T) {
 	for seed := range uint64(6) {
 		deadly := seed%2 == 1
@@ -147,7 +146,7 @@ func TestNodesRankTogether(t *testing.T) {
 			synctest.Test(t, crew.run)
 			crew.wantAll(t, false)
 			slack := 0.0
-			if deadly { // links may be on their way before they are journalled, and be told with another the next time
+			if deadly { // links may be sent before they are journalled, and sent with another worth next time
 				slack = 4
 			}
 			crew.wantLinksAbroad(t, slack)
@@ -155,7 +154,7 @@ func TestNodesRankTogether(t *testing.T) {
 	}
 }
 
-// wantLinksAbroad wants the links to each URL to count where it is fetched, but for some.
+// wantLinksAbroad checks that the links to each URL count where it is fetched, up to a slack.
 func (c *crew) wantLinksAbroad(t *testing.T, slack float64) {
 	t.Helper()
 	off := 0

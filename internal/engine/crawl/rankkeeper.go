@@ -13,7 +13,7 @@ import (
 	"kumo/internal/state/rank/ranker"
 )
 
-// A rankKeeper refreshes ranks that go by links, and reports those that have changed to other nodes.
+// A rankKeeper refreshes ranks by links, and sends changed ones to other nodes.
 type rankKeeper struct {
 	running  atomic.Bool // the crawl runs
 	ranks    *ranking
@@ -22,7 +22,7 @@ type rankKeeper struct {
 	ledger   *ledger.Ledger
 }
 
-// keepRanks computes ranks again whenever links have become more by enough, until the context ends.
+// keepRanks recomputes the ranks whenever enough links were added, until the context ends.
 func (k *rankKeeper) keepRanks(ctx context.Context) error {
 	r := k.ranks.Links
 	if r == nil {
@@ -37,19 +37,20 @@ func (k *rankKeeper) keepRanks(ctx context.Context) error {
 			err = k.resendWorths(ctx)
 		}
 		if err != nil && !canceled(err) {
-			return fmt.Errorf("rank URLs by the links between them: %w", err)
+			return fmt.Errorf("rank URLs by links: %w", err)
 		}
 		return nil
 	})
 }
 
-// refresh computes ranks again. The frontier asks for places by itself, once the generation is another.
+// refresh recomputes the ranks. The frontier queries places itself when the generation has changed.
 func refresh(ctx context.Context, r *ranker.Ranker) error {
 	_, err := r.Refresh(ctx, func([]ranker.Change) error { return nil })
 	return err
 }
 
-// resendWorths tells other nodes of their URLs that a refresh has given another importance, as far as this node knows.
+// resendWorths sends other nodes the worths of links to their URLs that a refresh has changed, as far as this node
+// knows them.
 func (k *rankKeeper) resendWorths(ctx context.Context) error {
 	if k.hosts.router == nil {
 		return nil
@@ -70,7 +71,7 @@ func (k *rankKeeper) resendWorths(ctx context.Context) error {
 	})
 }
 
-// resendWorth puts a link into the outbox that says what all that were found to its URL are worth by now.
+// resendWorth puts a link into the outbox that carries the current worth of all links found to its URL.
 func (k *rankKeeper) resendWorth(enc *entry.Encoder, u *ranker.RemoteURL) {
 	c := entry.Candidate{Host: item.HostOf(u.Address),
 		Item: item.Item{URL: u.Address, Depth: u.Depth, Kind: page.Anchor}}
@@ -83,7 +84,7 @@ func (k *rankKeeper) resendWorth(enc *entry.Encoder, u *ranker.RemoteURL) {
 	}
 }
 
-// ensureRanks computes ranks as they were when the crawl ran: what the links were worth by then is not written down.
+// ensureRanks recomputes the ranks if the crawl is not running: the files have the links, but not their worths.
 func (k *rankKeeper) ensureRanks(ctx context.Context) error {
 	for r := k.ranks.Links; r != nil && !k.running.Load() && r.Due(); {
 		if err := refresh(ctx, r); err != nil {

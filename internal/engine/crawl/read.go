@@ -25,12 +25,12 @@ func (w *worker) record(v *frontier.Visit, start time.Time) *page.Record {
 	return rec
 }
 
-// errNoSlot is a page that is not read because the crawl stops.
-var errNoSlot = errors.New("the crawl stops before a large page's turn")
+// errNoSlot means that a page was not read because the crawl stops.
+var errNoSlot = errors.New("the crawl stopped before a large page could be read")
 
-// A pageReader makes pages of a worker's answers, and admits their links.
+// A pageReader parses a worker's answers into pages, and admits their links.
 type pageReader struct {
-	vetoed string // why a hook wants nothing kept of the page; "" if none objects
+	vetoed string // why a hook has vetoed the page; "" if none has
 
 	text    func(*page.Response, *page.Page) (*page.MainText, error)
 	fields  func(*page.Response, *page.Page) ([]page.Fields, error)
@@ -48,8 +48,8 @@ type pageReader struct {
 	buffers   *batchPool
 }
 
-// read makes a page of the answer and takes its links in. The error is errNoSlot, with nothing done, where it had to
-// wait for a large slot until the crawl had stopped.
+// read parses the answer and admits the page's links. If the crawl stops while it waits for a large slot, it does
+// nothing and returns errNoSlot.
 func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) error {
 	p.answer.acquireSlot()
 	fits, err := p.parse(rec.Response, it)
@@ -90,7 +90,7 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 		}
 	}
 	p.findLinks(rec)
-	if it.Kind != page.Sitemap && p.vetoed == "" { // a sitemap names its entries, and does not link to them
+	if it.Kind != page.Sitemap && p.vetoed == "" { // a sitemap lists its entries, and does not link to them
 		p.ranks.beginPage(p.batch, it.URL, len(p.answer.page.Links))
 	}
 	if err := p.takeLinks(&from); err != nil {
@@ -100,8 +100,8 @@ func (p *pageReader) read(ctx context.Context, rec *page.Record, it *item.Item) 
 	return nil
 }
 
-// parse reads the answer at the slot. It reports false, with nothing done, where that is an ordinary one and has not
-// the room.
+// parse parses the answer at the slot. It returns false, with nothing done, if the slot is an ordinary one and too
+// small.
 func (p *pageReader) parse(resp *page.Response, it *item.Item) (fits bool, err error) {
 	read := p.answer.parser.Parse
 	if it.Kind == page.Sitemap {
@@ -115,7 +115,7 @@ func (p *pageReader) parse(resp *page.Response, it *item.Item) (fits bool, err e
 		case errors.Is(err, fetch.ErrTooLong) && !p.answer.large:
 			return false, nil
 		case err != nil:
-			malformed = err.Error() // what could be decoded is read all the same
+			malformed = err.Error() // the part that could be decoded is parsed nevertheless
 		}
 	}
 	err = read(resp, &p.answer.page)
@@ -124,7 +124,7 @@ func (p *pageReader) parse(resp *page.Response, it *item.Item) (fits bool, err e
 	}
 	if resp.FullBody != nil { // the body is longer than the slot's room
 		malformed = ""
-		if p.answer.page.Charset != "" { // it is text, and no list, which is read to its end
+		if p.answer.page.Charset != "" { // text, and not a list, which is read to its end
 			p.answer.page.LinksCut = page.ByLength
 		}
 	}
@@ -135,8 +135,8 @@ func (p *pageReader) parse(resp *page.Response, it *item.Item) (fits bool, err e
 	return true, nil
 }
 
-// takeLinks takes the page's links in. Where there are many, most go before the page itself is done, in batches of
-// their own.
+// takeLinks admits the page's links. If there are many, most are committed before the page itself, in batches of their
+// own.
 func (p *pageReader) takeLinks(it *item.Item) error {
 	some := p.answer.pool.shares.linksAtOnce(2*(len(it.URL)+len(it.Seed)) + linkCost)
 	rest := p.answer.page.Links
@@ -160,7 +160,7 @@ func (p *pageReader) takeLinks(it *item.Item) error {
 	return p.admission.addLinks(p.batch, it, &page.Page{Links: rest, Robots: p.answer.page.Robots})
 }
 
-// linkCost is about what a link takes on its way in, without the page that it is on.
+// linkCost is about how many bytes a link takes while it is admitted, without its page.
 const linkCost = 800
 
 func digest(resp *page.Response) (page.Digest, error) {
@@ -172,15 +172,15 @@ func digest(resp *page.Response) (page.Digest, error) {
 	return page.Digest(h.Sum(nil)), err
 }
 
-// extract gives the record of an answered page its main text, and what rules make of it, if the page lets that be
-// shown.
+// extract adds an answered page's main text and its fields by rules to the record, unless the page forbids to show
+// them.
 func (p *pageReader) extract(rec *page.Record) (err error) {
 	if rec.NoIndex || rec.NoArchive || rec.Response.Status != http.StatusOK {
 		return nil
 	}
 	if p.text != nil && parse.IsHTML(rec.Page.Sniffed) {
 		if rec.Text, err = p.text(rec.Response, rec.Page); rec.Text != nil {
-			err = nil // what was found before a bound is worth more than that there is one
+			err = nil // text within the limit is worth keeping
 		}
 	}
 	if p.fields != nil {
@@ -191,10 +191,10 @@ func (p *pageReader) extract(rec *page.Record) (err error) {
 	return err
 }
 
-// earlierRecord is an earlier record with the same payload.
+// earlierRecord returns an earlier record with the same payload.
 func (p *pageReader) earlierRecord(rec *page.Record) (*page.Ref, error) {
 	if res := rec.Response; res.PayloadLen() == 0 || res.Status/100 == 3 {
-		return nil, nil // what replays an archive shows redirects that are revisits without their bodies
+		return nil, nil // archive viewers show redirects that are revisits without their bodies
 	}
 	ref, known, err := p.known.digests.Get(rec.Digest)
 	if err != nil || !known {
@@ -203,13 +203,13 @@ func (p *pageReader) earlierRecord(rec *page.Record) (*page.Ref, error) {
 	r := page.Ref(ref)
 	inChunks := rec.Response.PayloadLen() != rec.Response.RawLen()-int64(rec.Response.HeadLen)
 	if inChunks != (r.Chunked != [20]byte{}) {
-		return nil, nil // replayed with the head of this answer, that body would not be read as it is framed
+		return nil, nil // replayed with this answer's head, the earlier body would be framed wrongly
 	}
 	return &r, nil
 }
 
-// isDuplicate reports whether a record counts as a page that was met before: what came with an error or a redirect is
-// no page, even if its record need not have the bytes again.
+// isDuplicate reports whether a record counts as a duplicate page. Errors and redirects do not, even if their payloads
+// were stored before.
 func isDuplicate(rec *page.Record) bool {
 	if rec.Revisit == nil || rec.Response == nil {
 		return false

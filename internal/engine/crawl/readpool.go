@@ -10,34 +10,34 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// Most workers wait for a server. They get buffers when an answer begins to come, and a slot to read it when a
+// Most workers wait for a server. They get buffers when an answer begins to arrive, and a slot to read it when a
 // processor is free, so a thousand workers need little more memory than ten.
 //
-// An answer that outgrows its buffers is on the disk until it is read. A reader needs only processors and disks to
-// finish, so every worker that waits for a slot gets one. A page that is too long for an ordinary slot is read again at
-// one of the few large slots; it leaves its first one, so that only large pages wait for each other.
+// An answer that outgrows its buffers is on disk until it is read. A reader needs only processors and disks to finish,
+// so every worker that waits for a slot gets one. A page that is too long for an ordinary slot is read again at one of
+// the few large slots; it leaves its first one, so that only large pages wait for each other.
 
-// A readSlot is where answers are read, one after the other.
+// A readSlot has the parser and the buffers to read one answer at a time.
 type readSlot struct {
 	parser Parser
 	page   page.Page
 	signer duplicate.Reader
 	body   []byte
-	room   int64 // bytes of a body without its content coding that are read
+	room   int64 // bytes of a decoded body that are read
 	large  bool
 }
 
-// An readPool has the slots, and the room for answers that come.
+// A readPool has the slots and the idle buffers for answers.
 type readPool struct {
 	newParser func(room int64) Parser
 	shares    Shares
-	turns     chan struct{}  // held by who sits at a slot
-	large     chan *readSlot // that nobody sits at; nil for one that was not used yet
-	waiting   atomic.Int32   // for a large one
+	turns     chan struct{}  // held while a slot is in use
+	large     chan *readSlot // free large slots; nil for one that is yet to be made
+	waiting   atomic.Int32   // number of workers that wait for a large slot
 
 	mu          sync.Mutex
-	slots       []*readSlot    // free ones; the last was used last
-	idleBuffers []page.Buffers // the same
+	slots       []*readSlot    // free ones, used as a stack
+	idleBuffers []page.Buffers // used as a stack
 }
 
 func newReadPool(newParser func(room int64) Parser, s Shares) *readPool {
@@ -49,16 +49,16 @@ func newReadPool(newParser func(room int64) Parser, s Shares) *readPool {
 	return o
 }
 
-// An answer is what a worker receives, and the slot at which it reads that.
+// An answer is the response that a worker receives, and the slot to read it.
 type answer struct {
-	*readSlot // nil unless there is an answer to be read
+	*readSlot // nil unless an answer is being read
 	hasTurn   bool
 	resp      page.Response
 	pool      *readPool
 	decoder   *fetch.Decoder
 }
 
-// takeBuffers makes room for an answer.
+// takeBuffers takes idle buffers for an answer.
 func (a *answer) takeBuffers() {
 	o := a.pool
 	o.mu.Lock()
@@ -70,7 +70,7 @@ func (a *answer) takeBuffers() {
 	}
 }
 
-// acquireSlot waits for a slot.
+// acquireSlot waits for an ordinary slot.
 func (a *answer) acquireSlot() {
 	o := a.pool
 	o.turns <- struct{}{}
@@ -87,7 +87,7 @@ func (a *answer) acquireSlot() {
 	a.resp.Buffers.Body = a.body
 }
 
-// acquireLargeSlot leaves the ordinary slot, and waits for a large one. It reports false if ctx ends before there is one.
+// acquireLargeSlot returns the ordinary slot, and waits for a large one. It returns false if ctx ends first.
 func (a *answer) acquireLargeSlot(ctx context.Context) bool {
 	o := a.pool
 	a.returnSlot()
@@ -105,7 +105,7 @@ func (a *answer) acquireLargeSlot(ctx context.Context) bool {
 		d = &readSlot{parser: o.newParser(room), room: room, large: true}
 	}
 	if d.body == nil {
-		d.body = make([]byte, 0, d.room+1<<10) // it would grow to that, and take more than twice as much on the way
+		d.body = make([]byte, 0, d.room+1<<10) // grown step by step, it would take more than twice as much
 	}
 	a.readSlot = d
 	o.turns <- struct{}{}
@@ -114,8 +114,7 @@ func (a *answer) acquireLargeSlot(ctx context.Context) bool {
 	return true
 }
 
-// releaseTurn leaves the place at a slot, but not yet what lies on it: what follows may take its time without a
-// processor.
+// releaseTurn lets another worker read, but keeps the slot's data: the next steps may take long and need no processor.
 func (a *answer) releaseTurn() {
 	if a.hasTurn {
 		a.hasTurn = false
@@ -123,7 +122,7 @@ func (a *answer) releaseTurn() {
 	}
 }
 
-// returnSlot gives the slot back.
+// returnSlot returns the slot to the pool.
 func (a *answer) returnSlot() {
 	d, o := a.readSlot, a.pool
 	if d == nil {
@@ -136,7 +135,7 @@ func (a *answer) returnSlot() {
 	}
 	if d.large {
 		if o.waiting.Load() == 0 {
-			d = nil // it is long until the next
+			d = nil // it may be long until the next large page
 		}
 		o.large <- d
 		return
@@ -151,7 +150,7 @@ func (a *answer) returnSlot() {
 	}
 }
 
-// release gives back what the visit has used.
+// release returns everything that the visit has used.
 func (a *answer) release() {
 	a.returnSlot()
 	a.releaseTurn()
@@ -166,5 +165,5 @@ func (a *answer) release() {
 	}
 }
 
-// maxBody is how large a body's buffer may be that is used again.
+// maxBody bounds the buffers of bodies that are reused, in bytes.
 const maxBody = 512 << 10

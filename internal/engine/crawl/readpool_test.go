@@ -13,11 +13,11 @@ func newTestOffice(s Shares) *readPool {
 	return newReadPool(func(int64) Parser { return parse.New(parse.Config{}) }, s)
 }
 
-// TestSmallPagesPassLargeOnes lets large pages wait for each other: they have no ordinary place meanwhile, and who
-// stops does not wait.
+// TestSmallPagesPassLargeOnes: large pages wait for each other without holding an ordinary turn, and a stop ends the
+// wait.
 func TestSmallPagesPassLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newTestOffice(1) // so that there is one large slot
+		o := newTestOffice(1) // room for only one large slot
 		newWorker := func() *worker { return &worker{answer: answer{pool: o}} }
 		first := newWorker()
 		first.answer.acquireSlot()
@@ -37,7 +37,7 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 		}
 		synctest.Wait()
 		var all []*worker
-		for range cap(o.turns) - 1 { // first has one
+		for range cap(o.turns) - 1 { // the first answer has one
 			w := newWorker()
 			w.answer.acquireSlot()
 			all = append(all, w)
@@ -59,7 +59,7 @@ func TestSmallPagesPassLargeOnes(t *testing.T) {
 	})
 }
 
-// TestSharesAreWithinTheBudget adds up what the parts may take, for little memory and much.
+// TestSharesAreWithinTheBudget adds up the maximum memory of the parts, for small and large budgets.
 func TestSharesAreWithinTheBudget(t *testing.T) {
 	for _, s := range []Shares{48 << 20, 56 << 20, 80 << 20, 1 << 30, 16 << 30} {
 		desks := int64(s.slots()) * s.SlotRoom() * slotCost
@@ -74,7 +74,7 @@ func TestSharesAreWithinTheBudget(t *testing.T) {
 	}
 }
 
-// TestAResponseGivesBackWhatItWasLent with the visit's end.
+// TestAResponseGivesBackWhatItWasLent: buffers are returned when the visit ends.
 func TestAResponseGivesBackWhatItWasLent(t *testing.T) {
 	var l lender
 	freed := 0

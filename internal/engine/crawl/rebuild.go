@@ -16,14 +16,14 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A Reentry lets URLs into a crawl that does not run, as if a page had just brought them: what is known is dropped,
-// what is out of scope is left out, the rest waits.
+// A Reentry admits URLs into a crawl that is not running, as if a page had just been fetched: known URLs are dropped,
+// filtered ones are recorded, and the rest is queued.
 type Reentry struct {
 	b batch
 	n int
 
-	readmitted map[string]bool // URLs that Shed has let in
-	hadQueue   map[string]bool // by slice: whether something waited there before
+	readmitted map[string]bool // URLs that Skipped has admitted
+	hadQueue   map[string]bool // by slice: whether its queue was not empty at first
 
 	known       *known
 	hosts       *hosts
@@ -39,13 +39,13 @@ type Reentry struct {
 	ledger      *ledger.Ledger
 }
 
-// Reenter calls feed with the crawl's door, and then makes a checkpoint. It is called in place of Run, and ends like
-// it.
+// Reenter calls feed with a Reentry, and then makes a checkpoint. It is called instead of Run, and ends in the same
+// way.
 func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 	if e.resumed.broken != nil {
 		return e.resumed.broken
 	}
-	e.Seeding.scopeSeeds.all = weburl.NewSet() // of a large file of roots, New does without
+	e.Seeding.scopeSeeds.all = weburl.NewSet() // New makes no set for a large file
 	if err := e.Seeding.scopeSeeds.load(); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (e *Engine) Reenter(ctx context.Context, feed func(*Reentry) error) error {
 	return e.ledger.Close()
 }
 
-// Page lets the links of a page in that was fetched.
+// Page admits the links of a fetched page.
 func (r *Reentry) Page(ctx context.Context, it *item.Item, pg *page.Page) error {
 	if it.Kind != page.Sitemap {
 		r.ranks.beginPage(&r.b, it.URL, len(pg.Links))
@@ -77,21 +77,21 @@ func (r *Reentry) Page(ctx context.Context, it *item.Item, pg *page.Page) error 
 	return r.commit(ctx)
 }
 
-// Item lets a URL in, as it was found.
+// Item admits a URL as it was found.
 func (r *Reentry) Item(ctx context.Context, it *item.Item) error {
 	u, err := weburl.Parse(it.URL)
 	if err != nil || u.Scheme() != "http" && u.Scheme() != "https" || u.Host() == "" {
-		return nil //nolint:nilerr // it is none that waited
+		return nil //nolint:nilerr // not a URL that can be pending
 	}
 	it.Tries, it.Recrawl, it.QueueLast, it.Deferred, it.Refetch, it.Vain, it.Lift = 0, false, false, false, false, 0, 0
-	if it.Kind != page.Seed && len(it.Path) > 0 { // the last letter is put there again
+	if it.Kind != page.Seed && len(it.Path) > 0 { // classify appends the last hop again
 		it.Path = it.Path[:len(it.Path)-1]
 	}
 	r.admission.classify(&r.b, u, *it, "", "")
 	return r.commit(ctx)
 }
 
-// Seeds lets seeds in, as the user wrote them: those that are given, and those that the file of roots has.
+// Seeds admits seeds as the user wrote them: the given ones, and those in the file of scope seeds.
 func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
 	if err := r.seeding.admitSeeds(ctx, seeds, nil); err != nil {
 		return err
@@ -107,11 +107,11 @@ func (r *Reentry) Seeds(ctx context.Context, seeds []weburl.URL) error {
 	})
 }
 
-// Root makes a URL one of the crawl's roots, if it is none yet. A seed is let in, too.
+// Root adds a URL to the scope seeds, unless it is one. A seed is also admitted as a URL.
 func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 	u, err := weburl.Parse(it.URL)
 	if err != nil || u.Host() == "" {
-		return nil //nolint:nilerr // it is none that was fetched
+		return nil //nolint:nilerr // not a URL that can have been fetched
 	}
 	r.scopeSeeds.admit(u, it.Kind == page.Seed && r.scopeSeeds.asWritten())
 	if err := r.ledger.Within(func() error { return r.scopeSeeds.add(it) }); err != nil {
@@ -123,7 +123,7 @@ func (r *Reentry) Root(ctx context.Context, it *item.Item) error {
 	return r.commit(ctx)
 }
 
-const reenterStep = 200 // batches between two commits
+const reenterStep = 200 // batches between commits
 
 func (r *Reentry) commit(ctx context.Context) error {
 	if err := r.abandons.commitBatch(&r.b, nil); err != nil {
@@ -142,7 +142,7 @@ func (r *Reentry) commit(ctx context.Context) error {
 	return nil
 }
 
-// Embeds lets in what a page is shown with, which was fetched when nobody wanted that.
+// Embeds admits the embedded resources of a page that was fetched before the crawl wanted these.
 func (r *Reentry) Embeds(ctx context.Context, it *item.Item, pg *page.Page) error {
 	if err := r.admission.addLinks(&r.b, it, pg); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (r *Reentry) Embeds(ctx context.Context, it *item.Item, pg *page.Page) erro
 	return r.commit(ctx)
 }
 
-// Deferred lets in what was set aside by rules that were loosened. What they still leave out stays where it is.
+// Deferred admits deferred URLs after the given rules were relaxed. URLs that are still filtered stay deferred.
 func (r *Reentry) Deferred(ctx context.Context, rules []string) error {
 	err := r.deferred.Read(0, func(s page.Skip, _ int64) error {
 		if !slices.Contains(rules, s.Rule) {
@@ -158,13 +158,13 @@ func (r *Reentry) Deferred(ctx context.Context, rules []string) error {
 		}
 		u, err := weburl.Parse(s.URL)
 		if err != nil || !u.IsHTTP() {
-			return nil //nolint:nilerr // it is none that can wait
+			return nil //nolint:nilerr // not a URL that can be pending
 		}
 		it := itemOf(&s)
 		if s.Rule == "embed" {
 			kind, known := page.ParseKind(s.Why)
 			if !known {
-				return nil // it is not what was loosened
+				return nil // not a kind of link that the rule defers
 			}
 			it.Kind, it.Path = kind, strings.Repeat("L", min(s.Depth, entry.MaxPath-1))
 		}
@@ -177,18 +177,18 @@ func (r *Reentry) Deferred(ctx context.Context, rules []string) error {
 	return err
 }
 
-// itemOf is a URL that was left out, as if it were found again where it was found. How it was reached is not known any
-// more, but how far from a seed it lies.
+// itemOf returns an item for a skipped URL, with the page that linked to it. The hops to it are unknown, but its depth
+// is known.
 func itemOf(s *page.Skip) item.Item {
 	return item.Item{URL: s.URL, From: s.From, Kind: page.Anchor, Depth: int32(s.Depth),
 		Path: strings.Repeat("L", min(max(s.Depth-1, 0), entry.MaxPath-1))}
 }
 
-// Skipped lets in again what was left out at its visit: because its host had its pages, or as a trap.
+// Skipped admits a URL that was filtered at its visit: because its host had reached a limit, or as a trap.
 func (r *Reentry) Skipped(ctx context.Context, s *page.Skip) error {
 	u, err := weburl.Parse(s.URL)
 	if err != nil || !u.IsHTTP() || r.readmitted[s.URL] {
-		return nil //nolint:nilerr // it is none that can wait
+		return nil //nolint:nilerr // not a URL that can be pending
 	}
 	met, known, err := r.known.db.Get(s.URL)
 	if err != nil || !known || !met.Fetched.IsZero() {
@@ -209,7 +209,7 @@ func (r *Reentry) Skipped(ctx context.Context, s *page.Skip) error {
 		had = met && host.Pending > 0
 		r.hadQueue[slice] = had
 	}
-	if had { // an earlier attempt may have let it in
+	if had { // an earlier attempt may have admitted it
 		if found, err := r.frontier.Inspector().Find(slice, s.URL); found != nil || err != nil {
 			return err
 		}

@@ -22,8 +22,8 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A merge decided about a URL, which was fetched then; before the merge was durable a checkpoint of the frontier was.
-// That of seen is older, and offers the URL again: it is done all the same.
+// A merge decided a URL, which was then fetched; before the merge was durable, a checkpoint of the frontier was. The
+// one of seen is older, and offers the URL again: it still counts as done.
 func TestWhatAMergeHasDecidedIsNotFetchedAgain(t *testing.T) {
 	c := entry.Candidate{Host: "a", Item: item.Item{URL: "http://a/", Kind: page.Anchor}}
 	var payload, met, decided entry.Encoder
@@ -67,7 +67,7 @@ func noteAt(t *testing.T, at journal.Position) []byte {
 	return text
 }
 
-// TestVersionsOfTheNote: older versions, and those to come, are refused with a word that says which it is.
+// TestVersionsOfTheNote: older and later versions are rejected with an error that names the version.
 func TestVersionsOfTheNote(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"Version":2,"Roots":[{"URL":"http://a.test/","Kind":1,"Root":true}]}`: "an older kumo wrote this crawl's state",
@@ -84,7 +84,7 @@ func TestVersionsOfTheNote(t *testing.T) {
 	}
 }
 
-// A journal in which items are written as older versions did is refused, whatever is in it.
+// A journal whose items are encoded as in older versions is rejected, whatever it contains.
 func TestAnOlderJournalIsRefused(t *testing.T) {
 	log := memory.New()
 	if err := log.Append([]byte{'c', 2, 'f', 1, 'a'}); err != nil {
@@ -97,9 +97,9 @@ func TestAnOlderJournalIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatRecoveryHasDecidedIsKnownToTheNext: what seen was not sure of when a process was killed the next one's seen
-// decides when it begins. That one makes a checkpoint, of which only the frontier's part becomes durable, and is
-// killed, too. The URL waits once then, or is done.
+// TestWhatRecoveryHasDecidedIsKnownToTheNext: URLs that were undecided when a process was killed are decided by seen
+// when the next one starts. That one makes a checkpoint, of which only the frontier's part becomes durable, and is
+// killed, too. Then the URL is pending once, or done.
 func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 	const url = "http://a.test/"
 	for _, done := range []bool{false, true} {
@@ -135,7 +135,7 @@ func TestWhatRecoveryHasDecidedIsKnownToTheNext(t *testing.T) {
 	}
 }
 
-// recoverIn recovers the state in dir, whose URL database is on a disk of its own.
+// recoverIn recovers the state in dir, whose URL database is on a separate disk.
 func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *recovery.State, end func()) {
 	t.Helper()
 	db, err := seen.Open(disk, filepath.Join(dir, "seen"), seen.Config{})
@@ -159,7 +159,7 @@ func recoverIn(t *testing.T, dir string, disk vfs.FS, log journal.Journal) (s *r
 	}
 }
 
-// visitFirst has what goes first visited and answered.
+// visitFirst visits the first URL and answers it.
 func visitFirst(t *testing.T, e *Engine) {
 	t.Helper()
 	v, err := e.frontier.Next(t.Context())
@@ -175,15 +175,15 @@ func visitFirst(t *testing.T, e *Engine) {
 	e.abandons.ends.clear(v.URL)
 }
 
-// TestAVisitThatIsGivenBackIsNotUnderWay: a checkpoint comes between the end of a visit and the moment when the engine
-// forgets it. The next time that its URL waits, it is handed out.
+// TestAVisitThatIsGivenBackIsNotUnderWay: a checkpoint comes between the end of a visit and its removal from ends. When
+// its URL is pending again, it is visited.
 func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 	dir, log := t.TempDir(), memory.New()
 	s, end := recoverIn(t, dir, vfs.OS, log)
 	e := New(Config{}, Parts{Journal: log, Robots: robots.NewCache(robots.Config{})}, s)
 	e.frontier.Push("a.test", item.Item{URL: "http://a.test/"})
 	visitFirst(t, e)
-	e.abandons.ends.add("http://a.test/") // as if unsettle had not been called yet
+	e.abandons.ends.add("http://a.test/") // as before the call of ends.clear
 	if err := e.Checkpoints.checkpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestAVisitThatIsGivenBackIsNotUnderWay(t *testing.T) {
 	}
 }
 
-// TestStateAheadOfTheJournalIsRefused: what the journal does not have, nobody would fetch.
+// TestStateAheadOfTheJournalIsRefused: URLs that the journal lacks would never be fetched.
 func TestStateAheadOfTheJournalIsRefused(t *testing.T) {
 	log := memory.New()
 	if err := log.Append([]byte{'q', 0}); err != nil {
@@ -236,7 +236,7 @@ func TestStateAheadOfTheJournalIsRefused(t *testing.T) {
 	}
 }
 
-// aheadDB is a database at a position, whose news was told up to another.
+// aheadDB returns a database at a position, with decisions delivered up to another.
 func aheadDB(t *testing.T, at, relies uint64) *seen.DB {
 	t.Helper()
 	db, err := seen.Open(vfs.OS, t.TempDir(), seen.Config{})
@@ -248,7 +248,7 @@ func aheadDB(t *testing.T, at, relies uint64) *seen.DB {
 		db.SetRelies(relies)
 		return nil
 	}
-	// A URL that was only visited is in the filter, so that an offer of it has to wait to be decided.
+	// A URL with only metadata is in the filter, so an offer of it is undecided.
 	db.UpdateMeta("http://a/", seen.Meta{Status: 200})
 	db.Freeze(0)
 	if err := db.Merge(t.Context(), tell); err != nil {

@@ -13,14 +13,14 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// was is what was known of a URL before its recrawl.
+// An earlierVisit is the data about a URL from before its recrawl.
 type earlierVisit struct {
 	seen.Meta
-	conditional bool      // the server is asked whether that still holds
-	body        *page.Ref // where the body lies
+	conditional bool      // the request is conditional on it
+	body        *page.Ref // the record with the body
 }
 
-// A revisit is what a visit knows of the URL's earlier ones.
+// A revisit has a visit's data from earlier visits of the URL.
 type revisit struct {
 	before  earlierVisit
 	cfg     *Config
@@ -29,8 +29,8 @@ type revisit struct {
 	answer  *answer
 }
 
-// makeConditional makes a recrawl's request one for what has changed, if enough is known of the last answer. Where records are
-// archived, the body must be: otherwise nobody could say later what had not changed.
+// makeConditional makes the request of a recrawl conditional if enough is known of the last answer. If records are
+// archived, the body must be in the archive: otherwise nobody could tell later what has not changed.
 func (r *revisit) makeConditional(v *frontier.Visit, req *fetch.Request) error {
 	if !v.Recrawl || r.known.db == nil {
 		return nil
@@ -38,7 +38,7 @@ func (r *revisit) makeConditional(v *frontier.Visit, req *fetch.Request) error {
 	e, _, err := r.known.db.Get(v.URL)
 	r.before.Meta = e.Meta
 	if err != nil || v.Refetch || e.Status != http.StatusOK || e.ETag == "" && e.Modified.IsZero() {
-		return err // of a page alone can be said that it is as it was: what stands for it later has its status
+		return err // only a page with status 200 can be unchanged: the new record gets that status
 	}
 	ref, known, err := r.known.digests.Get(e.Digest)
 	if err != nil || !known && r.archive {
@@ -52,14 +52,14 @@ func (r *revisit) makeConditional(v *frontier.Visit, req *fetch.Request) error {
 	return nil
 }
 
-// unmodified reports whether the server says that the page is as it was.
+// unmodified reports whether the server answered that the page has not changed.
 func (r *revisit) unmodified() bool {
 	return r.before.conditional && r.answer.resp.Status == http.StatusNotModified
 }
 
-// result is what a recrawl has found.
+// result returns the result of a recrawl.
 func (r *revisit) result(rec *page.Record, v *frontier.Visit) page.Recrawl {
-	// whatever its content coding: servers that compress anew for each answer write the time into it
+	// regardless of the content coding: servers that compress each answer anew put the time into it
 	same := rec.Digest == r.before.Digest || rec.Content != 0 && rec.Content == r.before.Content
 	switch {
 	case !v.Recrawl:
@@ -76,7 +76,7 @@ func (r *revisit) result(rec *page.Record, v *frontier.Visit) page.Recrawl {
 	return page.Changed
 }
 
-// content is a record's Content. It needs the body, and that this is whole.
+// content returns a record's Content. It needs the whole body.
 func (r *revisit) content(rec *page.Record) uint64 {
 	res := rec.Response
 	coded := res.Header.Get("Content-Encoding") != "" || r.before.Content != 0
@@ -88,9 +88,9 @@ func (r *revisit) content(rec *page.Record) uint64 {
 
 func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
 
-const maxETag = 256 // bytes; a longer one is not kept
+const maxETag = 256 // bytes; a longer one is not stored
 
-// fillMeta keeps what an answer says of itself. What an error says of the page that was there before is nothing.
+// fillMeta sets the fields of m from an answer. An error says nothing about the page that was there before.
 func (r *revisit) fillMeta(m *seen.Meta, rec *page.Record) {
 	m.Status = rec.Response.Status
 	switch {
@@ -110,7 +110,7 @@ func (r *revisit) fillMeta(m *seen.Meta, rec *page.Record) {
 			m.Modified = modified
 		}
 	}
-	if r.unmodified() { // whose answer need not repeat them
+	if r.unmodified() { // a 304 need not repeat them
 		m.ETag = cmp.Or(m.ETag, r.before.ETag)
 		if m.Modified.IsZero() {
 			m.Modified = r.before.Modified
@@ -118,7 +118,7 @@ func (r *revisit) fillMeta(m *seen.Meta, rec *page.Record) {
 	}
 }
 
-// recrawlPlan says when the visit's URL is visited again; nothing in a crawl without recrawls.
+// plan returns the time of the URL's next visit; nothing in a crawl without recrawls.
 func (r *revisit) plan(v *frontier.Visit, found page.Recrawl) seen.Meta {
 	if r.known.db == nil || !r.cfg.Recrawl.Enabled() && !v.Recrawl {
 		return seen.Meta{}
@@ -141,12 +141,12 @@ func (r *revisit) plan(v *frontier.Visit, found page.Recrawl) seen.Meta {
 	return m
 }
 
-// visitsOf is what the URL database has of a URL's visits.
+// visitsOf returns what the URL database has of a URL's visits.
 func visitsOf(m *seen.Meta) policy.Visits {
 	return policy.Visits{Last: m.Fetched, Due: m.Due, Every: m.Every, Missing: m.Missing}
 }
 
-// endWithoutRecord ends a visit that brings no record.
+// endWithoutRecord sets up the batch to end a visit that has no record.
 func (w *worker) endWithoutRecord(v *frontier.Visit) {
 	w.batch.item, w.batch.visitURL = &v.Item, v.URL
 	if v.Recrawl {

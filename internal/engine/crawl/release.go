@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// ReleaseHosts gives up hosts that are not this node's any more, and forgets their pending URLs. It calls given for
-// each host, with the delay that it asks for and the rest of its current one, once no visit to it is under way, its
-// finished URLs are reported (Parts.Finished), the links of its pages are claimed, and all that is durable. It needs a
+// ReleaseHosts gives up hosts that are not this node's any more, and drops their pending URLs. It calls given for each
+// host, with the delay that it asks for and the rest of its current delay, once no visit to it is under way, its
+// finished URLs are reported (Parts.Finished), the links of its pages are claimed, and all this is durable. It needs a
 // Run to commit.
 func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 	given func(host string, asked, wait time.Duration)) error {
@@ -47,7 +47,8 @@ func (ds *Dispatches) ReleaseHosts(ctx context.Context, hosts []string,
 	return nil
 }
 
-// settle waits until no visit to a host is under way, of which over is one, and what was fetched of it is said.
+// awaitIdle waits until no visit to a host is under way and its finished URLs are reported. over is the end of a visit,
+// nil if there is none.
 func (ds *Dispatches) awaitIdle(ctx context.Context, host string, over <-chan struct{}) error {
 	for over != nil {
 		select {
@@ -55,12 +56,12 @@ func (ds *Dispatches) awaitIdle(ctx context.Context, host string, over <-chan st
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		over = ds.workers.busy([]string{host})[host] // its robots.txt may have been asked for at the same time
+		over = ds.workers.busy([]string{host})[host] // a visit to its robots.txt may run beside it
 	}
 	return ds.claims.awaitReported(ctx, host)
 }
 
-// releaseIdle gives up hosts at which nothing is under way.
+// releaseIdle releases hosts without visits under way.
 func (ds *Dispatches) releaseIdle(ctx context.Context, hosts []string,
 	given func(host string, asked, wait time.Duration)) error {
 	type owed struct{ asked, wait time.Duration }
@@ -85,14 +86,14 @@ func (ds *Dispatches) releaseIdle(ctx context.Context, hosts []string,
 	return err
 }
 
-// ImportDelay has a host left alone for a while, and asked no sooner than it asks for, as who fetched it before says. What
-// waits is not less than it was.
+// ImportDelay applies the delays of a host that another node has released: it is not visited for wait, and asked is the
+// delay that it asks for. Neither makes the host's current delays shorter.
 func (ds *Dispatches) ImportDelay(host string, asked, wait time.Duration) {
 	i, _ := ds.frontier.Host(host)
 	ds.frontier.Import(host, max(asked, i.RequestedDelay), wait)
 }
 
-// QueuedHosts calls f with each host of which something waits to be fetched. It is called before Run.
+// QueuedHosts calls f with each host that has URLs to fetch. It is called before Run.
 func (ds *Dispatches) QueuedHosts(f func(host string) error) error {
 	all := ds.frontier.Iterate(func(string) bool { return true })
 	defer all.Close()
@@ -101,7 +102,7 @@ func (ds *Dispatches) QueuedHosts(f func(host string) error) error {
 		if host == nil || err != nil {
 			return err
 		}
-		it, err := host.Next() // none if there is only another host's robots.txt
+		it, err := host.Next() // nil if there is only another host's robots.txt
 		if it != nil && err == nil {
 			err = f(host.Key)
 		}
@@ -111,7 +112,7 @@ func (ds *Dispatches) QueuedHosts(f func(host string) error) error {
 	}
 }
 
-// HasWork reports whether something of a host waits, is under way, or was fetched and is not said yet.
+// HasWork reports whether a host has URLs that are pending, under way, or fetched and not reported.
 func (ds *Dispatches) HasWork(host string) bool {
 	i, _ := ds.frontier.Host(host)
 	return i.Pending > 0 || i.Active > 0 || ds.claims.hasUnreported(host)

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// A restorer puts what an earlier run has left back into the frontier.
+// A restorer puts the queues of an earlier run back into the frontier.
 type restorer struct {
 	filtered   []entry.Candidate // see skipReports
 	hosts      *hosts
@@ -28,14 +28,14 @@ type restorer struct {
 	ledger     *ledger.Ledger
 }
 
-// restore puts what waits back into the frontier, behind the delays that robots.txt files ask for. Hosts owe their full
-// delay again: nobody knows when their last request was.
+// restore puts pending URLs back into the frontier, after the delays of robots.txt files. Hosts get their full delay
+// again, as the time of their last request is unknown.
 func (r *restorer) restore(s *recovery.State) error {
 	if err := r.scopeSeeds.load(); err != nil {
 		return err
 	}
 	if r.hosts.slices == nil {
-		r.robots.EachDelay(func(origin string, delay time.Duration) { // of hosts that no checkpoint knows
+		r.robots.EachDelay(func(origin string, delay time.Duration) { // of hosts that no checkpoint has
 			r.frontier.SetDelay(item.HostOf(origin), delay)
 			r.frontier.Restore(item.HostOf(origin))
 		})
@@ -45,7 +45,7 @@ func (r *restorer) restore(s *recovery.State) error {
 	queue := s.Queue()
 	for i := range queue {
 		it := &queue[i]
-		if s.Guessed[it.URL] { // or else the next process may decide it again, with the frontier having it from this one
+		if s.Guessed[it.URL] { // otherwise the next process might decide it again, though this one has queued it
 			r.ranks.lift(it)
 			enc.Found(it)
 			decided = append(decided, entry.Candidate{Host: it.Host(), Item: *it})
@@ -69,8 +69,8 @@ func (r *restorer) restore(s *recovery.State) error {
 	return err
 }
 
-// restoreDelays has the slices that are known, where hosts are cut into several, owe what robots.txt files ask for.
-// Those that come later are told at their first visit (applyDelay).
+// restoreDelays applies the delays of robots.txt files to the known slices of hosts. Slices that are new later get them
+// at their first visit (applyDelay).
 func (r *restorer) restoreDelays() {
 	if r.hosts.slices == nil {
 		return
@@ -83,7 +83,7 @@ func (r *restorer) restoreDelays() {
 	})
 }
 
-// putBack puts an item that waited in an earlier run back into the frontier.
+// putBack puts a pending item back into the frontier.
 func (r *restorer) putBack(it item.Item) {
 	it.Path = r.names.intern(it.Path)
 	r.frontier.Restore(r.names.intern(r.hosts.slices.Of(it.URL)), it)

@@ -17,8 +17,8 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A robotsGate parks the hosts whose robots.txt is not known, and lets their URLs go when it is. Of a host that is cut
-// into slices, the robots.txt is fetched in the first slice of this node's that wants it, and the others wait for that.
+// A robotsGate parks hosts whose robots.txt is unknown, and releases their URLs when it is known. The robots.txt of a
+// host with several slices is fetched in the first of this node's slices that needs it; the others wait for it.
 type robotsGate struct {
 	*visit.Gate
 	answers *statefile.RobotsAnswers // may be nil
@@ -28,12 +28,12 @@ type robotsGate struct {
 	ledger  *ledger.Ledger
 }
 
-// awaitRoom ends a visit whose origin's rules are not known.
+// await ends a visit whose origin's rules are unknown.
 func (g *robotsGate) await(v *frontier.Visit, origin string) {
 	g.Await(v, origin, item.Item{From: v.URL, Seed: v.Seed, Path: g.names.intern(v.Path + "P"), Depth: v.Depth})
 }
 
-// visitRobots fetches a robots.txt, or the place that one redirects to.
+// visitRobots fetches a robots.txt, or the target of its redirect.
 func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	if l, ok := w.visits.outcomes.origins.Abandoned(u.Origin()); ok {
 		w.visits.frontier.Done(v, frontier.Result{})
@@ -52,7 +52,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	}
 	w.override(&req, u)
 	req.MaxBody = visit.MaxRobots
-	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp) // no session is to change the rules
+	err := w.visits.fetcher.Get(ctx, req, &w.answer.resp) // without a session: it must not change the rules
 	w.visits.limits.count(w.answer.resp.RawLen())
 	rec := w.record(v, start)
 	rec.Robots = true
@@ -93,7 +93,7 @@ func (w *worker) visitRobots(ctx context.Context, v *frontier.Visit, u weburl.UR
 	return w.done(v, f)
 }
 
-// storeAnswer writes down what an origin's robots.txt says, if this was the answer and no redirect.
+// storeAnswer stores the rules of an origin's robots.txt, unless the answer was a redirect.
 func (g *robotsGate) storeAnswer(v *frontier.Visit, at time.Time, status int) error {
 	rules, known := g.Rules.Get(v.Robots)
 	if !known || g.answers == nil {
@@ -103,8 +103,8 @@ func (g *robotsGate) storeAnswer(v *frontier.Visit, at time.Time, status int) er
 	return g.ledger.Within(func() error { return g.answers.Add(&a) })
 }
 
-// robotsFailure says whether an exchange ends the attempts to have an origin's rules in vain. RFC 9309 2.3.1.4: what
-// cannot be had for a fault of the server forbids everything.
+// robotsFailure reports whether an exchange ends the attempts to get an origin's rules without success. RFC 9309
+// 2.3.1.4: if robots.txt is unreachable because of a server error, everything is forbidden.
 func (w *worker) robotsFailure(f visitOutcome) (visit.Abandonment, bool) {
 	switch {
 	case f.Failure != page.None:
@@ -117,13 +117,13 @@ func (w *worker) robotsFailure(f visitOutcome) (visit.Abandonment, bool) {
 	return visit.Abandonment{}, false
 }
 
-// robotsAbandonment is why an origin is abandoned whose robots.txt cannot be had.
+// robotsAbandonment returns the reason for abandoning an origin whose robots.txt cannot be fetched.
 func robotsAbandonment(l visit.Abandonment) visit.Abandonment {
 	return visit.Abandonment{Failure: l.Failure, Why: "robots.txt: " + l.Why}
 }
 
-// settle makes rules of an answer, or follows a redirect. It reports what is lost where that leads to what was
-// abandoned.
+// applyAnswer applies the rules of an answer, or follows a redirect. If the redirect leads to an abandoned origin, it
+// returns the reason to abandon this one.
 func (g *robotsGate) applyAnswer(v *frontier.Visit, u weburl.URL, resp *page.Response) (visit.Abandonment, bool) {
 	next, to := g.HandleAnswer(v, u, resp.Status, resp)
 	if to.IsZero() {
@@ -132,7 +132,7 @@ func (g *robotsGate) applyAnswer(v *frontier.Visit, u weburl.URL, resp *page.Res
 	if l, gone := g.origins.Abandoned(to.Origin()); gone {
 		return robotsAbandonment(l), true
 	}
-	slice := v.Host // that waits for it, and is this node's
+	slice := v.Host // waits for the rules, and is this node's
 	if to.Host() != item.HostOfSlice(v.Host) {
 		slice = g.hosts.slices.OfHost(to.Host(), next.URL)
 	}
@@ -140,8 +140,7 @@ func (g *robotsGate) applyAnswer(v *frontier.Visit, u weburl.URL, resp *page.Res
 	return visit.Abandonment{}, false
 }
 
-// applyDelay has a slice of a host owe the delay that the host asks for, which its rules were obeyed without: it was
-// not known then.
+// applyDelay applies the delay of its host's rules to a slice that was unknown when the rules were fetched.
 func (g *robotsGate) applyDelay(v *frontier.Visit, rules *robots.Rules) {
 	if g.hosts.slices != nil {
 		g.SetDelay(v.Host, rules)

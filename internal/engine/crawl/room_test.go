@@ -15,7 +15,7 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// TestWorkersWaitWhileSeenIsFull has a worker go on when a checkpoint has made room, and only then.
+// TestWorkersWaitWhileSeenIsFull: a worker continues when a checkpoint has made room, not before.
 func TestWorkersWaitWhileSeenIsFull(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestWorkersWaitWhileSeenIsFull(t *testing.T) {
 	})
 }
 
-// onDisk makes an engine with little memory for the URLs that it knows.
+// onDisk returns an engine with little memory for known URLs.
 func onDisk(t testing.TB, dir string) *Engine {
 	t.Helper()
 	db, err := seen.Open(vfs.OS, filepath.Join(dir, "seen"), seen.Config{Memory: 1 << 16})

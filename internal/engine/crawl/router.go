@@ -13,34 +13,34 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// A Router says whose hosts are, where several nodes share a crawl. It is asked by workers, many at once, for each link
-// and each request. Where hosts are cut into slices, it is asked for these.
+// A Router reports which hosts this node owns, where several nodes share a crawl. Workers call it concurrently, for
+// each link and each request. Hosts with several slices are queried by slice.
 type Router interface {
-	Ours(host string) bool // this node is the host's owner and has all that is known of it: links to it are taken in here
-	May(host string) bool  // and its lease holds, and the host is not to be left alone: a request may be sent to it now
+	Ours(host string) bool // this node owns the host and has all its data: links to it are admitted here
+	May(host string) bool  // the lease holds too, and the host may be visited: a request may be sent now
 }
 
-// A host that is not, or not now, this node's to ask, because it is on its way between nodes, the lease is over, or
-// nobody is to ask it, is put off by a quarter of the time for which that has been so. So it waits little longer than
-// it must, and 100,000 hosts that have long been left alone are looked at 3333 times a second.
+// If this node may not visit a host now (because the host is being transferred, the lease has expired, or no node may
+// visit the host), its visits are postponed by a quarter of the time for which this has been so. So a host waits little
+// longer than necessary, and 100,000 hosts that have long been blocked cause only 3333 attempts per second.
 const (
 	minPostponement   = time.Second
 	maxPostponement   = 30 * time.Second
-	maxPostponedHosts = 1 << 17 // hosts; who is forgotten begins anew
+	maxPostponedHosts = 1 << 17 // hosts; a forgotten one starts from minPostponement
 )
 
-// hosts knows which hosts, or slices of hosts, this node owns, and which slices a URL, an item or an origin is in.
+// hosts reports which hosts, or slices, this node owns, and maps URLs, items and origins to slices.
 type hosts struct {
 	router   Router       // nil: this node owns all hosts
-	slices   *item.Slices // nil: a host is one slice
+	slices   *item.Slices // nil: each host is one slice
 	frontier *frontier.Frontier
 }
 
-// sliceOf is the slice that a candidate's URL is in.
+// sliceOf returns the slice of a candidate's URL.
 func (h *hosts) sliceOf(c *entry.Candidate) string { return h.slices.OfHost(c.Host, c.Item.URL) }
 
-// slicesOf yields the slices of an origin's host: that host, or where it is cut into several, those that the frontier
-// knows.
+// slicesOf yields the slices of an origin's host: the host itself, or, with several slices, those that the frontier
+// has.
 func (h *hosts) slicesOf(origin string) iter.Seq[string] {
 	host := item.HostOf(origin)
 	return func(yield func(string) bool) {
@@ -64,22 +64,22 @@ type permits struct {
 	transfer      *transfer.Endpoint
 }
 
-// postponements are the hosts that were put off lately.
+// postponements tracks the hosts whose visits were postponed lately.
 type postponements struct {
 	some atomic.Bool // there are any
 
-	mu    sync.Mutex // guards below
+	mu    sync.Mutex // guards the fields below
 	hosts *bounded.Recent[uint64, postponedSpan]
 }
 
-// An postponedSpan is when a host was put off for the first time in a row, and for the last, in Unix milliseconds.
+// A postponedSpan is the times, in Unix milliseconds, of the first and the last of a host's postponements in a row.
 type postponedSpan struct{ first, last int64 }
 
 func newPostponements() *postponements {
 	return &postponements{hosts: bounded.NewRecent[uint64, postponedSpan](maxPostponedHosts)}
 }
 
-// nextPart is how long a host is to be put off now.
+// next returns for how long a visit to a host is postponed now.
 func (p *postponements) next(host uint64, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *postponements) next(host uint64, now time.Time) time.Duration {
 	return min(max(time.Duration(at-t.first)*time.Millisecond/4, minPostponement), maxPostponement)
 }
 
-// addFinished is told of a host that may be asked.
+// end removes a host that may be visited again.
 func (p *postponements) end(host uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,9 +104,9 @@ func (p *postponements) end(host uint64) {
 
 func (h *hosts) ours(host string) bool { return h.router == nil || h.router.Ours(host) }
 
-// politenessHost is the host for whose sake a visit is made: for a robots.txt, the host of the URLs that wait for it,
-// or a slice of that which this node may ask. A robots.txt that redirects to another host is followed by the node that
-// wants the rules, whoever owns that host.
+// politenessHost returns the host for whose sake a visit is made: for a robots.txt, the host of the URLs that wait for
+// it, or a slice of it that this node may visit. A redirected robots.txt is followed by the node that needs the rules,
+// whoever owns the target's host.
 func (h *hosts) politenessHost(v *frontier.Visit) string {
 	if v.Robots == "" {
 		return v.Host
@@ -126,14 +126,14 @@ func (h *hosts) politenessHost(v *frontier.Visit) string {
 	return host
 }
 
-// isOurs reports whether a visit is this node's to make now. If not, it is put off before anything is done: its host is
-// on the way to another node, or from one, or is not to be asked.
+// isOurs reports whether this node may make a visit now. If not, it postpones the visit before anything is done: the
+// host is being transferred, or must not be visited.
 func (w *worker) isOurs(v *frontier.Visit) bool {
 	if w.visits.permits.hosts.router == nil || w.visits.permits.mayRequest(w.politenessHost) {
 		return true
 	}
 	if v.Robots != "" && !w.visits.permits.hosts.ours(w.politenessHost) &&
-		w.visits.permits.transfer.IsAway(w.politenessHost) { // nobody here waits for it any more
+		w.visits.permits.transfer.IsAway(w.politenessHost) { // its URLs have moved to another node
 		w.visits.frontier.Done(v, frontier.Result{})
 		return false
 	}
@@ -141,7 +141,8 @@ func (w *worker) isOurs(v *frontier.Visit) bool {
 	return false
 }
 
-// checkPermit is asked immediately before a request: if the lease is over, the visit is put off.
+// checkPermit is called immediately before a request. If the lease has expired, it postpones the visit and returns
+// false.
 func (w *worker) checkPermit(v *frontier.Visit) bool {
 	if w.visits.permits.hosts.router == nil || w.visits.permits.mayRequest(w.politenessHost) {
 		return true
@@ -166,9 +167,9 @@ func (w *worker) postpone(v *frontier.Visit) {
 	)
 }
 
-// Share says how many nodes crawl. Hosts of several may be at one server's address, which is to see no more of all than
-// of one.
+// Share sets the number of nodes in the crawl. Hosts of several nodes may have the same server address, which must not
+// get more requests than from one node.
 func (e *Engine) Share(nodes int) { e.frontier.ShareAddresses(nodes) }
 
-// Pause lets no new URL be taken while it is on. Requests under way go on.
+// Pause stops or resumes new visits. Requests under way continue.
 func (e *Engine) Pause(on bool) { e.holds.pause.set(on) }

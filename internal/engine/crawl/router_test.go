@@ -17,7 +17,7 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A ban is a router whose hosts are all ours, and may not be asked.
+// A ban is a router that owns all hosts and permits no requests to some.
 type ban struct {
 	lifted atomic.Bool
 	asked  atomic.Int64
@@ -30,8 +30,7 @@ func (b *ban) May(string) bool {
 	return b.lifted.Load()
 }
 
-// banned is an engine with some hosts that may not be asked, and nothing that could ask them: no fetcher and no
-// journal.
+// banned returns an engine with hosts that may not be visited. It has no fetcher and no journal.
 func banned(b *ban, hosts int, now func() time.Time, cfg frontier.Config) *Engine {
 	cfg.Now = now
 	front, _, err := frontier.Open(cfg)
@@ -52,8 +51,8 @@ func banned(b *ban, hosts int, now func() time.Time, cfg frontier.Config) *Engin
 
 var _ Prober = (*fetch.Client)(nil)
 
-// A host that may not be asked is looked at more and more seldom, and soon after it may be. Nothing else is done for
-// it: the engine has no fetcher that would tell its address.
+// The checks of a host that may not be visited become rarer, but it is visited soon after it may be. Nothing else is
+// done for it: the engine has no fetcher to look up its address.
 func TestHostsThatMayNotBeAskedArePutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(ban)
@@ -98,8 +97,8 @@ func TestHostsThatMayNotBeAskedArePutOff(t *testing.T) {
 	})
 }
 
-// BenchmarkHostsThatMayNotBeAsked is what 10,000 hosts cost that have something waiting, and have not been to be asked
-// for long: the time of a processor in a second, with the hosts in memory and with room for few of them.
+// BenchmarkHostsThatMayNotBeAsked measures the load of 10,000 hosts with pending URLs that have long been blocked:
+// processor time per second, with all hosts in memory and with room for few.
 func BenchmarkHostsThatMayNotBeAsked(b *testing.B) {
 	b.Run("memory", func(b *testing.B) { benchmarkBan(b, frontier.Config{}) })
 	b.Run("disk", func(b *testing.B) { benchmarkBan(b, frontier.Config{Dir: b.TempDir(), Memory: 512 << 10}) })
@@ -119,7 +118,7 @@ func benchmarkBan(b *testing.B, cfg frontier.Config) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if v.Host == "clock.test" { // comes when nothing else is due
+			if v.Host == "clock.test" { // due when nothing else is
 				e.frontier.Postpone(v, time.Second)
 				return
 			}

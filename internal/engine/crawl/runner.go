@@ -20,7 +20,7 @@ type runner struct {
 	stopper    *stopper
 }
 
-// work visits URLs until the frontier is dry, handing ends, or a visit fails.
+// work visits URLs until the frontier is drained, handing ends, or a visit fails.
 func (c *runner) work(handing, fetching context.Context) error {
 	for {
 		c.holds.awaitRoom(handing)
@@ -32,7 +32,7 @@ func (c *runner) work(handing, fetching context.Context) error {
 		case err != nil:
 			return err
 		}
-		if c.holds.disk.full.shut() || c.holds.held() { // since it began to wait for a host
+		if c.holds.disk.full.shut() || c.holds.held() { // this may have changed while Next waited
 			c.frontier.Postpone(v, 0)
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// load takes the roots of earlier runs into scope.
+// load reads the scope seeds of earlier runs into the scope.
 func (s *scopeSeeds) load() error {
 	return s.file.Each(func(r statefile.SeedEntry) error {
 		u, err := weburl.Parse(r.URL)
@@ -31,19 +31,19 @@ func (s *scopeSeeds) load() error {
 	})
 }
 
-// smallSeedFile is a length of the file in which some seeds more or less, which a run brings again, matter; of a larger one
-// they do not.
+// smallSeedFile is the size up to which the file of scope seeds should not grow by seeds that each run adds again. In a
+// larger file, a few duplicates do not matter.
 const smallSeedFile = 8 << 20
 
-// needsSet reports whether it is worth its memory to tell the scope seeds that the crawl has from new ones. length
-// is that of the file.
+// needsSet reports whether the set of known scope seeds, which detects new ones, is worth its memory. length is the
+// size of the file.
 func (s *scopeSeeds) needsSet(length int64, shared bool, list *seedFeed) bool {
 	return shared || s.cfg.Recrawl.Enabled() ||
 		length > 0 && (length < smallSeedFile || list.src != nil && list.from == 0)
 }
 
-// record keeps a root, if that is news. u is r's URL as the crawl's rules have it. It is called within the
-// ledger's gate.
+// record writes a scope seed to the file if it is new, and reports whether it is. u is its URL after the crawl's
+// rewriting rules. It is called within the ledger's gate.
 func (s *scopeSeeds) record(u string, r statefile.SeedEntry) (news bool, err error) {
 	if s.all != nil && !s.all.Add(u) {
 		return false, nil
@@ -51,15 +51,16 @@ func (s *scopeSeeds) record(u string, r statefile.SeedEntry) (news bool, err err
 	return true, s.file.Add(r)
 }
 
-// trusts reports whether secrets may be sent to a URL's server: that of a seed.
+// trusts reports whether secrets may be sent to a URL's server: only to those of seeds.
 func (s *scopeSeeds) trusts(u weburl.URL) bool {
 	return s.trusted != nil && s.trusted.Has(u.Origin())
 }
 
-// asWritten reports whether the crawl's rules leave the hosts of seeds as the user wrote them.
+// asWritten reports whether the crawl's rewriting rules leave the seeds' hosts as the user wrote them.
 func (s *scopeSeeds) asWritten() bool { return s.cfg.Canon&weburl.DropWWW == 0 }
 
-// add adds a root that a page, or another node, has led to, and tells others of it if a redirect did.
+// add adds a scope seed that a page, or another node, has found. If it is the target of a redirect, other nodes are
+// told.
 func (s *scopeSeeds) add(it *item.Item) error {
 	r := statefile.SeedEntry{URL: it.URL, Redirect: it.Kind == page.Redirect, Seed: it.Kind == page.Seed && s.asWritten()}
 	news, err := s.record(it.URL, r)
@@ -69,7 +70,7 @@ func (s *scopeSeeds) add(it *item.Item) error {
 	return err
 }
 
-// addForeign adds a root that goes to another node.
+// addForeign adds a scope seed whose host is another node's.
 func (s *scopeSeeds) addForeign(it *item.Item) {
 	root := item.Item{URL: strings.Clone(it.URL), Kind: it.Kind}
 	if err := s.add(&root); err != nil {
@@ -86,7 +87,7 @@ func (s *scopeSeeds) announceRedirect(r *statefile.SeedEntry) {
 	}
 }
 
-// announceRedirects tells other nodes again of all redirects: an earlier run may have died before it could.
+// announceRedirects announces all redirects again: an earlier run may have crashed before it could.
 func (s *scopeSeeds) announceRedirects() error {
 	if s.announce == nil {
 		return nil
@@ -97,14 +98,14 @@ func (s *scopeSeeds) announceRedirects() error {
 	})
 }
 
-// scopeSeeds are the URLs from which the scope follows: seeds, and where they redirect to. Secrets may be sent to the
+// scopeSeeds are the URLs that define the scope: seeds, and the targets of their redirects. Secrets may be sent to the
 // seeds' origins only.
 type scopeSeeds struct {
 	cfg      *Config
 	file     *statefile.ScopeSeeds
-	all      *weburl.Set      // those, by the crawl's rules; nil where all are new and nobody asks
+	all      *weburl.Set      // after rewriting; nil if the set is not needed
 	trusted  *weburl.Set      // origins of seeds; nil if there are no secrets
-	announce func(weburl.URL) // tells other nodes of a new one; may be nil
+	announce func(weburl.URL) // tells other nodes of a new redirect target; may be nil
 
 	scope   *weburl.Scope
 	outages *outageMonitor
@@ -113,7 +114,7 @@ type scopeSeeds struct {
 	ledger  *ledger.Ledger
 }
 
-// admit takes a root into scope. A seed, which the user named, is trusted and may be at a private address.
+// admit adds a URL to the scope. A seed, which the user has named, is trusted and may have a private address.
 func (s *scopeSeeds) admit(u weburl.URL, seed bool) {
 	s.scope.AddSeed(u)
 	if !seed {
@@ -123,21 +124,21 @@ func (s *scopeSeeds) admit(u weburl.URL, seed bool) {
 	if s.trusted != nil {
 		s.trusted.Add(u.Origin())
 		if secure, err := weburl.Parse("https://" + u.Host()); err == nil {
-			s.trusted.Add(secure.Origin()) // where the seed's host leads to TLS; never the other way round
+			s.trusted.Add(secure.Origin()) // for a redirect to https; never the other way round
 		}
 	}
 	s.fetcher.Allow(u.Host())
 }
 
-// admitSeed takes a seed into scope, and returns it as the crawl's rules have it.
+// admitSeed adds a seed to the scope, and returns it after the crawl's rewriting rules.
 func (s *scopeSeeds) admitSeed(u weburl.URL) weburl.URL {
 	known := s.cfg.Canon.Apply(u)
 	s.admit(u, true)
-	s.scope.AddSeed(known) // without the trust: it may be another host than the user named
+	s.scope.AddSeed(known) // not trusted: it may be another host than the user named
 	return known
 }
 
-// admitAll takes the seeds of other nodes, and where such have redirected to, into scope.
+// admitAll adds the scope seeds among links from other nodes to the scope.
 func (s *scopeSeeds) admitAll(b *batch) {
 	for i := range b.cands {
 		if it := &b.cands[i].Item; it.ScopeSeed && b.cands[i].Rule == "" {

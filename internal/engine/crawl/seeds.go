@@ -14,30 +14,30 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// A SeedList is a list of seeds that is too long for memory, such as a file. The engine reads it twice while it crawls:
-// at full speed, to take all hosts into scope, before which no page's links are judged; and to queue the URLs, as fast
-// as memory and disk allow.
+// A SeedList is a list of seeds that may not fit in memory, such as a file. The engine reads it twice while it crawls:
+// first at full speed, to add all hosts to the scope, before which no page's links are judged; then to queue the URLs,
+// as fast as memory and disk allow.
 type SeedList interface {
-	// List is what the journal keeps of the list.
+	// List returns the list's initial mark for the journal.
 	List() entry.SeedListMark
-	// Each calls f with part after part of the seeds, from an offset on, and with the offset behind each. f does not
-	// keep them.
+	// Each calls f with parts of the seeds, starting at an offset, and with the offset behind each part. f must not
+	// retain them.
 	Each(from int64, f func(seeds []weburl.URL, end int64) error) error
 }
 
-// A feed is the way of a SeedList into the crawl.
+// A seedFeed reads a SeedList into the crawl.
 type seedFeed struct {
-	src  SeedList // nil: there is none
-	from int64    // where this run begins
+	src  SeedList // nil: no list
+	from int64    // offset at the start of this run
 
 	total, taken atomic.Int64
 
-	inScope   atomic.Bool   // all of it is in scope
-	scopeDone chan struct{} // closed when it is, or will not be in this run
+	inScope   atomic.Bool   // the whole list is in scope
+	scopeDone chan struct{} // closed when it is in scope, or will not be in this run
 
-	mu   sync.Mutex // guards below
+	mu   sync.Mutex // guards the fields below
 	mark entry.SeedListMark
-	all  []entry.SeedListMark // of earlier runs' lists, too
+	all  []entry.SeedListMark // including the lists of earlier runs
 	done bool
 }
 
@@ -52,14 +52,14 @@ func newFeed(src SeedList, earlier []entry.SeedListMark) *seedFeed {
 		f.mark = earlier[i]
 	}
 	f.done, f.from = f.mark.Done, f.mark.Offset
-	f.inScope.Store(f.done) // an earlier run has seen to it
+	f.inScope.Store(f.done) // an earlier run has added it to the scope
 	f.total.Store(f.mark.Seeds)
 	f.taken.Store(f.mark.Taken)
 	return f
 }
 
-// marks are what a checkpoint's note has. Lists that earlier runs began and that are not given again are not: see
-// [Seeding.queueList].
+// marks returns the marks of all lists, for a checkpoint. Lists that were begun by earlier runs and are not given again
+// are included: see [Seeding.queueList].
 func (f *seedFeed) marks() []entry.SeedListMark {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *seedFeed) ended() bool {
 	return f.done
 }
 
-// advance notes that seeds were taken in, and returns what the journal is to have of that.
+// advance counts n queued seeds up to the offset end, and returns the mark for the journal.
 func (f *seedFeed) advance(n int, end int64, done bool) entry.SeedListMark {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,12 +83,12 @@ func (f *seedFeed) advance(n int, end int64, done bool) entry.SeedListMark {
 	return f.mark
 }
 
-// Seeds says how many seeds of the run's list were taken in, and how many it has; 0 and 0 where there is none.
+// Seeds returns how many seeds of the run's list were queued, and how many it has; 0 and 0 without a list.
 func (s *Seeding) Seeds() (taken, all int64) {
 	return s.feed.taken.Load(), s.feed.total.Load()
 }
 
-// awaitScope waits until all of the list is in scope. It returns false if it will not be in this run.
+// awaitScope waits until the whole list is in scope. It returns false if it will not be in this run.
 func (f *seedFeed) awaitScope(ctx context.Context) bool {
 	if f.inScope.Load() {
 		return true
@@ -100,7 +100,7 @@ func (f *seedFeed) awaitScope(ctx context.Context) bool {
 	return f.inScope.Load()
 }
 
-// Seeding takes seeds in: those of the run, those of a list, and those that come while the crawl runs.
+// Seeding admits seeds: the run's, those of a list, and those that are added while the crawl runs.
 type Seeding struct {
 	cfg        *Config
 	scopeSeeds *scopeSeeds
@@ -115,7 +115,7 @@ type Seeding struct {
 	ledger     *ledger.Ledger
 }
 
-// scopeList takes all of the list into scope that is not there yet.
+// scopeList adds the rest of the list to the scope.
 func (s *Seeding) scopeList(ctx context.Context) error {
 	if s.feed.inScope.Load() {
 		return nil
@@ -134,8 +134,7 @@ func (s *Seeding) scopeList(ctx context.Context) error {
 	return err
 }
 
-// queueList takes the list in while the workers crawl, until ctx ends: what is left then is for the run that is given
-// the list again.
+// queueList queues the list while the workers crawl, until ctx ends. A later run with the same list continues there.
 func (s *Seeding) queueList(ctx context.Context) error {
 	if s.feed.ended() {
 		return nil
@@ -145,7 +144,7 @@ func (s *Seeding) queueList(ctx context.Context) error {
 	err := s.feed.src.Each(end, func(seeds []weburl.URL, upTo int64) error {
 		s.holds.awaitRoom(ctx)
 		if s.outgoing.claims != nil {
-			s.outgoing.full.await(ctx) // where all go
+			s.outgoing.full.await(ctx) // all links go to the outbox
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -180,8 +179,9 @@ func (s *Seeding) queueList(ctx context.Context) error {
 	return err
 }
 
-// queueSeeds takes some seeds in, which are in scope: as the user wrote them, and as the crawl's rules have them. Of
-// those whose host take does not want only the root is kept. also adds to the journal's same batch.
+// queueSeeds queues some seeds, which are in scope: seeds are as the user wrote them, known after rewriting. If take is
+// not nil, seeds of hosts for which it returns false are only recorded as scope seeds. also adds entries to the
+// journal's same batch.
 func (s *Seeding) queueSeeds(seeds, known []weburl.URL, take func(host string) bool, also func(*entry.Encoder)) error {
 	var b batch
 	b.seedsRecorded = true
@@ -210,8 +210,7 @@ func (s *Seeding) queueSeeds(seeds, known []weburl.URL, take func(host string) b
 	})
 }
 
-// admitSeeds takes the seeds in, as the crawl's rules have them. Where a redirect leads back to how the user wrote them, that
-// is in scope.
+// admitSeeds adds seeds to the scope, both as written and after the crawl's rewriting rules, and queues them.
 func (s *Seeding) admitSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
 	known := make([]weburl.URL, len(seeds))
 	for i, u := range seeds {
@@ -220,7 +219,7 @@ func (s *Seeding) admitSeeds(ctx context.Context, seeds []weburl.URL, take func(
 	for from := 0; from < len(seeds); from += maxBatchLinks {
 		to := min(from+maxBatchLinks, len(seeds))
 		if take != nil && s.outgoing.claims != nil {
-			s.outgoing.full.await(ctx) // where all go
+			s.outgoing.full.await(ctx) // all links go to the outbox
 		}
 		if err := s.queueSeeds(seeds[from:to], known[from:to], take, nil); err != nil {
 			return err
@@ -229,9 +228,9 @@ func (s *Seeding) admitSeeds(ctx context.Context, seeds []weburl.URL, take func(
 	return nil
 }
 
-// AddSeeds takes seeds in while the engine runs. All are admitted to the scope, as on every node; those are fetched
-// whose host this node is asked to take, by it or, if that is another's, by its owner. They are durable when it
-// returns, and where the journal is shipped, there. The same seeds may come again.
+// AddSeeds adds seeds while the engine runs. All are added to the scope, as on every node. A seed is fetched if take
+// returns true for its host: by this node, or by the host's owner. When AddSeeds returns, the seeds are durable, and
+// replicated if the journal is. The same seeds may be added again.
 func (s *Seeding) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(host string) bool) error {
 	s.holds.received.Add(1)
 	if err := s.admitSeeds(ctx, seeds, take); err != nil {
@@ -240,8 +239,8 @@ func (s *Seeding) AddSeeds(ctx context.Context, seeds []weburl.URL, take func(ho
 	return s.ledger.FlushDurable(ctx)
 }
 
-// AddScopeSeed admits to the scope what a seed that another node has visited redirects to. The node tells it again when it
-// begins anew; it is durable with the next commit.
+// AddScopeSeed adds the target of a redirect that another node has followed from a seed to the scope. The other node
+// announces it again when it restarts; here it is durable with the next commit.
 func (s *Seeding) AddScopeSeed(u weburl.URL) error {
 	s.scopeSeeds.scope.AddSeed(u)
 	return s.ledger.Within(func() error {

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// stored notes the URLs of records.
+// stored collects the URLs of records.
 type stored struct {
 	store.Store
 	urls []string
@@ -26,8 +26,8 @@ func (s *stored) Mark() ([]store.Mark, error) { return nil, nil }
 func (s *stored) Sync() error                 { return nil }
 func (s *stored) Finalize() error             { return nil }
 
-// A visit that has fetched parts of a page with it brings a record of each in one batch: all of them are stored,
-// counted, and done for the next run.
+// A visit that has also fetched embedded resources has several records in one batch: all of them are stored and
+// counted, and done in the next run.
 func TestAVisitMayBringSeveralRecords(t *testing.T) {
 	log, kept := memory.New(), &stored{}
 	views := func() recovery.Views {

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// addSitemaps takes in the sitemaps that the rules of an origin name, for the visit that is about to obey them. That is
-// done once, and again for a visit that lies nearer to its seed, from where more entries are within reach.
+// addSitemaps admits the sitemaps in the rules of an origin, for the visit that is about to obey these. This is done
+// once, and again for a visit that is nearer to its seed, as more entries are then within the depth limit.
 func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rules) error {
 	if w.visits.cfg.Sitemaps == policy.SitemapsIgnored || v.Kind == page.Sitemap ||
 		!w.visits.outcomes.origins.isNearest(origin, v.Depth, w.visits.known.depths) {
@@ -22,7 +22,7 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 		return nil
 	}
 	if scope := w.visits.admission.rules.InScope(base); !scope.In && !scope.OnSeedHost {
-		return nil // of another site only what pages are shown with is fetched
+		return nil // of other sites, only embedded resources are fetched
 	}
 	links := make([]page.Link, len(all))
 	for i, to := range all {
@@ -39,7 +39,7 @@ func (w *worker) addSitemaps(v *frontier.Visit, origin string, rules *robots.Rul
 	return nil
 }
 
-// addGuesses takes in /sitemap.xml of the seeds' hosts, for a crawl that reads no robots.txt.
+// addGuesses adds /sitemap.xml of the seeds' hosts, for a crawl that reads no robots.txt.
 func (a *admission) addGuesses(b *batch, seeds []weburl.URL) {
 	for _, u := range seeds {
 		if to, err := u.Resolve(visit.GuessedSitemap); err == nil {

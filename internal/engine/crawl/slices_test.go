@@ -15,7 +15,7 @@ import (
 	"kumo/internal/engine/visit"
 )
 
-// wantShares checks that all nodes fetched about as much.
+// wantShares checks that all nodes fetched about the same number of pages.
 func (c *crew) wantShares(t *testing.T) {
 	t.Helper()
 	shares, all := make([]int, len(c.nodes)), 0
@@ -50,7 +50,7 @@ func TestSlicesSurviveCrashes(t *testing.T) {
 	}
 }
 
-// TestClaimedSlicesAreFetchedOnce: slices of few hosts go from node to node.
+// TestClaimedSlicesAreFetchedOnce: slices of few hosts move between nodes.
 func TestClaimedSlicesAreFetchedOnce(t *testing.T) {
 	for _, c := range []struct{ nodes, lossy, moves int }{{3, 0, 0}, {3, 30, 0}, {2, 0, 200}} {
 		t.Run(fmt.Sprintf("%d nodes, %d%% lost, %d moves", c.nodes, c.lossy, c.moves), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestClaimedSlicesSurviveCrashes(t *testing.T) {
 	}
 }
 
-// robotsOf makes a maze have a robots.txt at each host.
+// robotsOf adds a robots.txt to each host of a maze.
 func robotsOf(m *maze, text string) {
 	answer := m.answer
 	m.answer = func(url string, resp *page.Response) bool {
@@ -89,8 +89,8 @@ func robotsOf(m *maze, text string) {
 	}
 }
 
-// TestSlicesObeyTheirHostsRules: each node asks once for a host's robots.txt, whichever of its slices wants it first,
-// and all of them obey.
+// TestSlicesObeyTheirHostsRules: each node requests a host's robots.txt once, whichever slice needs it first, and all
+// slices obey it.
 func TestSlicesObeyTheirHostsRules(t *testing.T) {
 	for _, far := range []bool{false, true} { // it redirects to another host
 		m := &maze{hosts: 1, pages: 400}
@@ -130,8 +130,8 @@ func TestSlicesObeyTheirHostsRules(t *testing.T) {
 	}
 }
 
-// TestSlicesShareACrawlDelay: the delay that a host asks for is between requests of all its slices, on average, as each
-// waits as many times as long. That holds of slices, too, of which nothing was known when the host was asked for it.
+// TestSlicesShareACrawlDelay: a host's delay applies to requests of all its slices, on average: each slice waits for a
+// multiple of it. This includes slices that were unknown when the robots.txt was fetched.
 func TestSlicesShareACrawlDelay(t *testing.T) {
 	const cut = 8
 	m := &maze{hosts: 1, pages: 300}
@@ -157,7 +157,7 @@ func TestSlicesShareACrawlDelay(t *testing.T) {
 	}
 }
 
-// TestSlicesAreGivenUpWithTheirOrigin: what waits in any slice of an origin that is given up waits for the next run.
+// TestSlicesAreGivenUpWithTheirOrigin: the URLs of all slices of an abandoned origin are left for the next run.
 func TestSlicesAreGivenUpWithTheirOrigin(t *testing.T) {
 	x := newTradeOf(t, 1, false, 4)
 	n := x.nodes[0]
@@ -196,7 +196,7 @@ func TestSlicesAreGivenUpWithTheirOrigin(t *testing.T) {
 	}
 }
 
-// TestAHostsPagesAreCountedWithItsSlices: what bounds the pages of a host bounds those of all its slices.
+// TestAHostsPagesAreCountedWithItsSlices: a limit of a host's pages applies to all its slices together.
 func TestAHostsPagesAreCountedWithItsSlices(t *testing.T) {
 	m := &maze{hosts: 1, pages: 300}
 	crew := newCrew(t, 1, m, m.url(0), m.url(1), m.url(2))

@@ -10,12 +10,13 @@ import (
 	"kumo/internal/state/store"
 )
 
-// ErrEnding is a snapshot of a crawl that is just ending.
+// ErrEnding means that no snapshot is possible because the crawl is ending.
 var ErrEnding = errors.New("the crawl is just ending")
 
 // Snapshot calls copy with the journal's position and the lengths of the record files at one moment of a running crawl.
-// Until copy returns, no file that the last checkpoint names goes or changes, the journal and the record files only
-// grow, and record files keep their names. The crawl continues without checkpoints; if it ends, copy's context does.
+// Until copy returns, no file that the last checkpoint names is removed or changed, the journal and the record files
+// only grow, and record files keep their names. The crawl continues without checkpoints; if it ends, copy's context is
+// canceled.
 func (c *Checkpoints) Snapshot(ctx context.Context, copy func(ctx context.Context, at journal.Position,
 	marks []store.Mark) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -54,7 +55,7 @@ func (c *Checkpoints) Snapshot(ctx context.Context, copy func(ctx context.Contex
 	return err
 }
 
-// allMarks adds the lengths of the files that this run has not touched.
+// allMarks adds the lengths of files that this run has not written to.
 func (c *Checkpoints) allMarks(marks []store.Mark) []store.Mark {
 	named := make(map[string]bool, len(marks))
 	for _, m := range marks {

@@ -17,13 +17,13 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// A stallingDisk lets reads, or syncs, of some files wait from stall to resume.
+// A stallingDisk blocks reads, or syncs, of some files between stall and resume.
 type stallingDisk struct {
 	vfs.FS
 	mu    sync.Mutex
-	files string        // those whose names have this stall
-	met   chan struct{} // closed by the first who waits
-	over  chan struct{} // closed by resume; nil while nothing stalls
+	files string        // files whose names contain this stall
+	met   chan struct{} // closed by the first blocked call
+	over  chan struct{} // closed by resume; nil: not stalling
 }
 
 func (d *stallingDisk) stall(files string) (met <-chan struct{}) {
@@ -92,7 +92,7 @@ func (f *stallingFile) Sync() error {
 	return f.File.Sync()
 }
 
-// goesOn checks that something is done while a disk stalls, and lets it go on if not.
+// goesOn checks that do finishes while a disk stalls, and ends the stall if it does not.
 func (d *stallingDisk) goesOn(t *testing.T, what string, do func() error) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -102,15 +102,15 @@ func (d *stallingDisk) goesOn(t *testing.T, what string, do func() error) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(10 * time.Second): // of a test that fails
+	case <-time.After(10 * time.Second): // the test fails
 		d.resume()
 		t.Fatalf("%s waits for the disk: %v", what, <-done)
 	}
 }
 
-// While the merge of a chunk waits for the disk, workers put what they have, and batches are cut off. What comes to
-// wait meanwhile, or is visited, does not come in with the chunk again; and a host that comes to be held here stays if
-// the transfer is dropped.
+// While the merge of a chunk waits for the disk, workers commit, and batches are written. URLs that become pending or
+// are visited during this time are not added again with the chunk, and a host that becomes held here stays if the
+// transfer is dropped.
 func TestAMergeThatReadsHoldsNobodyBack(t *testing.T) {
 	for name, more := range map[string]bool{"no other host comes to be held": false, "another host does": true} {
 		t.Run(name, func(t *testing.T) { mergeWhileTheDiskStalls(t, more) })
@@ -136,7 +136,7 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 		}
 	}
 	visit("http://held.test/done")
-	if err := n.e.Checkpoints.checkpoint(t.Context()); err != nil { // the disk knows it, and memory does not
+	if err := n.e.Checkpoints.checkpoint(t.Context()); err != nil { // so that the URL is on disk and not in memory
 		t.Fatal(err)
 	}
 	stalls := disk.stall("/seen/")
@@ -173,8 +173,7 @@ func mergeWhileTheDiskStalls(t *testing.T, more bool) {
 	n.wantWaiting("in the next life", held, gone...)
 }
 
-// A transfer of many hosts is undone part by part, none of which takes long. A node that dies on the way has the rest
-// undone in its next life.
+// A transfer of many hosts is undone in short steps. A node that crashes in between undoes the rest in its next life.
 func TestADropGoesPartByPart(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[0]
@@ -194,6 +193,6 @@ func TestADropGoesPartByPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.wantWaiting("after a part", urls[transfer.ForgetStep:], first...)
-	n.sameState("after a part", 10) // who opens it drops the rest
+	n.sameState("after a part", 10) // opening the node drops the rest
 	n.wantWaiting("in the next life", nil, slices.Sorted(maps.Keys(x.owner))...)
 }

@@ -20,14 +20,14 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// strangeURLs are URLs that nobody can fetch.
+// strangeURLs are URLs that cannot be fetched.
 var strangeURLs = []string{"mailto:a@b", "data:text/html,<a href=/x>", "javascript:void(0)", "urn:isbn:0",
 	"file:///etc/passwd", "file://mine.test/x",
 	"gopher://mine.test/1", "ftp://mine.test/x", "ws://mine.test/", "about:blank", "tel:+1", "x:",
 	"blob:http://mine.test/1"}
 
-// TestNobodyWaitsForWhatCannotBeFetched: nothing but http and https URLs with a host waits, whoever brings it: it would
-// wait for its robots.txt for ever.
+// TestNobodyWaitsForWhatCannotBeFetched: only http and https URLs with a host are queued, from any source: others would
+// wait for a robots.txt forever.
 func TestNobodyWaitsForWhatCannotBeFetched(t *testing.T) {
 	link := func(kind page.Kind) func(e *Engine, url string) error {
 		return func(e *Engine, url string) error {
@@ -96,7 +96,7 @@ func (e *Engine) takeLinks(data []byte) (refused []int, sequence uint64, err err
 	return e.Links.admit(&b, true, nil)
 }
 
-// A robots.txt may name what it likes as its sitemaps; each is asked for or passed over.
+// A robots.txt may name anything as a sitemap; each name is requested or ignored.
 func TestRobotsNameStrangeSitemaps(t *testing.T) {
 	e := inMemory(t, memory.New(), nil)
 	cache := robots.NewCache(robots.Config{Agent: "kumo"})
@@ -114,7 +114,8 @@ func TestRobotsNameStrangeSitemaps(t *testing.T) {
 	}
 }
 
-// What an earlier version has let in is dropped when its journal is read, or another node's chunk, and counted.
+// Invalid URLs that an earlier version admitted are dropped and counted when a journal, or another node's chunk, is
+// read.
 func TestWhatAnEarlierVersionLetInIsDropped(t *testing.T) {
 	for _, url := range strangeURLs {
 		it := item.Item{URL: url, Seed: "http://mine.test/", Kind: page.Sitemap}
@@ -156,7 +157,7 @@ func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 		pack.BeginPending("h.test", transfer.HostTiming{})
 		for _, url := range []string{"http://h.test/1", url, "https://h.test/2"} {
 			if strings.Count(url, "/") < 3 {
-				continue // which no version reads
+				continue // no version reads it
 			}
 			pack.Item(&item.Item{URL: url})
 		}
@@ -168,8 +169,8 @@ func TestStrangeURLsOfAChunkAreDropped(t *testing.T) {
 	}
 }
 
-// FuzzLinks has whatever a page, a sitemap or a robots.txt may name judged: what waits then can be fetched at the host
-// where it waits.
+// FuzzLinks judges links as pages, sitemaps and robots.txt files may contain them: each queued URL can be fetched from
+// its queue's host.
 func FuzzLinks(f *testing.F) {
 	for _, url := range append(strangeURLs, "http://mine.test/", "//x/y", "http:", "http:///x", "https://a@b:80/../x?y#z",
 		"/x") {

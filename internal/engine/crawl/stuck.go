@@ -15,16 +15,16 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// ErrStuck is why a run did not come to its end: something waited that nothing would ever have woken. It was given up
-// for this run, with the records and lines of what is given up, and waits for the next.
-var ErrStuck = errors.New("not all was fetched, by a fault of kumo's")
+// ErrStuck is returned by a run that could not finish: some pending URLs could never be visited because of a bug. They
+// were abandoned for this run and reported as failed, and the next run retries them.
+var ErrStuck = errors.New("not all URLs were fetched because of a bug in kumo")
 
 const (
-	stuckInterval = 2 * time.Second // between two looks
-	maxStuck      = 10_000          // hosts that one look deals with
+	stuckInterval = 2 * time.Second // interval of checks
+	maxStuck      = 10_000          // hosts per check
 )
 
-// A stuckGuard gives up URLs that nothing would wake, and counts them.
+// A stuckGuard abandons URLs that would be pending forever, and counts them.
 type stuckGuard struct {
 	urls, hosts int
 	first       string
@@ -34,18 +34,18 @@ type stuckGuard struct {
 	listener Listener
 }
 
-// err is ErrStuck if the guard has given something up.
+// err returns ErrStuck if the guard has abandoned URLs.
 func (s *stuckGuard) err() error {
 	if s.urls == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d URLs of %d hosts, %s the first, waited for what nobody was about to do; skipped.jsonl "+
+	return fmt.Errorf("%w: %d URLs of %d hosts, %s the first, were pending without a cause; skipped.jsonl "+
 		"lists them, and the next run tries them again",
 		ErrStuck, s.urls, s.hosts, s.first)
 }
 
-// keepChecking looks whether all that waits is stuck, and gives it up if it still is at the next look, until the context
-// ends. What another node is to send the rest of is not stuck.
+// keepChecking checks at intervals whether all pending URLs are stuck, and abandons them if two checks in a row find
+// the same state, until the context ends. Hosts that are being transferred are not stuck.
 func (s *stuckGuard) keepChecking(ctx context.Context) error {
 	was := uint64(0)
 	return every(ctx, stuckInterval, func() (err error) {
@@ -67,7 +67,7 @@ func (s *stuckGuard) abandonStuck() error {
 			return err
 		}
 		if slices.Contains(s.frontier.Parked(h.Key), transfer.ParkedFor) {
-			return nil // the transfer's end wakes it, and may be what others wait for
+			return nil // the end of the transfer releases it, and perhaps others
 		}
 		stuck = append(stuck, h.Key)
 	}
@@ -78,17 +78,17 @@ func (s *stuckGuard) abandonStuck() error {
 		}
 	}
 	if s.urls == before && s.frontier.IsStuck() {
-		return fmt.Errorf("%w: something is said to wait, and nothing is to be found", ErrStuck)
+		return fmt.Errorf("%w: the frontier counts pending URLs but finds none", ErrStuck)
 	}
 	return nil
 }
 
 // abandonHost abandons all pending URLs of a host. Its robots.txt is fetched again if more URLs come.
 func (s *stuckGuard) abandonHost(host string) error {
-	why := "it waited, and nothing would have woken it"
+	why := "its URLs were pending without a cause"
 	origins := s.frontier.Parked(host)
 	if len(origins) > 0 {
-		why = fmt.Sprintf("it waited for the robots.txt of %s, for which nobody was asking", strings.Join(origins, " and "))
+		why = fmt.Sprintf("its URLs waited for the robots.txt of %s, which was not requested", strings.Join(origins, " and "))
 	}
 	l, n := visit.Abandonment{Failure: page.Internal, Why: why}, 0
 	for {

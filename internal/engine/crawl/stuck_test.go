@@ -12,8 +12,8 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// TestANodeIsNotKeptFromItsEnd: what nobody will wake is given up in a run that stays, too, or no node of the crawl
-// would ever find its end. What another node is about to send the rest of is left alone.
+// TestANodeIsNotKeptFromItsEnd: URLs that are stuck are abandoned in a persistent run, too: otherwise the crawl would
+// never end. Hosts that are being transferred are not touched.
 func TestANodeIsNotKeptFromItsEnd(t *testing.T) {
 	for origin, want := range map[string]bool{"http://nobody.test": true, transfer.ParkedFor: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestANodeIsNotKeptFromItsEnd(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
 			go func() { ended <- e.Run(ctx, nil, 2) }()
-			time.Sleep(time.Minute) // of the test's own time
+			time.Sleep(time.Minute) // in the test's virtual time
 			if e.Idle() != want || len(gaveUp) > 1 || (len(gaveUp) == 1) != want {
 				t.Errorf("parked for %s: idle %v, gave up %v", origin, e.Idle(), gaveUp)
 			}

@@ -16,8 +16,8 @@ import (
 	"kumo/internal/state/transfer"
 )
 
-// A survey tells of what waits, in the frontier's memory, on its disk, and on the abandoned queue, at hosts that are
-// others', and of nothing else.
+// A survey lists pending URLs of other nodes' hosts (in the frontier's memory, on its disk, and on the abandoned
+// queue), and nothing else.
 func TestSurvey(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[1]
@@ -53,7 +53,7 @@ func TestSurvey(t *testing.T) {
 				t.Errorf("%d hosts at once", len(hosts))
 			}
 			for _, host := range hosts {
-				told[host] = 1 // or twice, where something waits and something is known
+				told[host] = 1 // or twice, with both pending and known URLs
 			}
 			return nil
 		}); err != nil {
@@ -86,7 +86,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// A survey goes on beside a crawl: hosts become hot and cold, are visited, and more are found.
+// A survey runs beside a crawl: hosts become hot and cold, are visited, and more are found.
 func TestSurveyBesideACrawl(t *testing.T) {
 	x := newTrade(t, 1, false)
 	n := x.nodes[1]

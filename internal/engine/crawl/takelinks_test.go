@@ -31,16 +31,16 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A routerFunc says whose hosts are; the lease holds.
+// A routerFunc reports whether a host is this node's; the lease always holds.
 type routerFunc func(host string) bool
 
 func (f routerFunc) Ours(host string) bool { return f(host) }
 func (f routerFunc) May(host string) bool  { return f(host) }
 
-// mine are hosts that begin with "mine".
+// mine owns hosts that begin with "mine".
 var mine = routerFunc(func(host string) bool { return strings.HasPrefix(host, "mine") })
 
-// inMemory makes an engine that keeps only its journal.
+// inMemory returns an engine that stores only its journal.
 func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 	t.Helper()
 	s, err := recovery.Recover(j, recovery.Views{Seen: seen.New(), Digests: seen.NewRecent(),
@@ -55,7 +55,7 @@ func inMemory(t testing.TB, j journal.Journal, r Router) *Engine {
 		NewParser: func(int64) Parser { return mazeParser{} }}, s)
 }
 
-// linksTo is a batch of links to URLs.
+// linksTo returns a batch of links.
 func linksTo(urls ...string) []byte {
 	data := []byte{member.LinksVersion}
 	for _, url := range urls {
@@ -72,7 +72,7 @@ func appendLink(data []byte, c *entry.Candidate) []byte {
 	return append(binary.AppendUvarint(data, uint64(len(enc.Writer))), enc.Writer...)
 }
 
-// A tide is a journal that is shipped when there is a tide. It counts what is appended.
+// A tide is a journal that is replicated only when told to. It counts appends.
 type tide struct {
 	journal.Journal
 	in      chan struct{}
@@ -100,9 +100,8 @@ func (j *tide) Ship(ctx context.Context, upTo journal.Position) error {
 	}
 }
 
-// TestLinksAreTakenWhenTheyAreSafe: TakeLinks returns when what it took is durable and shipped, and many share a
-// commit. The same links again are no news, but who brings them waits as well. What is refused, or comes after the end,
-// is not waited for.
+// TestLinksAreTakenWhenTheyAreSafe: TakeLinks returns when the admitted links are durable and replicated, and many
+// calls share a commit. For repeated links, it waits as well. It does not wait for refused links, or after the end.
 func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &tide{Journal: memory.New(), in: make(chan struct{})}
@@ -153,8 +152,8 @@ func TestLinksAreTakenWhenTheyAreSafe(t *testing.T) {
 	})
 }
 
-// TestTheOutboxComesBack: what the journal says was taken is gone, the rest waits in the next process; one without
-// others takes it in.
+// TestTheOutboxComesBack: links that were taken according to the journal are gone, the others are in the next process's
+// outbox; a process without other nodes admits them.
 func TestTheOutboxComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, now := memory.New(), time.Now()
@@ -217,7 +216,7 @@ func (e *Engine) inherit(data []byte) (uint64, error) {
 	return sequence, err
 }
 
-// TestWhatBecomesOursLeavesTheOutbox: a node gets a host while links to it wait.
+// TestWhatBecomesOursLeavesTheOutbox: a node becomes a host's owner while links to the host are in its outbox.
 func TestWhatBecomesOursLeavesTheOutbox(t *testing.T) {
 	ours := false
 	e := inMemory(t, memory.New(), routerFunc(func(string) bool { return ours }))
@@ -241,7 +240,7 @@ func TestWhatBecomesOursLeavesTheOutbox(t *testing.T) {
 	}
 }
 
-// TestAVisitToAnothersHostDoesNothing: it waits, though a rule would leave it out.
+// TestAVisitToAnothersHostDoesNothing: the URL stays pending, even if a rule would filter it.
 func TestAVisitToAnothersHostDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := inMemory(t, memory.New(), mine)
@@ -255,7 +254,7 @@ func TestAVisitToAnothersHostDoesNothing(t *testing.T) {
 	})
 }
 
-// badLinks are batches that no outbox has made.
+// badLinks returns batches that no outbox has written.
 func badLinks() map[string][]byte {
 	good := entry.Candidate{Host: "mine.test", Item: item.Item{URL: "http://mine.test/", Kind: page.Anchor}}
 	with := func(change func(c *entry.Candidate)) []byte {
@@ -293,7 +292,7 @@ func TestBadLinksChangeNothing(t *testing.T) {
 	}
 }
 
-// FuzzTakeLinks has bytes from the network read: as what would be written so, or as nothing.
+// FuzzTakeLinks reads bytes from the network: either as a batch that encodes to the same bytes, or with an error.
 func FuzzTakeLinks(f *testing.F) {
 	for _, data := range badLinks() {
 		f.Add(data)
@@ -319,7 +318,7 @@ func FuzzTakeLinks(f *testing.F) {
 	})
 }
 
-// goodLinks are three to this node, one of them left out, and one to another.
+// goodLinks returns three links to this node, one of them filtered, and one to another.
 func goodLinks() []byte {
 	skip := entry.Candidate{Host: "mine.test", Item: item.Item{URL: "http://mine.test/deep", Seed: "http://a.test/",
 		Depth: 9},
@@ -327,7 +326,7 @@ func goodLinks() []byte {
 	return appendLink(linksTo("http://mine.test/", "http://other.test/", "http://mine.test/2"), &skip)
 }
 
-// TestTakenLinksComeBack has what was taken in read from the journal.
+// TestTakenLinksComeBack reads admitted links from the journal.
 func TestTakenLinksComeBack(t *testing.T) {
 	j := memory.New()
 	e := inMemory(t, j, mine)
@@ -354,7 +353,7 @@ func TestTakenLinksComeBack(t *testing.T) {
 	}
 }
 
-// BenchmarkTakeLinks takes batches of 500 links in, from eight nodes at once: all of them new, or all known.
+// BenchmarkTakeLinks admits batches of 500 links from eight nodes at once: all new, or all known.
 func BenchmarkTakeLinks(b *testing.B) {
 	const links = 500
 	for _, known := range []bool{false, true} {
@@ -400,7 +399,7 @@ func BenchmarkTakeLinks(b *testing.B) {
 	}
 }
 
-// queuedItem is what waits at a URL since the checkpoint.
+// queuedItem returns the pending item of a URL, queued since the checkpoint.
 func queuedItem(s *recovery.State, url string) item.Item {
 	for _, it := range s.Queue() {
 		if it.URL == url {

@@ -13,19 +13,19 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A Ranking is how important a URL is.
+// A Ranking is the importance of a URL and its causes.
 type Ranking struct {
-	Order      string // its name
+	Order      string // name of the order
 	Importance float64
-	ByLinks    bool     // the order goes by links
-	Rules      []string // of the user's that make it more or less so than the order says
-	// by what it is multiplied where the URL waits, by the user's rules and a sitemap's priority as they were when it was
-	// found; 1 where it does not wait
+	ByLinks    bool     // the order uses links
+	Rules      []string // rules of the user that change the URL's importance
+	// multiplies the importance in the queue: by the user's rules and the sitemap's priority of when the URL was found;
+	// 1 if it is not pending
 	Factor  float64
-	Sitemap bool // a part of Factor is a sitemap's
+	Sitemap bool // a part of Factor comes from a sitemap
 }
 
-// explain says how important a URL is. it is what waits; nil if nothing does.
+// explain returns the importance of a URL. it is the pending item, nil if there is none.
 func (r *ranking) explain(url string, depth int32, it *item.Item) *Ranking {
 	prefer := *r.prefer.Load()
 	x := &Ranking{Order: r.Name, Importance: r.importanceNow(url, depth), ByLinks: r.Links != nil,
@@ -37,7 +37,7 @@ func (r *ranking) explain(url string, depth int32, it *item.Item) *Ranking {
 	return x
 }
 
-// queuedItem is the item of the URL that is yet to be fetched, wherever it waits; nil if there is none.
+// queuedItem returns the pending item of the URL, wherever it is; nil if there is none.
 func (x *Explanation) queuedItem() *item.Item {
 	if x.Found != nil {
 		return &x.Found.Item
@@ -45,7 +45,7 @@ func (x *Explanation) queuedItem() *item.Item {
 	return cmp.Or(x.Abandoned, x.Pending)
 }
 
-// importanceNow is a known URL's importance by any order.
+// importanceNow returns the current importance of a known URL, for any order.
 func (r *ranking) importanceNow(url string, depth int32) float64 {
 	if r.Links == nil {
 		return r.Order.Importance(r.idOf(url), depth)
@@ -56,24 +56,24 @@ func (r *ranking) importanceNow(url string, depth int32) float64 {
 	return 1
 }
 
-// An Important is a URL that is more important than others, or with its site all that is known there.
+// An Important is one of the most important URLs, or, by site, a site's most important URL with totals of the site.
 type Important struct {
 	seen.Entry
 	Importance float64
-	Site       string  // the URL's scheme and host
-	URLs       int     // known of the site
-	Waiting    int     // of these, those that were not visited
+	Site       string  // scheme and host of the URL
+	URLs       int     // known URLs of the site
+	Waiting    int     // of these, URLs that were not visited
 	Sum        float64 // of their importances
 }
 
-// topStep is how many URLs are gone through until the context is asked.
+// topStep is the number of URLs between checks of the context.
 const topStep = 4096
 
-// errNoKnown is a crawl that keeps nothing.
-var errNoKnown = errors.New("a crawl without a folder does not list what it knows")
+// errNoKnown means that the crawl has no URL database.
+var errNoKnown = errors.New("a crawl without a folder keeps no list of known URLs")
 
-// Top gives the n most important of the known URLs, or, with bySite, of each site the most important, the n first of
-// these. It goes through all known URLs.
+// Top returns the n most important known URLs. With bySite, it returns the most important URL of each site, for the n
+// first sites. It goes through all known URLs.
 func (i *Inspector) Top(ctx context.Context, n int, bySite bool) (all []Important, err error) {
 	if i.known.db == nil {
 		return nil, errNoKnown
@@ -116,7 +116,7 @@ func (i *Inspector) Top(ctx context.Context, n int, bySite bool) (all []Importan
 	return t.cut(), nil
 }
 
-// A top keeps the most important, and twice as many while more come.
+// A top collects the n most important URLs. It holds up to about twice as many between cuts.
 type top struct {
 	n   int
 	all []Important

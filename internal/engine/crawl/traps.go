@@ -14,8 +14,8 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// The rules in skipped.jsonl of what the guard against traps leaves out: a pattern that brought nothing new, and what a
-// registered domain has too many of.
+// Rules in skipped.jsonl of the guard against traps: a pattern of URLs that brought nothing new, and the limits of a
+// registered domain.
 const (
 	RuleTrap           = "trap"
 	RulePagesPerDomain = "max-pages-per-domain"
@@ -23,20 +23,20 @@ const (
 	RuleNamesPerDomain = "max-dns-per-domain"
 )
 
-// TrapRules are all of them.
+// TrapRules lists these rules.
 var TrapRules = []string{RuleTrap, RulePagesPerDomain, RuleHostsPerDomain, RuleNamesPerDomain}
 
-// maxCopies is how many copies of a page may be those of a site that is there several times. They are in vain, but the
-// count of steps into a trap begins again with them: their number has a bound, and they may lead from one to the next.
+// maxCopies is how many copies of a page may come from a site that exists several times. They count as duplicates, but
+// the count of steps into a trap starts again with them. So their number is bounded, and they may lead to one another.
 const maxCopies = 3
 
-// maxCompared is how much of a page's body is compared with others'.
+// maxCompared is how many bytes of a body are compared with other pages.
 const maxCompared = 256 << 10
 
-// A trapGuard delays what brings nothing new, and cuts off what does so without end.
+// A trapGuard delays URLs that bring nothing new, and cuts off patterns that do so without end.
 type trapGuard struct {
 	off      bool
-	detector *traps.Detector // also where the guard is off: it has what the crawl's earlier runs have learnt
+	detector *traps.Detector // used even if the guard is off: it has the state of earlier runs
 	pages    *duplicate.Table
 	vain     *vainURLs
 }
@@ -51,16 +51,16 @@ func newTrapGuard(cfg *Config, s *traps.State) *trapGuard {
 	return g
 }
 
-// watches reports whether a visit's URL may be deferred or cut off. Seeds, URLs from sitemaps, embedded resources and
+// applies reports whether a visit's URL may be deferred or cut off. Seeds, URLs from sitemaps, embedded resources and
 // recrawls never are.
 func (g *trapGuard) applies(v *frontier.Visit) bool {
 	return !g.off && !isExempt(v) && v.Kind != page.Sitemap && v.Kind != page.Listed && !v.Kind.Embed()
 }
 
-// isExempt reports whether a visit is made however many hosts its domain has.
+// isExempt reports whether a visit is made regardless of the limits of its domain's hosts and names.
 func isExempt(v *frontier.Visit) bool { return v.ScopeSeed || v.Recrawl }
 
-// countedDomain is the registered domain as whose page a URL counts; "" where that has no limit.
+// countedDomain returns the registered domain that a URL counts for; "" if the domain has no limit.
 func (g *trapGuard) countedDomain(u weburl.URL) string {
 	if g.off {
 		return ""
@@ -68,15 +68,15 @@ func (g *trapGuard) countedDomain(u weburl.URL) string {
 	return g.detector.CountedDomain(u)
 }
 
-// A trapVisit is what the guard knows of a visit.
+// A trapVisit is the guard's state of a visit.
 type trapVisit struct {
 	guard  *trapGuard
-	url    weburl.URL // the visit's
+	url    weburl.URL // URL of the visit
 	trial  traps.Trial
-	linked bool // the URL was found on a page in vain, and a page links to it that is not
+	linked bool // the URL was found on a duplicate page, and another page links to it
 }
 
-// passesBeforeLookup asks the detector before anything is asked of the visit's host, its address included. When it returns false,
+// passesBeforeLookup checks a visit before the first request to its host, even for its address. If it returns false,
 // the visit is over.
 func (w *worker) passesBeforeLookup(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if w.trap.guard.off {
@@ -96,15 +96,15 @@ func (w *worker) passesBeforeLookup(v *frontier.Visit, u weburl.URL) (bool, erro
 func (t *trapVisit) sourceOf(v *frontier.Visit) traps.Source {
 	s := traps.Source{Vain: int(v.Vain), Deferred: v.Deferred}
 	switch {
-	case t.linked: // the page that counts is not remembered; it is no page of a trap
+	case t.linked: // the linking page is not stored; it is not in a trap
 		s.Vain = 0
 	case v.Deferred || v.Vain > 0:
-		s.From, _ = weburl.Parse(v.From) // a page without a URL is of no pattern
+		s.From, _ = weburl.Parse(v.From) // a page without a URL matches no pattern
 	}
 	return s
 }
 
-// applyTrapVerdict does what the detector says of a visit. When it returns false, the visit is over.
+// applyTrapVerdict applies the detector's verdict on a visit. If it returns false, the visit is over.
 func (w *worker) applyTrapVerdict(v *frontier.Visit, verdict traps.Verdict, why string) (bool, error) {
 	switch verdict {
 	case traps.Exclude:
@@ -122,7 +122,7 @@ func (w *worker) applyTrapVerdict(v *frontier.Visit, verdict traps.Verdict, why 
 	return true, nil
 }
 
-// passesBeforeRequest asks the detector for a visit that all else has let pass. When it returns false, the visit is over.
+// passesBeforeRequest checks a visit that has passed all other rules. If it returns false, the visit is over.
 func (w *worker) passesBeforeRequest(v *frontier.Visit, u weburl.URL) (bool, error) {
 	if w.trap.guard.off {
 		return true, nil
@@ -141,14 +141,14 @@ func (w *worker) passesBeforeRequest(v *frontier.Visit, u weburl.URL) (bool, err
 	return true, nil
 }
 
-// isFirstCopy reports whether the page is the first copy of a page in its directory; see traps.Detector.FirstCopy.
+// isFirstCopy reports whether the page is its directory's first copy of another page; see traps.Detector.FirstCopy.
 func (t *trapVisit) isFirstCopy(of string) bool {
 	u, err := weburl.Parse(of)
 	return err == nil && !t.guard.off && t.guard.detector.FirstCopy(t.url, u)
 }
 
-// addLink is called with each link that is followed. It reports whether the item has to be queued because it was cut off,
-// and gives it a URL of its own then.
+// addLink is called with each followed link. If the item was cut off earlier and must be queued now, it gives the item
+// its own copy of the URL and returns true.
 func (g *trapGuard) addLink(it *item.Item) bool {
 	switch {
 	case g.off:
@@ -163,14 +163,14 @@ func (g *trapGuard) addLink(it *item.Item) bool {
 	return true
 }
 
-// endTrial tells the detector what came of the visit, once.
+// endTrial reports the result of the visit to the detector, once.
 func (t *trapVisit) endTrial(o traps.Outcome) {
 	t.guard.detector.Finish(t.trial, o)
 	t.trial = traps.Trial{}
 }
 
-// compare looks for a page that the record's is like, and tells the detector. It returns how many pages in a row were in
-// vain on the way to what the page links to. It is called with the slot where the page was read.
+// compare looks for a similar page, and reports the result to the detector. It returns the number of duplicate pages in
+// a row on the way to the page's links. The caller holds the slot where the page was read.
 func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.Reader) (vain uint8) {
 	before := it.Vain
 	if t.linked {
@@ -189,15 +189,15 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 	}
 	domain := t.guard.detector.Domain(t.url)
 	exact := rec.Digest
-	if rec.Content != 0 { // the same page compressed anew is no other
+	if rec.Content != 0 { // recompressing a page does not change it
 		exact = page.Digest{}
 		binary.LittleEndian.PutUint64(exact[:], rec.Content)
 	}
 	m := t.guard.pages.FindOrAdd(rec.URL, domain, exact, sig)
-	if m.URL == rec.URL { // as it was before
+	if m.URL == rec.URL { // unchanged
 		return before
 	}
-	if !m.Domain && rec.Revisit != nil && rec.Revisit.URL != rec.URL { // of an earlier run, or long ago
+	if !m.Domain && rec.Revisit != nil && rec.Revisit.URL != rec.URL { // found in an earlier run, or long ago
 		if u, err := weburl.Parse(rec.Revisit.URL); err == nil && t.guard.detector.Domain(u) == domain {
 			m.Domain, m.Exact = true, true
 		}
@@ -216,10 +216,10 @@ func (t *trapVisit) compare(rec *page.Record, it *item.Item, signer *duplicate.R
 	switch {
 	case !m.Domain || it.Kind == page.Sitemap:
 		return 0
-	case m.Copies < maxCopies: // or nothing is known of earlier ones
+	case m.Copies < maxCopies: // or no earlier copies are known
 		return 1
 	case t.isFirstCopy(m.URL):
 		return 1
 	}
-	return max(before, before+1) // at its maximum it stays
+	return max(before, before+1) // saturates
 }

@@ -9,18 +9,18 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// Tuning is what can be other at any time of how a crawl goes.
+// Tuning is the set of settings that can change while a crawl runs.
 type Tuning struct {
 	frontier.Delays
-	Tries  int   // 0: as by default
-	Pages  int64 // of all runs together; 0: without limit
+	Tries  int   // 0: default
+	Pages  int64 // limit of all runs together; 0: unlimited
 	Prefer rank.Preferences
-	Block  *policy.BlockRules // beside those of a file
+	Block  *policy.BlockRules // in addition to those of a file
 }
 
-// Tune has the crawl go otherwise from now on. Preferences hold for URLs that are found then; what is
-// blocked is so also where it waits, when its turn comes. What robots.txt files ask
-// for is asked of the frontier again, which may have obeyed less of it.
+// Tune changes the settings of a running crawl. New preferences apply to URLs that are found from now on; new blocks
+// apply to pending URLs, too, when they would be visited. Delays of robots.txt files are applied again, as an earlier
+// limit may have shortened them.
 func (e *Engine) Tune(t Tuning) {
 	e.limits.tries.Store(int64(Config{Tries: t.Tries}.withDefaults().Tries))
 	e.limits.quota.SetPageLimit(t.Pages)

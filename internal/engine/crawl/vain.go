@@ -10,31 +10,32 @@ import (
 	"kumo/internal/content/traps"
 )
 
-// vainURLs holds the latest URLs found on pages with duplicate content ("in vain"). A link from any other page shows that
-// a URL is not part of a trap. Checkpoints include the set; after a crash, links found since the last one are lost.
+// vainURLs holds the latest URLs found on pages with duplicate content ("in vain"). A link from any other page shows
+// that a URL is not part of a trap. Checkpoints include the set; after a crash, URLs found since the last one are
+// missing.
 type vainURLs struct {
 	any atomic.Bool
 
 	mu   sync.Mutex
-	urls *bounded.Recent[uint64, vainState] // by their hashes
+	urls *bounded.Recent[uint64, vainState] // by hash
 }
 
 type vainState byte
 
 const (
 	vainPending vainState = iota // in the queue
-	vainLinked                   // likewise, and a page links to it that is not in vain
-	vainCut                      // left out
+	vainLinked                   // in the queue, and linked from a page with new content
+	vainCut                      // filtered
 	vainStates
 )
 
-// maxVainURLs is how many vainURLs are remembered at least, in 20 bytes each.
+// maxVainURLs is how many URLs are kept at least, at 20 bytes each.
 const maxVainURLs = 1 << 16
 
-// vainHash is the same in every run. Whoever finds two URLs with one hash gains no more than by a link.
+// vainHash is the same in every run. Someone who finds two URLs with the same hash gains no more than by a link.
 var vainHash siphash.Key
 
-// result adds a URL unless it is known already.
+// found adds a URL that is not in the set.
 func (v *vainURLs) found(url string) {
 	key := vainHash.SumString(url)
 	v.mu.Lock()
@@ -45,7 +46,7 @@ func (v *vainURLs) found(url string) {
 	}
 }
 
-// beginCommit says that a URL is left out.
+// cut records that a URL was filtered.
 func (v *vainURLs) cut(url string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,7 +54,8 @@ func (v *vainURLs) cut(url string) {
 	v.any.Store(true)
 }
 
-// rankedLink adds a link from a page that is not in vain. It reports whether the URL was left out and has to be queued again.
+// link records a link from a page with new content. It reports whether the URL was filtered before and must be queued
+// again.
 func (v *vainURLs) link(url string) bool {
 	if !v.any.Load() {
 		return false
@@ -71,7 +73,7 @@ func (v *vainURLs) link(url string) bool {
 	return false
 }
 
-// isLinked reports whether a page that is not in vain links to a pending URL.
+// isLinked reports whether a page with new content links to a pending URL.
 func (v *vainURLs) isLinked(url string) bool {
 	if !v.any.Load() {
 		return false
@@ -82,7 +84,7 @@ func (v *vainURLs) isLinked(url string) bool {
 	return is && state == vainLinked
 }
 
-// state is what a checkpoint has of them: a hash and a state each, nine bytes.
+// state encodes the set for a checkpoint: a hash and a state for each URL, nine bytes.
 func (v *vainURLs) state() []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -93,7 +95,7 @@ func (v *vainURLs) state() []byte {
 	return b
 }
 
-// newVainURLs makes a set with what a checkpoint has. A nil state is nothing.
+// newVainURLs returns a set with a checkpoint's state, which may be nil.
 func newVainURLs(s *traps.State) *vainURLs {
 	v := &vainURLs{urls: bounded.NewRecent[uint64, vainState](maxVainURLs)}
 	if s == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// every calls f at an interval until the context ends, or f fails.
+// every calls f at an interval until the context ends or f fails.
 func every(ctx context.Context, interval time.Duration, f func() error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -23,9 +23,9 @@ func every(ctx context.Context, interval time.Duration, f func() error) error {
 	}
 }
 
-// A valve holds workers back while it is shut. The zero valve is open.
+// A valve blocks callers of await while it is shut. The zero valve is open.
 type valve struct {
-	mu   sync.Mutex                    // held by who sets it
+	mu   sync.Mutex                    // serializes set and pulse
 	wait atomic.Pointer[chan struct{}] // closed when it opens; nil while it is open
 }
 
@@ -45,7 +45,7 @@ func (v *valve) set(shut bool) {
 	}
 }
 
-// pulse wakes those that wait, though it stays shut.
+// pulse wakes all waiting callers without opening the valve.
 func (v *valve) pulse() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -58,13 +58,13 @@ func (v *valve) pulse() {
 
 func (v *valve) shut() bool { return v.wait.Load() != nil }
 
-// awaitRoom waits until it is open, or the context ends.
+// await waits until the valve is open or the context ends.
 func (v *valve) await(ctx context.Context) { v.awaitWhile(ctx, v.shut) }
 
-// awaitWhile is await as long as the caller may not pass though it is shut.
+// awaitWhile is await for callers that may also pass when shut returns false.
 func (v *valve) awaitWhile(ctx context.Context, shut func() bool) {
 	for ctx.Err() == nil {
-		wait := v.wait.Load() // before the question, or a pulse in between would be missed
+		wait := v.wait.Load() // before calling shut: otherwise a pulse in between would be missed
 		if wait == nil || !shut() {
 			return
 		}

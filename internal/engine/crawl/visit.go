@@ -26,18 +26,18 @@ type worker struct {
 	revisit        revisit
 	trap           trapVisit
 	reader         pageReader
-	domain         string // whose pages the URL counts as; "" where they have no limit
-	granted        bool   // the limits have granted the page, and are yet to be told what came of it
-	session        uint64 // the login that the visit is made with; 0 for none
-	politenessHost string // for whose sake the visit is made, where there is a router: see politenessHost
+	domain         string // the domain that the URL counts for; "" if it has no limit
+	granted        bool   // the quota has granted the page, and not got the result yet
+	session        uint64 // login session of the visit; 0: none
+	politenessHost string // the host for whose sake the visit is made, if there is a router
 }
 
-// visit takes a URL through its life. An error ends the crawl; what goes wrong with a URL is recorded.
+// visit makes one visit. An error ends the crawl; failures of the URL are recorded.
 func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	w.batch.reset()
 	w.revisit.before, w.reader.vetoed, w.granted, w.trap.linked = earlierVisit{}, "", false, false
 	defer w.answer.release()
-	defer w.trap.endTrial(traps.Inconclusive) // unless more is known
+	defer w.trap.endTrial(traps.Inconclusive) // unless endTrial was called before
 	if w.visits.claims != nil {
 		w.batch.visit = w.visits.claims.openVisit(v.Host)
 		defer func() {
@@ -48,7 +48,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if !w.isOurs(v) {
 		return nil
 	}
-	if w.visits.known.depths && v.Robots == "" { // it may have been met nearer since it was queued
+	if w.visits.known.depths && v.Robots == "" { // a link from nearer may have been found since it was queued
 		state, depth, err := w.visits.known.seen.StateOf(v.URL)
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	if host := item.HostOfSlice(
 		v.Host,
 	); !u.IsHTTP() ||
-		u.Host() != host { // its rules would be asked for, and awaited, at another host
+		u.Host() != host { // otherwise its robots.txt would be fetched at another host
 		return w.skip(v, "url", "not a URL of "+host)
 	}
 	if v.Robots != "" {
@@ -87,7 +87,7 @@ func (w *worker) visit(ctx context.Context, v *frontier.Visit) error {
 	return w.fetch(ctx, v, u)
 }
 
-// allowed asks the rules that a URL may meet only now. When it returns false, the visit is over.
+// allowed checks the rules that apply when a URL is visited. If it returns false, the visit is over.
 func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	w.trap.url = u
 	if why := w.visits.admission.rules.Block.Match(u); why != "" {
@@ -113,7 +113,7 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 			return false, err
 		}
 		if clean := rules.Clean(v.URL); clean != v.URL && !(v.Redirects > 0 && rules.Clean(v.From) == clean) {
-			return false, w.skipForClean(v, clean) // but where the site redirects to the longer form, that is its page
+			return false, w.skipForClean(v, clean) // if the site redirects to the longer form, that is its page
 		}
 	}
 	if ok, err := w.passesBeforeRequest(v, u); err != nil || !ok {
@@ -124,8 +124,8 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	}
 	w.domain = w.trap.guard.countedDomain(u)
 	if v.Refetch && w.visits.known.db != nil {
-		// The limits count a page already that this node knows to have been answered. Another's that is lost with all that
-		// it knew is none of them.
+		// The limits already count a page that this node knows as answered. They do not count a page of another node
+		// that is lost with the node's data.
 		e, _, err := w.visits.known.db.Get(v.URL)
 		if counted := err == nil && e.Answered(); counted || err != nil {
 			return counted, err
@@ -140,9 +140,9 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 		w.visits.frontier.Postpone(v, 0)
 		return false, nil
 	case policy.HostIsFull:
-		return false, w.skipHost(v, RulePagesPerHost, "the host has its pages")
+		return false, w.skipHost(v, RulePagesPerHost, "the host has reached its limit of pages")
 	case policy.HostBytesFull:
-		return false, w.skipHost(v, RuleBytesPerHost, "the host has sent its bytes")
+		return false, w.skipHost(v, RuleBytesPerHost, "the host has reached its limit of bytes")
 	case policy.DomainIsFull:
 		return false, w.skipHost(v, RulePagesPerDomain, traps.TooMany(w.domain, w.visits.cfg.PagesPerDomain, "pages"))
 	}
@@ -150,8 +150,8 @@ func (w *worker) allowed(v *frontier.Visit, u weburl.URL) (bool, error) {
 	return true, nil
 }
 
-// awaitTurn waits for the node's own rate, and takes the visit's turn at its server's address. When it returns false, the
-// visit is over.
+// awaitTurn waits for the node's request rate and for the turn of the server's address. If it returns false, the visit
+// is over.
 func (w *worker) awaitTurn(ctx context.Context, v *frontier.Visit, u weburl.URL) bool {
 	addr, err := w.visits.fetcher.Resolve(ctx, u.Hostname(), u.Port())
 	if err == nil && !w.visits.frontier.Reserve(v, addr) {
@@ -166,7 +166,7 @@ func (w *worker) awaitTurn(ctx context.Context, v *frontier.Visit, u weburl.URL)
 	return w.checkPermit(v)
 }
 
-// fetch makes the exchange and ends the visit with what it brought.
+// fetch makes the request and ends the visit with its result.
 func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) error {
 	start := w.visits.cfg.Now()
 	v.Tries++
@@ -228,7 +228,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	if w.reader.vetoed != "" {
 		return w.dropPage(v, w.reader.vetoed, fate)
 	}
-	if was := &w.revisit.before; w.revisit.unmodified() { // the earlier record still holds
+	if was := &w.revisit.before; w.revisit.unmodified() { // the earlier record is still valid
 		rec.Digest, rec.Content, rec.Revisit = was.Digest, was.Content, was.body
 	}
 	if err := w.finish(rec, v); err != nil {
@@ -240,7 +240,7 @@ func (w *worker) fetch(ctx context.Context, v *frontier.Visit, u weburl.URL) err
 	return w.done(v, fate)
 }
 
-// finish commits a record with all that it brings, and counts it.
+// finish commits a record with its links, and counts it.
 func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	rec.Recrawl = w.revisit.result(rec, v)
 	d := &entry.Done{
@@ -268,6 +268,8 @@ func (w *worker) finish(rec *page.Record, v *frontier.Visit) error {
 	}
 	w.answer.releaseTurn()
 	w.visits.listener.Visited(rec)
-	w.answer.returnSlot() // who waits for the frontier's lock would keep it from the next, who would make another
+	// release the buffers before Done: a worker blocked on the frontier lock would keep them, and others would allocate
+	// new ones
+	w.answer.returnSlot()
 	return nil
 }

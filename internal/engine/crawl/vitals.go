@@ -9,21 +9,21 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// Vitals are what tells why an engine fetches nothing, if it does not.
+// Vitals help to find out why an engine fetches nothing.
 type Vitals struct {
-	Answered time.Time        // when a server answered last, but by a call to slow down; zero: none has, in this run
-	Failures map[string]int64 // attempts since then that brought no answer, by kind
-	Failure  string           // the last of them, in words
+	Answered time.Time        // last answer that did not ask to slow down; zero: none in this run
+	Failures map[string]int64 // by kind: attempts since then without an answer
+	Failure  string           // error text of the last of them
 
 	Paused        bool
 	DiskFull      bool
-	DiskFree      uint64 // bytes, when it was looked last
-	DiskMin       uint64 // bytes that it must have left
+	DiskFree      uint64 // free bytes at the last check
+	DiskMin       uint64 // bytes that must stay free
 	OutboxFull    bool
-	Checkpointing bool // a checkpoint, or a snapshot, is being made
+	Checkpointing bool // a checkpoint or a snapshot is being made
 }
 
-// Vitals are those of now.
+// Vitals returns the current values.
 func (e *Engine) Vitals() Vitals {
 	v := Vitals{Paused: e.holds.pause.shut(), OutboxFull: e.holds.outgoing.full.shut(), DiskFull: e.holds.disk.full.shut(),
 		DiskMin: e.holds.disk.minFree}
@@ -37,15 +37,15 @@ func (e *Engine) Vitals() Vitals {
 	return v
 }
 
-// attempts are what became of exchanges since the last answer.
+// attempts counts failed exchanges since the last answer.
 type attempts struct {
-	mu       sync.Mutex // guards all
+	mu       sync.Mutex // guards all fields
 	answered time.Time
 	failures map[string]int64
 	last     string
 }
 
-// record takes an exchange in.
+// record counts an exchange.
 func (a *attempts) record(now time.Time, f *visitOutcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,27 +13,27 @@ import (
 	"kumo/internal/state/ledger"
 )
 
-// workerPool has the workers, and knows which hosts they visit.
+// workerPool has the workers, and tracks which hosts they are visiting.
 type workerPool struct {
 	make    func() *worker
 	buffers *batchPool
 
-	mu     sync.Mutex           // guards what follows
-	idle   []*worker            // between visits; the last was used last
-	visits map[*worker]visiting // under way; not kept where no host is another node's
+	mu     sync.Mutex           // guards the fields below
+	idle   []*worker            // between visits; used as a stack
+	visits map[*worker]visiting // visits under way; only tracked if there is a router
 }
 
-// batchPool has buffers for the links of batches, and batches for callers that are no workers.
+// batchPool has buffers for the links of batches, and batches for callers other than workers.
 type batchPool struct {
-	mu   sync.Mutex    // guards what follows
-	idle []*batch      // the last was used last
+	mu   sync.Mutex    // guards the fields below
+	idle []*batch      // used as a stack
 	free []linkBuffers // not in use, at most maxFreeBuffers
 }
 
 // maxFreeBuffers bounds the buffers kept for reuse, to about as many as pages are read and committed at once.
 const maxFreeBuffers = 32
 
-// takeReady returns an empty batch with buffers.
+// take returns an empty batch with buffers.
 func (p *batchPool) take() *batch {
 	p.mu.Lock()
 	b := new(batch)
@@ -45,7 +45,7 @@ func (p *batchPool) take() *batch {
 	return b
 }
 
-// commit gives a batch back that take returned.
+// put returns a batch to the pool.
 func (p *batchPool) put(b *batch) {
 	p.putBuffers(b)
 	p.mu.Lock()
@@ -53,7 +53,7 @@ func (p *batchPool) put(b *batch) {
 	p.idle = append(p.idle, b)
 }
 
-// getBuffers gives free buffers to a batch that has none, if there are any.
+// getBuffers gives free buffers, if there are any, to a batch that has none.
 func (p *batchPool) getBuffers(b *batch) {
 	if cap(b.cands) > 0 || !b.empty() {
 		return
@@ -84,8 +84,7 @@ type visiting struct {
 	over                 chan struct{}
 }
 
-// takeReady takes a worker for a visit, the one that was used last: so only as many keep a batch as visits are under way at
-// once.
+// take takes the worker that was used last: so only as many workers keep buffers as there are visits at once.
 func (p *workerPool) take() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +97,7 @@ func (p *workerPool) take() *worker {
 	return w
 }
 
-// commit takes a worker back whose visit is over.
+// put returns a worker to the pool after a visit.
 func (p *workerPool) put(w *worker) {
 	p.buffers.putBuffers(&w.batch)
 	p.mu.Lock()
@@ -110,8 +109,8 @@ func (p *workerPool) put(w *worker) {
 	p.idle = append(p.idle, w)
 }
 
-// begin notes that a visit begins: before it is asked whose its host is, so that Drain knows of all that may have asked
-// an earlier view.
+// begin records that a visit begins. It is called before the router is asked about the visit's host, so that Drain
+// waits for all visits that may have seen an earlier owner.
 func (p *workerPool) begin(w *worker, host, asks string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +120,7 @@ func (p *workerPool) begin(w *worker, host, asks string) {
 	p.visits[w] = visiting{host, asks, make(chan struct{})}
 }
 
-// matching are the visits under way that match, each by what is closed when it is over.
+// matching returns the matching visits under way, each as a channel that is closed when it is over.
 func (p *workerPool) matching(match func(visiting) bool) (all []<-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +132,7 @@ func (p *workerPool) matching(match func(visiting) bool) (all []<-chan struct{})
 	return all
 }
 
-// busy returns those of some hosts to which a visit is under way, each with a channel that is closed when it is over.
+// busy returns those of hosts that have a visit under way, each with a channel that is closed when the visit is over.
 func (p *workerPool) busy(hosts []string) map[string]<-chan struct{} {
 	busy := make(map[string]<-chan struct{}, len(hosts))
 	for _, host := range hosts {
@@ -175,7 +174,7 @@ type visits struct {
 	claims     *claims
 }
 
-// reading is what workers read answers with.
+// reading has the parts that workers use to read answers.
 type reading struct {
 	pool    *readPool
 	decoder *fetch.Decoder

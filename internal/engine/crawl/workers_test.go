@@ -43,7 +43,7 @@ func TestWorkersShareLinkBuffers(t *testing.T) {
 	}
 }
 
-// TestBatchPoolTakesTheBatchUsedLast tests that a batch comes back empty, with buffers that another batch has freed.
+// TestBatchPoolTakesTheBatchUsedLast tests that a reused batch is empty, with buffers that another batch has freed.
 func TestBatchPoolTakesTheBatchUsedLast(t *testing.T) {
 	var p batchPool
 	first, second := p.take(), p.take()

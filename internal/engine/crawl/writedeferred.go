@@ -11,26 +11,26 @@ import (
 	"kumo/internal/state/statefile"
 )
 
-// deferredChunk is how many deferred URLs are looked up at once, in some 1,200 bytes each.
+// deferredChunk is how many deferred URLs are looked up at once, at some 1,200 bytes each.
 const deferredChunk = 1 << 13
 
-// skipReports writes the skips that no page's batch has: of deferred URLs to which no better link came, and of URLs that
-// a merge of an earlier run has decided.
+// skipReports writes skips that belong to no page's batch: of deferred URLs to which no better link was found, and of
+// URLs that a merge in an earlier run has decided.
 type skipReports struct {
 	deferred  *deferredURLs
-	filtered  []entry.Candidate // new URLs that a rule filters, of which no skip is written yet
+	filtered  []entry.Candidate // new filtered URLs whose skips are not written yet
 	known     *known
 	admission *admission
 	abandons  *abandoner
 	ledger    *ledger.Ledger
 }
 
-// writeDeferred says of what was set aside that no better link came.
+// writeDeferred writes skips for the deferred URLs to which no better link was found.
 func (r *skipReports) writeDeferred(ctx context.Context) error {
 	if r.deferred.file == nil {
 		return nil
 	}
-	if err := r.ledger.Commit(); err != nil { // which hands all to the operating system
+	if err := r.ledger.Commit(); err != nil { // flushes the file to the operating system
 		return err
 	}
 	var b batch
@@ -88,7 +88,7 @@ func (r *skipReports) writeDeferred(ctx context.Context) error {
 // deferredURLs is the file of deferred URLs.
 type deferredURLs struct {
 	file *statefile.Deferred // may be nil
-	upTo int64               // how much of it earlier runs, and this one, have reported as skipped
+	upTo int64               // offset up to which skips were written, by earlier runs and this one
 }
 
 // reportFiltered writes the skips of filtered URLs that were undecided when the last process ended, and are new without

@@ -11,7 +11,8 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// TestWhatARuleLeavesOutIsNotWanted: a link that is left out waits for its host's owner, and is no work.
+// TestWhatARuleLeavesOutIsNotWanted: a filtered link waits for its host's owner, and does not keep the node from being
+// idle.
 func TestWhatARuleLeavesOutIsNotWanted(t *testing.T) {
 	o := worthOutbox()
 	var enc entry.Encoder

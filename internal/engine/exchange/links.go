@@ -10,12 +10,12 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// ErrLinks is a batch that no outbox of this version has made.
-var ErrLinks = errors.New("these are no links that this version of kumo understands")
+// ErrLinks means that a batch was not written by this version's outbox.
+var ErrLinks = errors.New("not a batch of links that this version of kumo reads")
 
-// Read calls f with each link of a batch from another node's outbox, and with how it is written. Strings of all are
-// parts of one copy of data. A batch comes from the network: whatever it is, what f was told is whole, but after an
-// error it is not all.
+// Read calls f with each link of a batch from another node's outbox, and with the link's encoding. Strings are parts of
+// one copy of data. As data comes from the network, it may be anything: each link that f gets is valid, but after an
+// error, links are missing.
 func Read(data []byte, f func(c entry.Candidate, written []byte)) error {
 	if len(data) == 0 || data[0] != member.LinksVersion {
 		return ErrLinks
@@ -40,18 +40,18 @@ func Read(data []byte, f func(c entry.Candidate, written []byte)) error {
 	return nil
 }
 
-// maxWorth is more than links to a URL are worth that wait for another node.
+// maxWorth is larger than the worth of all links to a URL that an outbox may hold.
 const maxWorth = 1 << 30
 
-// IsValid reports whether an item could be that of a link: Read refuses others.
+// IsValid reports whether an item can be that of a link; Read rejects others.
 func IsValid(it *item.Item) bool { return isValid(&entry.Candidate{Host: it.Host(), Item: *it}) }
 
-// isValid reports whether a candidate is one that a node could have found: its URL is in its one form, and it has not
-// waited anywhere yet.
+// isValid reports whether a node can have found a candidate: its URL is canonical, and it has not been queued anywhere
+// yet.
 func isValid(c *entry.Candidate) bool {
 	u, err := weburl.Parse(c.Item.URL)
 	it := c.Item
-	it.Refetch = false // its record was lost with another node, perhaps
+	it.Refetch = false // set if its record was lost with another node
 	return err == nil && u.String() == c.Item.URL && (!u.IsHTTP() || u.Host() == c.Host) && it.IsNew() &&
 		c.Worth >= -maxWorth && c.Worth <= maxWorth &&
 		c.Item.Depth >= 0 && len(c.Item.Path) <= entry.MaxPath && (c.Rule != "" || c.Why == "" && !c.Deferred)

@@ -6,7 +6,7 @@ import (
 	"kumo/internal/base/item"
 )
 
-// An item is whole that a node could have found, or that was lost with one.
+// An item is valid if a node can have found it, or if its record was lost.
 func TestIsWhole(t *testing.T) {
 	for _, c := range []struct {
 		it   item.Item

@@ -20,48 +20,47 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A Config says how an Outbox works.
+// A Config configures an Outbox.
 type Config struct {
 	Links    member.OutboxConfig
-	MaxBytes int64           // bytes, beyond which workers are to wait
-	Hold     func(hold bool) // is told whether they are; called with a lock of the outbox held
-	Depths   bool            // a link that lies nearer than an earlier one is news
-	Pages    bool            // links are counted for the pages that have them: see Page
-	Slices   *item.Slices    // that hosts are cut into, each with an owner of its own; nil: into one
+	MaxBytes int64           // above this, workers must wait
+	Hold     func(hold bool) // called when they must begin or stop waiting; a lock of the outbox is held
+	Depths   bool            // a link nearer to a seed than an earlier one to the same URL is news
+	Pages    bool            // count links for their pages: see Page
+	Slices   *item.Slices    // slices of hosts, each with its own owner; nil: one per host
 	Ledger   *ledger.Ledger
 }
 
-// An Outbox is what a node has found and others are to fetch. What is put there is in the journal's same batch as
-// the done mark of the page that has the link, and stays there until the answer of the host's owner is journalled. A
-// nil Outbox is empty.
+// An Outbox holds links for other nodes to fetch. The journal has a link in the same batch as the done mark of its
+// page. The link stays in the outbox until the answer of the host's owner is in the journal. A nil Outbox is empty.
 type Outbox struct {
 	cfg Config
 
-	mu    sync.Mutex // guards below
+	mu    sync.Mutex // guards the fields below
 	box   *member.Outbox
 	sent  *bounded.Recent[[2]uint64, offer]
-	seeds [2]maphash.Seed // of the hashes in sent
+	seeds [2]maphash.Seed // for the hashes in sent
 	data  entry.Encoder
 	pages pages
 }
 
-// An offer is the best that was ever sent of a URL.
+// An offer is the best state and depth sent for a URL.
 type offer struct {
 	depth  int32
 	state  seen.State
-	number uint64 // of the last link
+	number uint64 // number of the latest link
 }
 
-const maxSent = 1 << 17 // URLs in a generation of what was sent; who is forgotten is sent again
+const maxSent = 1 << 17 // URLs per generation of sent; a forgotten one is sent again
 
-// New makes an outbox with what an earlier run has left in it.
+// New returns an outbox with the links that an earlier run has left.
 func New(cfg Config, left entry.Links) *Outbox {
 	cfg.Links.First = rand.Uint64() >> 1
 	o := &Outbox{cfg: cfg, box: member.NewOutbox(cfg.Links), sent: bounded.NewRecent[[2]uint64, offer](maxSent),
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 	for _, n := range left.Numbers() {
 		d := entry.NewDecoder([]byte(left[n]))
-		// an earlier version may have kept others
+		// earlier versions may have stored other URLs
 		if c := d.Candidate(); !d.Bad && frontier.Belongs(c.Host, c.Item.URL) {
 			o.box.Restore(n, o.hostIn(left[n], c.Item.URL), left[n])
 			if c.Rule != "" {
@@ -75,8 +74,8 @@ func New(cfg Config, left entry.Links) *Outbox {
 	return o
 }
 
-// hostIn is the host of a link's URL, as a part of the link as entry.Encoder writes it, so that nothing else of it is
-// kept; or the slice of it that the URL is in.
+// hostIn returns the host, or slice, of a link's URL. A host is a substring of the encoded link, so that it needs no
+// memory of its own.
 func (o *Outbox) hostIn(link, url string) string {
 	if o.cfg.Slices != nil {
 		return o.cfg.Slices.Of(url)
@@ -84,11 +83,11 @@ func (o *Outbox) hostIn(link, url string) string {
 	return item.HostOf(link[strings.Index(link, url):][:len(url)])
 }
 
-// updateHold holds workers back, or no longer. The caller holds mu.
+// updateHold makes workers wait, or lets them continue. The caller holds mu.
 func (o *Outbox) updateHold() { o.cfg.Hold(o.box.Bytes()+o.pages.bytes() > o.cfg.MaxBytes) }
 
-// isNews reports whether a candidate says more than what was sent before, and if not, what that was. It is exact but for
-// 128 bits of hashes that nobody can choose; the caller holds mu.
+// isNews reports whether a candidate is better than what was sent for its URL before; if not, it returns the earlier
+// offer. It compares 128-bit hashes with secret seeds, so that collisions can be ignored. The caller holds mu.
 func (o *Outbox) isNews(c *entry.Candidate) (k [2]uint64, was offer, news bool) {
 	k = [2]uint64{maphash.String(o.seeds[0], c.Item.URL), maphash.String(o.seeds[1], c.Item.URL)}
 	now := offer{depth: c.Item.Depth, state: entry.StateFor(c.Verdict)}
@@ -99,8 +98,8 @@ func (o *Outbox) isNews(c *entry.Candidate) (k [2]uint64, was offer, news bool) 
 	return k, now, true
 }
 
-// Put keeps a link that is another node's business, if it is news, and writes so into the batch that has its page's
-// done mark. The page, nil where none is to know, has the link until it is taken, whoever put it.
+// Put adds a link for another node to the outbox if it is news, and to the batch with its page's done mark. page, which
+// may be nil, then waits for the link until it is taken, even if the link was added for another page.
 func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,7 +134,7 @@ func (o *Outbox) Put(batch *entry.Encoder, c *entry.Candidate, page *Page) {
 	}
 }
 
-// addWorth adds to what a link is worth that waits to be sent, and was in no batch yet; false if there is none.
+// addWorth adds worth to a link in the outbox that was in no batch yet; it returns false if there is none.
 func (o *Outbox) addWorth(batch *entry.Encoder, number uint64, worth float32) bool {
 	data, waits := o.box.Data(number)
 	if !waits {
@@ -157,22 +156,21 @@ func (o *Outbox) addWorth(batch *entry.Encoder, number uint64, worth float32) bo
 	return true
 }
 
-// Batches returns the links that are to be sent now: see [member.Outbox].
+// Batches returns the links to send now: see [member.Outbox].
 func (o *Outbox) Batches(now time.Time, owner func(host string) (strategy.Node, bool)) []member.Batch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.box.Batches(now, owner)
 }
 
-// Answered tells what a node answered to a batch: the links that it refused are sent again, by and by; it has
-// journalled the others.
+// Answered records a node's answer to a batch: refused links will be sent again, the others are in the node's journal.
 func (o *Outbox) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
 	for _, p := range o.answered(from, batch, refused, now) {
 		p.release()
 	}
 }
 
-// answered returns the pages that have a link less, each as often as it has one.
+// answered returns the pages of the links that were taken, once for each link.
 func (o *Outbox) answered(from strategy.Node, batch uint64, refused []int, now time.Time) (less []*Page) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -188,7 +186,7 @@ func (o *Outbox) answered(from strategy.Node, batch uint64, refused []int, now t
 	return less
 }
 
-// Wanted are the hosts whose owners are to be found out, as a [member.Outbox] has them.
+// Wanted returns the hosts whose owners are unknown, as [member.Outbox] does.
 func (o *Outbox) Wanted() (hosts []string, links []int) {
 	if o == nil {
 		return nil, nil
@@ -198,7 +196,7 @@ func (o *Outbox) Wanted() (hosts []string, links []int) {
 	return o.box.Unrouted()
 }
 
-// Waiting is how many links to a host wait until it is known whose it is.
+// Waiting returns how many links to a host wait until its owner is known.
 func (o *Outbox) Waiting(host string) int {
 	if o == nil {
 		return 0
@@ -208,7 +206,7 @@ func (o *Outbox) Waiting(host string) int {
 	return o.box.Deferred(host)
 }
 
-// Want has Wanted name a host that others take for this node's.
+// Want adds a host to Wanted that another node takes for this node's.
 func (o *Outbox) Want(host string) {
 	if o == nil {
 		return
@@ -218,8 +216,8 @@ func (o *Outbox) Want(host string) {
 	o.box.AddUnrouted(host)
 }
 
-// Wake lets links be routed at the next call of Batches that rest for hosts whose owners have become known; all of them
-// if hosts is nil.
+// Wake lets the next call of Batches route links whose owners have become known: those to hosts, or all if hosts is
+// nil.
 func (o *Outbox) Wake(hosts []string) {
 	if o == nil {
 		return
@@ -229,7 +227,7 @@ func (o *Outbox) Wake(hosts []string) {
 	o.box.RetryDeferred(hosts)
 }
 
-// Size is how many links wait, and the memory that they take, about.
+// Size returns how many links the outbox has, and about how much memory they take.
 func (o *Outbox) Size() (links int, bytes int64) {
 	if o == nil {
 		return 0, 0
@@ -239,20 +237,20 @@ func (o *Outbox) Size() (links int, bytes int64) {
 	return o.box.Len(), o.box.Bytes()
 }
 
-// Empty reports whether no link waits.
+// Empty reports whether the outbox has no links.
 func (o *Outbox) Empty() bool {
 	links, _ := o.Size()
 	return links == 0
 }
 
-// Earlier is how many of the links wait that earlier processes have put.
+// Earlier returns how many links of earlier processes are left.
 func (o *Outbox) Earlier() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.pages.earlier
 }
 
-// Has reports whether a link to a URL waits. It looks at all links.
+// Has reports whether the outbox has a link to a URL. It goes through all links.
 func (o *Outbox) Has(url string) bool {
 	if o == nil {
 		return false
@@ -269,7 +267,7 @@ func (o *Outbox) Has(url string) bool {
 	return false
 }
 
-// Numbers are those of all links that wait.
+// Numbers returns the numbers of all links.
 func (o *Outbox) Numbers() []uint64 {
 	if o == nil {
 		return nil
@@ -279,8 +277,8 @@ func (o *Outbox) Numbers() []uint64 {
 	return o.box.Numbers()
 }
 
-// Rewrite journals anew, and makes durable, what a checkpoint found in the outbox: it is nowhere else when the journal
-// before it is dropped.
+// Rewrite writes the links that a checkpoint found in the outbox to the journal again, durably: the part of the journal
+// that has them is about to be dropped.
 func (o *Outbox) Rewrite(numbers []uint64) error {
 	slices.Sort(numbers)
 	for len(numbers) > 0 {
@@ -292,7 +290,7 @@ func (o *Outbox) Rewrite(numbers []uint64) error {
 	return nil
 }
 
-// rewrite journals a part, and returns the rest.
+// rewrite journals some of the links, and returns the numbers of the rest.
 func (o *Outbox) rewrite(numbers []uint64) []uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

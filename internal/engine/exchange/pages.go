@@ -6,25 +6,24 @@ import (
 	"kumo/internal/cluster/member"
 )
 
-// A Page counts the links that a visit has found and that are yet to be taken. When it is closed and has none, it is
-// over, for good.
+// A Page counts the links of a visit that no node has taken yet. When it is closed and has none left, it is done.
 type Page struct {
-	left atomic.Int64 // links, and one until it is closed
+	left atomic.Int64 // links, plus one until it is closed
 	done func()
 }
 
-// NewPage makes a page. over is called once, when it is over, by whoever brings that about; it must be quick, and does
-// not call the outbox.
-func NewPage(over func()) *Page {
-	p := &Page{done: over}
+// NewPage returns an open page. done is called once, when the page is done. It must be quick, and must not call the
+// outbox.
+func NewPage(done func()) *Page {
+	p := &Page{done: done}
 	p.left.Store(1)
 	return p
 }
 
-// Close says that the page gets no more links.
+// Close closes the page: it gets no more links.
 func (p *Page) Close() { p.release() }
 
-// HasLinks reports whether links of a page that is not closed are yet to be taken.
+// HasLinks reports whether a page that is not closed has links that no node has taken yet.
 func (p *Page) HasLinks() bool { return p.left.Load() > 1 }
 
 func (p *Page) release() {
@@ -33,27 +32,27 @@ func (p *Page) release() {
 	}
 }
 
-// pages are those whose links wait in an outbox, by the links' numbers.
+// pages has the pages of the links in an outbox, by the links' numbers.
 type pages struct {
 	byLink      map[uint64][]*Page
-	count       int64  // of all in of
-	lastEarlier uint64 // number that an earlier process has given
-	earlier     int    // links with such numbers that wait
+	count       int64  // pages in byLink, once for each link
+	lastEarlier uint64 // largest number of an earlier process
+	earlier     int    // links of earlier processes that are left
 }
 
-// pageCost is what a page's share in a link takes, about, with a part of what the page itself does.
+// pageCost is about how many bytes a page takes for each of its links.
 const pageCost = 128
 
-// bytes is the memory that pages take, about: many may wait for one link.
+// bytes returns about how much memory the pages take: many pages may share a link.
 func (p *pages) bytes() int64 { return p.count * pageCost }
 
-// add lets a page have a link.
+// add makes a page wait for a link.
 func (p *pages) add(number uint64, page *Page) {
 	if p.byLink == nil {
 		p.byLink = map[uint64][]*Page{}
 	}
 	all := p.byLink[number]
-	if len(all) > 0 && all[len(all)-1] == page { // which has it twice
+	if len(all) > 0 && all[len(all)-1] == page { // the page has the link twice
 		return
 	}
 	page.left.Add(1)
@@ -61,7 +60,7 @@ func (p *pages) add(number uint64, page *Page) {
 	p.count++
 }
 
-// remove adds the pages that have links which were taken.
+// remove removes a range of links, and appends their pages to less.
 func (p *pages) remove(r member.Range, less []*Page) []*Page {
 	for n := r.First; n <= r.Last; n++ {
 		less = append(less, p.byLink[n]...)

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/state/ledger"
 )
 
-// newOutbox makes an outbox with what an earlier process has left.
+// newOutbox returns an outbox with links of an earlier process.
 func newOutbox(left ...string) *Outbox {
 	links := entry.Links{}
 	for i, url := range left {
@@ -27,7 +27,7 @@ func linkTo(url string) *entry.Candidate {
 	return &entry.Candidate{Host: item.HostOf(url), Item: item.Item{URL: url}}
 }
 
-// take has all links taken but some.
+// take marks all links but some as taken.
 func take(t *testing.T, o *Outbox, but ...string) {
 	t.Helper()
 	now := time.Now()
@@ -46,7 +46,7 @@ func take(t *testing.T, o *Outbox, but ...string) {
 	}
 }
 
-// A book has the names of pages that are over.
+// A book has the names of pages that are done.
 type book []string
 
 func (b *book) page(name string) *Page { return NewPage(func() { *b = append(*b, name) }) }
@@ -58,8 +58,8 @@ func (b *book) want(t *testing.T, names ...string) {
 	}
 }
 
-// TestAPageIsOverWhenItsLinksAreTaken: the last of them, and it is closed. A link that two pages have counts for both,
-// and what was taken before for none.
+// TestAPageIsOverWhenItsLinksAreTaken: a page is done when it is closed and its last link is taken. A link on two pages
+// counts for both; links taken before count for none.
 func TestAPageIsOverWhenItsLinksAreTaken(t *testing.T) {
 	o, over := newOutbox(), book{}
 	one, two, three := over.page("one"), over.page("two"), over.page("three")
@@ -79,7 +79,7 @@ func TestAPageIsOverWhenItsLinksAreTaken(t *testing.T) {
 	over.want(t, "three", "two")
 	one.Close()
 	over.want(t, "three", "two")
-	o.Answered("b", 0, nil, time.Now()) // which is no answer to anything
+	o.Answered("b", 0, nil, time.Now()) // an answer to no batch
 	for _, b := range o.Batches(time.Now().Add(time.Hour), func(string) (strategy.Node, bool) { return "else", true }) {
 		o.Answered(b.To, b.Number, nil, time.Now())
 	}
@@ -93,7 +93,7 @@ func TestAPageIsOverWhenItsLinksAreTaken(t *testing.T) {
 	}
 }
 
-// TestPagesHoldWorkersBack: as many that wait for one link do, until it is taken.
+// TestPagesHoldWorkersBack: very many pages that wait for one link make workers wait until it is taken.
 func TestPagesHoldWorkersBack(t *testing.T) {
 	o, over, held := newOutbox(), book{}, false
 	o.cfg.MaxBytes, o.cfg.Hold = 10<<10, func(hold bool) { held = hold }
@@ -116,12 +116,12 @@ func TestPagesHoldWorkersBack(t *testing.T) {
 	}
 }
 
-// TestEarlierLinks: those that an earlier process has left are counted until they are taken, whatever comes meanwhile.
+// TestEarlierLinks: links of an earlier process are counted until they are taken, whatever else is added.
 func TestEarlierLinks(t *testing.T) {
 	o, over := newOutbox("http://a/1", "http://b/1", "http://b/2"), book{}
 	var enc entry.Encoder
 	p := over.page("page")
-	o.Put(&enc, linkTo("http://a/1"), p) // again: nobody knows that it waits
+	o.Put(&enc, linkTo("http://a/1"), p) // again, as it is not known to be in the outbox
 	p.Close()
 	if n := o.Earlier(); n != 3 {
 		t.Errorf("%d wait", n)

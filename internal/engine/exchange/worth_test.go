@@ -16,7 +16,7 @@ import (
 	"kumo/internal/state/store"
 )
 
-// journalled are the links that a journal has for others.
+// journalled has the links for other nodes in a journal.
 type journalled struct {
 	entry.Reader
 	links entry.Links
@@ -34,7 +34,7 @@ func worthOutbox() *Outbox {
 
 func toOther(string) (strategy.Node, bool) { return "other", true }
 
-// sent are the links of all batches that are to be sent now, which are answered.
+// sent sends and answers all batches that are due, and returns their links' worths.
 func sent(t *testing.T, o *Outbox, now time.Time) (worths []float32) {
 	t.Helper()
 	for _, b := range o.Batches(now, toOther) {
@@ -47,8 +47,8 @@ func sent(t *testing.T, o *Outbox, now time.Time) (worths []float32) {
 	return worths
 }
 
-// TestALinkIsSentForWhatItAdds: what links add to a URL's importance is added up while one waits, and sent again when
-// that is on its way; what was said of it is in the journal.
+// TestALinkIsSentForWhatItAdds: worths of links to a URL are added up while one is in the outbox, and sent again if it
+// was sent already; the journal has what was sent.
 func TestALinkIsSentForWhatItAdds(t *testing.T) {
 	o, now := worthOutbox(), time.Now()
 	var enc entry.Encoder
@@ -80,7 +80,7 @@ func TestALinkIsSentForWhatItAdds(t *testing.T) {
 	}
 }
 
-// TestWhatComesTwiceIsKnown: a batch that is sent again, by this process or the next, has the tags that it had.
+// TestWhatComesTwiceIsKnown: a batch that is sent again, by this process or the next, has the same tags.
 func TestWhatComesTwiceIsKnown(t *testing.T) {
 	o := worthOutbox()
 	var enc entry.Encoder
@@ -108,7 +108,7 @@ func TestWhatComesTwiceIsKnown(t *testing.T) {
 	}
 }
 
-// TestNoWorthWithoutAnEnd: another node's links are refused if they are worth what no links can be.
+// TestNoWorthWithoutAnEnd: links from another node with an impossible worth are rejected.
 func TestNoWorthWithoutAnEnd(t *testing.T) {
 	for _, worth := range []float32{-1e30, float32(math.NaN()), float32(math.Inf(1)), 1e30} {
 		var enc entry.Encoder

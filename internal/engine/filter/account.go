@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// An Account is what is said and counted of a filter, and what it does not answer for.
+// An Account has a filter's counters and log, and decides on questions that the filter does not answer.
 type Account struct {
 	name     string
 	fallback Default
@@ -21,7 +21,7 @@ type Account struct {
 	counts stats.FilterCounts
 }
 
-// NewAccount is that of a filter which begins.
+// NewAccount returns the account of a new filter.
 func NewAccount(cfg *Config) *Account {
 	a := &Account{name: cmp.Or(cfg.Name, Plain(cfg.Command, maxName)), fallback: cfg.Default, log: newLimiter(cfg.Log)}
 	if a.fallback == "" {
@@ -31,9 +31,10 @@ func NewAccount(cfg *Config) *Account {
 	return a
 }
 
-const maxName = 100 // bytes of a command, where it is a name
+const maxName = 100 // bytes of a command that is used as a name
 
-// Names are those of several filters by their commands: of equal ones all but the first have a number.
+// Names returns the names of several filters, given their commands: if commands are equal, all but the first get a
+// number.
 func Names(commands []string) (names []string) {
 	for _, command := range commands {
 		name := Plain(command, maxName)
@@ -45,15 +46,15 @@ func Names(commands []string) (names []string) {
 	return names
 }
 
-// Name is the filter's, as reasons and reports have it.
+// Name returns the filter's name, as used in reasons and reports.
 func (a *Account) Name() string { return a.name }
 
-// Say passes on what the filter says.
+// Say logs a line that the filter has printed.
 func (a *Account) Say(line string) { a.say("says: " + line) }
 
 func (a *Account) say(what string) { a.log.say("filter " + a.name + " " + what) }
 
-// An UnansweredError is a question that a filter has not answered.
+// An UnansweredError is returned for a question that a filter has not answered.
 type UnansweredError struct {
 	filter, point, url, asked string
 	Why                       error
@@ -63,11 +64,11 @@ func (e *UnansweredError) Error() string {
 	return fmt.Sprintf("filter %s has not answered for %s %s%s: %v", e.filter, e.point, e.url, e.asked, e.Why)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns the cause.
 func (e *UnansweredError) Unwrap() error { return e.Why }
 
-// Unanswered is the answer to a question for which there is none: the default, or the error that ends the crawl. How it
-// was asked stands behind the question.
+// Unanswered returns the result of a question without an answer: the default, or the error that ends the crawl. asked
+// describes how the question was asked.
 func (a *Account) Unanswered(q *Question, asked string, why error) (Answer, error) {
 	a.mu.Lock()
 	a.point(q.Point).Unanswered++
@@ -81,17 +82,17 @@ func (a *Account) Unanswered(q *Question, asked string, why error) (Answer, erro
 		a.log.say(err.Error() + " (dropped)")
 		return Answer{Drop: Plain("no answer: "+why.Error(), MaxReason)}, nil
 	}
-	return Answer{}, advice.With(err, remedy(why)+"kumo check filter COMMAND URL shows what it answers. Nothing is lost: "+
-		"the same command resumes the crawl. To go on without these answers: --filter-default keep, or drop")
+	return Answer{}, advice.With(err, remedy(why)+"kumo check filter COMMAND URL shows its answers. Nothing is lost: "+
+		"the same command resumes the crawl. To continue without these answers: --filter-default keep, or drop")
 }
 
-// remedy is advice on how to mend a filter that fails in a common way.
+// remedy returns advice for a filter that fails in a common way.
 func remedy(why error) string {
 	switch {
 	case errors.Is(why, errNotJSON):
-		return "a program writes nothing but answers to standard output; what is for people goes to standard error. "
+		return "the program must write only answers to standard output; messages for people go to standard error. "
 	case errors.Is(why, errTimeout):
-		return "a program flushes each line that it writes; for a slow one there is --filter-timeout. "
+		return "the program must flush each line that it writes; for a slow one, set --filter-timeout. "
 	}
 	return ""
 }
@@ -105,7 +106,7 @@ func (a *Account) point(name string) *stats.FilterPoint {
 	return p
 }
 
-// CountAnswer counts an answer, the default's among them.
+// CountAnswer counts an answer, including default answers.
 func (a *Account) CountAnswer(point string, answer *Answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,7 +119,7 @@ func (a *Account) CountAnswer(point string, answer *Answer) {
 	}
 }
 
-// CountFailure counts what has gone wrong with the filter.
+// CountFailure counts a failure of the filter.
 func (a *Account) CountFailure(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,19 +134,19 @@ func (a *Account) CountFailure(err error) {
 	a.counts.Trouble = Plain(err.Error(), MaxReason)
 }
 
-// Counts are those of this run, and of those that Resume was told.
+// Counts returns the counts of this run, and of the earlier ones passed to Resume.
 func (a *Account) Counts() stats.FilterCounts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.counts.Clone()
 }
 
-// Resume counts on from what an earlier run has counted.
+// Resume adds the counts of earlier runs.
 func (a *Account) Resume(was stats.FilterCounts) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.counts.Add(was)
 }
 
-// FlushLog says what was held back of what the filter said.
+// FlushLog logs how many lines were dropped.
 func (a *Account) FlushLog() { a.log.close() }

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each filter says yes to every link; what differs is how it reads and writes.
+// Each filter accepts every link; they differ in how they read and write.
 var benchmarked = map[string]string{
-	// as the examples do: a line, an answer, a flush
+	// as in the examples: a line, an answer, a flush
 	"lines": `import json, sys
 sys.stdin.readline()
 print('{"points": ["link"]}', flush=True)
@@ -21,7 +21,7 @@ for line in sys.stdin:
     link = json.loads(line)
     print(json.dumps({"id": link["id"]}), flush=True)
 `,
-	// all that has come at once, and one write for it
+	// all input that is available, then one write
 	"batches": `import json, os, sys
 sys.stdin.readline()
 print('{"points": ["link"]}', flush=True)
@@ -32,7 +32,7 @@ while data := os.read(0, 1 << 16):
 `,
 }
 
-// What a link costs with a filter in Python: go test -run none -bench Ask ./internal/engine/filter
+// Measures the cost of a link with a filter in Python: go test -run none -bench Ask ./internal/engine/filter
 func BenchmarkAsk(b *testing.B) {
 	python, err := exec.LookPath("/usr/bin/python3")
 	if err != nil {
@@ -72,7 +72,7 @@ func BenchmarkAsk(b *testing.B) {
 				b.StopTimer()
 				own = cpu(false) - own
 				p.Close()
-				theirs = cpu(true) - theirs // which is known once they have ended
+				theirs = cpu(true) - theirs // available once they have ended
 				n := float64(b.N * links)
 				b.ReportMetric(float64(b.Elapsed().Microseconds())/n, "us/link")
 				b.ReportMetric(own*1e6/n, "kumo-cpu-us/link")
@@ -83,7 +83,7 @@ func BenchmarkAsk(b *testing.B) {
 	}
 }
 
-// cpu is how many seconds of processor this process, or the children that have ended, have used.
+// cpu returns the processor time, in seconds, of this process or of its ended children.
 func cpu(children bool) float64 {
 	who, u := unix.RUSAGE_SELF, unix.Rusage{}
 	if children {

@@ -13,19 +13,20 @@ import (
 	"time"
 )
 
-// find looks for a command's program.
+// find locates a command's program.
 func find(words []string) ([]string, error) {
 	path, err := exec.LookPath(words[0])
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%w: chmod +x makes it a program, or name what runs it, as in python3 %s", err, words[0])
+		return nil, fmt.Errorf("%w: make it executable with chmod +x, or name its interpreter, as in python3 %s", err,
+			words[0])
 	case err != nil:
 		return nil, err
 	}
 	return append([]string{path}, words[1:]...), nil
 }
 
-// CheckCommand says what is wrong with a command, and runs nothing.
+// CheckCommand checks a command without running it.
 func CheckCommand(command string) error {
 	words, err := Words(command)
 	if err == nil {
@@ -37,8 +38,8 @@ func CheckCommand(command string) error {
 	return nil
 }
 
-// startCommand starts a program as a process in a group of its own. What it writes to standard error is heard line by line.
-func startCommand(words []string, cfg *Config, hear func(string)) (*process, error) {
+// startCommand starts a program in its own process group. onLine is called with each line of its standard error.
+func startCommand(words []string, cfg *Config, onLine func(string)) (*process, error) {
 	pipes, err := openPipes()
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func startCommand(words []string, cfg *Config, hear func(string)) (*process, err
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env, cmd.SysProcAttr = cfg.Env, attributes()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.in.r, pipes.out.w, pipes.err.w
-	c := &child{cmd: cmd, pipes: pipes, onLine: hear, done: make(chan struct{})}
+	c := &child{cmd: cmd, pipes: pipes, onLine: onLine, done: make(chan struct{})}
 	started := make(chan error)
 	go c.run(cfg.Memory, started)
 	if err := <-started; err != nil {
@@ -56,21 +57,21 @@ func startCommand(words []string, cfg *Config, hear func(string)) (*process, err
 		exitState: func() string { return c.exitState }}, nil
 }
 
-// A child is a process that was started here.
+// A child is a process started by startCommand.
 type child struct {
 	cmd       *exec.Cmd
 	pipes     *pipes
 	onLine    func(string)
 	done      chan struct{}
-	exitState string // it ended
+	exitState string // how the process ended
 
 	mu        sync.Mutex
-	ended     bool // so that its group's number may be another's
+	ended     bool // its process group ID may be reused
 	lastLines []string
 }
 
-// run is a child's life. Its thread is its own, as a system that ends a child with its parent means the parent's
-// thread.
+// run starts the child and waits for its end. It has its own thread: Pdeathsig, which kills a child with its parent,
+// refers to the parent's thread.
 func (c *child) run(memory int64, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -79,7 +80,7 @@ func (c *child) run(memory int64, started chan<- error) {
 	if err == nil && memory > 0 {
 		if err = bound(c.cmd.Process.Pid, memory); err != nil {
 			c.kill()
-			err = errors.Join(fmt.Errorf("bounding its memory: %w", err), c.cmd.Wait())
+			err = errors.Join(fmt.Errorf("limit its memory: %w", err), c.cmd.Wait())
 		}
 	}
 	if started <- err; err != nil {
@@ -98,17 +99,17 @@ func (c *child) run(memory int64, started chan<- error) {
 	late := time.NewTimer(patience)
 	select {
 	case <-heard:
-	case <-late.C: // somebody has left the group and holds on to it
+	case <-late.C: // a process outside the group has the pipe open
 		c.pipes.err.r.Close()
 		<-heard
 	}
 	late.Stop()
 	c.exitState = c.describe(err)
 	close(c.done)
-	time.AfterFunc(patience, c.pipes.closeOurs) // until then its answers are read
+	time.AfterFunc(patience, c.pipes.closeOurs) // until then, its answers can be read
 }
 
-// reap kills what children the process has left, and nothing afterwards.
+// reap kills the remaining children of the process, and prevents later kills.
 func (c *child) reap() {
 	c.kill()
 	c.mu.Lock()
@@ -116,7 +117,7 @@ func (c *child) reap() {
 	c.ended = true
 }
 
-// kill ends the process and all of its group, unless its number is free for another already.
+// kill kills the process group, unless its ID may have been reused.
 func (c *child) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,9 +126,9 @@ func (c *child) kill() {
 	}
 }
 
-const keptLines = 3 // last lines that say why a process ended
+const keptLines = 3 // last lines to report when a process ends
 
-// listen reads standard error. Of a line that is too long the rest is dropped.
+// listen reads standard error. A line that is too long is cut.
 func (c *child) listen() {
 	r := bufio.NewReaderSize(c.pipes.err.r, 16<<10)
 	rest := false
@@ -153,7 +154,7 @@ func (c *child) describe(err error) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.lastLines) > 0 {
-		how += "; its last words: " + strings.Join(c.lastLines, " | ")
+		how += "; last output: " + strings.Join(c.lastLines, " | ")
 	}
 	return how
 }

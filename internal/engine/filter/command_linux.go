@@ -7,19 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes: a group of its own, which Ctrl-C does not reach and which can be killed as a whole; and its end where
-// this process ends.
+// attributes puts the child into its own process group, which Ctrl-C does not reach and which can be killed as a whole.
+// The child is killed when this process ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// bound bounds a process's address space, and that of the children that it will have.
+// bound limits the address space of a process and its future children.
 func bound(pid int, memory int64) error {
 	n := uint64(memory)
 	return unix.Prlimit(pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: n, Max: n}, nil)
 }
 
-// awaitExit waits until a child has ended, and reports true if its number is still its own.
+// awaitExit waits until a child has exited, and returns true if its process ID is not free for reuse yet.
 func awaitExit(pid int) bool {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched is a process that is waited for, whoever's child it is.
+// watched is a process that can be waited for even if it is no child.
 type watched struct{ fd int }
 
 func watch(t *testing.T, pid string) watched {
@@ -41,10 +41,10 @@ func (w watched) ends() bool {
 	}
 }
 
-// stubborn says its pid and that of a child, and ends by itself at neither's end.
+// stubborn prints its pid and that of a child. Neither ends by itself.
 const stubborn = `trap "" HUP TERM PIPE; sleep 1000 & echo $$ $! >&2; echo "{\"points\":[\"link\"]}"; while :; do read -r x; sleep 1000; done`
 
-// Whoever a process has started, all of them are gone when the pool is closed, and leave no zombie.
+// When the pool is closed, all processes started by a program are gone, and there is no zombie.
 func TestCloseEndsTheWholeGroup(t *testing.T) {
 	pids := make(chan string, 1)
 	p, err := Open(t.Context(), Config{Command: "sh -c '" + stubborn + "'", Procs: 1, Env: Environ(os.Environ()),
@@ -75,7 +75,7 @@ func TestCloseEndsTheWholeGroup(t *testing.T) {
 	}
 }
 
-// A process that uses more memory than it may fails as programs do then.
+// A process that exceeds its memory fails like any program without memory.
 func TestMemoryIsBounded(t *testing.T) {
 	const greedy = `echo "{\"points\":[\"link\"]}"; read -r x; read -r x; x=0123456789abcdef; ` +
 		`while [ ${#x} -lt 300000000 ]; do x=$x$x; done; echo "{\"id\":1}"`
@@ -94,10 +94,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// helperEnv has the test's program open a pool and wait to be killed.
+// helperEnv makes the test binary open a pool and wait to be killed.
 const helperEnv = "KUMO_TEST_FILTER_HELPER"
 
-// When kumo is killed without a word, its filters end.
+// When kumo is killed, its filters end.
 func TestAKillOfKumoEndsItsFilters(t *testing.T) {
 	if os.Getenv(helperEnv) != "" {
 		_, err := Open(t.Context(), Config{Command: `sh -c 'echo $$ >&2; echo "{\"points\":[\"link\"]}"; exec sleep 100'`,
@@ -127,7 +127,7 @@ func TestAKillOfKumoEndsItsFilters(t *testing.T) {
 			if !one.ends() {
 				t.Error("the filter has outlived who asked it")
 			}
-			_ = cmd.Wait() // which says that it was killed
+			_ = cmd.Wait() // reports that it was killed
 			return
 		}
 	}

@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// attributes are none: what outlives this process sees its input end.
+// attributes returns nil: when this process ends, a child reads the end of its input.
 func attributes() *syscall.SysProcAttr { return nil }
 
-// bound bounds nothing: only Linux bounds the memory of another process.
+// bound does nothing: only Linux can limit the memory of another process.
 func bound(int, int64) error { return nil }
 
-// awaitExit cannot wait for a child and leave its number its own.
+// awaitExit returns false: it cannot wait for a child without freeing its process ID.
 func awaitExit(int) bool { return false }
 
-// killGroup ends a process. Its children see their input end, if they read it.
+// killGroup kills a process. Its children read the end of their input, if they read it.
 func killGroup(p *os.Process) { _ = p.Kill() }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// killGroup ends a process and those of its group.
+// killGroup kills a process and its group.
 func killGroup(p *os.Process) {
-	_ = syscall.Kill(-p.Pid, syscall.SIGKILL) // there may be none any more
+	_ = syscall.Kill(-p.Pid, syscall.SIGKILL) // the group may be gone
 }

@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// passed are the variables that a program gets.
+// passed lists the variables that a program gets.
 var passed = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
 	"PYTHONPATH",
 	"PYTHONHOME", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
-// passedOnWindows are those without which programs there do not run.
+// passedOnWindows lists variables that programs need on Windows.
 var passedOnWindows = []string{"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP",
 	"USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA"}
 
-// Environ is what of an environment a program gets: what programs need to run, locales (LC_…), and what begins with
-// FILTER_. A variable of kumo's, a proxy or a key of a place may have a password, and is none of its business.
+// Environ returns the part of an environment that a program gets: variables that programs need, locales (LC_…), and
+// those that begin with FILTER_. It leaves out kumo's variables, proxies and keys of storage locations, which may
+// contain passwords.
 func Environ(all []string) []string {
 	var kept []string
 	for _, v := range all {

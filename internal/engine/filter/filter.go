@@ -31,84 +31,85 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// A Config is how a program is asked.
+// A Config configures a Pool.
 type Config struct {
 	Command string
-	Name    string        // as reasons and reports have it; default the command
-	Crawl   string        // its name
-	Procs   int           // processes; 0: as many as there are processors
-	Timeout time.Duration // for an answer; 0: 10 seconds
-	Memory  int64         // bytes of address space of each process, where the system can bound that; 0: any
+	Name    string        // as used in reasons and reports; default: the command
+	Crawl   string        // name of the crawl
+	Procs   int           // number of processes; 0: one per processor
+	Timeout time.Duration // of an answer; 0: 10 seconds
+	Memory  int64         // bytes of address space per process, where the system can limit it; 0: unlimited
 	Default Default
-	Env     []string // of the process; see Environ
+	Env     []string // environment of the processes; see Environ
 	Log     func(string)
-	// log what is wrong with an answer for who asked, beyond its form; nil: nothing
+	// checks an answer beyond its form; may be nil
 	Check func(point string, a *Answer) error
 
-	start func() (*process, error) // in place of the command
+	start func() (*process, error) // starts a process instead of Command, in tests
 }
 
-// A Default is what becomes of a question that nobody answers.
+// A Default is the result of a question that gets no answer.
 type Default string
 
-// The defaults. Stop is the ordinary one: what a filter was to keep out cannot be unfetched, and what is dropped
-// without its word is missed later, or never; a crawl that ends has lost nothing, and goes on once the program works.
+// The defaults. Stop is the usual one: a page that the filter should have excluded cannot be unfetched, and a URL that
+// was dropped without an answer is easily overlooked. A crawl that stops loses nothing, and resumes once the program
+// works.
 const (
 	Stop Default = "stop" // the crawl ends
-	Keep Default = "keep" // as if there were no filter
+	Keep Default = "keep" // continue as without the filter
 	Drop Default = "drop"
 )
 
-// Defaults are all of them.
+// Defaults lists them.
 var Defaults = []string{string(Stop), string(Keep), string(Drop)}
 
-// DefaultTimeout is how long an answer may take.
+// DefaultTimeout is the default of Config.Timeout.
 const DefaultTimeout = 10 * time.Second
 
-// DefaultMemory is room for runtimes that reserve much more than they use.
+// DefaultMemory leaves room for runtimes that reserve much more than they use.
 const DefaultMemory = 4e9
 
 const (
 	helloTimeout   = 30 * time.Second // for a program's first line
 	firstPause     = 100 * time.Millisecond
 	lastPause      = 30 * time.Second
-	minGoodAnswers = 20              // answers after which a process counts as one that works
+	minGoodAnswers = 20              // after this many answers, a process counts as working
 	maxWait        = time.Second     // longest pause that questions wait for
-	maxQueued      = 256             // questions at a process
-	stopDelay      = 3 * time.Second // for visits that are under way when a crawl is to end
-	queueShare     = 8               // of the time for an answer is what may wait at a process
+	maxQueued      = 256             // questions queued at a process
+	stopDelay      = 3 * time.Second // for visits under way when a crawl ends
+	queueShare     = 8               // the questions queued at a process take at most this part of the timeout
 )
 
-// A Pool asks a program.
+// A Pool asks the processes of a program.
 type Pool struct {
 	*Account
 	cfg        Config
 	choice     Choice
 	ctx        context.Context
-	end        context.CancelCauseFunc // the cause is the error of all questions from then on
+	end        context.CancelCauseFunc // with the error of all later questions as the cause
 	closed     chan struct{}
-	goroutines sync.WaitGroup // processes, and who answers once they are gone
+	goroutines sync.WaitGroup // one per process, and drain
 	alive      atomic.Int32
-	usable     atomic.Int32 // processes that run or start, or will after a pause of at most maxWait
-	fresh      queue        // of calls
-	retries    queue        // that one process has not answered
+	usable     atomic.Int32 // processes that run, start, or pause for at most maxWait
+	fresh      queue        // new calls
+	retries    queue        // calls that one process has not answered
 	room       chan struct{}
 }
 
-// A call is a question on its way. Its answer, or error, is there when its group is done.
+// A call is a question to the pool. Its answer or error is set when its group is done.
 type call struct {
 	question *Question
-	line     []byte // without its id
+	line     []byte // question without its id
 	answer   Answer
 	err      error
-	tried    bool // by a process, in vain
+	tried    bool // a process has failed to answer it
 	sent     time.Time
 	group    *sync.WaitGroup
 }
 
-// Open starts the processes. A program that cannot be started, or that does not say what it wants, is wrong usage. When
-// ctx ends, programs are asked for some seconds more, so that visits that are under way have their end; then Ask
-// returns an error that is context.Canceled.
+// Open starts the processes. A program that cannot be started, or that does not announce its points, is a usage error.
+// When ctx ends, programs are asked for a few more seconds, so that visits under way can finish; then Ask returns an
+// error that is context.Canceled.
 func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	p := &Pool{Account: NewAccount(&cfg), cfg: cfg, fresh: newQueue(), retries: newQueue()}
 	if p.cfg.Procs <= 0 {
@@ -141,7 +142,7 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	}
 	if err != nil {
 		p.end(errClosed)
-		return nil, advice.Usage("filter %s cannot be asked: %w", p.name, err)
+		return nil, advice.Usage("filter %s cannot be used: %w", p.name, err)
 	}
 	p.alive.Store(1)
 	p.usable.Store(int32(p.cfg.Procs))
@@ -153,10 +154,10 @@ func Open(ctx context.Context, cfg Config) (*Pool, error) {
 	return p, nil
 }
 
-// Choice is what the program wants to be asked.
+// Choice returns the program's choice of points and data.
 func (p *Pool) Choice() *Choice { return &p.choice }
 
-// Close ends the processes. Nothing is asked afterwards.
+// Close ends the processes. Ask must not be called afterwards.
 func (p *Pool) Close() {
 	p.end(errClosed)
 	close(p.closed)
@@ -164,12 +165,12 @@ func (p *Pool) Close() {
 	p.FlushLog()
 }
 
-var errClosed = fmt.Errorf("filters are not asked any more: %w", context.Canceled)
+var errClosed = fmt.Errorf("filters are closed: %w", context.Canceled)
 
-// ended is the error of questions that are asked after the pool's end.
+// ended returns the error of questions after the pool's end.
 func (p *Pool) ended() error { return context.Cause(p.ctx) }
 
-// drain answers in the place of processes from when these are ended.
+// drain answers all questions with an error once the processes have ended.
 func (p *Pool) drain(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -205,8 +206,8 @@ func (p *Pool) takeQueued() (all []*call) {
 	return all
 }
 
-// Ask asks questions of one point, and returns their answers in the same order. The error is one after which the crawl
-// is to end. It may be called by many at once.
+// Ask asks questions of one point, and returns their answers in the same order. It may be called concurrently. An error
+// ends the crawl.
 func (p *Pool) Ask(questions []Question) ([]Answer, error) {
 	calls, group := make([]call, len(questions)), sync.WaitGroup{}
 	for i := range questions {
@@ -232,7 +233,7 @@ func (p *Pool) Ask(questions []Question) ([]Answer, error) {
 	return answers, nil
 }
 
-// answer ends a call.
+// answer completes a call.
 func (p *Pool) answer(c *call, a Answer, err error) {
 	c.answer, c.err = a, err
 	if err == nil {
@@ -242,8 +243,8 @@ func (p *Pool) answer(c *call, a Answer, err error) {
 	c.group.Done()
 }
 
-// retryOrDefault has calls asked again that a process has not answered, and gives the default to those for which that was the
-// second time; how says how they were asked.
+// retryOrDefault retries calls that a process has not answered; those that were retried before get the default. how
+// describes how they were asked.
 func (p *Pool) retryOrDefault(calls []*call, how string, why error) {
 	for _, c := range calls {
 		if !c.tried {
@@ -255,8 +256,8 @@ func (p *Pool) retryOrDefault(calls []*call, how string, why error) {
 	}
 }
 
-// unanswered ends a call with the default. Where that is to stop, it ends the pool: the other questions of a page would
-// only repeat what this one has shown.
+// unanswered completes a call with the default. If that is Stop, it ends the pool, as the page's other questions would
+// probably fail in the same way.
 func (p *Pool) unanswered(c *call, how string, why error) {
 	if p.ctx.Err() != nil {
 		p.answer(c, Answer{}, p.ended())
@@ -280,7 +281,7 @@ func (p *Pool) run(first *process) {
 			var c Choice
 			var err error
 			if proc, err = p.begin(&c); err == nil && !c.equal(&p.choice) {
-				err = errors.New("it wants to be asked something else than the process before")
+				err = errors.New("its points or data differ from those of the process before")
 				proc.stop(0)
 			}
 			if p.ctx.Err() != nil {
@@ -317,8 +318,8 @@ func (p *Pool) run(first *process) {
 	}
 }
 
-// pause pauses for twice the last pause after a process has failed with err, and returns for how long. No question waits
-// longer than maxWait for processes that all pause: it gets the default.
+// pause waits after a process has failed with err, for twice the last pause, and returns how long. If all processes
+// pause, no question waits longer than maxWait for them: it gets the default.
 func (p *Pool) pause(last time.Duration, err error) time.Duration {
 	pause := min(max(2*last, firstPause), lastPause)
 	timer := time.NewTimer(pause)
@@ -333,7 +334,7 @@ func (p *Pool) pause(last time.Duration, err error) time.Duration {
 		if fresh != nil {
 			if p.usable.Load() > 0 {
 				fresh, again = nil, nil
-				p.fresh.signal() // it may be this call that has received it
+				p.fresh.signal() // this call may have consumed the signal
 				p.retries.signal()
 			} else {
 				for _, c := range p.takeQueued() {
@@ -358,7 +359,7 @@ func (p *Pool) reportFailure(err error) {
 	p.say(fmt.Sprintf("failed: %v", err))
 }
 
-// startCommand starts a process and reads its first line.
+// begin starts a process and reads its first line.
 func (p *Pool) begin(c *Choice) (*process, error) {
 	proc, err := p.cfg.start()
 	if err != nil {
@@ -371,15 +372,16 @@ func (p *Pool) begin(c *Choice) (*process, error) {
 	greeted := make(chan struct{})
 	go func() {
 		defer close(greeted)
-		_ = proc.hello(&Hello{Kumo: "filter", Version: Version, Crawl: p.cfg.Crawl}) // who does not read will not answer
+		// a program that does not read will not answer
+		_ = proc.hello(&Hello{Kumo: "filter", Version: Version, Crawl: p.cfg.Crawl})
 	}()
 	line, err := proc.line()
 	if err == nil {
 		*c, err = parseChoice(line)
 	} else if !late.Stop() {
-		err = fmt.Errorf("it has not said within %v what it wants to be asked%s", helloTimeout, proc.unfinished())
+		err = fmt.Errorf("no first line within %v%s", helloTimeout, proc.unfinished())
 	} else {
-		err = fmt.Errorf("it ended before it said what it wants to be asked: %s%s", proc.stop(patience), proc.unfinished())
+		err = fmt.Errorf("it ended before its first line: %s%s", proc.stop(patience), proc.unfinished())
 	}
 	if err != nil {
 		proc.stop(0)

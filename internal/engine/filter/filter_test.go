@@ -22,14 +22,14 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// program is what runs in the place of a process: it reads questions and writes answers until an error, which says how
-// it ended.
+// A program replaces a process: it reads questions and writes answers until it returns an error, which says how it
+// ended.
 type program func(in *bufio.Scanner, out io.Writer) error
 
-// errHang has a program do nothing more until it is killed.
+// errHang makes a program hang until it is killed.
 var errHang = errors.New("hangs")
 
-// starter runs the n-th program for the n-th process, and the last one from there on.
+// starter runs the n-th program for the n-th process, and the last one for all later ones.
 func starter(programs ...program) func() (*process, error) {
 	var n atomic.Int64
 	return func() (*process, error) {
@@ -58,7 +58,7 @@ func starter(programs ...program) func() (*process, error) {
 	}
 }
 
-// answering says which points it wants, and answers each question with what f makes of it.
+// answering chooses all points, and answers each question with the result of f.
 func answering(f func(n int, id uint64, q *Question) (string, error)) program {
 	return func(in *bufio.Scanner, out io.Writer) error {
 		in.Scan()
@@ -84,7 +84,7 @@ func answering(f func(n int, id uint64, q *Question) (string, error)) program {
 	}
 }
 
-// good drops URLs with an odd number at their end.
+// good drops URLs that end in an odd number.
 func good(_ int, id uint64, q *Question) (string, error) {
 	if n, err := strconv.Atoi(q.URL[strings.LastIndexByte(q.URL, '/')+1:]); err == nil && n%2 == 1 {
 		return fmt.Sprintf(`{"id":%d,"drop":"odd"}`, id), nil
@@ -121,7 +121,8 @@ func checkGood(t *testing.T, answers []Answer, err error) {
 	}
 }
 
-// Many who ask many questions at once get the answers to them, in their order, in whatever order they come.
+// Concurrent callers with many questions get the right answers in the right order, in whatever order the program
+// answers.
 func TestAnswersAreThoseOfTheirQuestions(t *testing.T) {
 	seed := rand.Uint64()
 	shuffled := func(in *bufio.Scanner, out io.Writer) error {
@@ -130,7 +131,7 @@ func TestAnswersAreThoseOfTheirQuestions(t *testing.T) {
 		return answering(func(n int, id uint64, q *Question) (string, error) {
 			line, err := good(n, id, q)
 			held = append(held, line)
-			if len(held) > 1 && dice.IntN(3) > 0 { // which is not the whole window, so that more comes
+			if len(held) > 1 && dice.IntN(3) > 0 { // less than the whole window, so that more questions come
 				return "", err
 			}
 			dice.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
@@ -157,7 +158,7 @@ func TestAnswersAreThoseOfTheirQuestions(t *testing.T) {
 	})
 }
 
-// Whatever a process does that is wrong, it is begun again, and its questions are answered by another.
+// After any failure, a process is restarted, and another one answers its questions.
 func TestAProcessThatFailsIsBegunAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		bad func(n int, id uint64, q *Question) (string, error)
@@ -168,9 +169,9 @@ func TestAProcessThatFailsIsBegunAgain(t *testing.T) {
 		"silence": {func(int, uint64, *Question) (string, error) { return "", errHang }, "no answer within 10s"},
 		"garbage": {func(int, uint64, *Question) (string, error) { return "hello", nil },
 			`not an answer: it is not JSON: "hello"`},
-		"no id": {func(int, uint64, *Question) (string, error) { return `{"drop":"x"}`, nil }, "an answer has no id"},
+		"no id": {func(int, uint64, *Question) (string, error) { return `{"drop":"x"}`, nil }, "answer without an id"},
 		"other id": {func(_ int, id uint64, _ *Question) (string, error) { return `{"id":77}`, nil },
-			"nothing with the id 77 was asked"},
+			"no question with the id 77"},
 		"twice": {func(_ int, id uint64, _ *Question) (string, error) {
 			return fmt.Sprintf("{\"id\":%d}\n{\"id\":%d}", id, id), nil
 		}, "or it was answered"},
@@ -204,7 +205,7 @@ func TestAProcessThatFailsIsBegunAgain(t *testing.T) {
 	}
 }
 
-// One that never reads holds nobody up for longer than an answer may take.
+// A program that never reads delays callers no longer than the timeout.
 func TestAProgramThatNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := func(in *bufio.Scanner, out io.Writer) error {
@@ -223,7 +224,7 @@ func TestAProgramThatNeverReads(t *testing.T) {
 	})
 }
 
-// A question that kills whoever is asked gets the default; those that were asked with it get their answers.
+// A question that crashes every process gets the default; questions sent together with it get their answers.
 func TestAQuestionThatKillsTakesNoOtherWithIt(t *testing.T) {
 	deadly := func(n int, id uint64, q *Question) (string, error) {
 		if strings.HasSuffix(q.URL, "/13") {
@@ -264,7 +265,7 @@ func TestAQuestionThatKillsTakesNoOtherWithIt(t *testing.T) {
 	}
 }
 
-// failing are programs that answer nothing, or hardly anything, after their first line.
+// failing are programs that answer no or hardly any questions after their first line.
 var failing = map[string]struct {
 	run   program
 	why   string        // part of the error
@@ -285,8 +286,8 @@ var failing = map[string]struct {
 	}), `not an answer: it is not JSON: "debug"`, 3 * time.Second},
 }
 
-// Where the default is to stop, the first question without an answer ends the pool: no other question is tried, and
-// the processes are not started for each.
+// With Stop as the default, the first question without an answer ends the pool: no other question is tried, and
+// processes are not restarted for each.
 func TestStopEndsAtTheFirstQuestionWithoutAnAnswer(t *testing.T) {
 	for name, c := range failing {
 		t.Run(name, func(t *testing.T) {
@@ -322,7 +323,7 @@ func TestStopEndsAtTheFirstQuestionWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// With the other defaults a program that fails costs time by its pauses, not by the number of links.
+// With the other defaults, the time that a failing program costs depends on its pauses, not on the number of links.
 func TestPausesDoNotMultiplyByTheNumberOfLinks(t *testing.T) {
 	for name, c := range failing {
 		for _, d := range []Default{Keep, Drop} {
@@ -353,7 +354,7 @@ func TestPausesDoNotMultiplyByTheNumberOfLinks(t *testing.T) {
 	}
 }
 
-// A program that works again is asked again, once its pause has passed.
+// A program that works again is used again after its pause.
 func TestAProgramThatWorksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := failing["exits"].run
@@ -368,7 +369,7 @@ func TestAProgramThatWorksAgain(t *testing.T) {
 	})
 }
 
-// A program that is gone is tried again with pauses that grow, and nobody waits for it for ever.
+// A missing program is retried with growing pauses, and no caller waits forever.
 func TestAProgramThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := open(t, Config{Procs: 1, Default: Keep}, answering(func(int, uint64, *Question) (string, error) {
@@ -392,7 +393,7 @@ func TestAProgramThatIsGone(t *testing.T) {
 	})
 }
 
-// A slow program is asked little ahead, so that it is not taken for one that hangs.
+// A slow program gets few questions in advance, so that it is not taken for a hanging one.
 func TestASlowProgramIsNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := open(t, Config{Procs: 2, Timeout: time.Second}, answering(func(n int, id uint64, q *Question) (string, error) {
@@ -408,7 +409,7 @@ func TestASlowProgramIsNotLate(t *testing.T) {
 	})
 }
 
-// One that answers others and forgets a question is late, too.
+// A program that forgets a question but answers others times out, too.
 func TestAForgottenQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := open(t, Config{Procs: 1}, answering(func(n int, id uint64, q *Question) (string, error) {
@@ -443,7 +444,7 @@ func TestAForgottenQuestion(t *testing.T) {
 	})
 }
 
-// Who wants to stop does not wait for a program that hangs.
+// A stop does not wait for a hanging program.
 func TestNobodyIsHeldUpAtTheEnd(t *testing.T) {
 	mute := answering(func(int, uint64, *Question) (string, error) { return "", errHang })
 	deaf := func(in *bufio.Scanner, out io.Writer) error {
@@ -486,17 +487,17 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]string{
-		"":                "there is no command",
+		"":                "the command is empty",
 		"./nosuch --x":    "no such file",
 		"nosuch-anywhere": "executable file not found",
 		"'a":              "a quote is not closed",
-		plain: "permission denied: chmod +x makes it a program, or name what runs it, as in " +
+		plain: "permission denied: make it executable with chmod +x, or name its interpreter, as in " +
 			"python3 " + plain,
-		"false":                          "it ended before it said what it wants to be asked: exit status 1",
+		"false":                          "it ended before its first line: exit status 1",
 		"sh -c 'echo x'":                 `the first line is not like {"points":["link"]}: it is not JSON: "x"`,
-		"sh -c 'echo {}'":                "it wants to be asked at no point",
-		"echo '{\"points\":[\"lnk\"]}'":  `there is no point "lnk": there are link, request, record`,
-		"sh -c 'echo no jq >&2; exit 7'": "exit status 7; its last words: no jq",
+		"sh -c 'echo {}'":                "it chooses no point",
+		"echo '{\"points\":[\"lnk\"]}'":  `unknown point "lnk": use link, request, record`,
+		"sh -c 'echo no jq >&2; exit 7'": "exit status 7; last output: no jq",
 	} {
 		_, err := Open(t.Context(), Config{Command: command, Env: Environ(os.Environ()), Procs: 1})
 		if err == nil || !advice.IsUsage(err) || !strings.Contains(err.Error(), want) {
@@ -540,7 +541,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// What is read of any bytes is within its bounds, and can be shown and stored.
+// Answers parsed from arbitrary bytes are within their limits, and safe to display and store.
 func FuzzAnswers(f *testing.F) {
 	for _, s := range []string{`{"id":1}`, `{"id":1,"drop":"x\u001b"}`, `{"id":1,"drop":true}`,
 		`{"id":2,"url":"/x","rank":2}`,

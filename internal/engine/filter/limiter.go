@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A limiter lets a program say what it likes, and the log stay readable: some lines at once, then one a second. How
-// many were left out is said with the next.
+// A limiter limits the lines that a program writes to the log: a burst, then one a second. The number of dropped lines
+// is logged before the next one.
 type limiter struct {
 	to func(string)
 
@@ -38,13 +38,13 @@ func (l *limiter) say(line string) {
 	l.to(line)
 }
 
-// close says what was left out and not said.
+// close logs the number of dropped lines, if any.
 func (l *limiter) close() {
 	l.mu.Lock()
 	lost := l.dropped
 	l.dropped = 0
 	l.mu.Unlock()
 	if lost > 0 {
-		l.to(fmt.Sprintf("%d lines of filters were left out", lost))
+		l.to(fmt.Sprintf("%d lines of filters were dropped", lost))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/base/stats"
 )
 
-// Filters with the same command, or with commands that are cut to the same, count for themselves.
+// Filters with equal commands, or commands with the same beginning, are counted separately.
 func TestFiltersHaveNamesOfTheirOwn(t *testing.T) {
 	long := strings.Repeat("x", 2*maxName)
 	names := Names([]string{"./f.py", "./g.py", "./f.py", "./f.py #2", "./f.py", long + "1", long + "2"})

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// A process runs the program once.
+// A process is one running instance of the program.
 type process struct {
 	in        io.WriteCloser
 	out       *bufio.Reader
-	killAll   func()          // it and its children, at once
-	done      <-chan struct{} // it is no more, and what was its parent has said so
-	exitState func() string   // it ended, once it is done
-	tail      []byte          // of its output, without a line break; valid once line has returned an error
+	killAll   func()          // kills the process and its children
+	done      <-chan struct{} // closed when the process has ended and was waited for
+	exitState func() string   // how the process ended, valid after done
+	tail      []byte          // output after the last line break; valid once line has returned an error
 
 	closing sync.Once
 }
 
-// patience is how long a process has to end by itself once its input has ended.
+// patience is how long a process has to exit after the end of its input.
 const patience = time.Second
 
 // hello writes the first line.
@@ -40,7 +40,7 @@ func (p *process) write(lines []byte) error {
 	return err
 }
 
-// line reads the next line that is not empty. It holds until the next is read.
+// line reads the next non-empty line. It is valid until the next call.
 func (p *process) line() ([]byte, error) {
 	for {
 		line, err := p.longLine()
@@ -53,7 +53,7 @@ func (p *process) line() ([]byte, error) {
 	}
 }
 
-// longLine reads a line, however it is buffered. The end of what is written is no line without a line break.
+// longLine reads a line that may be longer than the buffer. Output at the end without a line break is not a line.
 func (p *process) longLine() ([]byte, error) {
 	line, err := p.out.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -78,7 +78,7 @@ func (p *process) setTail(line []byte, err error) {
 	}
 }
 
-// unfinished describes output after the last line break, which nothing reads: a program that forgets the line break
+// unfinished describes output after the last line break. Nothing reads it, so a program that forgets the line break
 // looks like one that hangs.
 func (p *process) unfinished() string {
 	if tail := bytes.TrimSpace(p.tail); len(tail) > 0 {
@@ -94,13 +94,13 @@ func (p *process) kill() {
 }
 
 func (p *process) closeInput() {
-	p.closing.Do(func() { _ = p.in.Close() }) // nothing is kept in it
+	p.closing.Do(func() { _ = p.in.Close() }) // nothing is buffered
 }
 
-// stop ends the process's input, gives it so long to end by itself, and returns how it has ended.
+// stop closes the process's input, gives it time to exit, kills it otherwise, and returns how it ended.
 func (p *process) stop(patience time.Duration) string {
 	if patience > 0 {
-		go p.closeInput() // which may wait for who writes
+		go p.closeInput() // Close may wait for a concurrent write
 		late := time.NewTimer(patience)
 		defer late.Stop()
 		select {

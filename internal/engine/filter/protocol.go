@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Version is the protocol's.
+// Version is the version of the protocol.
 const Version = 1
 
 // The points at which a program is asked.
@@ -21,63 +21,63 @@ const (
 	Record  = "record"  // a page was answered
 )
 
-// Points are all of them.
+// Points lists them.
 var Points = []string{Link, Request, Record}
 
-// What a program may want to know of a record, beside what it is told anyway.
+// Further data about records that a program may request.
 const (
 	WantHeader = "header" // the answer's header fields
 	WantHTML   = "html"   // the page, as text
-	WantText   = "text"   // its main text, where the crawl looks for that
+	WantText   = "text"   // its main text, if the crawl extracts it
 )
 
-// Wants are all of them.
+// Wants lists them.
 var Wants = []string{WantHeader, WantHTML, WantText}
 
-// Bounds of what is read of a program.
+// Limits of a program's output.
 const (
 	MaxLine   = 1 << 20  // bytes of an answer
 	MaxReason = 300      // bytes of a reason
 	MaxFields = 64 << 10 // bytes of a record's fields
-	MaxHeard  = 500      // bytes of a line that is for the log
-	maxRank   = 1 << 20  // and no less than its inverse
-	maxQuoted = 200      // bytes of what is shown of a line that is none
+	MaxHeard  = 500      // bytes of a line for the log
+	maxRank   = 1 << 20  // the minimum is its inverse
+	maxQuoted = 200      // bytes quoted from an invalid line
 )
 
-// A Hello is the first line that a program is given.
+// A Hello is the first line that a program reads.
 type Hello struct {
 	Kumo    string `json:"kumo"` // "filter"
 	Version int    `json:"version"`
-	Crawl   string `json:"crawl"` // its name
+	Crawl   string `json:"crawl"` // name of the crawl
 }
 
-// A Choice is the first line of a program: what it wants to be asked.
+// A Choice is the first line that a program writes: what it wants to be asked.
 type Choice struct {
 	Points []string `json:"points"`
-	Want   []string `json:"want"` // of records
+	Want   []string `json:"want"` // further data about records
 }
 
 // Asks reports whether the program wants to be asked at a point.
 func (c *Choice) Asks(point string) bool { return slices.Contains(c.Points, point) }
 
-// Wants reports whether the program wants something of records.
+// Wants reports whether the program requests some data about records.
 func (c *Choice) Wants(what string) bool { return slices.Contains(c.Want, what) }
 
-// A Question is what a program is asked, without its id.
+// A Question is one question to a program, without its id.
 type Question struct {
 	Point   string `json:"point"`
 	URL     string `json:"url"`
-	From    string `json:"from,omitempty"` // the page that has the link
-	Depth   int    `json:"depth"`          // of the URL: hops from a seed
+	From    string `json:"from,omitempty"` // the page with the link
+	Depth   int    `json:"depth"`          // hops of the URL from a seed
 	Element string `json:"element,omitempty"`
-	Text    string `json:"text,omitempty"` // of a link: its anchor's; of a record: the page's main text
+	Text    string `json:"text,omitempty"` // anchor text of a link, or main text of a record's page
 	Rel     string `json:"rel,omitempty"`
 	*Page
 }
 
-// A Page is what is told of a record.
+// A Page is the data about a record.
 type Page struct {
-	Final   string              `json:"final,omitempty"` // where a redirect leads
+	Final   string              `json:"final,omitempty"` // target of a redirect
 	Status  int                 `json:"status"`
 	Time    string              `json:"time"`
 	Type    string              `json:"type"`
@@ -88,54 +88,54 @@ type Page struct {
 	Links   int                 `json:"links"`
 	Header  map[string][]string `json:"header,omitempty"`
 	HTML    string              `json:"html,omitempty"`
-	Cut     bool                `json:"cut,omitempty"` // html is the page's beginning only
+	Cut     bool                `json:"cut,omitempty"` // html is only the beginning of the page
 }
 
-// An Answer is what a program makes of a question. The zero one is yes.
+// An Answer is a program's answer. The zero value means yes.
 type Answer struct {
-	Drop   string            // why not; "" for yes
-	URL    string            // of a link: what takes its place; "" if it stays
-	Rank   float64           // of a link: how many times as important it is; 0 if it stays as it is
-	Header map[string]string // of a request: fields that go with it, too
-	Fields json.RawMessage   // of a record: an object, in one line
+	Drop   string            // reason to drop; "" for yes
+	URL    string            // of a link: replaces its URL; "": unchanged
+	Rank   float64           // of a link: factor of its importance; 0: unchanged
+	Header map[string]string // of a request: additional header fields
+	Fields json.RawMessage   // of a record: an object in one line
 }
 
-// Changes reports whether it says more than yes or no.
+// Changes reports whether the answer changes something.
 func (a *Answer) Changes() bool {
 	return a.URL != "" || a.Rank != 0 || a.Header != nil || a.Fields != nil
 }
 
-// encode is a question's line behind its id.
+// encode returns the part of a question's line after its id.
 func (q *Question) encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(q)
-	return b.Bytes()[min(1, b.Len()):], err // without its brace
+	return b.Bytes()[min(1, b.Len()):], err // without the opening brace
 }
 
-// parseChoice reads a program's first line.
+// parseChoice parses a program's first line.
 func parseChoice(line []byte) (c Choice, err error) {
 	if err := unmarshal(line, &c); err != nil {
 		return c, fmt.Errorf(`the first line is not like {"points":["link"]}: %w: %s`, err, quoted(line))
 	}
 	for _, p := range c.Points {
 		if !slices.Contains(Points, p) {
-			return c, fmt.Errorf("there is no point %s: there are %s", quoted([]byte(p)), strings.Join(Points, ", "))
+			return c, fmt.Errorf("unknown point %s: use %s", quoted([]byte(p)), strings.Join(Points, ", "))
 		}
 	}
 	for _, w := range c.Want {
 		if !slices.Contains(Wants, w) {
-			return c, fmt.Errorf("of records there is no %s: there are %s", quoted([]byte(w)), strings.Join(Wants, ", "))
+			return c, fmt.Errorf("unknown data in want: %s: use %s", quoted([]byte(w)), strings.Join(Wants, ", "))
 		}
 	}
 	if len(c.Points) == 0 {
-		return c, errors.New("it wants to be asked at no point")
+		return c, errors.New("it chooses no point")
 	}
 	return c, nil
 }
 
-// reply is an answer's line.
+// reply is the JSON form of an answer.
 type reply struct {
 	ID     *uint64           `json:"id"`
 	Drop   json.RawMessage   `json:"drop"`
@@ -145,7 +145,7 @@ type reply struct {
 	Fields json.RawMessage   `json:"fields"`
 }
 
-// parseReply reads an answer's line, and which question it is to.
+// parseReply parses an answer, and returns the id of its question.
 func parseReply(line []byte) (id uint64, a Answer, err error) {
 	if id, is := parsePlainYes(line); is {
 		return id, a, nil
@@ -155,13 +155,13 @@ func parseReply(line []byte) (id uint64, a Answer, err error) {
 		return 0, a, fmt.Errorf("%w: %s", err, quoted(line))
 	}
 	if r.ID == nil {
-		return 0, a, fmt.Errorf("an answer has no id: %s", quoted(line))
+		return 0, a, fmt.Errorf("answer without an id: %s", quoted(line))
 	}
 	a, err = r.answer()
 	return *r.ID, a, err
 }
 
-// answer is what a line says.
+// answer converts the reply.
 func (r *reply) answer() (a Answer, err error) {
 	a = Answer{URL: r.URL, Header: r.Header}
 	if a.Drop, err = parseDrop(r.Drop); err != nil {
@@ -169,7 +169,7 @@ func (r *reply) answer() (a Answer, err error) {
 	}
 	if r.Rank != nil {
 		if a.Rank = *r.Rank; !(a.Rank >= 1.0/maxRank && a.Rank <= maxRank) {
-			return a, fmt.Errorf("rank is %v: it is a factor, above 0", a.Rank)
+			return a, fmt.Errorf("rank is %v: it must be a factor above 0", a.Rank)
 		}
 	}
 	if len(r.Fields) > 0 && !bytes.Equal(r.Fields, []byte("null")) {
@@ -178,14 +178,14 @@ func (r *reply) answer() (a Answer, err error) {
 	return a, err
 }
 
-// ParseAnswer reads an answer without an id, to a question at a point.
+// ParseAnswer parses an answer without an id to a question at a point.
 func ParseAnswer(point string, line []byte) (a Answer, err error) {
 	var r reply
 	if err := unmarshal(line, &r); err != nil {
 		return a, fmt.Errorf("%w: %s", err, quoted(line))
 	}
 	if r.ID != nil {
-		return a, errors.New("there is no id here")
+		return a, errors.New("unexpected id")
 	}
 	if a, err = r.answer(); err == nil {
 		err = a.checkPoint(point)
@@ -193,7 +193,7 @@ func ParseAnswer(point string, line []byte) (a Answer, err error) {
 	return a, err
 }
 
-// parsePlainYes reads an answer that has nothing but its id, as most are, without more ado.
+// parsePlainYes is a fast path for answers that consist of an id only, as most do.
 func parsePlainYes(line []byte) (id uint64, is bool) {
 	rest, is := bytes.CutPrefix(line, []byte(`{"id":`))
 	digits, is2 := bytes.CutSuffix(rest, []byte("}"))
@@ -210,7 +210,7 @@ func parsePlainYes(line []byte) (id uint64, is bool) {
 	return id, true
 }
 
-// parseDrop reads why not: a text, or true for no reason in particular.
+// parseDrop parses the reason to drop: a string, or true for no particular reason.
 func parseDrop(raw json.RawMessage) (string, error) {
 	switch s := string(raw); s {
 	case "", "null", "false":
@@ -225,7 +225,7 @@ func parseDrop(raw json.RawMessage) (string, error) {
 	return Plain(s, MaxReason), nil
 }
 
-// parseFields is an object of fields, in one line and within its bound.
+// parseFields checks and compacts a fields object.
 func parseFields(raw json.RawMessage) (json.RawMessage, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
@@ -235,12 +235,12 @@ func parseFields(raw json.RawMessage) (json.RawMessage, error) {
 	case b.Len() == 0 || b.Bytes()[0] != '{':
 		return nil, fmt.Errorf("fields is not an object: %s", quoted(raw))
 	case b.Len() > MaxFields:
-		return nil, fmt.Errorf("fields has %d bytes: there may be %d", b.Len(), MaxFields)
+		return nil, fmt.Errorf("fields has %d bytes, the limit is %d", b.Len(), MaxFields)
 	}
 	return bytes.ToValidUTF8(b.Bytes(), []byte("\uFFFD")), nil
 }
 
-// checkPoint says what of an answer is not for a question at a point.
+// checkPoint returns an error if an answer has a field that is not allowed at a point.
 func (a *Answer) checkPoint(point string) error {
 	switch {
 	case point != Link && a.URL != "":
@@ -257,7 +257,7 @@ func (a *Answer) checkPoint(point string) error {
 
 var errNotJSON = errors.New("it is not JSON")
 
-// unmarshal reads one object, of which all fields are known: one that is misspelt would be yes.
+// unmarshal decodes one object. An unknown field is an error: a misspelled one would otherwise mean yes.
 func unmarshal(line []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -269,18 +269,18 @@ func unmarshal(line []byte, into any) error {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more than an object on a line")
+		return errors.New("more than one object on a line")
 	}
 	return nil
 }
 
-// quoted is what a person is shown of a line.
+// quoted quotes the beginning of a line for an error message.
 func quoted(line []byte) string {
 	return fmt.Sprintf("%q", Plain(string(line[:min(len(line), 4*maxQuoted)]), maxQuoted))
 }
 
-// Plain is a foreign text that may be shown: in one line, without what moves a cursor or turns the direction of
-// writing, and of at most so many bytes.
+// Plain makes foreign text safe to display: in one line, without characters that move the cursor or change the writing
+// direction, and of at most most bytes.
 func Plain(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

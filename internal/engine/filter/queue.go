@@ -2,7 +2,8 @@ package filter
 
 import "sync"
 
-// A queue of calls. Who waits for one waits at some; whoever takes one and leaves others says so to the next.
+// A queue is a queue of calls. Readers wait at ready. A reader that takes a call and leaves others signals the next
+// reader.
 type queue struct {
 	mu    *sync.Mutex
 	calls []*call
@@ -25,7 +26,7 @@ func (q *queue) signal() {
 	}
 }
 
-// take returns nil where there is none.
+// take returns the next call, nil if there is none.
 func (q *queue) take() *call {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,25 +11,26 @@ import (
 	"time"
 )
 
-// A serving is a process that is asked.
+// A serving is the exchange with one process.
 type serving struct {
 	pool   *Pool
 	proc   *process
-	wake   chan struct{} // something was answered
-	failed chan struct{} // the process is no more, or is to be none
+	wake   chan struct{} // signaled when a question was answered
+	failed chan struct{} // closed when the process has failed
 
 	mu         sync.Mutex
-	inFlight   map[uint64]*call // what it was asked, by id
-	oldest     uint64           // no id below is at it
+	inFlight   map[uint64]*call // questions at the process, by id
+	oldest     uint64           // no smaller id is in inFlight
 	next       uint64
 	answered   int
-	last       time.Time     // of the last answer, or of a question to an idle process
-	answerTime time.Duration // what an answer takes, about; 0: not known
-	why        error         // it is gone
+	last       time.Time     // time of the last answer, or of a question to the idle process
+	answerTime time.Duration // average time of an answer; 0: unknown
+	why        error         // why the process has failed
 	watch      *time.Timer
 }
 
-// serve asks a process until it fails, or the pool is closed: the error is nil then. It returns what was not answered.
+// serve sends questions to a process until it fails, or, with a nil error, until the pool is closed. It returns the
+// unanswered questions.
 func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
 	s := &serving{
 		pool:     p,
@@ -41,7 +42,8 @@ func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
 		oldest:   1,
 	}
 	s.watch = time.AfterFunc(time.Hour, s.expire)
-	halt := context.AfterFunc(p.ctx, func() { proc.stop(patience) }) // or one that does not read would hold the end up
+	// so that a process that does not read cannot delay the end
+	halt := context.AfterFunc(p.ctx, func() { proc.stop(patience) })
 	defer halt()
 	read := make(chan struct{})
 	go func() { defer close(read); s.read() }()
@@ -51,8 +53,8 @@ func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
 	err = s.why
 	s.mu.Unlock()
 	if p.ctx.Err() != nil {
-		err = nil           // if it has ended, that is why
-		proc.stop(patience) // before what it still says is waited for
+		err = nil           // an error after the end is expected
+		proc.stop(patience) // before waiting for its remaining output
 	}
 	<-read
 	if errors.Is(err, errTimeout) || errors.Is(err, errExited) {
@@ -66,7 +68,7 @@ func (p *Pool) serve(proc *process) (answered int, left []*call, err error) {
 	return s.answered, left, err
 }
 
-// write gives the process questions as it answers.
+// write sends questions to the process at the rate at which it answers.
 func (s *serving) write() {
 	var buf []byte
 	for {
@@ -82,7 +84,7 @@ func (s *serving) write() {
 			buf = s.take(buf[:0], &s.pool.retries, 1)
 		case <-fresh:
 			buf = buf[:0]
-			if again != nil { // an idle process: first what has failed once, so that it soon has an answer or the default
+			if again != nil { // an idle process retries failed questions first, so that they soon have an answer or the default
 				buf = s.take(buf, &s.pool.retries, 1)
 			}
 			alone := len(buf) > 0
@@ -90,13 +92,13 @@ func (s *serving) write() {
 				buf = s.take(buf, &s.pool.fresh, s.free())
 			}
 			if (alone || len(buf) == 0) && !s.pool.fresh.empty() {
-				s.pool.fresh.signal() // another takes them, or this one later: it is busy, or has become slower
+				s.pool.fresh.signal() // for another process, or this one later: it is busy, or has become slower
 			}
 		}
 		if len(buf) == 0 {
 			continue
 		}
-		if s.proc.write(buf) != nil { // it has ended, which who reads will find, or reads no more, and will be late
+		if s.proc.write(buf) != nil { // it has ended, as read will find, or reads no more and will time out
 			select {
 			case <-s.pool.ctx.Done():
 			case <-s.failed:
@@ -110,16 +112,16 @@ func (s *serving) write() {
 }
 
 const (
-	keptRoom = 256 << 10 // bytes of what was written
-	atOnce   = 64 << 10  // bytes of questions that are written together
+	keptRoom = 256 << 10 // bytes of the reused buffer
+	atOnce   = 64 << 10  // bytes of questions in one write
 )
 
-// sources are where the next question may come from now.
+// sources returns the queues from which the process may take its next question.
 func (s *serving) sources() (fresh, again <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.inFlight {
-		if c.tried { // which is alone
+		if c.tried { // a retried question is sent alone
 			return nil, nil
 		}
 		break
@@ -127,14 +129,14 @@ func (s *serving) sources() (fresh, again <-chan struct{}) {
 	if len(s.inFlight) == 0 {
 		again = s.pool.retries.ready
 	}
-	// who has nothing to do takes what comes first: the others may take what is to be asked again
+	// an idle process takes any question; a busy one leaves retries to idle ones
 	if len(s.inFlight) == 0 || len(s.inFlight) < s.capacity() && s.pool.retries.empty() {
 		fresh = s.pool.fresh.ready
 	}
 	return fresh, again
 }
 
-// capacity is how many questions the process may have.
+// capacity returns how many questions may be at the process.
 func (s *serving) capacity() int {
 	if s.answerTime <= 0 {
 		return 1
@@ -148,7 +150,7 @@ func (s *serving) free() int {
 	return s.capacity() - len(s.inFlight)
 }
 
-// take takes so many calls, and gives their lines.
+// take takes up to most calls, and appends their lines to buf.
 func (s *serving) take(buf []byte, q *queue, most int) []byte {
 	for range most {
 		c := q.take()
@@ -165,7 +167,7 @@ func (s *serving) take(buf []byte, q *queue, most int) []byte {
 	return buf
 }
 
-// register gives a call its id at the process.
+// register adds a call to inFlight and returns its id.
 func (s *serving) register(c *call) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +181,7 @@ func (s *serving) register(c *call) uint64 {
 	return id
 }
 
-// expire is called when the oldest question may have waited for too long.
+// expire is called when the oldest question may have timed out.
 func (s *serving) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,12 +198,12 @@ func (s *serving) expire() {
 	s.failLocked(fmt.Errorf("%w within %v", errTimeout, s.pool.cfg.Timeout))
 }
 
-// What has become of a process.
+// Reasons for the failure of a process.
 var (
 	errTimeout = errors.New("no answer")
 	errExited  = errors.New("it ended")
 
-	errUnreliable = errors.New("it fails again and again")
+	errUnreliable = errors.New("it fails repeatedly")
 
 	ErrInvalidAnswer = errors.New("not an answer")
 )
@@ -220,7 +222,7 @@ func (s *serving) failLocked(why error) {
 	}
 }
 
-// read takes answers in.
+// read reads answers until the process fails.
 func (s *serving) read() {
 	for {
 		line, err := s.proc.line()
@@ -236,7 +238,7 @@ func (s *serving) read() {
 	}
 }
 
-// hear takes an answer in.
+// handleAnswer completes the call of an answer.
 func (s *serving) handleAnswer(line []byte) error {
 	id, a, err := parseReply(line)
 	if err != nil {
@@ -246,7 +248,7 @@ func (s *serving) handleAnswer(line []byte) error {
 	c, now := s.inFlight[id], time.Now()
 	s.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("%w: nothing with the id %d was asked, or it was answered: %s", ErrInvalidAnswer, id, quoted(line))
+		return fmt.Errorf("%w: no question with the id %d, or it was answered before: %s", ErrInvalidAnswer, id, quoted(line))
 	}
 	err = a.checkPoint(c.question.Point)
 	if err == nil && s.pool.cfg.Check != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Words splits a command as a shell does, by white space outside of quotes; a backslash takes the next character as it
-// is, in double quotes and outside. There are no variables, patterns or pipes: sh -c has them.
+// Words splits a command as a shell does, at white space outside quotes. A backslash quotes the next character, in
+// double quotes and outside. There are no variables, patterns or pipes: use sh -c.
 func Words(command string) (words []string, err error) {
 	var word strings.Builder
 	begun, quote, escaped := false, rune(0), false
@@ -39,7 +39,7 @@ func Words(command string) (words []string, err error) {
 		words = append(words, word.String())
 	}
 	if len(words) == 0 || words[0] == "" {
-		return nil, errors.New("there is no command")
+		return nil, errors.New("the command is empty")
 	}
 	return words, nil
 }

@@ -9,52 +9,52 @@ import (
 	"time"
 )
 
-// Assumptions are what an estimate rests on beside the plan: what pages are like, and what the crawl may do.
+// Assumptions are the inputs of an estimate other than the plan: sizes and times of pages, and the crawl's settings.
 type Assumptions struct {
-	PageBytes int64         `json:"page_bytes"` // over the wire
-	DiskBytes int64         `json:"disk_bytes"` // a page with all that is kept of it
-	BytesFrom string        `json:"from"`       // what these two rest on
-	Answer    time.Duration `json:"-"`          // that an answer takes, of a host that has given none
+	PageBytes int64         `json:"page_bytes"` // per page, over the wire
+	DiskBytes int64         `json:"disk_bytes"` // per page, all files together
+	BytesFrom string        `json:"from"`       // source of these two numbers
+	Answer    time.Duration `json:"-"`          // time of an answer, for hosts that have given none
 
-	Hosts     int           `json:"-"` // worked on at once
+	Hosts     int           `json:"-"` // visited at once
 	PerHost   int           `json:"-"`
 	AddrDelay time.Duration `json:"-"`
-	Rate      float64       `json:"-"` // requests a second; 0: without limit
-	Bandwidth int64         `json:"-"` // bytes a second, likewise
-	Pages     int64         `json:"-"` // limits, likewise
+	Rate      float64       `json:"-"` // requests per second; 0: unlimited
+	Bandwidth int64         `json:"-"` // bytes per second; 0: unlimited
+	Pages     int64         `json:"-"` // limits; 0: unlimited
 	Bytes     int64         `json:"-"`
 	Time      time.Duration `json:"-"`
 }
 
-// What is assumed where no earlier crawl says it. Pages of the web at large have some 30 kB as they are sent,
-// compressed, and take as much in a WARC file, where they stay so; lines in logs, lists and the index, and the crawl's
-// state come to 2 kB more.
+// Defaults without an earlier crawl. Pages of the web at large have some 30 kB as transferred, compressed, and take as
+// much in a WARC file, which stores them as transferred. Lines in logs, lists and the index, and the crawl's state,
+// take 2 kB more.
 const (
 	DefaultPageBytes = 30_000
 	DefaultDiskBytes = 32_000
 	DefaultAnswer    = 300 * time.Millisecond
 )
 
-// A Sum is what a plan comes to as a whole.
+// A Sum is the total of a plan.
 type Sum struct {
 	Hosts     int `json:"hosts"`
-	Reached   int `json:"reached"`   // of these, have answered
-	Forbidden int `json:"forbidden"` // have answered that no seed may be fetched
-	Unknown   int `json:"unknown"`   // hosts, of how many pages
+	Reached   int `json:"reached"`   // of these, hosts that have answered
+	Forbidden int `json:"forbidden"` // hosts that do not allow any seed
+	Unknown   int `json:"unknown"`   // hosts with an unknown number of pages
 
-	Pages   int64   `json:"pages"` // of hosts where the number is known, within the limits
+	Pages   int64   `json:"pages"` // of hosts with a known number, within the limits
 	Bytes   int64   `json:"bytes"`
 	Disk    int64   `json:"disk_bytes"`
-	Seconds float64 `json:"seconds"` // at least
-	By      string  `json:"by"`      // what the end waits for
+	Seconds float64 `json:"seconds"` // lower bound
+	By      string  `json:"by"`      // host or setting that determines the duration
 	Limit   string  `json:"limit,omitempty"`
 
-	// how many hosts are to be worked on at once so that none waits for a place
+	// number of concurrent hosts with which no host waits for another
 	Concurrency int         `json:"concurrency_enough"`
 	Assumed     Assumptions `json:"assumed"`
 }
 
-// Estimate says how long each host takes, and what the whole comes to; hosts that take the longest go first.
+// Estimate estimates the duration of each host and the totals, and sorts the hosts by duration, the longest first.
 func (p *Plan) Estimate(a Assumptions) {
 	a.PageBytes, a.DiskBytes = cmp.Or(a.PageBytes, DefaultPageBytes), cmp.Or(a.DiskBytes, DefaultDiskBytes)
 	a.Answer, a.Hosts, a.PerHost = cmp.Or(a.Answer, DefaultAnswer), max(a.Hosts, 1), max(a.PerHost, 1)
@@ -87,8 +87,8 @@ func (p *Plan) Estimate(a Assumptions) {
 	p.Sum = s
 }
 
-// each is how many seconds a page takes of the time that a host has. Its delay is counted from the end of an answer, of
-// several connections from the beginning of a request.
+// each returns how many seconds of the host's time a page takes. The delay begins at the end of an answer, or, with
+// several connections, at the beginning of a request.
 func (h *Host) each(perHost int) float64 {
 	if perHost > 1 {
 		return max(h.Delay, h.Answer/float64(perHost))
@@ -96,8 +96,8 @@ func (h *Host) each(perHost int) float64 {
 	return h.Delay + h.Answer
 }
 
-// slowerFirst puts hosts that take longer before others, and those of which that is unknown before those that take
-// none.
+// slowerFirst orders hosts by duration, the longest first. Hosts of unknown duration are before those that take no
+// time.
 func slowerFirst(a, b Host) int {
 	rank := func(h *Host) float64 {
 		if h.Seconds == nil {
@@ -108,7 +108,7 @@ func slowerFirst(a, b Host) int {
 	return cmp.Or(cmp.Compare(rank(&b), rank(&a)), cmp.Compare(a.Host, b.Host))
 }
 
-// limit sets what the crawl comes to within its limits, how long that takes at least, and what is waited for.
+// limit computes the pages of the crawl within its limits, the least time that they take, and what determines it.
 func (s *Sum) limit(hosts []Host, a Assumptions) {
 	s.Seconds, s.By = longest(hosts, s.Pages, a)
 	most, name := int64(math.MaxInt64), ""
@@ -133,7 +133,7 @@ func (s *Sum) limit(hosts []Host, a Assumptions) {
 	}
 }
 
-// longest is how long so many pages take at least, and what is waited for in the end.
+// longest returns the least time for the given pages, and what determines it.
 func longest(hosts []Host, pages int64, a Assumptions) (seconds float64, by string) {
 	consider := func(t float64, what string) {
 		if t > seconds {
@@ -171,7 +171,7 @@ func longest(hosts []Host, pages int64, a Assumptions) (seconds float64, by stri
 	return seconds, by
 }
 
-// pagesWithin is how many pages there can be in a time; hosts of unknown size have as many as are wanted.
+// pagesWithin returns how many pages can be fetched in a time; hosts of unknown size are taken to have enough.
 func pagesWithin(hosts []Host, seconds float64, a Assumptions) float64 {
 	n, work := 0.0, 0.0
 	for i := range hosts {
@@ -199,7 +199,7 @@ func pagesWithin(hosts []Host, seconds float64, a Assumptions) float64 {
 	return n
 }
 
-// untilPages is how long it takes at least until there are so many pages.
+// untilPages returns the least time until the given number of pages is fetched.
 func untilPages(hosts []Host, pages int64, a Assumptions) float64 {
 	low, high := 0.0, 1.0
 	for pagesWithin(hosts, high, a) < float64(pages) && high < 1e12 {
@@ -215,7 +215,7 @@ func untilPages(hosts []Host, pages int64, a Assumptions) float64 {
 	return high
 }
 
-// concurrencyFor is how many hosts have a request under way at once, as long as all have pages left, and a quarter more.
+// concurrencyFor returns how many hosts have a request under way at once while all have pages left, plus a quarter.
 func concurrencyFor(hosts []Host, a Assumptions) int {
 	n := 0.0
 	for i := range hosts {

@@ -30,7 +30,7 @@ func (s *Survey) plan() *Plan {
 	return p
 }
 
-// unanswered reports whether nothing became of the questions for a host's robots.txt, as the survey was ended.
+// unanswered reports whether the survey ended before any request for the host's robots.txt was finished.
 func (h *hostState) unanswered() bool {
 	for _, o := range h.origins {
 		if o.done {
@@ -40,7 +40,7 @@ func (h *hostState) unanswered() bool {
 	return true
 }
 
-// judgeSeeds says which of a host's seeds may be fetched.
+// judgeSeeds determines which of a host's seeds may be fetched.
 func (s *Survey) judgeSeeds(h *hostState) {
 	h.Seeds, h.Allowed = len(h.seeds), Unknown
 	if h.Seeds == 0 {
@@ -86,7 +86,8 @@ func (h *hostState) forbid(by Line) {
 	}
 }
 
-// describeDelay says how long the crawl waits between two requests to the host, as its frontier has it, and why.
+// describeDelay sets the crawl's delay between requests to the host, as its frontier applies it, and the setting that
+// determines it.
 func (s *Survey) describeDelay(h *hostState) {
 	delay, by := s.cfg.Delay, "--delay"
 	if own := s.cfg.Rules.Overrides.ForHost(h.Host.Host).Delay; own != nil {
@@ -104,7 +105,7 @@ func (s *Survey) describeDelay(h *hostState) {
 	h.Delay, h.DelayBy = delay.Seconds(), by
 }
 
-// expect says how many pages there are to be, and by what.
+// expect sets the expected number of pages, and what it is based on.
 func (s *Survey) expect(h *hostState) {
 	if len(h.elsewhere) > 0 {
 		h.Sitemaps.Elsewhere = stats.ByCount(h.elsewhere)[0]
@@ -121,7 +122,7 @@ func (s *Survey) expect(h *hostState) {
 	}
 	switch {
 	case h.Allowed == No || h.Allowed == NoReply:
-		known(0, "nothing is allowed")
+		known(0, "no seed is allowed")
 	case s.cfg.Rules.MaxDepth == 0:
 		known(h.listed, "seeds alone (--depth 0)")
 	case s.cfg.OnlySeeds:

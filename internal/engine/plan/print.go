@@ -12,10 +12,10 @@ import (
 
 const (
 	maxRows         = 20 // hosts in the table
-	maxListedErrors = 20 // seeds and hosts with errors that are told one by one
+	maxListedErrors = 20 // invalid seeds and failed hosts that are listed one by one
 )
 
-// Print writes the plan for people, after it was estimated.
+// Print writes the estimated plan as text.
 func (p *Plan) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s on %s; %s for robots.txt and sitemaps in %v, and nothing else was fetched\n\n",
 		stats.Count(p.Seeds, "seeds"), stats.Count(len(p.Hosts)+p.Left, "hosts"), stats.Count(p.Requests, "requests"),
@@ -53,7 +53,7 @@ func (p *Plan) printHosts(w io.Writer) {
 		row(fmt.Sprintf("all %d", s.Hosts), "", "", "", "", "", "", fmt.Sprint(s.Pages), stats.Bytes(s.Bytes),
 			stats.Span(inSeconds(s.Seconds)), s.Limit)
 	}
-	_ = t.Flush() // as for all that is printed
+	_ = t.Flush() // errors are ignored, as for the other output
 	if shown > maxRows {
 		fmt.Fprintf(w, "(the %d slowest of %d hosts; --json has all)\n", maxRows, shown)
 	}
@@ -83,7 +83,7 @@ func sitemapsWord(s *Sitemaps) string {
 	return text
 }
 
-// printTrouble lists seeds that are none, hosts that were not had, lines that forbid seeds, and notes.
+// printTrouble lists invalid seeds, unreachable hosts, lines that forbid seeds, and notes.
 func (p *Plan) printTrouble(w io.Writer) {
 	section := func(head string, lines []string) {
 		if len(lines) == 0 {
@@ -121,12 +121,12 @@ func (p *Plan) printTrouble(w io.Writer) {
 			notes = append(notes, h.Host+": "+h.Note)
 		}
 	}
-	section("seeds that cannot be read:", bad)
-	section("hosts that were not reached; a crawl tries them again, then gives them up for its run:", gone)
-	section("seeds that the crawl would leave out:", forbidden)
+	section("invalid seeds:", bad)
+	section("unreachable hosts; a crawl retries them, then abandons them for its run:", gone)
+	section("seeds that the crawl would filter:", forbidden)
 	section("notes:", notes)
 	if p.Left > 0 {
-		fmt.Fprintf(w, "%s not asked: the plan was ended before\n\n", stats.Count(p.Left, "hosts were"))
+		fmt.Fprintf(w, "%s not queried: the survey was stopped\n\n", stats.Count(p.Left, "hosts were"))
 	}
 }
 
@@ -137,7 +137,7 @@ func (p *Plan) printSum(w io.Writer) {
 	}
 	more := ""
 	if s.Unknown > 0 {
-		more = fmt.Sprintf(", and what %s whose size is unknown", stats.Count(s.Unknown, "hosts have"))
+		more = fmt.Sprintf(", without %s of unknown size", stats.Count(s.Unknown, "hosts"))
 	}
 	if s.Limit != "" {
 		more = " by " + s.Limit
@@ -150,7 +150,7 @@ func (p *Plan) printSum(w io.Writer) {
 	case s.Seconds == 0:
 		row("time", "none: there is nothing to fetch")
 	case s.Unknown > 0 && s.Limit == "":
-		row("time", "at least %s for what is known; %s", stats.Span(inSeconds(s.Seconds)), p.boundBy())
+		row("time", "at least %s for the known pages; %s", stats.Span(inSeconds(s.Seconds)), p.boundBy())
 	default:
 		row("time", "at least %s; %s", stats.Span(inSeconds(s.Seconds)), p.boundBy())
 	}
@@ -161,11 +161,11 @@ func (p *Plan) printSum(w io.Writer) {
 		enough += fmt.Sprintf(" (it is %d)", a.Hosts)
 	}
 	row("at once", "%s", enough)
-	row("memory", "any: queues and known URLs beyond --memory lie on the disk; %s would hold all", stats.Bytes(s.memory()))
+	row("memory", "any: queues and known URLs beyond --memory are on disk; %s would hold all", stats.Bytes(s.memory()))
 	row("disk", "%s, at %s a page with the crawl's state", stats.Bytes(s.Disk), stats.Bytes(a.DiskBytes))
 }
 
-// boundBy says what the end waits for.
+// boundBy describes what determines the duration.
 func (p *Plan) boundBy() string {
 	for i := range p.Hosts {
 		if h := &p.Hosts[i]; h.Host == p.Sum.By && h.Pages != nil {
@@ -176,10 +176,10 @@ func (p *Plan) boundBy() string {
 	return "it ends by " + p.Sum.By
 }
 
-// urlMemory is what a URL takes in memory that is known, or waits.
+// urlMemory is the memory of a known or pending URL, in bytes.
 const urlMemory = 400
 
-// memory is what all URLs would take. Seven eighths of --memory are for them.
+// memory returns the value of --memory with which all URLs fit in memory: seven eighths of it are for them.
 func (s *Sum) memory() int64 { return max(64<<20, s.Pages*urlMemory*8/7) }
 
 func inSeconds(s float64) time.Duration { return time.Duration(min(s, 1e9) * float64(time.Second)) }

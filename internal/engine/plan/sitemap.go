@@ -13,10 +13,10 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// readSitemap counts what a sitemap lists, and queues those that it names. It returns what is wrong with it, "" if
-// nothing is; the error is one of this machine's disk.
+// readSitemap counts the URLs of a sitemap, and queues the sitemaps that it lists. why is the reason if it cannot be
+// read, "" otherwise; err is an error of this machine's disk.
 func (s *Survey) readSitemap(v *frontier.Visit, u weburl.URL, resp *page.Response) (why string, err error) {
-	s.reading <- struct{}{} // bodies that are unpacked are few, whatever their number under way
+	s.reading <- struct{}{} // limits the unpacked bodies in memory
 	defer func() { <-s.reading }()
 	if err := fetch.Decode(resp, maxUnpacked); errors.Is(err, fetch.ErrDisk) {
 		return "", err
@@ -44,7 +44,7 @@ func (s *Survey) readSitemap(v *frontier.Visit, u weburl.URL, resp *page.Respons
 	case status != http.StatusOK:
 		return fmt.Sprintf("status %d", status), nil
 	case t.urls == 0 && len(lists) == 0 && why == "" && !slices.Contains(listTypes, r.page.Sniffed):
-		return "it is no list of URLs", nil
+		return "not a list of URLs", nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,19 +57,19 @@ func (s *Survey) readSitemap(v *frontier.Visit, u weburl.URL, resp *page.Respons
 		}
 	}
 	if t.urls > 0 || len(lists) > 0 {
-		return "", nil // what came before the fault stands
+		return "", nil // entries before a fault count
 	}
 	return why, nil
 }
 
-// listTypes are the types of bodies that may be lists though they name nothing.
+// listTypes are the types of bodies that may be lists even if they list nothing.
 var listTypes = []string{"text/xml", "application/xml", "text/plain"}
 
-// followSitemap queues the place that a sitemap redirects to.
+// followSitemap queues the target of a sitemap's redirect.
 func (s *Survey) followSitemap(v *frontier.Visit, u weburl.URL, ref string) (why string) {
 	to, err := weburl.Parse(ref)
 	if err != nil {
-		return "it redirects to what is no URL"
+		return "it redirects to an invalid URL"
 	}
 	if int(v.Redirects) >= s.cfg.Rules.MaxRedirects {
 		return fmt.Sprintf("more than %d redirects in a row", s.cfg.Rules.MaxRedirects)
@@ -81,17 +81,17 @@ func (s *Survey) followSitemap(v *frontier.Visit, u weburl.URL, ref string) (why
 		return ""
 	}
 	before := len(s.asked)
-	h.queued-- // the redirect replaces the sitemap that redirected
+	h.queued-- // the target replaces the sitemap
 	s.queue(h, &v.Item, to, v.Redirects+1)
 	if len(s.asked) == before {
 		h.queued++
 		return "it redirects to " + to.Host() + ", which is not read"
 	}
-	h.Sitemaps.Read-- // as it is counted when its visit ends
+	h.Sitemaps.Read-- // the target is counted when its visit ends
 	return ""
 }
 
-// A tally is what one sitemap lists.
+// sitemapCounts counts the URLs of one sitemap.
 type sitemapCounts struct {
 	urls, inScope, allowed int64
 	hosts                  map[string]*hostCounts // in scope
@@ -100,7 +100,7 @@ type sitemapCounts struct {
 
 type hostCounts struct{ listed, entries int64 }
 
-// judge counts an entry of a sitemap as the crawl would take it.
+// judge counts a sitemap's entry by the crawl's rules.
 func (s *Survey) judge(t *sitemapCounts, from string, l *page.Link) {
 	t.urls++
 	u, err := weburl.Parse(l.URL)
@@ -142,7 +142,7 @@ func (s *Survey) judge(t *sitemapCounts, from string, l *page.Link) {
 	h.listed++
 }
 
-// add adds what a sitemap of h lists to what is known of hosts. mu is held.
+// add adds the counts of one of h's sitemaps to the hosts. The caller holds mu.
 func (s *Survey) add(h *hostState, t *sitemapCounts) {
 	h.Sitemaps.URLs += t.urls
 	h.Sitemaps.InScope += t.inScope

@@ -23,58 +23,58 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// Config is what of a crawl's settings decides what is asked for, and what counts.
+// Config is the part of a crawl's settings that a survey needs.
 type Config struct {
 	Rules        policy.Rules // seeds are added to its scope
 	Canon        weburl.Rules
 	IgnoreRobots bool
 	Sitemaps     policy.Sitemaps
-	MaxSitemap   int64         // bytes of a sitemap's body, as transferred
-	PagesPerHost int64         // 0: without limit
-	OnlySeeds    bool          // the scope has nothing but seeds
-	Delay        time.Duration // the crawl's own
-	MaxDelay     time.Duration // how much of a Crawl-delay is obeyed; negative: nothing
+	MaxSitemap   int64         // maximum size of a sitemap as transferred, in bytes
+	PagesPerHost int64         // 0: unlimited
+	OnlySeeds    bool          // only seeds are in scope
+	Delay        time.Duration // the crawl's delay per host
+	MaxDelay     time.Duration // maximum Crawl-delay that is obeyed; negative: none is
 
 	Workers     int
-	Rate        float64 // requests a second, all hosts together; 0: without limit
-	Tries       int     // attempts at one robots.txt or sitemap
-	MaxSitemaps int     // sitemaps that are read of those that one host names; 100
+	Rate        float64 // requests per second to all hosts together; 0: unlimited
+	Tries       int     // requests per robots.txt or sitemap
+	MaxSitemaps int     // sitemaps read per host; default 100
 	Now         func() time.Time
 }
 
-// Parts are what a survey works with. They are its own.
+// Parts are a survey's dependencies. A survey does not share them.
 type Parts struct {
 	Fetcher   visit.Fetcher
-	Frontier  *frontier.Frontier // empty; its delays are the crawl's
+	Frontier  *frontier.Frontier // empty, with the crawl's delays
 	Robots    *robots.Cache      // empty
 	NewParser func() Parser
-	Readers   int // sitemaps that are read at once
+	Readers   int // sitemaps parsed at once
 }
 
-// A Parser reads a sitemap into a page.
+// A Parser parses a sitemap into a page.
 type Parser interface {
 	ParseList(resp *page.Response, pg *page.Page) error
 }
 
-// MaxHosts and MaxSeeds bound what one survey takes in.
+// MaxHosts and MaxSeeds bound a survey.
 const (
 	MaxHosts = 100_000
 	MaxSeeds = 1_000_000
 )
 
 const (
-	maxUnpacked        = 64 << 20 // bytes of a sitemap without content coding
+	maxUnpacked        = 64 << 20 // bytes of a decoded sitemap
 	maxPatience        = 30 * time.Second
 	defaultMaxSitemaps = 100
-	maxListed          = 10_000_000 // URLs that are told apart, of 13 bytes each
-	maxElsewhere       = 16         // hosts out of scope that are counted apart
+	maxListed          = 10_000_000 // URLs in the set that detects duplicates, at 13 bytes each
+	maxElsewhere       = 16         // hosts out of scope that are counted
 )
 
-// ErrTooMany is a survey of more than MaxHosts hosts or MaxSeeds seeds.
-var ErrTooMany = fmt.Errorf("a plan is for %d seeds on %d hosts at most", MaxSeeds, MaxHosts)
+// ErrTooMany means that a survey has more than MaxHosts hosts or MaxSeeds seeds.
+var ErrTooMany = fmt.Errorf("too many seeds for a plan: the limit is %d seeds on %d hosts", MaxSeeds, MaxHosts)
 
-// A Survey asks the hosts of a crawl's seeds for their robots.txt, and for the sitemaps that these name. It is used for
-// one Run, after seeds were added.
+// A Survey fetches the robots.txt files of the hosts of a crawl's seeds, and the sitemaps that these name. It is used
+// for one Run, after seeds were added.
 type Survey struct {
 	cfg     Config
 	parts   Parts
@@ -84,16 +84,16 @@ type Survey struct {
 	reading chan struct{}
 	listed  *weburl.Set
 
-	mu       sync.Mutex // guards below
+	mu       sync.Mutex // guards the fields below
 	hosts    map[string]*hostState
-	order    []string // in which hosts were met
+	order    []string // of hosts, by first occurrence
 	seeds    int
 	requests int64
-	asked    map[string]bool // URLs of sitemaps that were queued
-	guessed  map[string]bool // of these, those that nobody names
+	asked    map[string]bool // URLs of queued sitemaps
+	guessed  map[string]bool // of these, guessed ones that no robots.txt names
 }
 
-// A hostState is what is known of a host while it is asked.
+// A hostState is the state of a host during the survey.
 type hostState struct {
 	Host
 	seeds     []weburl.URL
@@ -102,11 +102,11 @@ type hostState struct {
 	answering time.Duration
 	elsewhere map[string]int64
 	queued    int // sitemaps
-	// nobody names a sitemap, and there is none where one may be guessed
+	// no sitemap is named, and the guessed one does not exist
 	noneGuessed bool
 }
 
-// An originState is what became of an origin's robots.txt.
+// An originState is the result of fetching an origin's robots.txt.
 type originState struct {
 	done    bool
 	status  int
@@ -114,7 +114,7 @@ type originState struct {
 	detail  string
 }
 
-// New makes a survey.
+// New returns a survey without seeds.
 func New(cfg Config, p Parts) *Survey {
 	cfg.Tries = max(cfg.Tries, 1)
 	if cfg.MaxSitemaps == 0 {
@@ -130,14 +130,13 @@ func New(cfg Config, p Parts) *Survey {
 	return s
 }
 
-// reading is what reads one sitemap.
+// reading has the parser and the page for one sitemap.
 type reading struct {
 	parser Parser
 	page   page.Page
 }
 
-// Add takes a seed in, as the crawl would: its host is in scope, and may be at a private address. The
-// error is ErrTooMany.
+// Add adds a seed, as the crawl would: its host is in scope, and may have a private address. The error is ErrTooMany.
 func (s *Survey) Add(u weburl.URL) error {
 	known := s.cfg.Canon.Apply(u)
 	s.cfg.Rules.Scope.AddSeed(u)
@@ -155,7 +154,7 @@ func (s *Survey) Add(u weburl.URL) error {
 	return nil
 }
 
-// host is the state of a host, nil if there are too many. mu is held, or nobody else is there.
+// host returns the state of a host, nil if there are too many. The caller holds mu, or no other goroutine runs.
 func (s *Survey) host(key string) *hostState {
 	h := s.hosts[key]
 	if h == nil && len(s.hosts) < MaxHosts {
@@ -176,7 +175,7 @@ func (h *hostState) origin(origin string) *originState {
 	return o
 }
 
-// Run asks, and says what is known then. When ctx ends it returns its error with a plan of what was known by then.
+// Run surveys the hosts and returns a plan. If ctx ends, it returns its error with a plan of the data so far.
 func (s *Survey) Run(ctx context.Context) (*Plan, error) {
 	began := s.cfg.Now()
 	err := s.askRobots(ctx)
@@ -188,8 +187,8 @@ func (s *Survey) Run(ctx context.Context) (*Plan, error) {
 	return p, err
 }
 
-// askRobots asks for the robots.txt of all origins of seeds. What sitemaps list is judged by all of them, so no sitemap
-// is read before.
+// askRobots fetches the robots.txt of all origins of seeds. Entries of sitemaps are judged by all of these, so no
+// sitemap is read before.
 func (s *Survey) askRobots(ctx context.Context) error {
 	if s.cfg.IgnoreRobots {
 		return nil
@@ -203,7 +202,7 @@ func (s *Survey) askRobots(ctx context.Context) error {
 	return s.work(ctx)
 }
 
-// askSitemaps asks for the sitemaps of hosts where the crawl would: those whose seeds are not all forbidden.
+// askSitemaps fetches the sitemaps of hosts that have a seed which the crawl may fetch.
 func (s *Survey) askSitemaps(ctx context.Context) error {
 	if s.cfg.Sitemaps == policy.SitemapsIgnored || s.cfg.Rules.MaxDepth == 0 && s.cfg.Rules.Overrides == nil {
 		return nil
@@ -229,7 +228,8 @@ func (h *hostState) hasAllowed(s *Survey, origin string) bool {
 	})
 }
 
-// queueNamed queues the sitemaps that an origin's robots.txt names, or the one that may be guessed. mu is held.
+// queueNamed queues the sitemaps that an origin's robots.txt names, or the one that may be guessed. The caller holds
+// mu.
 func (s *Survey) queueNamed(h *hostState, origin string) {
 	rules, _ := s.parts.Robots.Get(origin)
 	base, all := visit.Sitemaps(origin, rules, s.cfg.Sitemaps)
@@ -242,7 +242,7 @@ func (s *Survey) queueNamed(h *hostState, origin string) {
 	}
 }
 
-// queue queues a sitemap that another list, or a robots.txt, names. mu is held.
+// queue queues a sitemap that a robots.txt or another list names. The caller holds mu.
 func (s *Survey) queue(h *hostState, from *item.Item, to weburl.URL, redirects uint8) {
 	to = s.cfg.Canon.Apply(to.Canonical())
 	link := policy.Link{From: from.URL, Kind: page.Sitemap, Depth: 1, Redirects: redirects}
@@ -259,7 +259,7 @@ func (s *Survey) queue(h *hostState, from *item.Item, to weburl.URL, redirects u
 		Path: from.Path + "M", Depth: 1, Redirects: redirects})
 }
 
-// work visits until nothing waits.
+// work makes visits until the queues are empty.
 func (s *Survey) work(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for range max(s.cfg.Workers, 1) {
@@ -287,7 +287,7 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 	u, err := weburl.Parse(v.URL)
 	if err != nil {
 		s.parts.Frontier.Done(v, frontier.Result{})
-		return nil //nolint:nilerr // cannot be: the frontier takes none
+		return nil //nolint:nilerr // cannot happen: the frontier accepts only valid URLs
 	}
 	if why := s.cfg.Rules.Block.Match(u); why != "" {
 		s.endSitemap(v, frontier.Result{}, page.None, "block list: "+why)
@@ -295,7 +295,8 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 	}
 	if v.Robots == "" && !s.cfg.IgnoreRobots {
 		if _, known := s.parts.Robots.Get(u.Origin()); !known && !s.robotsDone(u.Origin()) {
-			s.gate.Await(v, u.Origin(), item.Item{Seed: v.Seed}) // of another host than the one that names the sitemap
+			// the sitemap is on another host than the robots.txt that names it
+			s.gate.Await(v, u.Origin(), item.Item{Seed: v.Seed})
 			return nil
 		}
 		if ok, line := s.mayFetch(u); !ok {
@@ -305,7 +306,7 @@ func (s *Survey) visit(ctx context.Context, v *frontier.Visit, resp *page.Respon
 	}
 	addr, err := s.parts.Fetcher.Resolve(ctx, u.Hostname(), u.Port())
 	if err == nil && !s.parts.Frontier.Reserve(v, addr) {
-		return nil // the address's turn is later
+		return nil // the frontier has queued it for the address's next turn
 	}
 	if s.rate.Wait(ctx) != nil {
 		s.parts.Frontier.Done(v, frontier.Result{})
@@ -365,7 +366,7 @@ func (s *Survey) handleExchange(
 	return nil
 }
 
-// count notes what an exchange says of a host, beside its body.
+// count counts an exchange for its host, without its body.
 func (s *Survey) count(u weburl.URL, addr netip.Addr, resp *page.Response, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -380,7 +381,7 @@ func (s *Survey) count(u weburl.URL, addr netip.Addr, resp *page.Response, err e
 	}
 }
 
-// endSitemap gives a sitemap's visit back; why is what was wrong with it.
+// endSitemap ends the visit of a sitemap; why is the reason if it could not be read.
 func (s *Survey) endSitemap(v *frontier.Visit, r frontier.Result, failure page.Failure, why string) {
 	s.mu.Lock()
 	if h := s.ownerOf(&v.Item); h != nil && v.Robots == "" {
@@ -396,10 +397,10 @@ func (s *Survey) endSitemap(v *frontier.Visit, r frontier.Result, failure page.F
 	s.parts.Frontier.Done(v, r)
 }
 
-// ownerOf is the host whose sitemap an item is, wherever that lies. mu is held.
+// ownerOf returns the host whose sitemap an item is, wherever the sitemap is stored. The caller holds mu.
 func (s *Survey) ownerOf(it *item.Item) *hostState { return s.hosts[item.HostOf(it.Seed)] }
 
-// robotsDone reports whether the question for an origin's robots.txt is over.
+// robotsDone reports whether the robots.txt of an origin was fetched or has failed.
 func (s *Survey) robotsDone(origin string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -407,7 +408,7 @@ func (s *Survey) robotsDone(origin string) bool {
 	return h != nil && h.origins[origin] != nil && h.origins[origin].done
 }
 
-// handleRobots makes rules of the answer, or follows a redirect.
+// handleRobots applies the rules of an answer, or follows a redirect.
 func (s *Survey) handleRobots(v *frontier.Visit, u weburl.URL, resp *page.Response, j *visit.Verdict) {
 	status := resp.Status
 	if j.Failure != page.None {
@@ -430,8 +431,8 @@ func (s *Survey) handleRobots(v *frontier.Visit, u weburl.URL, resp *page.Respon
 	}
 }
 
-// mayFetch says whether robots.txt lets a URL be fetched, and by which line. Of an origin that nobody has asked the
-// rules are taken to be those of its host's other scheme.
+// mayFetch returns whether robots.txt allows a URL, and the line that decides. If an origin's robots.txt was not
+// fetched, the rules of the host's other scheme apply.
 func (s *Survey) mayFetch(u weburl.URL) (bool, robots.Line) {
 	if s.cfg.IgnoreRobots {
 		return true, robots.Line{}
@@ -455,8 +456,8 @@ func (s *Survey) rulesOf(u weburl.URL) *robots.Rules {
 	return nil
 }
 
-// trusts reports whether secrets may be sent with a request: to hosts of seeds, and to none of them without TLS whose
-// seeds have it.
+// trusts reports whether secrets may be sent with a request: only to hosts of seeds, and without TLS only to origins of
+// seeds.
 func (s *Survey) trusts(u weburl.URL) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,19 +18,18 @@ import (
 	"kumo/internal/state/entry"
 )
 
-// A File is a file of seeds, a URL a line, which has been read once: it is known how many there are, and what is wrong
-// with which line. It is read again, piece by piece, when the seeds are taken in, and stays open for that; so it may
-// have gigabytes.
+// A File is a file of seeds, one URL per line, that was read once to count the seeds and find invalid lines. It stays
+// open and is read again, in parts, when the seeds are queued; so it may have gigabytes.
 type File struct {
-	Name   string // "-" for standard input
-	Digest string // SHA-256 of its bytes, in hexadecimal
+	Name   string // "-": standard input
+	Digest string // SHA-256 of the content, in hexadecimal
 	Count  int64  // lines with a seed
-	Bad    int64  // lines that should have one, and are none
+	Bad    int64  // lines with an invalid seed
 	Faults []Fault
-	First  []string // the first seeds, canonical: all of them if they are few
+	First  []string // the first seeds, canonical; all of them if Few
 	commas int64    // seeds with a comma
 
-	Bytes io.ReaderAt // from which it is read again
+	Bytes io.ReaderAt // the content, for further reads
 	Size  int64
 
 	done func() error
@@ -38,25 +37,26 @@ type File struct {
 
 var _ crawl.SeedList = (*File)(nil)
 
-// A Fault is what is wrong with a line.
+// A Fault is an invalid line.
 type Fault struct {
 	Line int64
-	Text string // cut where it is long
+	Text string // cut if it is long
 	Why  error
 }
 
 const (
-	// FewSeeds is how many seeds are listed where settings are; of more the file is named.
+	// FewSeeds is how many seeds a crawl's settings list at most; for more, they name the file.
 	FewSeeds = 100
 
-	maxFaults  = 20      // that are told one by one
-	maxSpooled = 1 << 20 // bytes of standard input that are kept in memory
+	maxFaults  = 20      // reported one by one
+	maxSpooled = 1 << 20 // bytes of standard input kept in memory
 	readBytes  = 256 << 10
 	partSeeds  = 1024
 )
 
-// OpenFile reads a file of seeds, or standard input if the name is "-". What can be read only once is kept in a
-// temporary file until Close. progress is told now and then how many lines were read; it may be nil.
+// OpenFile reads a file of seeds, or standard input if the name is "-". Input that cannot be read twice is copied to a
+// temporary file, which Close removes. progress is called from time to time with the number of lines read; it may be
+// nil.
 func OpenFile(ctx context.Context, name string, stdin io.Reader, progress func(lines int64)) (_ *File, err error) {
 	f := &File{Name: name, done: func() error { return nil }}
 	defer func() {
@@ -83,7 +83,7 @@ func OpenFile(ctx context.Context, name string, stdin io.Reader, progress func(l
 	return f, nil
 }
 
-// open finds the file's bytes a place from which they can be read again, and shows them to see once.
+// open makes the content available for further reads, and passes it to see once.
 func (f *File) open(ctx context.Context, stdin io.Reader, see func([]byte) error) error {
 	in, ok := stdin.(*os.File)
 	if f.Name != "-" {
@@ -96,7 +96,7 @@ func (f *File) open(ctx context.Context, stdin io.Reader, see func([]byte) error
 	if ok {
 		info, err := in.Stat()
 		if err == nil && info.IsDir() {
-			return advice.Usage("%s is a folder: a file of URLs is wanted", f.Name)
+			return advice.Usage("%s is a folder: give a file of URLs", f.Name)
 		}
 		if at, failed := in.Seek(0, io.SeekCurrent); err == nil && failed == nil && at == 0 && info.Mode().IsRegular() {
 			f.Bytes, f.Size = in, info.Size()
@@ -107,7 +107,7 @@ func (f *File) open(ctx context.Context, stdin io.Reader, see func([]byte) error
 	return f.spool(ctx, stdin, see)
 }
 
-// spool keeps what can be read only once: in memory, or beyond a bound in a temporary file.
+// spool copies input that cannot be read twice to memory or, if it is large, to a temporary file.
 func (f *File) spool(ctx context.Context, in io.Reader, see func([]byte) error) error {
 	var kept bytes.Buffer
 	var tmp *os.File
@@ -120,9 +120,9 @@ func (f *File) spool(ctx context.Context, in io.Reader, see func([]byte) error) 
 		if tmp == nil {
 			var err error
 			if tmp, err = os.CreateTemp("", "kumo-seeds-"); err != nil {
-				return fmt.Errorf("keep the seeds from standard input: %w", err)
+				return fmt.Errorf("copy the seeds from standard input: %w", err)
 			}
-			gone := os.Remove(tmp.Name()) == nil // where an open file can be removed, it vanishes with the process
+			gone := os.Remove(tmp.Name()) == nil // where open files can be removed, it is freed with the process
 			closeSource := f.done
 			f.done = func() error {
 				err := errors.Join(closeSource(), tmp.Close())
@@ -132,11 +132,11 @@ func (f *File) spool(ctx context.Context, in io.Reader, see func([]byte) error) 
 				return err
 			}
 			if _, err := kept.WriteTo(tmp); err != nil {
-				return fmt.Errorf("keep the seeds from standard input: %w", err)
+				return fmt.Errorf("copy the seeds from standard input: %w", err)
 			}
 		}
 		if _, err := tmp.Write(block); err != nil {
-			return fmt.Errorf("keep the seeds from standard input: %w", err)
+			return fmt.Errorf("copy the seeds from standard input: %w", err)
 		}
 		return see(block)
 	}
@@ -149,7 +149,7 @@ func (f *File) spool(ctx context.Context, in io.Reader, see func([]byte) error) 
 	return nil
 }
 
-// pump shows all of in to see, block by block, until ctx ends: a pipe may be silent for long.
+// pump passes all of in to see, in blocks, until ctx ends, even while a read blocks.
 func pump(ctx context.Context, in io.Reader, see func([]byte) error) error {
 	type block struct {
 		b   []byte
@@ -186,24 +186,24 @@ func pump(ctx context.Context, in io.Reader, see func([]byte) error) error {
 				return nil
 			}
 			if got.err != nil {
-				return fmt.Errorf("read the seeds: %w", got.err)
+				return fmt.Errorf("read seeds: %w", got.err)
 			}
 			free <- got.b
 		}
 	}
 }
 
-// Close lets the file go.
+// Close closes the file.
 func (f *File) Close() error {
 	err := f.done()
 	f.done = func() error { return nil }
 	return err
 }
 
-// Few reports whether the seeds are few enough to be listed: First has them all.
+// Few reports whether First has all seeds.
 func (f *File) Few() bool { return f.Count <= FewSeeds }
 
-// Title is the file's name for people.
+// Title returns the file's name for display.
 func (f *File) Title() string {
 	if f.Name == "-" {
 		return "standard input"
@@ -211,17 +211,17 @@ func (f *File) Title() string {
 	return f.Name
 }
 
-// Setting is what settings say of the file instead of its seeds.
+// Setting returns a description of the file for the crawl's settings.
 func (f *File) Setting() string {
 	return fmt.Sprintf("%s, %d URLs, sha256:%s", f.Title(), f.Count, f.Digest)
 }
 
-// List is crawl.SeedList's.
+// List implements crawl.SeedList.
 func (f *File) List() entry.SeedListMark {
 	return entry.SeedListMark{Digest: f.Digest, Name: f.Title(), Seeds: f.Count}
 }
 
-// Each is crawl.SeedList's. Lines that are no seed are passed over: who opened the file knows them.
+// Each implements crawl.SeedList. It skips invalid lines, which OpenFile has reported.
 func (f *File) Each(from int64, each func(seeds []weburl.URL, end int64) error) error {
 	part := make([]weburl.URL, 0, partSeeds)
 	in := &lineReader{offset: from, more: from > 0}
@@ -248,7 +248,7 @@ func (f *File) Each(from int64, each func(seeds []weburl.URL, end int64) error) 
 	return err
 }
 
-// A checker counts what it sees.
+// A checker counts seeds and collects invalid lines.
 type checker struct {
 	file     *File
 	number   int64
@@ -280,12 +280,12 @@ func (c *checker) line(line string, _ int64) error {
 	return nil
 }
 
-// Warning says what looks like a mistake in the file and may be none; "" if nothing does.
+// Warning returns a warning about a likely mistake in the file; "" if there is none.
 func (f *File) Warning() string {
 	if f.commas < 2 || f.commas < f.Count {
 		return ""
 	}
-	return fmt.Sprintf("%s: all %d seeds have a comma in them, and are taken as they are (%s): if the file is a table, "+
+	return fmt.Sprintf("%s: all %d seeds contain a comma and are used as they are (%s): if the file is a table, "+
 		"give a file of its URLs alone",
 		f.Title(), f.Count, f.First[0])
 }
@@ -299,16 +299,16 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:maxFaultText], "") + "…"
 }
 
-// FaultsError says what is wrong with the lines of a file: nil if nothing is.
+// FaultsError returns an error with the invalid lines; nil if there are none.
 func (f *File) FaultsError() error {
 	if f.Bad == 0 {
 		return nil
 	}
-	return advice.Usage("%w\nNothing was begun. Mend them, or go on without them with --skip-bad-seeds",
+	return advice.Usage("%w\nNothing was started. Correct them, or skip them with --skip-bad-seeds",
 		errors.New(f.FaultsText()))
 }
 
-// FaultsText names the lines that are no seeds, the first ones one by one.
+// FaultsText lists the invalid lines, the first ones one by one.
 func (f *File) FaultsText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d lines with seeds cannot be read:", f.Title(), f.Bad, f.Bad+f.Count)

@@ -17,7 +17,7 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// seedFile opens a file of seeds with this text.
+// seedFile opens a seed file with the given text.
 func seedFile(t testing.TB, text string) *File {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "seeds.txt")
@@ -32,7 +32,7 @@ func seedFile(t testing.TB, text string) *File {
 	return f
 }
 
-// seedsOf are a file's seeds from an offset on, and the offsets behind the parts.
+// seedsOf returns a file's seeds from an offset on, and the offsets behind the parts.
 func seedsOf(t testing.TB, f *File, from int64) (seeds []string, ends []int64) {
 	t.Helper()
 	err := f.Each(from, func(part []weburl.URL, end int64) error {
@@ -59,7 +59,7 @@ func TestASeedFilesLines(t *testing.T) {
 	}
 }
 
-// What is unusual, and may well be meant, is taken.
+// Unusual but plausible seeds are accepted.
 func TestOddSeeds(t *testing.T) {
 	for line, want := range map[string]string{
 		"http://a.test/1,2,3.html":         "http://a.test/1,2,3.html",
@@ -80,7 +80,7 @@ func TestOddSeeds(t *testing.T) {
 	}
 }
 
-// A comma in each of a file's seeds makes it look like a table; in some of them it does not.
+// If all seeds of a file contain commas, it looks like a table; if only some do, it does not.
 func TestAFileThatMayBeATableIsDoubted(t *testing.T) {
 	for text, doubted := range map[string]bool{
 		"http://a.test/1,one\nhttp://b.test/2,two\n": true,
@@ -88,21 +88,20 @@ func TestAFileThatMayBeATableIsDoubted(t *testing.T) {
 		"http://a.test/1,2.html\n":                   false,
 	} {
 		if got := seedFile(t, text).Warning(); (got != "") != doubted || doubted &&
-			!strings.Contains(got, "all 2 seeds have a comma") {
+			!strings.Contains(got, "all 2 seeds contain a comma") {
 			t.Errorf("of %q it says %q", text, got)
 		}
 	}
 }
 
-// All lines that are no seeds are told at once, with their numbers and what is wrong with each; the others are none the
-// worse for it.
+// All invalid lines are reported at once, with numbers and reasons; valid ones are not affected.
 func TestAllBadLinesAreTold(t *testing.T) {
 	bad := []struct{ line, why string }{
 		{`"http://a.test/"`, "quotes"},
 		{`'http://a.test/'`, "quotes"},
 		{`<http://a.test/>`, "quotes or brackets"},
-		{`1,http://a.test/`, "a table's line"},
-		{`http;http://a.test/`, "a table's line"},
+		{`1,http://a.test/`, "a line of a table"},
+		{`http;http://a.test/`, "a line of a table"},
 		{`/relative`, "https://HOST/relative"},
 		{`../up`, "no host"},
 		{`?q=1`, "no host"},
@@ -110,9 +109,9 @@ func TestAllBadLinesAreTold(t *testing.T) {
 		{"http://a.test/\tTitle", "a space in it"},
 		{"http://a.test/ Title", "a space in it"},
 		{"word", "https://word/"},
-		{`http://a"b.test/`, `no host's name has "\"" in it`},
-		{`a,b.test`, `no host's name has "," in it`},
-		{"http://a..test/", "empty part"},
+		{`http://a"b.test/`, `no host name has "\"" in it`},
+		{`a,b.test`, `no host name has "," in it`},
+		{"http://a..test/", "empty label"},
 		{"http://", "no host"},
 		{"http://a.test:99999/", "port"},
 		{"mailto:a@b.test", "http and https"},
@@ -122,18 +121,18 @@ func TestAllBadLinesAreTold(t *testing.T) {
 		{"http://a.test/\xff", "UTF-8"},
 		{"http://a.test/" + strings.Repeat("a", 70_000), "longer than 8 KiB"},
 		{strings.Repeat("x", 300_000), "longer than 8 KiB"},
-		{"http://a.test/,Name", "a table's line"},
-		{"http://a.test/x,", "a table's line"},
+		{"http://a.test/,Name", "a line of a table"},
+		{"http://a.test/x,", "a line of a table"},
 		{`http://a.test/x,"A name"`, "a space in it"},
-		{`http://a.test/x,"Name"`, "a table's line"},
-		{"http://a.test,Name", "a table's line"},
+		{`http://a.test/x,"Name"`, "a line of a table"},
+		{"http://a.test,Name", "a line of a table"},
 		{"http://a.test/x,https://b.test/", "more than one URL"},
 		{"a/p2.html", "https://HOST/a/p2.html"},
 		{"intranet/x", "for a host of that name, https://intranet/x"},
 		{"word?q", "a word without a dot"},
 		{"1/p2.html", "a word without a dot"},
-		{"index.html", "a file's name"},
-		{"page.php?id=1", "a file's name"},
+		{"index.html", "a file name"},
+		{"page.php?id=1", "a file name"},
 	}
 	var text strings.Builder
 	for i, b := range bad {
@@ -163,7 +162,7 @@ func TestAllBadLinesAreTold(t *testing.T) {
 	}
 }
 
-// Seeds that are typed are held to the same, all at once, too.
+// Seeds on the command line are checked in the same way, also all at once.
 func TestAllBadSeedsAreTold(t *testing.T) {
 	_, err := Parse([]string{"1,http://a.test/", "http://b.test/", "/c"})
 	if err == nil || !strings.Contains(err.Error(), `seed "1,http://a.test/"`) ||
@@ -172,7 +171,7 @@ func TestAllBadSeedsAreTold(t *testing.T) {
 	}
 }
 
-// From the offset behind any part the rest of the seeds comes.
+// Reading from the offset behind any part returns the remaining seeds.
 func TestSeedsFromAnOffset(t *testing.T) {
 	var text strings.Builder
 	for i := range 5000 {
@@ -193,7 +192,7 @@ func TestSeedsFromAnOffset(t *testing.T) {
 	}
 }
 
-// A pipe can be read only once: what it brings is kept, be it much or little, and is the same as a file.
+// A pipe can be read only once: its content, small or large, is kept, and gives the same seeds as a file.
 func TestSeedsFromAPipe(t *testing.T) {
 	for _, n := range []int{3, 100_000} {
 		var text bytes.Buffer
@@ -216,7 +215,7 @@ func TestSeedsFromAPipe(t *testing.T) {
 	}
 }
 
-// Who stops does not wait for a pipe that says nothing.
+// A stop does not wait for a silent pipe.
 func TestASilentPipeCanBeStopped(t *testing.T) {
 	silent, w := io.Pipe()
 	defer w.Close()
@@ -245,7 +244,7 @@ func TestNoSeedFiles(t *testing.T) {
 	}
 }
 
-// However a file comes in blocks, its lines and their ends are the same.
+// Lines and their offsets do not depend on how a file is divided into blocks.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbfa\r\nb\n\n"+strings.Repeat("c", 70_000)+"\nd"), uint64(1))
 	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
@@ -259,7 +258,7 @@ func FuzzLines(f *testing.F) {
 			for rest := text; len(rest) > 0; {
 				n := min(len(rest), max(1, dice.IntN(most+1)))
 				if n < 3 && len(rest) == len(text) {
-					n = min(3, len(rest)) // marks are looked for in the first block
+					n = min(3, len(rest)) // byte order marks are looked for in the first block
 				}
 				if l.write(rest[:n]) != nil {
 					return nil
@@ -282,7 +281,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// What is taken for a seed is a URL whose host could be one.
+// Each accepted seed is a URL with a plausible host.
 func FuzzSeed(f *testing.F) {
 	for _, s := range []string{"http://a.test/", "1,http://a.test/", "a.test:80", "//a.test/", "[::1]/", "0x7f.1",
 		"http://a\u3002test/"} {
@@ -323,7 +322,7 @@ func BenchmarkSeedFile(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100_000, "ns/line")
 }
 
-// A scheme is none for a host with a port, nor is one that lacks a slash.
+// A scheme is not mistaken for a host with a port, nor is a scheme that lacks a slash.
 func TestSchemesAreNoHosts(t *testing.T) {
 	for typed, want := range map[string]string{
 		"http:/example.com/":      "did you mean http://example.com/?",

@@ -7,22 +7,22 @@ import (
 	"kumo/internal/base/advice"
 )
 
-// maxLine is how much of a line is kept: more than any URL may have.
+// maxLine is how many bytes of a line are kept, more than any URL may have.
 const maxLine = 64 << 10
 
-// A lineReader cuts what is written to it into lines, without what ends them, however long they are. A byte order mark
-// before the first one is no part of it. Strings are parts of one copy of the block that they came with.
+// A lineReader splits its input into lines of any length, without their terminators. It drops a leading byte order
+// mark. The lines of a block are parts of one copy of it.
 type lineReader struct {
 	each   func(line string, end int64) error // end is the offset behind the line
-	offset int64                              // of what comes next
-	more   bool                               // what comes next is not the file's beginning
-	rest   []byte                             // of a line that has begun, cut where it is too long
+	offset int64                              // of the next byte
+	more   bool                               // the next byte is not the first of the file
+	rest   []byte                             // of an unfinished line, cut at maxLine
 }
 
 func (l *lineReader) write(block []byte) error {
 	if !l.more && len(l.rest) == 0 {
 		if bytes.HasPrefix(block, []byte{0xff, 0xfe}) || bytes.HasPrefix(block, []byte{0xfe, 0xff}) {
-			return advice.Usage("the file of seeds is UTF-16: save it as UTF-8")
+			return advice.Usage("the seed file is UTF-16: save it as UTF-8")
 		}
 	}
 	for {
@@ -56,7 +56,7 @@ func (l *lineReader) keep(part []byte) {
 	l.rest = append(l.rest, part[:min(len(part), maxLine-len(l.rest))]...)
 }
 
-// line passes a line on, of which so many bytes are new.
+// line passes a line on, of which n bytes are new.
 func (l *lineReader) line(line string, n int) error {
 	if l.offset += int64(n); !l.more {
 		line, l.more = strings.TrimPrefix(line, "\ufeff"), true
@@ -64,7 +64,7 @@ func (l *lineReader) line(line string, n int) error {
 	return l.each(strings.TrimSuffix(line, "\r"), l.offset)
 }
 
-// end passes the last line on, if nothing ends it.
+// end passes on a last line without a terminator.
 func (l *lineReader) end() error {
 	if len(l.rest) == 0 {
 		return nil

@@ -19,7 +19,7 @@ var (
 	localLike  = regexp.MustCompile(`^(localhost|[0-9.]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/|$)`)
 )
 
-// ParseURL reads one URL as a user types it.
+// ParseURL parses a URL as a user types it.
 func ParseURL(raw string) (weburl.URL, error) {
 	u, err := parseURL(raw)
 	if err != nil {
@@ -28,7 +28,7 @@ func ParseURL(raw string) (weburl.URL, error) {
 	return u, nil
 }
 
-// parseURL reads a URL as a user types it: what has no scheme gets one.
+// parseURL parses a URL as a user types it, and adds a missing scheme.
 func parseURL(s string) (weburl.URL, error) {
 	whole := strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
 	if !whole {
@@ -39,7 +39,7 @@ func parseURL(s string) (weburl.URL, error) {
 	switch {
 	case whole, schemeLike.MatchString(s):
 	case localLike.MatchString(s):
-		s = "http://" + s // few have a certificate for an address
+		s = "http://" + s // IP addresses rarely have certificates
 	default:
 		s = "https://" + s
 	}
@@ -51,17 +51,16 @@ func parseURL(s string) (weburl.URL, error) {
 	case u.Scheme() != "http" && u.Scheme() != "https":
 		return u, fmt.Errorf("kumo crawls http and https, not %s", u.Scheme())
 	case u.HasUser():
-		return u, errors.New("a name or password in a URL ends up in logs: give them with --user and --password")
+		return u, errors.New("a name or password in a URL ends up in logs: use --user and --password")
 	}
 	return u.Canonical(), nil
 }
 
-// checkScheme refuses what would be taken for a host and its port, and is a scheme that is not kumo's, or one that
-// lacks a slash.
+// checkScheme rejects other schemes, which would be taken for a host with a port, and schemes that lack a slash.
 func checkScheme(s string) error {
 	if m := slashLess.FindStringSubmatch(s); m != nil {
 		if m[2] == "" {
-			return errors.New("it has no host: write the whole URL, " + m[0] + "/HOST/")
+			return errors.New("no host: write the whole URL, " + m[0] + "/HOST/")
 		}
 		return fmt.Errorf("it lacks a /: did you mean %s://%s?", m[1], clip(m[2]))
 	}
@@ -71,7 +70,7 @@ func checkScheme(s string) error {
 	return nil
 }
 
-// ParseWritten reads one URL as ParseURL does, and refuses what is plainly none, as Parse does: a word, a path.
+// ParseWritten is ParseURL, but rejects input that is plainly not a URL, as Parse does: a word, a path.
 func ParseWritten(raw string) (weburl.URL, error) {
 	if !strings.Contains(raw, "://") {
 		if err := checkSeed(raw); err != nil {
@@ -81,7 +80,7 @@ func ParseWritten(raw string) (weburl.URL, error) {
 	return ParseURL(raw)
 }
 
-// reasonOf is what is wrong with a URL, without the URL itself.
+// reasonOf returns the reason why a URL is invalid, without the URL.
 func reasonOf(err error) error {
 	if e, ok := errors.AsType[*weburl.Error](err); ok {
 		return e.Reason
@@ -89,8 +88,8 @@ func reasonOf(err error) error {
 	return err
 }
 
-// parseSeed reads a seed. A browser, and so parseURL, makes a URL of nearly everything, where "1,http://example.com/"
-// is a page of the host "1,http": what is plainly no URL is refused here, with what to do about it.
+// parseSeed parses a seed. A browser, and so parseURL, turns nearly everything into a URL: "1,http://example.com/" is a
+// page of the host "1,http". So input that is plainly not a URL is rejected here, with advice.
 func parseSeed(s string) (weburl.URL, error) {
 	if err := checkSeed(s); err != nil {
 		return weburl.URL{}, err
@@ -105,7 +104,7 @@ func parseSeed(s string) (weburl.URL, error) {
 	return u, checkCommas(u)
 }
 
-// checkSeed says what is wrong with how a seed is written.
+// checkSeed checks how a seed is written.
 func checkSeed(s string) error {
 	if isPlain(s) {
 		return nil
@@ -115,34 +114,34 @@ func checkSeed(s string) error {
 	case len(s) > weburl.MaxLength:
 		return weburl.ErrTooLong
 	case !utf8.ValidString(s):
-		return errors.New("it is not UTF-8")
+		return errors.New("not UTF-8")
 	case strings.ContainsAny("\"'`“”‘’«»<", string(first)):
-		return errors.New("it is in quotes or brackets: write the URL alone")
+		return errors.New("in quotes or brackets: write the URL alone")
 	case first == '/' && !strings.HasPrefix(s, "//"):
-		return errors.New("it has no host: write the whole URL, https://HOST" + s[:min(len(s), 40)])
+		return errors.New("no host: write the whole URL, https://HOST" + s[:min(len(s), 40)])
 	case first == '?', first == '#', first == '.':
-		return errors.New("it has no host: write the whole URL, https://HOST/PATH")
+		return errors.New("no host: write the whole URL, https://HOST/PATH")
 	}
 	for i, r := range s {
 		switch {
 		case r == ' ' || r == '\t':
 			if strings.Contains(s[i:], "://") {
-				return errors.New("more than one URL: write one a line")
+				return errors.New("more than one URL: write one per line")
 			}
-			return errors.New("a space in it: what follows the URL is a comment only behind a #; a space that belongs to the " +
+			return errors.New("a space in it: text after the URL is a comment only if it begins with #; a space in a " +
 				"URL is written %20")
 		case unicode.IsControl(r):
 			return errors.New("a control character in it: is this a text file?")
 		}
 	}
 	if before, _, ok := strings.Cut(s, "://"); ok && strings.ContainsAny(before, ",;|") {
-		return errors.New("a table's line: write the URL alone")
+		return errors.New("a line of a table: write the URL alone")
 	}
 	return checkBare(s)
 }
 
-// checkBare says what is wrong with a seed without a scheme whose host's name would hardly be one: so relative paths
-// begin. A port says that it is meant.
+// checkBare rejects a seed without a scheme whose host is unlikely, as relative paths are written like this. With a
+// port, it is accepted.
 func checkBare(s string) error {
 	host := s
 	if end := strings.IndexAny(s, "/?#"); end >= 0 {
@@ -156,20 +155,20 @@ func checkBare(s string) error {
 		return fmt.Errorf("its host would be %q, a word without a dot: if this is a path, write the whole URL, "+
 			"https://HOST/%s; for a host of that name, https://%s", host, s[:min(len(s), 40)], s[:min(len(s), 40)])
 	case dotted && isPageName[kind]:
-		return fmt.Errorf("its host would be %q, which is a file's name: write the whole URL, https://HOST/%s", host,
+		return fmt.Errorf("its host would be %q, which is a file name: write the whole URL, https://HOST/%s", host,
 			s[:min(len(s), 40)])
 	}
 	return nil
 }
 
-const dots = ".。．｡" // that part a host's name
+const dots = ".。．｡" // the dots in host names
 
-// isPageName has endings of files' names, as far as no top-level domain is called so.
+// isPageName has file extensions, except those that are top-level domains.
 var isPageName = map[string]bool{"html": true, "htm": true, "xhtml": true, "php": true, "asp": true, "aspx": true,
 	"jsp": true, "pdf": true, "xml": true,
 	"txt": true, "csv": true}
 
-// isPlain reports whether a seed is written as most are, so that there is nothing to find.
+// isPlain reports whether a seed is written in the usual form, so that checkSeed would find nothing.
 func isPlain(s string) bool {
 	if !strings.HasPrefix(s, "http") || !strings.Contains(s[:min(len(s), len("https://"))], "://") ||
 		len(s) > weburl.MaxLength {
@@ -183,7 +182,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// checkCommas says that a seed is most likely a line of a table, of which a column is the URL. Commas are common within
+// checkCommas rejects a seed that is most likely a line of a table with a column of URLs. Commas are common within
 // URLs, though.
 func checkCommas(u weburl.URL) error {
 	s := u.String()
@@ -193,16 +192,16 @@ func checkCommas(u weburl.URL) error {
 	const otherwise = "; a comma that belongs to the URL is written %2C"
 	switch path := u.Path(); {
 	case strings.Contains(s, ",http://"), strings.Contains(s, ",https://"):
-		return errors.New("more than one URL: write one a line" + otherwise)
+		return errors.New("more than one URL: write one per line" + otherwise)
 	case strings.HasPrefix(path, "/,"), strings.HasSuffix(s, ","), strings.Contains(path, ",%22"):
-		return errors.New("a table's line: write the URL alone" + otherwise)
+		return errors.New("a line of a table: write the URL alone" + otherwise)
 	}
 	return nil
 }
 
 func hasComma(s string) bool { return strings.IndexByte(s, ',') >= 0 }
 
-// checkHost refuses names that the URL standard lets pass, but no host has.
+// checkHost rejects names that the URL standard allows but no host has.
 func checkHost(name string) error {
 	if strings.HasPrefix(name, "[") {
 		return nil
@@ -212,18 +211,17 @@ func checkHost(name string) error {
 	})
 	switch {
 	case bad >= 0 && strings.ContainsAny(name[bad:bad+1], ",;|"):
-		return fmt.Errorf("the host would be %q, and no host's name has %q in it: if this is a table's line, write the "+
+		return fmt.Errorf("the host would be %q, and no host name has %q in it: if this is a line of a table, write the "+
 			"URL alone", name, name[bad:bad+1])
 	case bad >= 0:
-		return fmt.Errorf("the host would be %q, and no host's name has %q in it", name, name[bad:bad+1])
+		return fmt.Errorf("the host would be %q, and no host name has %q in it", name, name[bad:bad+1])
 	case strings.Contains(name, "..") || name[0] == '.':
-		return fmt.Errorf("the host would be %q, which has an empty part", name)
+		return fmt.Errorf("the host would be %q, which has an empty label", name)
 	}
 	return nil
 }
 
-// seedOf is what a line of a file of seeds says: without the comment, which is all behind a # that stands at its
-// beginning or behind a space.
+// seedOf returns the seed in a line of a file, without the comment: # at the beginning or after a space.
 func seedOf(line string) string {
 	line = strings.TrimSpace(line)
 	if strings.IndexByte(line, '#') < 0 {
@@ -237,7 +235,7 @@ func seedOf(line string) string {
 	return line
 }
 
-// Parse reads seeds as a user types them, each once. It says what is wrong with all that are none.
+// Parse parses seeds as a user types them, without duplicates. The error lists all invalid ones.
 func Parse(raw []string) ([]weburl.URL, error) {
 	seeds := make([]weburl.URL, 0, len(raw))
 	met := make(map[weburl.URL]bool, len(raw))

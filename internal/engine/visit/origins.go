@@ -13,74 +13,74 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// Limits are how much in a row an origin may do before it is abandoned.
+// Limits are the limits of failures in a row before an origin is abandoned.
 type Limits struct {
-	Refusals  int // not connected, or not by TLS
-	Silences  int // connected, but no answer: one URL, or a few, may be at fault
-	Throttles int // answers that ask to slow down
+	Refusals  int // failed TCP or TLS connections
+	Silences  int // connections without an answer: only some URLs may be at fault
+	Throttles int // answers that ask for fewer requests
 }
 
-// An Abandonment is why an origin was abandoned.
+// An Abandonment is the reason why an origin was abandoned.
 type Abandonment struct {
 	Failure page.Failure
 	Why     string
 }
 
-// Of origins so many are remembered. Forgetting one costs a few requests more until it is abandoned, and the words why
-// it was.
+// Limits of the origins that are remembered. A forgotten origin gets a few more requests until it is abandoned, or
+// loses the text of its reason.
 const (
 	maxHealth = 1 << 14
 	maxWhys   = 1 << 12
 )
 
-// Origins has the health of the origins, a scheme and a host each, that a run has visited, and those that it has
-// abandoned: all of them, as none is to be asked again. It is the origin and not the host that is abandoned: where
-// nothing answers at https, http may.
+// Origins tracks the health of the origins (scheme and host) that a run has visited, and the abandoned ones. All
+// abandoned ones are remembered, so that none is visited again. Origins are abandoned rather than hosts: if https does
+// not answer, http may.
 type Origins struct {
 	limits Limits
 	salt   maphash.Seed
 	now    func() time.Time
 	began  time.Time // see stamp
 
-	any atomic.Bool // some origin is abandoned, so that most questions take no lock
+	any atomic.Bool // an origin is abandoned; if false, look-ups need no lock
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	health    *bounded.Recent[uint64, Health]
-	abandoned *bounded.Counts // index in failures, from 1
+	abandoned *bounded.Counts // by origin: index in failures, from 1
 	failures  []page.Failure
 	whys      *bounded.Recent[string, string]
 	reach     Reach
 }
 
-// A Reach is how many origins a run has reached, and not.
+// A Reach counts the origins that a run has reached or abandoned.
 type Reach struct {
 	Answered  int64
 	Abandoned int64 // abandoned
-	Lost      int64 // of these, had answered before
+	Lost      int64 // of these, origins that had answered before
 }
 
-// NewOrigins returns Origins that are not visited yet.
+// NewOrigins returns Origins without visits.
 func NewOrigins(l Limits, now func() time.Time) *Origins {
 	return &Origins{limits: l, salt: maphash.MakeSeed(), now: now, began: now(), abandoned: bounded.NewCounts(),
 		health: bounded.NewRecent[uint64, Health](maxHealth), whys: bounded.NewRecent[string, string](maxWhys)}
 }
 
-// Hash returns the hash by which an origin, or a host, is remembered.
+// Hash returns the hash under which an origin or host is stored.
 func (o *Origins) Hash(name string) uint64 { return maphash.String(o.salt, name) }
 
-// Health is what an origin did in a row.
+// Health is an origin's failures in a row.
 type Health struct {
 	Refusals, silences, throttles uint16
-	Answered                      bool  // before
-	since, last                   int64 // stamps of the first event and the last
+	Answered                      bool  // at least once before
+	since, last                   int64 // stamps of the first and the last failure
 }
 
-// stamp is a time in nanoseconds since the run began, never 0: by the monotonic clock, so that setting the wall clock
-// neither abandons an origin too early nor keeps failures from being counted.
+// stamp converts a time to nanoseconds since the run began, never 0. It uses the monotonic clock, so that setting the
+// wall clock neither abandons an origin too early nor keeps failures from being counted.
 func (o *Origins) stamp(t time.Time) int64 { return max(int64(t.Sub(o.began)), 0) + 1 }
 
-// Failing returns the health of an origin, and the times of the first and the last failure in a row; now if there is
-// none.
+// Failing returns the health of an origin, and the times of the first and the last failure in a row; both are now if
+// there is none.
 func (o *Origins) Failing(origin string, now time.Time) (h Health, first, last time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,9 +91,9 @@ func (o *Origins) Failing(origin string, now time.Time) (h Health, first, last t
 	return h, o.began.Add(time.Duration(h.since - 1)), o.began.Add(time.Duration(h.last - 1))
 }
 
-// Judge counts the outcome of a visit that started at a time, and reports whether that was too much and the origin is
-// to be abandoned. Visits that were under way at the last event are part of it. An excused failure counts, but is
-// never too much.
+// Judge counts the outcome of a visit, and reports whether its origin must be abandoned. A visit that started before
+// the last counted failure belongs to that failure and is not counted again. An excused failure counts, but does not
+// cause the origin to be abandoned.
 func (o *Origins) Judge(origin string, started time.Time, v *Verdict, excused bool) (Abandonment, bool) {
 	if v.Outcome == frontier.NoRequest {
 		return Abandonment{}, false
@@ -131,12 +131,12 @@ func (o *Origins) Judge(origin string, started time.Time, v *Verdict, excused bo
 	case int(h.Refusals) >= o.limits.Refusals, int(h.silences) >= o.limits.Silences:
 		return Abandonment{v.Failure, v.Detail}, true
 	case int(h.throttles) >= o.limits.Throttles:
-		return Abandonment{page.Unreachable, "its host asked to be left alone too often"}, true
+		return Abandonment{page.Unreachable, "its host asked for fewer requests too often"}, true
 	}
 	return Abandonment{}, false
 }
 
-// Abandon marks an origin as abandoned, and reports whether that is news.
+// Abandon marks an origin as abandoned, and returns false if it was before.
 func (o *Origins) Abandon(origin string, a Abandonment) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,7 +152,7 @@ func (o *Origins) Abandon(origin string, a Abandonment) bool {
 	o.abandoned.Set(origin, uint32(i+1))
 	o.whys.Put(origin, a.Why)
 	key := o.Hash(origin)
-	if a.Failure != page.Private { // that is the crawl's own rule, and no host's doing
+	if a.Failure != page.Private { // a rule of the crawl, not a failure of the host
 		o.reach.Abandoned++
 	}
 	if h, _ := o.health.Get(key); h.Answered {
@@ -163,7 +163,7 @@ func (o *Origins) Abandon(origin string, a Abandonment) bool {
 	return true
 }
 
-// Abandoned returns why an origin was abandoned, and whether it was.
+// Abandoned reports whether an origin was abandoned, and returns the reason.
 func (o *Origins) Abandoned(origin string) (Abandonment, bool) {
 	if !o.any.Load() {
 		return Abandonment{}, false
@@ -174,17 +174,17 @@ func (o *Origins) Abandoned(origin string) (Abandonment, bool) {
 	if i == 0 {
 		return Abandonment{}, false
 	}
-	a := Abandonment{o.failures[i-1], "given up earlier in this run"}
+	a := Abandonment{o.failures[i-1], "abandoned earlier in this run"}
 	if why, known := o.whys.Get(origin); known {
 		a.Why = why
 	}
 	return a, true
 }
 
-// AnyAbandoned reports whether an origin was abandoned.
+// AnyAbandoned reports whether any origin was abandoned.
 func (o *Origins) AnyAbandoned() bool { return o.any.Load() }
 
-// Reach returns what was reached so far.
+// Reach returns the counts so far.
 func (o *Origins) Reach() Reach {
 	o.mu.Lock()
 	defer o.mu.Unlock()

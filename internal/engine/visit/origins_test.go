@@ -9,11 +9,11 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// TestHealthGoesByTheMonotonicClock sets the wall clock after an origin has failed first: that it goes on failing is
-// counted as before, and it has been failing for as long as that took.
+// TestHealthGoesByTheMonotonicClock sets the wall clock after an origin's first failure: later failures are counted as
+// before, and the duration of failing is right.
 func TestHealthGoesByTheMonotonicClock(t *testing.T) {
 	const origin = "http://a.test"
-	usual := 0 // visits until an origin is given up
+	usual := 0 // visits until an origin is abandoned
 	for _, leap := range []time.Duration{0, time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour} {
 		began := time.Now()
 		clock := began

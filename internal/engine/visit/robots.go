@@ -16,37 +16,38 @@ import (
 )
 
 const (
-	// MaxRobots is how much of a robots.txt is fetched, in bytes: a little more than a reader takes notice of.
+	// MaxRobots is how many bytes of a robots.txt are fetched, a little more than the parser reads.
 	MaxRobots = 512 << 10
-	// RobotsPath is where an origin has its robots.txt.
+	// RobotsPath is the path of robots.txt.
 	RobotsPath = "/robots.txt"
-	// GuessedSitemap is where a sitemap is looked for that no robots.txt names.
+	// GuessedSitemap is the path of a sitemap that is tried if robots.txt names none.
 	GuessedSitemap = "/sitemap.xml"
-	// MaxNested is how many lists there may be on the way to a sitemap.
+	// MaxNested is the maximum number of sitemap indexes that lead to a sitemap.
 	MaxNested = 4
 
-	maxSitemaps = 1000    // that a robots.txt names
-	maxAwaited  = 1 << 15 // forgetting one costs a robots.txt that is fetched twice
+	maxSitemaps = 1000    // named by one robots.txt
+	maxAwaited  = 1 << 15 // a forgotten robots.txt may be fetched twice
 )
 
-// A Gate parks the hosts of origins whose robots.txt is not known, has it fetched, and lets their URLs go when it is.
-// A robots.txt is an item of its host's queue like any other, so that politeness holds for it, too.
+// A Gate parks hosts of origins whose robots.txt is unknown, has it fetched, and then releases their URLs. A robots.txt
+// is an ordinary item of its host's queue, so politeness applies to it.
 //
-// Invariant: who ends a fetch of a robots.txt calls Settle, or Forget and then Frontier.Unpark.
+// Invariant: a fetch of a robots.txt ends with HandleAnswer, or with Forget and then Frontier.Unpark.
 type Gate struct {
 	Rules       *robots.Cache
 	Frontier    *frontier.Frontier
-	Block       *policy.BlockList                                // of URLs that no robots.txt is fetched from; may be nil
-	Hosts       func(origin string) iter.Seq[string]             // where its URLs are queued; nil: at its host
-	Unavailable func(origin string) bool                         // nobody will fetch its robots.txt
-	Delay       func(host string, d time.Duration) time.Duration // of a host whose robots.txt asks for d; nil: d
+	Block       *policy.BlockList                    // URLs of robots.txt that are not fetched; may be nil
+	Hosts       func(origin string) iter.Seq[string] // the queues with an origin's URLs; nil: its host
+	Unavailable func(origin string) bool             // the origin's robots.txt will not be fetched
+	// returns the delay to apply if robots.txt asks for d; nil: d
+	Delay func(host string, d time.Duration) time.Duration
 
 	salt    maphash.Seed
 	mu      sync.Mutex                    // guards awaited
-	awaited *bounded.Recent[uint64, bool] // origins whose robots.txt is on its way
+	awaited *bounded.Recent[uint64, bool] // origins whose robots.txt is queued or being fetched
 }
 
-// NewGate completes a Gate whose exported fields are set.
+// NewGate initializes a Gate whose exported fields are set, and returns it.
 func NewGate(g *Gate) *Gate {
 	if g.Hosts == nil {
 		g.Hosts = func(origin string) iter.Seq[string] {
@@ -57,8 +58,8 @@ func NewGate(g *Gate) *Gate {
 	return g
 }
 
-// Await ends a visit to an origin whose rules are not known: its URL is queued again, and its host is parked until they
-// are. fetch is the item of the robots.txt, but for its URL and origin.
+// Await ends a visit to an origin whose rules are unknown: its URL is queued again, and its host is parked until they
+// are known. fetch is the item of the robots.txt, without URL and origin.
 func (g *Gate) Await(v *frontier.Visit, origin string, fetch item.Item) {
 	g.Frontier.Park(v.Host, origin)
 	known, first := g.Request(origin)
@@ -72,8 +73,8 @@ func (g *Gate) Await(v *frontier.Visit, origin string, fetch item.Item) {
 	g.Frontier.Done(v, frontier.Result{Requeue: []item.Item{v.Item}})
 }
 
-// Request reports whether an origin's rules are known by now, or will not be; otherwise, whether the caller is the first
-// to request them, and is to have them fetched.
+// Request reports whether an origin's rules are known, or will not be fetched. If not, it reports whether the caller is
+// the first to need them and must have them fetched.
 func (g *Gate) Request(origin string) (known, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,15 +89,15 @@ func (g *Gate) Request(origin string) (known, first bool) {
 	return false, true
 }
 
-// Forget records that an origin's robots.txt is not on its way any more.
+// Forget records that an origin's robots.txt is no longer being fetched.
 func (g *Gate) Forget(origin string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.awaited.Delete(maphash.String(g.salt, origin))
 }
 
-// HandleAnswer makes rules of the answer to a visit of a robots.txt, with the status 0 if there is none, and lets the
-// origin's URLs go. If the answer redirects, it does nothing and returns the next item to fetch, and its URL.
+// HandleAnswer applies the answer to a request for robots.txt, with status 0 if there is none, and releases the
+// origin's URLs. If the answer is a redirect, it does nothing and returns the next item to fetch, and its URL.
 func (g *Gate) HandleAnswer(
 	v *frontier.Visit,
 	u weburl.URL,
@@ -109,7 +110,7 @@ func (g *Gate) HandleAnswer(
 			return item.Item{URL: to.String(), Robots: v.Robots, From: v.URL, Seed: v.Seed, Path: v.Path, Depth: v.Depth,
 				Redirects: v.Redirects + 1}, to
 		}
-		body = nil // it leads nowhere
+		body = nil // no valid target
 	}
 	rules := g.Rules.Answer(v.Robots, status, body)
 	g.Forget(v.Robots)
@@ -120,7 +121,7 @@ func (g *Gate) HandleAnswer(
 	return item.Item{}, weburl.URL{}
 }
 
-// SetDelay gives a host the delay that rules ask for, if they do.
+// SetDelay applies the rules' delay, if any, to a host.
 func (g *Gate) SetDelay(host string, rules *robots.Rules) {
 	delay, asked := rules.Delay()
 	if !asked {
@@ -141,8 +142,8 @@ func (g *Gate) nextHop(v *frontier.Visit, u weburl.URL, resp *page.Response) (we
 	return to, g.Block.Match(to) == ""
 }
 
-// Sitemaps returns the sitemaps that an origin's rules, which may be nil, name, or the one that may be guessed; and the
-// URL of the robots.txt.
+// Sitemaps returns the sitemaps that an origin's rules (may be nil) name, or the one that may be guessed, and the URL
+// of the robots.txt.
 func Sitemaps(origin string, rules *robots.Rules, mode policy.Sitemaps) (base weburl.URL, all []weburl.URL) {
 	base, err := weburl.Parse(origin + RobotsPath)
 	if err != nil || mode == policy.SitemapsIgnored {

@@ -35,7 +35,8 @@ func next(t *testing.T, g *Gate) (*frontier.Visit, weburl.URL) {
 	return v, u
 }
 
-// TestRobotsAreRequestedOnce for an origin, before its URLs, which wait for the end of all redirects.
+// TestRobotsAreRequestedOnce: an origin's robots.txt is requested once, before its URLs, which wait for the end of all
+// redirects.
 func TestRobotsAreRequestedOnce(t *testing.T) {
 	const origin = "http://a.example"
 	g := newTestGate(t)
@@ -73,7 +74,8 @@ func TestRobotsAreRequestedOnce(t *testing.T) {
 	}
 }
 
-// TestMootRobotsAreNotRequested and park no host; a redirect that leads nowhere is an answer.
+// TestMootRobotsAreNotRequested: a robots.txt that is unavailable parks no host; a redirect without a valid target is
+// an answer.
 func TestMootRobotsAreNotRequested(t *testing.T) {
 	const origin = "http://a.example"
 	g := newTestGate(t, origin)

@@ -1,5 +1,5 @@
-// Package visit has what crawls, batch crawls and plans share of a visit: the verdict of an exchange, the health of
-// origins, and the robots.txt that comes before all else.
+// Package visit contains the parts of a visit that crawls, batch crawls and plans share: the verdict on an exchange,
+// the health of origins, and fetching robots.txt before other URLs.
 package visit
 
 import (
@@ -24,7 +24,7 @@ type Fetcher interface {
 	Allow(host string)
 }
 
-// NewLimiter returns a limiter of the requests per second to all hosts together; 0: without limit.
+// NewLimiter returns a limiter of requests per second; 0: unlimited.
 func NewLimiter(perSecond float64) *rate.Limiter {
 	if perSecond <= 0 {
 		return rate.NewLimiter(rate.Inf, 1)
@@ -32,24 +32,24 @@ func NewLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(1, int(math.Ceil(perSecond/10))))
 }
 
-// Visits that a URL gets although its tries are used up, while its host answers that it has trouble.
+// Minimum number of requests per URL while its host answers that it is overloaded or failing.
 const (
-	throttledTries = 10 // of a URL that is answered with 429
-	robotsTries    = 5  // of a robots.txt
+	throttledTries = 10 // for a URL answered with 429
+	robotsTries    = 5  // for a robots.txt
 )
 
-// A Verdict is what follows from an exchange.
+// A Verdict is the consequence of an exchange.
 type Verdict struct {
 	Again      bool             // the URL is queued again
-	Late       bool             // behind the host's other URLs, as the failure may be its own
+	Late       bool             // behind the host's other URLs, as the failure may be this URL's own
 	Outcome    frontier.Outcome // for the host
-	RetryAfter time.Duration    // that the answer asks for
+	RetryAfter time.Duration    // requested by the answer
 	Failure    page.Failure     // page.None if there was an answer
 	Detail     string           // of the failure
 	Own        bool             // the failure is this machine's, or its proxy's
 }
 
-// Judge returns the verdict of an exchange. tries is how often the URL was requested, most how often it may be.
+// Judge returns the verdict on an exchange. tries is the number of requests for the URL so far, most their limit.
 func Judge(resp *page.Response, err error, tries, most int, now time.Time) Verdict {
 	if err != nil {
 		return judgeFailure(err, tries < most)
@@ -74,7 +74,7 @@ func judgeFailure(err error, more bool) Verdict {
 		v.Failure, v.Own = fe.Failure, fe.IsLocal()
 	}
 	switch v.Failure {
-	case page.Private: // the crawl's own rule
+	case page.Private: // rejected by the crawl's own rule
 		v.Outcome = frontier.NoRequest
 		return v
 	case page.Local: // this machine has no socket: the host saw nothing
@@ -84,8 +84,8 @@ func judgeFailure(err error, more bool) Verdict {
 	return v
 }
 
-// JudgeRobots is Judge for a robots.txt. A server that has trouble is asked more often: until its rules are known,
-// nothing may be fetched.
+// JudgeRobots is Judge for a robots.txt. If the server fails, it is tried more often than other URLs: nothing may be
+// fetched until its rules are known.
 func JudgeRobots(resp *page.Response, err error, tries, most int, now time.Time) Verdict {
 	v := Judge(resp, err, tries, most, now)
 	if s := resp.Status; err == nil && (s >= 500 || s == http.StatusTooManyRequests) {

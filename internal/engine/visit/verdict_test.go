@@ -11,7 +11,7 @@ import (
 	"kumo/internal/state/frontier"
 )
 
-// TestVerdicts of exchanges for pages and robots.txt files, at the last try of three.
+// TestVerdicts tests the verdicts on exchanges for pages and robots.txt files, at the last of three tries.
 func TestVerdicts(t *testing.T) {
 	now := time.Now()
 	failed := func(f page.Failure) error { return &fetch.Error{Failure: f, Err: errors.New("why")} }

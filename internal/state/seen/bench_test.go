@@ -10,9 +10,9 @@ import (
 	"kumo/internal/state/seen/urlgen"
 )
 
-const links = 40 // as many as a page has
+const links = 40 // links of an average page
 
-// pages makes n batches of URLs.
+// pages returns n batches of URLs.
 func pages(stream *urlgen.Stream, n int) [][]URL {
 	all := make([][]URL, n)
 	for i := range all {
@@ -30,7 +30,7 @@ func benchDB(b *testing.B) *DB {
 	return db
 }
 
-// merged is a database with known URLs in several files, and some of them.
+// benchMerged returns a database with known URLs in several files, and some of these URLs.
 func benchMerged(b *testing.B) (*DB, [][]URL) {
 	db, all := benchDB(b), pages(urlgen.New(1), 10_000)
 	for i, page := range all {
@@ -51,7 +51,7 @@ func perURL(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*links), "ns/URL")
 }
 
-// BenchmarkOfferMixed offers a crawl's mixture: four new ones in ten.
+// BenchmarkOfferMixed offers the mixture of a crawl: four of ten URLs are new.
 func BenchmarkOfferMixed(b *testing.B) {
 	db, _ := benchMerged(b)
 	all, news := pages(urlgen.New(2), min(b.N, 20_000)), make([]News, 0, links)
@@ -68,7 +68,7 @@ func BenchmarkOfferMixed(b *testing.B) {
 	perURL(b)
 }
 
-// BenchmarkOfferRepeats offers what memory knows.
+// BenchmarkOfferRepeats offers URLs that are in memory.
 func BenchmarkOfferRepeats(b *testing.B) {
 	db, all, news := benchDB(b), pages(urlgen.New(1), 5000), make([]News, 0, links)
 	for _, page := range all {
@@ -82,7 +82,7 @@ func BenchmarkOfferRepeats(b *testing.B) {
 	perURL(b)
 }
 
-// BenchmarkOfferDuringMerge measures how long a call takes at most in 99 of 100 cases while merges run.
+// BenchmarkOfferDuringMerge measures the 99th percentile of the duration of a call while merges run.
 func BenchmarkOfferDuringMerge(b *testing.B) {
 	db, _ := benchMerged(b)
 	all, news := pages(urlgen.New(3), 20_000), make([]News, 0, links)
@@ -121,7 +121,7 @@ func BenchmarkGetFromDisk(b *testing.B) {
 	}
 }
 
-// BenchmarkMerge merges 40,000 new URLs, decides what was late, and compacts.
+// BenchmarkMerge merges 40,000 new URLs, decides undecided ones, and compacts.
 func BenchmarkMerge(b *testing.B) {
 	db, _ := benchMerged(b)
 	stream := urlgen.New(4)

@@ -2,15 +2,16 @@ package seen
 
 import "time"
 
-// A clock counts minutes since the database was made.
+// A clock counts minutes since the database was created.
 type clock struct {
 	now        func() time.Time
 	created    int64     // Unix seconds
-	uncreated  bool      // no manifest has it yet
-	replayTime time.Time // of what is replayed; zero: now
+	uncreated  bool      // not in a manifest yet
+	replayTime time.Time // time of the journal being replayed; zero: now
 }
 
-// Replay sets the time at which URLs of a journal were met; a zero time is now. No other method may run meanwhile.
+// Replay sets the time at which URLs of a journal were met; a zero time means now. No other method may run at the same
+// time.
 func (c *clock) Replay(past time.Time) {
 	if c.replayTime = past; c.uncreated && !past.IsZero() {
 		c.created, c.uncreated = min(c.created, past.Unix()), false

@@ -10,21 +10,21 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// Config is how a database works.
+// Config configures a database.
 type Config struct {
-	// bytes for what is not yet on the disk; default 256 MiB. Filters, 1.2 bytes a URL, come on top
+	// bytes in memory that are not on disk yet; default 256 MiB. Filters take another 1.2 bytes per URL
 	Memory int64
-	Rate   int64 // bytes a second that merges may write; default without limit
-	Ratio  int   // files of about one size before they are merged into one; default 4
+	Rate   int64 // bytes per second that merges may write; default unlimited
+	Ratio  int   // files of about the same size that are merged into one; default 4
 	Depths bool  // depths matter: a URL met at less depth is news
-	// what is Later is decided when there is one on the disk for each Share of what is known; default 32
+	// undecided URLs are decided when there is one on disk for each Share known URLs; default 32
 	Share int
 	Now   func() time.Time // default time.Now
 }
 
-// A DB is the URL database, for concurrent use. One goroutine maintains it: when it is Full, by Freeze, Merge, and
-// Compact until that returns false; when the frontier has run dry, by Freeze and Settle. Callers of Offer call Room
-// before, which bounds memory.
+// A DB is the URL database. It is safe for concurrent use. One goroutine maintains it: when it is Full, by Freeze,
+// Merge, and Compact until that returns false; when the frontier is drained, by Freeze and DecideAll. Callers of Offer
+// call Room first, which bounds the memory.
 type DB struct {
 	*records
 	*offers
@@ -33,7 +33,7 @@ type DB struct {
 	*merger
 }
 
-// Open opens the database in dir, which it makes when there is none.
+// Open opens the database in dir, and creates it if necessary.
 func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -56,40 +56,40 @@ func Open(disk vfs.FS, dir string, cfg Config) (*DB, error) {
 	return &DB{r, &offers{records: r}, &queries{r, a}, a, &merger{records: r, share: int64(cfg.Share)}}, nil
 }
 
-// Relies is the journal position that the disk relies on: URLs of which it has been decided that they are news no
-// longer wait there, as the journal has them up to this position, which may be behind Position.
+// Relies returns the journal position that the disk relies on. URLs that were decided to be new are no longer on disk
+// as undecided, because the journal has them up to this position, which may be after Position.
 func (d *DB) Relies() uint64 {
 	m := d.tiers.Manifest()
 	return max(m.Position, m.Relies)
 }
 
-// Waiting is the number of offers that wait on the disk to be decided.
+// Waiting returns the number of undecided offers on disk.
 func (d *DB) Waiting() int64 { return d.tiers.View().Stats().Waiting }
 
-// Len is the number of URLs that were offered, but for those that a merge has yet to decide.
+// Len returns the number of URLs that were offered, without undecided ones.
 func (d *DB) Len() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.known
 }
 
-// Stats is what the database takes and has done.
+// Stats are the sizes and counts of a database.
 type Stats struct {
 	tier.Stats
-	Parts  int64 // bytes of memory for what is not yet on the disk
+	Parts  int64 // bytes in memory that are not on disk yet
 	Merges int64 // since Open
 }
 
-// Stats counts.
+// Stats returns the current values.
 func (d *DB) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return Stats{d.tiers.View().Stats(), d.bytes(), d.merges}
 }
 
-func damaged(key []byte) error { return fmt.Errorf("the value of %q: %w", key, run.ErrDamaged) }
+func damaged(key []byte) error { return fmt.Errorf("value of %q: %w", key, run.ErrDamaged) }
 
-// CompactAll has a database or digests compacted until nothing is left to be done.
+// CompactAll calls Compact until nothing is left to compact.
 func CompactAll(ctx context.Context, c interface {
 	Compact(context.Context) (bool, error)
 }) error {

@@ -15,8 +15,8 @@ import (
 	"kumo/internal/base/vfs/vfstest"
 )
 
-// TestDBAgreesWithAMap does random things to a database with little memory, and to maps. Its process is
-// killed, or the power fails, at random bytes; then the journal is replayed from the position that the disk has.
+// TestDBAgreesWithAMap runs random operations on a database with little memory, and on maps. Its process is killed, or
+// the power fails, at random bytes; then the journal is replayed from the disk's position.
 func TestDBAgreesWithAMap(t *testing.T) {
 	for range 10 {
 		seed := rand.Uint64()
@@ -30,14 +30,14 @@ func TestDBAgreesWithAMap(t *testing.T) {
 	}
 }
 
-// An offer that waits: what the URL was before, and the best that was offered since.
+// waiting is an undecided offer: the URL's entry before it, and the best offer since.
 type waiting struct {
 	before  entry
 	best    entry
 	payload string
 }
 
-// A model is what a database should know, and the journal that it can be made again from.
+// A model is the expected content of a database, and the journal to rebuild it from.
 type model struct {
 	t       *testing.T
 	dice    *rand.Rand
@@ -50,10 +50,10 @@ type model struct {
 
 	known                map[string]entry
 	meta                 map[string]Meta
-	active, frozen, late map[string]waiting            // late wait on the disk
-	lates                map[uint64]map[string]waiting // what was late at a position, before it was decided
+	active, frozen, late map[string]waiting            // late: undecided on disk
+	lates                map[uint64]map[string]waiting // by position: the undecided URLs before they were decided
 	told                 map[string]News               // since late was empty
-	passed               map[string]bool               // told by an offer while an earlier one was late
+	passed               map[string]bool               // answered by an offer while an earlier one was undecided
 }
 
 // A told URL is one that a merge has decided.
@@ -113,7 +113,7 @@ func (m *model) live() {
 	}
 }
 
-// url draws from few URLs, and then from few more.
+// url returns one of a growing set of URLs.
 func (m *model) url() string {
 	host, folder, page := m.dice.IntN(5), strings.Repeat("x", m.dice.IntN(3)), m.dice.IntN(1+len(m.journal)/4)
 	return fmt.Sprintf("https://h%d.example/%s%d", host, folder, page)
@@ -131,7 +131,7 @@ func (m *model) offer() {
 	}
 }
 
-// offered holds one answer against what it should be.
+// offered compares the result of an offer with the expected one.
 func (m *model) offered(u URL, got News) {
 	m.t.Helper()
 	old, offered := m.known[u.URL], entry{u.State, u.Depth}
@@ -145,7 +145,7 @@ func (m *model) offered(u URL, got News) {
 		m.active[u.URL] = waiting{w.before, offered, string(u.Payload)}
 	case got == Undecided:
 		m.active[u.URL] = waiting{old, offered, string(u.Payload)}
-	case late && got == m.judge(l.before, offered): // a filter has changed its mind
+	case late && got == m.judge(l.before, offered): // a rebuilt filter answers differently
 		l.before = better(l.before, offered)
 		m.late[u.URL], m.passed[u.URL] = l, true
 	case got != want:
@@ -156,7 +156,7 @@ func (m *model) offered(u URL, got News) {
 
 func (m *model) know(url string, e entry) { m.known[url] = better(m.known[url], e) }
 
-// better is what two entries say together.
+// better merges two entries.
 func better(a, b entry) entry {
 	switch {
 	case a.state < b.state:
@@ -193,7 +193,7 @@ func (m *model) noted(n note) {
 	m.meta[n.url] = *n.meta.join(&old)
 }
 
-// time is a moment, or none.
+// time returns a random time or the zero time.
 func (m *model) time() time.Time {
 	if m.dice.IntN(3) == 0 {
 		return time.Time{}
@@ -255,8 +255,7 @@ func (m *model) scan(prefix string) {
 	}
 }
 
-// reopen ends the process, perhaps with the machine, and begins again with what is on the disk and the rest of the
-// journal.
+// reopen ends the process, and perhaps the machine, and restarts from the disk and the rest of the journal.
 func (m *model) reopen() {
 	m.check(m.db.Close())
 	if m.dice.IntN(2) == 0 {
@@ -267,7 +266,7 @@ func (m *model) reopen() {
 	rest := m.journal[pos:]
 	m.known, m.meta = map[string]entry{}, map[string]Meta{}
 	m.active, m.frozen, m.late, m.told = map[string]waiting{}, nil, map[string]waiting{}, map[string]News{}
-	for url, w := range m.lates[pos] { // if it was decided, the journal's rest says so
+	for url, w := range m.lates[pos] { // if it was decided, the rest of the journal has that
 		if m.db.Waiting() > 0 || m.passed[url] || slices.ContainsFunc(rest, func(x any) bool {
 			u, ok := x.(told)
 			return ok &&
@@ -294,7 +293,7 @@ func (m *model) reopen() {
 	m.settle()
 }
 
-// knows has the database know what was told before its process died.
+// knows inserts a URL whose news was delivered before the process died.
 func (m *model) knows(u URL) {
 	m.db.InsertKnown([]URL{u})
 	for _, all := range []map[string]waiting{m.late, m.active} {
@@ -314,7 +313,7 @@ func (m *model) apply(x any) {
 	}
 }
 
-// decideWaiting merges all there is and looks at everything.
+// settle decides everything and compares all entries.
 func (m *model) settle() {
 	for range 3 {
 		if m.freeze(); !m.merge(m.db.DecideAll) {
@@ -327,7 +326,7 @@ func (m *model) settle() {
 	}
 }
 
-// findOnDisk looks at everything.
+// look compares all entries.
 func (m *model) look() {
 	m.t.Helper()
 	m.scan("")
@@ -345,7 +344,7 @@ func (m *model) check(err error) {
 	}
 }
 
-// What a journal brings back was met when it was met, also where no manifest has said yet when the database was made.
+// A replayed URL keeps the time when it was met, even if no manifest had the database's creation time yet.
 func TestWhatIsReplayedKeepsItsTime(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0).UTC()
 	db, err := Open(vfs.OS, t.TempDir(), Config{Memory: 1 << 20, Now: func() time.Time { return now }})

@@ -15,23 +15,23 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// A Ref is where a body was stored: the record that holds it.
+// A Ref refers to the record that holds a body.
 type Ref struct {
 	URL  string
 	Time time.Time
 	ID   string // its WARC-Record-ID
-	// Chunked is the digest of the body with its chunks, which the record gives for the payload's; zero if it came
-	// without.
+	// Chunked is the digest of the body with its chunked transfer coding, which the record has as the payload's; zero
+	// if it was not chunked.
 	Chunked [20]byte
 }
 
-// Digests has the last record of each body, by digest. Look-ups are exact: if neither memory nor a filter decides, they
-// read one block of a file. Each merge is a checkpoint, as of a [DB]. It is for concurrent use.
+// Digests maps the digest of each body to its last record. Look-ups are exact: if neither memory nor a filter decides,
+// they read one block of a file. Each merge is a checkpoint, as of a [DB]. It is safe for concurrent use.
 type Digests struct {
 	store
 }
 
-// OpenDigests opens the index in dir, which it makes when there is none. Depths and Now of cfg say nothing here.
+// OpenDigests opens the index in dir, and creates it if necessary. Depths and Now of cfg are ignored.
 func OpenDigests(disk vfs.FS, dir string, cfg Config) (*Digests, error) {
 	tiers, err := tier.Open(disk, dir, tier.Config{Merge: newest, Ratio: cfg.Ratio, Rate: cfg.Rate})
 	if err != nil {
@@ -42,7 +42,7 @@ func OpenDigests(disk vfs.FS, dir string, cfg Config) (*Digests, error) {
 
 func newest(newer, _ []byte) []byte { return newer }
 
-// Put enters a body.
+// Put adds a body.
 func (d *Digests) Put(digest [20]byte, r Ref) {
 	b := binary.AppendVarint(nil, r.Time.UnixNano())
 	size := uint64(len(r.ID)) << 1
@@ -62,7 +62,7 @@ func (d *Digests) Put(digest [20]byte, r Ref) {
 	d.active.SetWord(ref, wordPayload, uint32(d.active.Keep(b)))
 }
 
-// Get returns the record of a body; false when none was put.
+// Get returns the record of a body; false if there is none.
 func (d *Digests) Get(digest [20]byte) (Ref, bool, error) {
 	key := string(digest[:])
 	b, view := d.lookUp(key)
@@ -81,7 +81,7 @@ func (d *Digests) Get(digest [20]byte) (Ref, bool, error) {
 	return r, true, nil
 }
 
-// lookUp returns a copy of what memory has, and where to look else.
+// lookUp returns a copy of the value in memory, or nil and the view of the disk to search.
 func (d *Digests) lookUp(key string) ([]byte, *tier.View) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +108,7 @@ func readRef(b []byte) (Ref, bool) {
 	return r, true
 }
 
-// Merge writes the frozen part to the disk, after which Position is the frozen part's.
+// Merge writes the frozen part to disk. Position is then the frozen part's.
 func (d *Digests) Merge(ctx context.Context) error {
 	d.busy.Lock()
 	defer d.busy.Unlock()
@@ -124,7 +124,7 @@ func (d *Digests) Merge(ctx context.Context) error {
 	return nil
 }
 
-// Stats counts what the index takes.
+// Stats returns the size of the index.
 func (d *Digests) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,7 +133,7 @@ func (d *Digests) Stats() Stats {
 
 var _ run.Source = (*values)(nil)
 
-// values are records with their payload as value.
+// values is a source of records whose value is the payload.
 type values struct{ walk }
 
 func (v *values) Next() bool {

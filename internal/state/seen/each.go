@@ -7,8 +7,8 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// Each calls f with every body and its record, in the order of digests. It reads the disk as it goes; nothing may be
-// put meanwhile.
+// Each calls f with every body and its record, sorted by digest. It reads the disk as it goes. Put must not be called
+// at the same time.
 func (d *Digests) Each(f func(digest [20]byte, r Ref) error) (err error) {
 	view := d.tiers.Pin()
 	defer func() { err = errors.Join(err, view.Release()) }()

@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// An Entry is what is known of a URL.
+// An Entry is the data about a URL.
 type Entry struct {
 	URL   string
-	State State     // Unknown if it was noted and never offered
+	State State     // Unknown if it has metadata but was never offered
 	Depth int32     // the least at which it was met in this state
-	First time.Time // when it was first met, to the minute
+	First time.Time // time of the first offer, to the minute
 	Meta
 }
 
-// Meta is what visits have found, in whole seconds. Zero fields leave what earlier visits found; but Modified and ETag
-// belong to Digest, and Every and Missing to Due: with it, they replace what was known even if they are zero.
+// Meta is the result of visits, with times in whole seconds. Zero fields keep the values of earlier visits. But
+// Modified and ETag belong to Digest, and Every and Missing to Due: with it, they replace the earlier values even if
+// they are zero.
 type Meta struct {
 	Fetched  time.Time // the last visit
 	Due      time.Time // the next one
@@ -25,26 +26,26 @@ type Meta struct {
 	Content  uint64        // page.Record.Content of the body with that digest
 	Status   int           // HTTP status
 	Changes  int           // how often the body was another one than before
-	Every    time.Duration // from the last visit to the next
-	Missing  int           // visits in a row that found nothing there
-	Queued   time.Time     // when it was last taken for a recrawl
+	Every    time.Duration // interval between the last visit and the next
+	Missing  int           // visits in a row that did not find the page
+	Queued   time.Time     // time of the last recrawl's queueing
 	Kind     uint8         // of the link that led to it, a page.Kind
-	From     string        // the page that named it, in a crawl with recrawls; "" for a seed
-	Ended    bool          // it was left out when its turn came, or given up: nothing of it waits
-	Tenure   int           // how often its host had been given away when it was taken in last
+	From     string        // page that linked to it, in a crawl with recrawls; "" for a seed
+	Ended    bool          // filtered at its visit, or abandoned: it is not pending any more
+	Tenure   int           // the host's tenure when the URL was last queued: how often the host had been released
 }
 
-// Answered reports whether the last visit was answered: the URL counts as a page.
+// Answered reports whether the last visit was answered: then the URL counts as a page.
 func (m *Meta) Answered() bool { return !m.Fetched.IsZero() && m.Status > 0 }
 
-// Over reports whether the URL was fetched, or has failed, or was left out or given up.
+// Over reports whether the URL was fetched, has failed, or was filtered or abandoned.
 func (m *Meta) Over() bool { return m.Ended || !m.Fetched.IsZero() }
 
-// Waits reports whether a recrawl that the URL was taken for is still to come.
+// Waits reports whether a recrawl of the URL is queued and has not been done.
 func (m *Meta) Waits() bool { return !m.Queued.IsZero() && !m.Due.After(m.Queued) }
 
-// What an entry's value begins with: two bits for the state, one that says whether there is meta, five for the depth;
-// then what is left of the depth, the minute of First, and the meta.
+// The first byte of an entry's value: two bits for the state, one if there is metadata, five for the depth. The rest of
+// the depth, the minute of First and the metadata follow.
 const (
 	stateBits = 3
 	metaBit   = 4
@@ -52,8 +53,7 @@ const (
 	depthMost = 31
 )
 
-// A record is an entry as the database handles it: an Entry's Meta encoded, times counted from when the database was
-// made.
+// A record is an Entry in the database's form: with encoded Meta, and times since the creation of the database.
 type record struct {
 	entry
 	first uint32 // minutes
@@ -73,7 +73,7 @@ func (r *record) append(b []byte) []byte {
 	return append(b, r.meta...)
 }
 
-// readRecord reads a value. Its meta points into b.
+// readRecord decodes a value. Its meta points into b.
 func readRecord(b []byte) (r record, ok bool) {
 	if len(b) == 0 || b[0]&stateBits > byte(Known) {
 		return r, false
@@ -98,7 +98,7 @@ func readRecord(b []byte) (r record, ok bool) {
 	return r, true
 }
 
-// join adds what an older record says. The zero record says nothing.
+// join adds the data of an older record. The zero record has none.
 func (r *record) join(older record) {
 	switch {
 	case r.state < older.state:
@@ -110,10 +110,10 @@ func (r *record) join(older record) {
 	r.meta = joinMeta(r.meta, older.meta)
 }
 
-// emptyRecord is what join starts from.
+// emptyRecord returns the neutral element of join.
 func emptyRecord() record { return record{first: ^uint32(0)} }
 
-// mergeValues is join for values on the disk. Checksums have made sure that they are what was written.
+// mergeValues is join for values on disk, which are valid, as their checksums are.
 func mergeValues(newer, older []byte) []byte {
 	a, okA := readRecord(newer)
 	b, okB := readRecord(older)
@@ -127,5 +127,5 @@ func mergeValues(newer, older []byte) []byte {
 	if len(a.meta) == 0 {
 		return a.append(newer[:0])
 	}
-	return a.append(make([]byte, 0, len(a.meta)+12)) // the meta may be part of newer
+	return a.append(make([]byte, 0, len(a.meta)+12)) // the meta may point into newer
 }

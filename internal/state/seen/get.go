@@ -9,13 +9,13 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// Queries read what memory and the disk have.
+// queries read the data in memory and on disk.
 type queries struct {
 	*records
 	arranger *arranger
 }
 
-// Get returns what is known of url, in memory and on the disk; false when that is nothing.
+// Get returns the data about url, from memory and disk; false if there is none.
 func (q *queries) Get(url string) (Entry, bool, error) {
 	q.mu.Lock()
 	all := q.find(url)
@@ -28,7 +28,7 @@ func (q *queries) Get(url string) (Entry, bool, error) {
 	return e, err == nil && all.first != emptyRecord().first, err
 }
 
-// joinDisk adds what the disk says of url, offers that are not decided yet included.
+// joinDisk adds the data about url on disk, including undecided offers.
 func (r *record) joinDisk(waiting, runs *tier.Finder, url string) error {
 	for value, err := range waiting.Find([]byte(url)) {
 		_, late, ok := readLate(value)
@@ -48,14 +48,14 @@ func (r *record) joinDisk(waiting, runs *tier.Finder, url string) error {
 	return nil
 }
 
-// StateOf is what a URL is, and the least depth at which it was met as that. It is Get for those who need no more.
+// StateOf returns the state of a URL, and the least depth at which it was met in that state.
 func (q *queries) StateOf(url string) (State, int32, error) {
 	e, _, err := q.Get(url)
 	return e.State, e.Depth, err
 }
 
-// States returns the state of each URL. It reads each block on the disk once, so that many URLs cost little more than
-// the blocks that have them.
+// States returns the state of each URL. It reads each block on disk at most once, so many URLs cost little more than
+// their blocks.
 func (q *queries) States(urls []string) (_ []State, err error) {
 	states := make([]State, len(urls))
 	order := make([]int, len(urls))
@@ -81,8 +81,7 @@ func (q *queries) States(urls []string) (_ []State, err error) {
 	return states, nil
 }
 
-// Pending returns the payload of an offer of url that waits to be decided, in memory or on the disk; false if none
-// does.
+// Pending returns the payload of an undecided offer of url, in memory or on disk; false if there is none.
 func (q *queries) Pending(url string) ([]byte, bool, error) {
 	q.mu.Lock()
 	payload, waits := q.pendingInMemory(url)

@@ -14,9 +14,9 @@ import (
 
 var schemes = [...]string{"http://", "https://"}
 
-// Hosts are the first n hosts, with ports, that have URLs, begin with prefix and come after the host after ("": all),
-// in the order of their URLs. It skips a host's URLs, so large hosts cost no more than others. Of memory it has what
-// Arrange has put in order.
+// Hosts returns the first n hosts, with ports, that have URLs, begin with prefix and follow the host after ("": all),
+// in the order of their URLs. It skips a host's URLs, so large hosts cost no more than others. From memory, it uses
+// only what Arrange has sorted.
 func (q *queries) Hosts(prefix, after string, n int) ([]string, error) {
 	if n <= 0 {
 		return nil, nil
@@ -28,7 +28,7 @@ func (q *queries) Hosts(prefix, after string, n int) ([]string, error) {
 	first := firstHosts{n: n}
 	q.hostsInMemory(&first, prefix, from)
 	view := q.tiers.Pin()
-	defer view.Release() //nolint:errcheck // what was read is right all the same
+	defer view.Release() //nolint:errcheck // the data read is correct regardless
 	for _, scheme := range schemes {
 		for at, more := from, true; more; {
 			var err error
@@ -40,10 +40,10 @@ func (q *queries) Hosts(prefix, after string, n int) ([]string, error) {
 	return first.all, nil
 }
 
-// skipAfter is how many URLs of a host are gone through before it is worth looking for the end of all of them.
+// skipAfter is how many URLs of a host are read before a seek to the host's end pays off.
 const skipAfter = 64
 
-// hostsOnDisk adds hosts from one on. It returns where to look for the next if there may be more.
+// hostsOnDisk adds hosts, starting at from. It returns where to continue, if there may be more.
 func hostsOnDisk(first *firstHosts, view *tier.View, scheme, prefix, from string) (next string, more bool, err error) {
 	found := run.Merge(mergeValues, onDisk(view, scheme+from)...)
 	host, same := "", 0
@@ -84,11 +84,11 @@ func (q *queries) hostsOfTable(first *firstHosts, t *mem.Table, scheme, prefix, 
 	}
 }
 
-// firstHosts keeps the first n hosts of the URLs that it is given, without their schemes.
+// firstHosts collects the first n hosts of URLs, which are given without their schemes.
 type firstHosts struct {
 	n   int
 	all []string
-	end string // behind all URLs of the last, once there are n
+	end string // follows all URLs of the last host, once there are n
 }
 
 func (f *firstHosts) add(rest string) {
@@ -103,7 +103,7 @@ func (f *firstHosts) add(rest string) {
 	}
 }
 
-// compareHosts has hosts in the order of their URLs, as if each ended with a slash.
+// compareHosts compares hosts in the order of their URLs, as if each ended with a slash.
 func compareHosts(a, b string) int {
 	n := min(len(a), len(b))
 	switch c := strings.Compare(a[:n], b[:n]); {
@@ -120,5 +120,5 @@ func hostOf(rest string) string {
 	return host
 }
 
-// afterHost is what comes next after all URLs of a host.
+// afterHost returns the first string after all URLs of a host.
 func afterHost(host string) string { return host + string(rune('/'+1)) }

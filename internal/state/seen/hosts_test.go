@@ -14,7 +14,7 @@ import (
 	"kumo/internal/state/seen/mem"
 )
 
-// Hosts in pieces of any length are those of all URLs, wherever these lie.
+// Hosts, read in pieces of any length, returns the hosts of all URLs, in memory and on disk.
 func TestHostsAreThoseOfAllURLs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -28,7 +28,7 @@ func TestHostsAreThoseOfAllURLs(t *testing.T) {
 	want := map[string]bool{}
 	for part := range 3 {
 		var urls []URL
-		for range 5000 { // more than are skipped of each
+		for range 5000 { // more than skipAfter per host
 			host := names[dice.IntN(len(names))] + []string{"", ".test"}[dice.IntN(2)]
 			want[host] = true
 			urls = append(urls, URL{URL: fmt.Sprintf("%s://%s/%d", []string{"http", "https"}[dice.IntN(2)], host,
@@ -38,7 +38,7 @@ func TestHostsAreThoseOfAllURLs(t *testing.T) {
 		if part < 2 {
 			db.Freeze(0)
 		}
-		if part == 0 { // the first lies on the disk, the second is on its way there
+		if part == 0 { // the first part is on disk, the second is being merged
 			if err := db.Merge(t.Context(), func([]Decided) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
@@ -79,8 +79,8 @@ func TestHostsAreThoseOfAllURLs(t *testing.T) {
 	}
 }
 
-// Who asks while URLs come in, are frozen, merged and compacted is told all that was there when it asked, nothing that
-// was not there when it was answered, and all of it in order.
+// A query while URLs are offered, frozen, merged and compacted returns everything that was there before it, nothing
+// that was not there after it, and all in order.
 func TestLooksWhileItIsFilled(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
@@ -151,9 +151,9 @@ func hostIn(url string) string {
 	return hostOf(rest)
 }
 
-// Offered are the URLs that were offered.
+// offered are the URLs that were offered.
 type offered struct {
-	mu   sync.Mutex // guards below, and is held for an offer
+	mu   sync.Mutex // guards the fields below, and is held during an offer
 	urls map[string]bool
 }
 
@@ -169,7 +169,7 @@ func (m *offered) offer(db *DB, urls []URL) {
 	db.Offer(urls, nil)
 }
 
-// from is what of all URLs begins with prefix and comes after another, in order.
+// from returns the offered URLs that begin with prefix and come after another, in order.
 func (m *offered) from(prefix, after string, compare func(a, b string) int, of func(url string) string) (all []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -182,7 +182,7 @@ func (m *offered) from(prefix, after string, compare func(a, b string) int, of f
 	return slices.Compact(all)
 }
 
-// check asks for the first few.
+// check queries the first few.
 func (m *offered) check(t *testing.T, prefix, after string, compare func(a, b string) int, of func(url string) string,
 	ask func(n int) ([]string, error)) {
 	t.Helper()
@@ -209,8 +209,8 @@ func (m *offered) check(t *testing.T, prefix, after string, compare func(a, b st
 	}
 }
 
-// Who looks first at a table of many records, with no patience, is told how many are left out; soon all are there. Who
-// wants all waits for them.
+// The first query of a table with many records, without patience, returns how many are missing; soon none are. Queries
+// that need all wait for them.
 func TestMuchIsPutInOrderBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := Open(vfs.OS, t.TempDir(), Config{})

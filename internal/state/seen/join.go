@@ -10,22 +10,23 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// A merger brings memory to the disk, and decides what waits there.
+// A merger merges memory into the disk, and decides undecided URLs.
 type merger struct {
 	*records
 	share       int64
-	undelivered []Decided // in memory, and not accepted by the caller yet; guarded by busy
-	relies      uint64    // the journal has what was decided up to here; guarded by busy
+	undelivered []Decided // decided, and not accepted by the caller yet; guarded by busy
+	relies      uint64    // the journal has the decisions up to this position; guarded by busy
 }
 
-// Merge writes the frozen part to the disk in one pass, and makes it durable: Position becomes the frozen part's. URLs
-// that were Later are put aside there until they are many enough to decide, as Settle does. It can be retried.
+// Merge writes the frozen part to disk in one pass, and makes it durable. Position is then the frozen part's. Undecided
+// URLs are stored there until there are enough to decide them, as DecideAll does. After an error, it can be retried.
 func (m *merger) Merge(ctx context.Context, decided func([]Decided) error) error {
 	return m.mergeAndDecide(ctx, decided, false)
 }
 
-// DecideAll is a Merge that decides all pending URLs: it calls decided with those that are news, in order, and drops them
-// from the disk once that has succeeded. Only a new process gets them again, unless InsertKnown has entered them.
+// DecideAll is a Merge that decides all undecided URLs. It calls decided with the new ones, in order, and removes them
+// from disk once that has succeeded. They are not delivered again by this process; the next one delivers them again
+// unless InsertKnown has added them.
 func (m *merger) DecideAll(ctx context.Context, decided func([]Decided) error) error {
 	return m.mergeAndDecide(ctx, decided, true)
 }
@@ -70,16 +71,15 @@ func (m *merger) write(ctx context.Context) error {
 	return nil
 }
 
-// chunk is how many URLs are gone through between two looks at the context, and how many decided ones are handed out at
-// once.
+// chunk is the number of URLs between checks of the context, and of decided URLs per call.
 const chunk = 1024
 
-// A walk goes through a table's records, in the order of items, as a source for a run.
+// A walk iterates over a table's records, in the order of items, as a source for a run.
 type walk struct {
 	ctx   context.Context
 	table *mem.Table
 	items []mem.Item
-	ref   mem.Ref // of the record at hand
+	ref   mem.Ref // current record
 	value []byte
 	err   error
 }
@@ -101,15 +101,15 @@ func (w *walk) Err() error    { return w.err }
 
 var _ run.Source = (*joiner)(nil)
 
-// A joiner is what a frozen part says for certain.
+// A joiner is a source of a frozen part's records that need no decision.
 type joiner struct {
 	walk
 	disk    *tier.Finder
-	counted int64 // keys that were known to be new
-	found   int64 // keys that turned out to be
+	counted int64 // keys that were counted as new before
+	found   int64 // keys that were found to be new
 }
 
-// Next goes to the next record that has something to say.
+// Next advances to the next record with data.
 func (j *joiner) Next() bool {
 	for j.step() {
 		r, flags := load(j.table, j.ref), j.table.Flags(j.ref)
@@ -138,13 +138,13 @@ func (j *joiner) count(flags uint8) {
 	}
 }
 
-// load is a record in memory as it goes to the disk.
+// load returns a record of a table in the disk's form.
 func load(t *mem.Table, ref mem.Ref) record {
 	e, _ := read(t, ref)
 	return record{e, t.Word(ref, wordFirst), t.Kept(mem.Ref(t.Word(ref, wordMeta)))}
 }
 
-// findOnDisk is what the disk says of a key. Its meta is not to be used.
+// findOnDisk returns the data about a key on disk, without meta.
 func findOnDisk(disk *tier.Finder, key []byte) (record, error) {
 	old := emptyRecord()
 	for value, err := range disk.Find(key) {

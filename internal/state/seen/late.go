@@ -19,11 +19,11 @@ var (
 	_ run.Source = withoutPayload{}
 )
 
-// A undecidedSource is what a frozen part does not know for certain, for a run that waits: the value of a URL is the length of
-// its payload, the payload, and its record.
+// An undecidedSource is a source of a frozen part's undecided offers. The value of a URL is the length of its payload,
+// the payload, and its record.
 type undecidedSource struct{ walk }
 
-// Next goes to the next URL whose news was Later.
+// Next advances to the next undecided offer.
 func (p *undecidedSource) Next() bool {
 	for p.step() {
 		if p.table.Flags(p.ref)&pending != 0 {
@@ -41,7 +41,7 @@ func appendLate(b, payload []byte, r *record) []byte {
 	return r.append(append(b, payload...))
 }
 
-// readLate reads what appendLate wrote; payload and record point into b.
+// readLate decodes a value of appendLate; payload and record point into b.
 func readLate(b []byte) (payload []byte, r record, ok bool) {
 	in := varint.Reader{Rest: b}
 	payload = in.Bytes()
@@ -49,7 +49,8 @@ func readLate(b []byte) (payload []byte, r record, ok bool) {
 	return payload, r, ok && !in.Bad
 }
 
-// A bare source gives waiting offers without their payload. What cannot be read comes as it is.
+// A withoutPayload source returns undecided offers without their payloads. Values that cannot be decoded are returned
+// unchanged.
 type withoutPayload struct{ run.Source }
 
 func (b withoutPayload) Value() []byte {
@@ -60,7 +61,7 @@ func (b withoutPayload) Value() []byte {
 	return v
 }
 
-// onDisk are sources of all that the disk has from a URL on.
+// onDisk returns sources of all data on disk from a URL on.
 func onDisk(view *tier.View, from string) (all []run.Source) {
 	for _, s := range view.Waiting().Scan([]byte(from)) {
 		all = append(all, withoutPayload{s})
@@ -68,23 +69,23 @@ func onDisk(view *tier.View, from string) (all []run.Source) {
 	return append(all, view.Scan([]byte(from))...)
 }
 
-// bytesOf is how many bytes a payload has with its length.
+// bytesOf returns the size of a payload with its length.
 func bytesOf(payload []byte) int {
 	var room [binary.MaxVarintLen64]byte
 	return binary.PutUvarint(room[:], uint64(len(payload))) + len(payload)
 }
 
-// A Decided is a URL whose news was Later.
+// A Decided is an undecided URL that was found to be new.
 type Decided struct {
-	URL       // State and Depth are the best offered; Payload is valid until the call that hands it out returns
+	URL       // State and Depth are the best offered; Payload is valid until the call returns
 	News News // Fresh or Nearer
 }
 
-// Late gives the URLs that wait on the disk to be decided, in order. It reads the disk as it goes.
+// Late iterates over the undecided URLs on disk, in order. It reads the disk as it goes.
 func (m *merger) Late() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		view := m.tiers.Pin()
-		defer view.Release() //nolint:errcheck // what was read is right all the same
+		defer view.Release() //nolint:errcheck // the data read is correct regardless
 		all := run.Merge(m.mergeOffers, view.Waiting().Scan(nil)...)
 		for all.Next() {
 			if !yield(string(all.Key()), nil) {
@@ -106,7 +107,7 @@ func (m *merger) decideWaiting(ctx context.Context, decided func([]Decided) erro
 	return errors.Join(err, view.Release())
 }
 
-// decide joins the waiting offers with the disk, in order.
+// decide merges the undecided offers with the disk, in order.
 func (m *merger) decide(ctx context.Context, view *tier.View, decided func([]Decided) error) error {
 	all, disk := run.Merge(m.mergeOffers, view.Waiting().Scan(nil)...), view.Finder()
 	for n := 0; all.Next(); n++ {
@@ -136,8 +137,9 @@ func (m *merger) decide(ctx context.Context, view *tier.View, decided func([]Dec
 	return errors.Join(all.Err(), m.deliver(decided))
 }
 
-// resolve enters a waiting offer, which is news to the disk, if it is to memory, too, and has it told. From here on
-// memory knows it, so that no other offer brings the same news; a better one that waits in memory is told in its place.
+// resolve enters an undecided offer that is news to the disk, if it is news to memory, too, and adds it to undelivered.
+// From then on memory knows the URL, so that no other offer is the same news. If a better undecided offer is in memory,
+// that one is delivered instead.
 func (m *merger) resolve(u *URL, disk entry, first uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,5 +176,5 @@ func (m *merger) deliver(decided func([]Decided) error) error {
 	return nil
 }
 
-// SetRelies says, while news is told to who has asked for it, up to which position the journal has that news for good.
+// SetRelies records, while decisions are being delivered, up to which position the journal has them durably.
 func (m *merger) SetRelies(at uint64) { m.relies = max(m.relies, at) }

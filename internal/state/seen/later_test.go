@@ -15,7 +15,8 @@ import (
 	"kumo/internal/state/seen/urlgen"
 )
 
-// lateDB is a database where n URLs were noted and never offered: its filters say maybe, and the truth is no.
+// lateDB returns a database with metadata of n URLs that were never offered: its filters contain them, although they
+// are new.
 func lateDB(t *testing.T, disk vfs.FS, n int) (*DB, []URL) {
 	t.Helper()
 	db, err := Open(disk, t.TempDir(), Config{Depths: true})
@@ -31,7 +32,7 @@ func lateDB(t *testing.T, disk vfs.FS, n int) (*DB, []URL) {
 	return db, urls
 }
 
-// Payloads are made of what a merge decides, and of nothing else.
+// Payloads are created only for undecided URLs.
 func TestOfferWithMakesThePayloadsThatAreNeeded(t *testing.T) {
 	db, urls := lateDB(t, vfs.OS, 2)
 	fresh := URL{URL: "https://h.example/fresh", State: Known}
@@ -53,7 +54,7 @@ func TestOfferWithMakesThePayloadsThatAreNeeded(t *testing.T) {
 	}
 }
 
-// TestMergeAfterAFullDisk has each URL told once, though the merge has to be tried again and again.
+// TestMergeAfterAFullDisk: each URL is delivered once, although the merge has to be retried several times.
 func TestMergeAfterAFullDisk(t *testing.T) {
 	disk := vfstest.NewFaulty(vfs.OS)
 	db, urls := lateDB(t, disk, 5*chunk/2)
@@ -116,10 +117,10 @@ func TestWhatIsKnownFromTheJournalIsNotTold(t *testing.T) {
 	db, urls := lateDB(t, vfs.OS, 11)
 	late := urls[10]
 	urls = urls[:10]
-	db.Offer(urls[:5], nil) // their news was Later, and told before the process died
+	db.Offer(urls[:5], nil) // they were undecided, and delivered before the process died
 	db.InsertKnown(urls)
 	db.Offer([]URL{late}, nil)
-	db.InsertKnown([]URL{{URL: late.URL, Depth: 1, State: Deferred}}) // the better offer was not yet told
+	db.InsertKnown([]URL{{URL: late.URL, Depth: 1, State: Deferred}}) // the better offer was not delivered yet
 	db.InsertKnown([]URL{{URL: "https://h.example/new", Depth: 3, State: Known}})
 	better := []URL{{URL: urls[7].URL, Depth: 2, State: Known}, {URL: urls[8].URL, Depth: 4, State: Known}}
 	if news := db.Offer(better, nil); !slices.Equal(news, []News{Nearer, Nothing}) {
@@ -179,7 +180,7 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// TestLateWaits has few URLs wait on the disk, until they are asked for, or have company.
+// TestLateWaits: few undecided URLs stay on disk until they are requested, or there are more.
 func TestLateWaits(t *testing.T) {
 	db, urls := lateDB(t, vfs.OS, 1000)
 	db.Offer(urls[:20], nil)
@@ -213,12 +214,12 @@ func TestLateWaits(t *testing.T) {
 	check(t, db.Merge(t.Context(), hear))
 	db.Offer(urls[40:60], nil)
 	db.Freeze(4)
-	if check(t, db.Merge(t.Context(), hear)); told != 60 { // one for 32 that are known
+	if check(t, db.Merge(t.Context(), hear)); told != 60 { // one for 32 known URLs
 		t.Errorf("%d told, %d wait", told, db.Waiting())
 	}
 }
 
-// TestManyAtOnce has goroutines offer, note, get and scan while merges run. Each URL is Fresh once in all.
+// TestManyAtOnce offers, updates, gets and scans concurrently with merges. Each URL is Fresh once in total.
 func TestManyAtOnce(t *testing.T) {
 	db, err := Open(vfs.OS, t.TempDir(), Config{Ratio: 2})
 	check(t, err)
@@ -328,7 +329,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// TestFirst has a URL keep the time when it was first met, over merges.
+// TestFirst: a URL keeps the time when it was first met, across merges.
 func TestFirst(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0).UTC()
 	db, err := Open(vfs.OS, t.TempDir(), Config{Now: func() time.Time { return now }})
@@ -347,7 +348,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestRemembers: what memory has for certain, where an offer is no better; what is on the disk alone it does not know.
+// TestRemembers: only what memory has for certain, if an offer is no better; not what is only on disk.
 func TestRemembers(t *testing.T) {
 	db, urls := lateDB(t, vfs.OS, 2)
 	fresh := URL{URL: "https://h.example/fresh", State: Known, Depth: 3}
@@ -367,7 +368,7 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
-// TestWhatIsOver: that a URL is over, and the tenure in which it was taken in last, stays whatever a visit says.
+// TestWhatIsOver: the fact that a URL is over, and the tenure in which it was queued last, survive later visits.
 func TestWhatIsOver(t *testing.T) {
 	db, urls := lateDB(t, vfs.OS, 1)
 	url, at := urls[0].URL, time.Unix(1_900_000_000, 0).UTC()

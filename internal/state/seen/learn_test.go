@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// randomEntry is an entry of one of a few URLs.
+// randomEntry returns an entry of one of a few URLs.
 func randomEntry(dice *rand.Rand, at time.Time) Entry {
 	e := Entry{URL: fmt.Sprintf("https://h%d.example/%d", dice.IntN(20), dice.IntN(200)), State: State(dice.IntN(3)),
 		Depth: dice.Int32N(5)}
@@ -25,15 +25,15 @@ func randomEntry(dice *rand.Rand, at time.Time) Entry {
 	return e
 }
 
-// What a database selects and another learns that knew some of it, and has its parts in memory, frozen and on the disk,
-// is what one knows that was told all by Know and Note.
+// A database that imports another's selection, with its parts in memory, frozen and on disk, equals one that got
+// everything by InsertKnown and UpdateMeta.
 func TestLearnIsKnowAndNote(t *testing.T) {
 	for range 20 {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		dice := rand.New(rand.NewPCG(seed, 0))
 		at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
-		var dbs [3]*DB // what knows, what learns, and what is told one by one
+		var dbs [3]*DB // the source, the importing one, and the one that gets single updates
 		for i := range dbs {
 			db, err := Open(vfs.OS, t.TempDir(), Config{Depths: true, Now: func() time.Time { return at }})
 			check(t, err)
@@ -54,7 +54,7 @@ func TestLearnIsKnowAndNote(t *testing.T) {
 				e := randomEntry(dice, at)
 				all := dbs[:]
 				if dice.IntN(2) == 0 {
-					all = dbs[:1] // others learn of it
+					all = dbs[:1] // the others import it
 				}
 				for _, db := range all {
 					tell(db, &e)
@@ -83,7 +83,7 @@ func TestLearnIsKnowAndNote(t *testing.T) {
 		}
 		dbs[2].Replay(time.Time{})
 		same(t, dbs[1], dbs[2])
-		for _, e := range known { // and of these URLs it knows at least as much
+		for _, e := range known { // and knows these URLs at least as well
 			got, _, err := dbs[1].Get(e.URL)
 			if err != nil || got.State < e.State || got.State == e.State && got.Depth > e.Depth || got.First.After(e.First) ||
 				got.Fetched != e.Fetched && !e.Fetched.IsZero() {
@@ -100,7 +100,7 @@ func tell(db *DB, e *Entry) {
 	db.UpdateMeta(e.URL, e.Meta)
 }
 
-// same compares all that two databases know, and, once all is on the disk, how many that are.
+// same compares the content of two databases, and, once all is on disk, their counts.
 func same(t *testing.T, a, b *DB) {
 	t.Helper()
 	var all [2][]Entry
@@ -148,7 +148,7 @@ func TestMetaIsReadAsWritten(t *testing.T) {
 	}
 }
 
-// BenchmarkLearn enters URLs as they come from another database, in order.
+// BenchmarkLearn imports URLs of another database, in order.
 func BenchmarkLearn(b *testing.B) {
 	db := benchDB(b)
 	entries := make([]Entry, 1024)

@@ -8,8 +8,8 @@ import (
 	"kumo/internal/base/varint"
 )
 
-// A Meta's value: a byte that says which fields follow, with hasMore another one, and the fields; ETag is the last.
-// Times are signed seconds from when the database was made.
+// The encoding of a Meta: a byte of bits for the fields present, with hasMore a second one, and the fields; ETag is the
+// last. Times are signed seconds since the creation of the database.
 const (
 	hasFetched uint16 = 1 << iota
 	hasDue
@@ -31,7 +31,7 @@ const (
 
 const maxETag = 256
 
-// appendMeta appends m; nothing when m says nothing.
+// appendMeta appends m; nothing if m is empty.
 func appendMeta(b []byte, m *Meta, born int64) []byte {
 	at, has := len(b), uint16(0)
 	b = append(b, 0, 0)
@@ -138,8 +138,8 @@ func readMeta(b []byte, born int64) (m Meta, ok bool) {
 	return m, !in.Bad
 }
 
-// AppendMeta appends m as it is written down, with its length before it. Times are written by how far they are from
-// base, a Unix time: the nearer, the shorter.
+// AppendMeta appends m with its length before it. Times are encoded relative to base, a Unix time: the nearer, the
+// shorter.
 func AppendMeta(b []byte, m *Meta, base int64) []byte {
 	at := len(b)
 	b = appendMeta(b, m, base)
@@ -147,14 +147,14 @@ func AppendMeta(b []byte, m *Meta, base int64) []byte {
 	return slices.Insert(b, at, n[:binary.PutUvarint(n[:], uint64(len(b)-at))]...)
 }
 
-// ReadMeta reads what AppendMeta wrote, and returns what follows it; false if it is nothing that AppendMeta writes.
+// ReadMeta decodes the result of AppendMeta, and returns the bytes after it; ok is false if b is invalid.
 func ReadMeta(b []byte, base int64) (m Meta, rest []byte, ok bool) {
 	in := varint.Reader{Rest: b}
 	m, ok = readMeta(in.Bytes(), base)
 	return m, in.Rest, ok && !in.Bad
 }
 
-// joinMeta is newer, with what only older has. It returns one of the two or a new slice.
+// joinMeta returns newer, with missing fields from older. The result is one of the two or a new slice.
 func joinMeta(newer, older []byte) []byte {
 	switch {
 	case len(older) == 0:
@@ -190,7 +190,7 @@ func (m *Meta) join(older *Meta) *Meta {
 	return m
 }
 
-// keep sets what is zero to what it was.
+// keep sets *v to was if it is zero.
 func keep[T comparable](v *T, was T) {
 	var zero T
 	if *v == zero {

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// freeze tries to.
+// freeze tries to freeze the active part.
 func (m *model) freeze() {
 	pos := uint64(len(m.journal))
 	if !m.db.Freeze(pos) {
@@ -15,7 +15,7 @@ func (m *model) freeze() {
 	m.lates[pos] = m.joined()
 }
 
-// joined is what is late once the frozen part is.
+// joined returns the undecided URLs after the frozen part is merged.
 func (m *model) joined() map[string]waiting {
 	late := maps.Clone(m.late)
 	for url, w := range m.frozen {
@@ -71,7 +71,7 @@ func (m *model) hear(d Decided, want map[string]waiting) {
 	m.journal = append(m.journal, told(d.URL))
 }
 
-// decided holds what was told against what should have been.
+// decided compares the delivered URLs with the expected ones.
 func (m *model) decided(want map[string]waiting) {
 	for url, w := range want {
 		news := m.judge(w.before, w.best)

@@ -7,24 +7,24 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// Offers enter URLs into memory.
+// offers enters URLs into memory.
 type offers struct {
 	*records
-	// of one call; guarded by mu
+	// reused buffers of one call; guarded by mu
 	may      []bool
 	probes   []run.Probe
 	searches []mem.Search
 }
 
-// Offer enters urls and appends to news what each was. It replaces the URL of those that are Fresh with a copy that the
-// caller may keep. A known URL met again at less depth takes that depth. A later merge decides on those that are Later,
-// and reports the best offer, with its Payload; offers that are no better than a pending one are Nothing.
+// Offer adds urls, and appends to news what each was. It replaces the URL of those that are Fresh with a copy that the
+// caller may retain. A known URL met at less depth gets that depth. A later merge decides Undecided ones, and delivers
+// the best offer with its Payload; offers that are no better than an undecided one are Nothing.
 func (o *offers) Offer(urls []URL, news []News) []News {
 	return o.OfferWith(urls, news, func(i int) []byte { return urls[i].Payload })
 }
 
-// OfferWith is Offer for who makes Payloads only where they are needed: where news is Later, urls[i].Payload becomes
-// payload(i). The database must not be used in it.
+// OfferWith is Offer for callers that create a Payload only when it is needed: for Undecided URLs, it sets
+// urls[i].Payload to payload(i). payload must not use the database.
 func (o *offers) OfferWith(urls []URL, news []News, payload func(i int) []byte) []News {
 	now := o.minutes()
 	o.mu.Lock()
@@ -48,7 +48,7 @@ func (o *offers) OfferWith(urls []URL, news []News, payload func(i int) []byte) 
 	return news
 }
 
-// probe reports of all URLs at once whether the disk may have them and memory has not.
+// probe returns for each URL whether it is not in memory but may be on disk.
 func (o *offers) probe(urls []URL) []bool {
 	o.may, o.probes, o.searches = o.may[:0], o.probes[:0], o.searches[:0]
 	for i := range urls {
@@ -73,8 +73,8 @@ func (o *offers) probe(urls []URL) []bool {
 	return o.may
 }
 
-// offer says what an offer brings, and what is to be entered for that: flags, at ref if memory has the URL. It is given
-// where the active part had the URL before any of the same call was entered.
+// offer returns the news of an offer, and the flags to enter it with, at ref if memory has the URL. at is the URL's
+// record in the active part from before the call of OfferWith.
 func (o *offers) offer(u *URL, at mem.Ref, may bool) (ref mem.Ref, news News, flags uint8) {
 	if ref = at; ref == 0 {
 		ref = o.active.Find(u.URL)
@@ -94,8 +94,8 @@ func (o *offers) offer(u *URL, at mem.Ref, may bool) (ref mem.Ref, news News, fl
 	return ref, news, flags
 }
 
-// InsertKnown enters URLs whose news was told before: what a journal says of the time after the database's position,
-// before the next Freeze. No merge tells them again, unless a better offer waits.
+// InsertKnown adds URLs whose news was delivered before, such as those of a journal after the database's position,
+// before the next Freeze. No merge delivers them again, unless there is a better undecided offer.
 func (o *offers) InsertKnown(urls []URL) {
 	now := o.minutes()
 	o.mu.Lock()
@@ -106,7 +106,7 @@ func (o *offers) InsertKnown(urls []URL) {
 	clear(o.searches)
 }
 
-// Import is InsertKnown and UpdateMeta of what another database knew, with its First where that is earlier.
+// Import is InsertKnown and UpdateMeta for entries of another database. It keeps their First if that is earlier.
 func (o *offers) Import(entries []Entry) {
 	urls := make([]URL, len(entries))
 	for i := range entries {
@@ -131,7 +131,7 @@ func (o *offers) Import(entries []Entry) {
 	clear(o.searches)
 }
 
-// Remembers appends to known of each URL whether memory knows it for certain, so that an offer of it would be Nothing.
+// Remembers appends to known, for each URL, whether memory certainly has it, so that an offer of it would be Nothing.
 func (o *offers) Remembers(urls []URL, known []bool) []bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,7 +142,7 @@ func (o *offers) Remembers(urls []URL, known []bool) []bool {
 	return known
 }
 
-// UpdateMeta adds what a visit has found. An ETag of more than 256 bytes is not kept.
+// UpdateMeta adds the result of a visit. An ETag of more than 256 bytes is not stored.
 func (o *offers) UpdateMeta(url string, m Meta) {
 	var buf [maxETag + 128]byte
 	meta := appendMeta(buf[:0], &m, o.created)

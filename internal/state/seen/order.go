@@ -8,15 +8,15 @@ import (
 	"kumo/internal/state/seen/mem"
 )
 
-// An arranger puts the tables in order for queries.
+// An arranger sorts the tables for queries.
 type arranger struct {
 	parts    *parts
-	ordering sync.Mutex    // held while an order is extended
-	running  chan struct{} // closed when nearly all is in order; nil: nothing runs; guarded by parts.mu
+	ordering sync.Mutex    // held while an order is being extended
+	running  chan struct{} // closed when nearly all is sorted; nil: not running; guarded by parts.mu
 }
 
-// Arrange puts what is in memory in order for ScanAfter and Hosts, beyond what earlier calls did. If that is much, it
-// continues in the background, and Arrange returns after patience how many URLs are not in order yet.
+// Arrange sorts the URLs in memory that are not sorted yet, for ScanAfter and Hosts. If there are many, it continues in
+// the background, and Arrange returns after patience. It returns how many URLs are not sorted yet.
 func (a *arranger) Arrange(patience time.Duration) (behind int) {
 	defer a.parts.unpin()
 	var late <-chan time.Time
@@ -42,7 +42,7 @@ func (a *arranger) Arrange(patience time.Duration) (behind int) {
 	return behind
 }
 
-// afterHost is how many records of a table are not in order yet.
+// behind returns how many records of a table are not sorted yet.
 func (a *arranger) behind(t *mem.Table) int {
 	a.parts.mu.Lock()
 	defer a.parts.mu.Unlock()
@@ -55,19 +55,19 @@ func (a *arranger) order(t *mem.Table) *mem.Order {
 	return t.Order()
 }
 
-// arrange puts all in order that a table has now. The table is pinned.
+// arrange sorts all current records of a table. The caller has pinned the table.
 func (a *arranger) arrange(t *mem.Table) {
 	a.parts.mu.Lock()
 	end := t.Next()
 	a.parts.mu.Unlock()
 	for o := a.order(t); o.End() < end; o = a.order(t) {
 		if a.arrangeSome(t); a.order(t).End() == o.End() {
-			return // it is empty
+			return // the table is empty
 		}
 	}
 }
 
-// arrangeSome puts some more records of a table in order. The lock is not held for long, and not while they are sorted.
+// arrangeSome sorts some more records of a table. It holds the lock for short times only, and not while it sorts.
 func (a *arranger) arrangeSome(t *mem.Table) {
 	a.ordering.Lock()
 	defer a.ordering.Unlock()
@@ -81,7 +81,7 @@ func (a *arranger) arrangeSome(t *mem.Table) {
 		refs, end = t.Refs(from, refs)
 		more, keys = end > from, t.Keys()
 		a.parts.mu.Unlock()
-		runtime.Gosched() // whoever waits for the lock has it now
+		runtime.Gosched() // lets waiting goroutines get the lock
 	}
 	o = o.With(keys, refs, end)
 	a.parts.mu.Lock()
@@ -89,7 +89,7 @@ func (a *arranger) arrangeSome(t *mem.Table) {
 	t.KeepOrder(o)
 }
 
-// arrangeInBackground begins to put in order what is in memory, unless that is being done. It takes half of one processor.
+// arrangeInBackground starts to sort the tables, unless that is running. It uses half of one processor.
 func (a *arranger) arrangeInBackground() (done chan struct{}) {
 	a.parts.mu.Lock()
 	defer a.parts.mu.Unlock()
@@ -109,10 +109,10 @@ func (a *arranger) arrangeInBackground() (done chan struct{}) {
 	return done
 }
 
-// maxPause is for how long at most is rested at once: what took long may have waited itself.
+// maxPause caps one pause, as a step that took long may have been waiting itself.
 const maxPause = 100 * time.Millisecond
 
-// arrangeMore puts some in order of the first table that lacks much; false if none does.
+// arrangeMore sorts some records of the first table with many unsorted ones; it returns false if there is none.
 func (a *arranger) arrangeMore() bool {
 	defer a.parts.unpin()
 	for _, t := range a.parts.pin() {

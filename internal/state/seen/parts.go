@@ -9,29 +9,29 @@ import (
 
 const defaultMemory = 256 << 20
 
-// Parts are what of a late merge is in memory: a part that takes, and one that is frozen and waits to be merged, or is
-// just being merged. A frozen part does not change.
+// parts is the memory of a late merge: the active part, and a frozen one that waits to be merged or is being merged. A
+// frozen part does not change.
 type parts struct {
-	mu             sync.Mutex    // guards all of this, and the active table
-	active, frozen *mem.Table    // frozen is nil when all is on the disk but active
+	mu             sync.Mutex    // guards all fields, and the active table
+	active, frozen *mem.Table    // frozen is nil when everything but active is on disk
 	spare          *mem.Table    // empty
-	merging        bool          // a merge runs: nothing can be frozen
-	pins           int           // who reads tables without the lock
+	merging        bool          // a merge runs: Freeze does nothing
+	pins           int           // readers of tables that do not hold mu
 	position       uint64        // of frozen
-	full           int64         // bytes
+	full           int64         // size of a full part, in bytes
 	freeze         chan struct{} // closed by the next Freeze
 	items          []mem.Item    // for sorting
 }
 
-// Full reports whether the part that takes has had its share of memory.
+// Full reports whether the active part has used its share of memory.
 func (p *parts) Full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.active.Bytes() >= p.full
 }
 
-// Room waits while the part that takes is full, until a Freeze: who calls it before an Offer keeps memory within its
-// bound, however long a merge takes. Its error is the context's.
+// Room waits while the active part is full, until a Freeze. Calling it before each Offer keeps memory within its bound,
+// however long a merge takes. Its error is the context's.
 func (p *parts) Room(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -48,8 +48,8 @@ func (p *parts) Room(ctx context.Context) error {
 	}
 }
 
-// Freeze makes all that is in memory what the next merge takes; pos is the position of the journal that it includes. It
-// returns false, and does nothing, while an earlier part has not been merged, or a merge runs.
+// Freeze freezes the active part for the next merge; pos is the journal position that it includes. While an earlier
+// part is not merged, or a merge runs, it does nothing and returns false.
 func (p *parts) Freeze(pos uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *parts) Freeze(pos uint64) bool {
 	return true
 }
 
-// begin keeps parts from being frozen until end is called.
+// begin prevents Freeze until end is called.
 func (p *parts) begin() (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +83,7 @@ func (p *parts) waiting() (*mem.Table, uint64) {
 	return p.frozen, p.position
 }
 
-// merged lets go of the frozen part; account is called with the lock held. The table is used again, unless somebody
-// reads it.
+// merged releases the frozen part; account is called with mu held. The table is reused, unless it is pinned.
 func (p *parts) merged(account func()) {
 	p.mu.Lock()
 	t, read := p.frozen, p.pins > 0
@@ -100,7 +99,7 @@ func (p *parts) merged(account func()) {
 	p.spare = t
 }
 
-// sorted is the frozen part in order. Only the one who merges calls it.
+// sorted returns the records of the frozen part, sorted by key. Only the merger calls it.
 func (p *parts) sorted(t *mem.Table) []mem.Item {
 	p.items = t.Sorted(p.items[:0])
 	return p.items
@@ -114,7 +113,7 @@ func (p *parts) bytes() int64 {
 	return n
 }
 
-// tables are the active part and the frozen one, if any. The caller holds mu.
+// tables returns the active part and the frozen one, if any. The caller holds mu.
 func (p *parts) tables() []*mem.Table {
 	if p.frozen == nil {
 		return []*mem.Table{p.active}
@@ -122,7 +121,7 @@ func (p *parts) tables() []*mem.Table {
 	return []*mem.Table{p.active, p.frozen}
 }
 
-// pin returns the tables, which are not reused until unpin.
+// pin returns the tables, and prevents their reuse until unpin.
 func (p *parts) pin() []*mem.Table {
 	p.mu.Lock()
 	defer p.mu.Unlock()

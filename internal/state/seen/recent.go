@@ -2,7 +2,7 @@ package seen
 
 import "sync"
 
-// Recent is what a [Digests] is without a disk: an index in memory that grows with what is put.
+// Recent is an in-memory substitute for [Digests]. It grows with each new body.
 type Recent struct {
 	mu sync.Mutex
 	m  map[[20]byte]Ref
@@ -11,14 +11,14 @@ type Recent struct {
 // NewRecent returns an empty index.
 func NewRecent() *Recent { return &Recent{m: make(map[[20]byte]Ref)} }
 
-// Put enters a body.
+// Put adds a body.
 func (r *Recent) Put(digest [20]byte, ref Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.m[digest] = ref
 }
 
-// Get returns the record of a body; false when none was put.
+// Get returns the record of a body; false if there is none.
 func (r *Recent) Get(digest [20]byte) (Ref, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,11 +6,11 @@ import (
 	"kumo/internal/state/seen/mem"
 )
 
-// Flags of a record in memory, beside its state.
+// Flags of a record in memory, besides its state.
 const (
-	pending   = 1 << (2 + iota) // a Later: what is on the disk decides, and news is to be told
-	uncounted                   // known to be news, but whether the disk has it is not: it counts when that is
-	counted                     // nowhere else: it is in known
+	pending   = 1 << (2 + iota) // undecided: the disk decides, and news must be delivered
+	uncounted                   // known to be new; it counts if it is not on disk
+	counted                     // not on disk, and counted in known
 )
 
 // Words of a record in memory.
@@ -21,7 +21,7 @@ const (
 	wordMeta
 )
 
-// Records are what memory and the disk have of URLs.
+// records has the data about URLs in memory and on disk.
 type records struct {
 	store
 	clock
@@ -30,19 +30,19 @@ type records struct {
 	merges int64 // guarded by mu
 }
 
-// lookUp finds what memory knows of url, and where the active part has it.
+// lookUp returns the data about url in memory, and its record in the active part.
 func (r *records) lookUp(url string) (ref mem.Ref, e entry, flags uint8) {
 	ref = r.active.Find(url)
 	e, flags = r.lookUpAt(url, ref)
 	return ref, e, flags
 }
 
-// lookUpAt finds what memory knows of a URL that the active part has at ref.
+// lookUpAt returns the data in memory about a URL whose record in the active part is ref.
 func (r *records) lookUpAt(url string, ref mem.Ref) (e entry, flags uint8) {
 	e, flags = read(r.active, ref)
 	if e.state == Unknown && r.frozen != nil {
 		e, flags = read(r.frozen, r.frozen.Find(url))
-		flags &= pending // it is the frozen part that counts
+		flags &= pending // the frozen part counts it
 	}
 	return e, flags
 }
@@ -54,7 +54,7 @@ func (r *records) judge(old entry, u *URL) News {
 	return Nothing
 }
 
-// enter writes an offer into the active part, at ref if the URL is there; first is the minute in which it was made.
+// enter writes an offer to the active part, at ref if the URL is there; first is the minute of the offer.
 func (r *records) enter(ref mem.Ref, u *URL, flags uint8, first uint32) {
 	t := r.active
 	ref = findOrAdd(t, ref, u.URL, first)
@@ -68,7 +68,8 @@ func (r *records) enter(ref mem.Ref, u *URL, flags uint8, first uint32) {
 	}
 }
 
-// findOrAdd returns the record of url, which is ref if that is not 0, first met at a minute at the latest.
+// findOrAdd returns the record of url, which is ref if that is not 0. Its first minute becomes first unless it is
+// earlier.
 func findOrAdd(t *mem.Table, ref mem.Ref, url string, first uint32) mem.Ref {
 	if ref == 0 {
 		ref = t.Add(url)
@@ -87,7 +88,7 @@ func read(t *mem.Table, ref mem.Ref) (e entry, flags uint8) {
 	return entry{State(flags & stateBits), int32(t.Word(ref, wordDepth))}, flags &^ stateBits
 }
 
-// insertKnown enters a URL; may says whether the disk may have it, if memory has not.
+// insertKnown adds a URL; may is whether the disk may have it, if memory does not.
 func (r *records) insertKnown(u *URL, may bool, now uint32) {
 	ref, old, flags := r.lookUp(u.URL)
 	told := entry{u.State, u.Depth}
@@ -107,7 +108,7 @@ func (r *records) insertKnown(u *URL, may bool, now uint32) {
 	r.enter(ref, &best, flags, now)
 }
 
-// updateMeta adds meta that was found at a time, in minutes.
+// updateMeta adds meta that was found in a minute.
 func (r *records) updateMeta(url string, meta []byte, at uint32) {
 	t := r.active
 	ref := findOrAdd(t, t.Find(url), url, at)
@@ -127,7 +128,7 @@ func (r *records) find(url string) record {
 	return all
 }
 
-// pendingInMemory returns the payload of an offer that is not decided. The caller holds mu.
+// pendingInMemory returns the payload of an undecided offer. The caller holds mu.
 func (r *records) pendingInMemory(url string) ([]byte, bool) {
 	for _, t := range r.tables() {
 		if ref := t.Find(url); ref != 0 && t.Flags(ref)&pending != 0 {
@@ -137,8 +138,8 @@ func (r *records) pendingInMemory(url string) ([]byte, bool) {
 	return nil, false
 }
 
-// addMemory adds what memory has of a URL to what the disk had after so many merges. It returns false where there were
-// more since.
+// addMemory adds the data about a URL in memory to that on disk, which was read after the given number of merges. It
+// returns false if there were more merges since.
 func (r *records) addMemory(url string, onDisk *record, merges int64) bool {
 	r.mu.Lock()
 	all, same := r.find(url), r.merges == merges
@@ -148,7 +149,7 @@ func (r *records) addMemory(url string, onDisk *record, merges int64) bool {
 	return same
 }
 
-// mergeOffers makes one waiting offer of two: the older, unless the newer is better.
+// mergeOffers merges two undecided offers: the older one wins, unless the newer is better.
 func (r *records) mergeOffers(newer, older []byte) []byte {
 	payload, a, okA := readLate(newer)
 	was, b, okB := readLate(older)

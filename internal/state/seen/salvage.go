@@ -11,12 +11,12 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// Salvage calls f with what can be read of the runs that a database's manifest names: a URL once for each run that has
-// it, in no order. whole is false if the manifest or a part of a run could not be read.
+// Salvage calls f with every readable URL in the runs that a database's manifest names: once for each run that has it,
+// in no order. whole is false if the manifest or a part of a run could not be read.
 func Salvage(disk vfs.FS, dir string, f func(url string, state State, depth int32) error) (whole bool, err error) {
 	text, err := vfs.ReadFile(disk, filepath.Join(dir, "manifest"), 1<<24)
 	if err != nil {
-		return false, nil //nolint:nilerr // there is none
+		return false, nil //nolint:nilerr // no readable manifest
 	}
 	var m struct {
 		Runs, Waiting []struct{ ID uint64 }

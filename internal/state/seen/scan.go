@@ -11,25 +11,25 @@ import (
 	"kumo/internal/state/seen/tier"
 )
 
-// Of a part in memory so many URLs are copied in one go: few for who wants no more, then more and more.
+// Number of URLs that are copied from memory at once: few at first, for callers that need only few, then more and more.
 const (
 	firstPage = 1 << 7
 	scanPage  = 1 << 16
 )
 
-// Scan gives all URLs that begin with prefix, in order: what was there at its beginning, and perhaps some of what came
-// since. It reads the disk as it goes, and copies what memory has of them, some at a time.
+// Scan iterates over all URLs that begin with prefix, in order: those present at its start, and possibly some added
+// since. It reads the disk as it goes, and copies the URLs in memory in parts.
 func (q *queries) Scan(prefix string) iter.Seq2[Entry, error] {
 	return q.scanFrom(&scan{prefix: prefix, whole: true}, prefix)
 }
 
-// ScanAfter is Scan from behind a URL on. What is in memory it has as far as Arrange has put it in order.
+// ScanAfter is Scan, starting after a URL. From memory, it uses only what Arrange has sorted.
 func (q *queries) ScanAfter(prefix, after string) iter.Seq2[Entry, error] {
 	return q.scanFrom(&scan{prefix: prefix}, max(prefix, after+"\x00"))
 }
 
-// Select is a Scan of all URLs for which want is true. It is asked about each place that has a URL, often with the
-// database locked, and must not keep it.
+// Select is a Scan of all URLs for which want returns true. want is called for each place that has a URL, often with
+// the database locked, and must not retain it.
 func (q *queries) Select(want func(url []byte) bool) iter.Seq2[Entry, error] {
 	return q.scanFrom(&scan{want: want}, "")
 }
@@ -37,7 +37,7 @@ func (q *queries) Select(want func(url []byte) bool) iter.Seq2[Entry, error] {
 type scan struct {
 	prefix string
 	want   func(url []byte) bool // nil: all
-	whole  bool                  // what memory has is put in order for it
+	whole  bool                  // the URLs in memory are sorted for it
 }
 
 func (q *queries) scanFrom(s *scan, begin string) iter.Seq2[Entry, error] {
@@ -49,11 +49,11 @@ func (q *queries) scanFrom(s *scan, begin string) iter.Seq2[Entry, error] {
 	}
 }
 
-// scanPage gives the URLs from one on, as far as the parts in memory were copied. It returns where the next page
-// begins, and whether there may be one.
+// scanPage yields the URLs from one on, up to the last one copied from memory. It returns where the next page begins,
+// and whether there may be one.
 func (q *queries) scanPage(s *scan, from string, size int, yield func(Entry, error) bool) (next string, more bool) {
 	sources, last, view := q.collect(s, from, size)
-	defer view.Release() //nolint:errcheck // what was read is right all the same
+	defer view.Release() //nolint:errcheck // the data read is correct regardless
 	all := run.Merge(mergeValues, append(sources, onDisk(view, from)...)...)
 	for all.Next() {
 		if !bytes.HasPrefix(all.Key(), []byte(s.prefix)) {
@@ -82,12 +82,12 @@ func (q *queries) scanPage(s *scan, from string, size int, yield func(Entry, err
 	return last + "\x00", last != ""
 }
 
-// collect copies what memory has from a URL on, the newest first, and pins what the disk has beside it. last is the URL
-// up to which that is all; "" if it is all there is.
+// collect copies the URLs in memory from one on, from the newest part to the oldest, and pins the disk's view. last is
+// the URL up to which the copy is complete, "" if it is complete.
 func (q *queries) collect(s *scan, from string, size int) (sources []run.Source, last string, view *tier.View) {
 	q.mu.Lock()
 	q.pins++
-	tables, view := q.tables(), q.tiers.Pin() // at one moment: merges move URLs between the two
+	tables, view := q.tables(), q.tiers.Pin() // at the same moment, as merges move URLs from one to the other
 	q.mu.Unlock()
 	defer q.unpin()
 	for _, t := range tables {
@@ -108,7 +108,7 @@ func (q *queries) collect(s *scan, from string, size int) (sources []run.Source,
 	return sources, last, view
 }
 
-// next copies a number of records from a URL on, in their order. The lock is held for some at a time.
+// next copies up to size records from a URL on, in order. It holds the lock for some records at a time.
 func (q *queries) next(t *mem.Table, prefix, from string, size int) *run.Pairs {
 	const step = 256
 	w, p, refs := q.arranger.order(t).From([]byte(from)), &run.Pairs{}, []mem.Ref(nil)
@@ -131,8 +131,8 @@ func (q *queries) next(t *mem.Table, prefix, from string, size int) *run.Pairs {
 	return p
 }
 
-// wanted copies the first records from a URL on that are wanted: a page of them. For who asks once it is not worth
-// while to have all in order. It holds the lock for one group of records at a time.
+// wanted copies the first wanted records from a URL on, up to a page, without sorting the table, which would not pay
+// off for one query. It holds the lock for one group of records at a time.
 func (q *queries) wanted(t *mem.Table, want func([]byte) bool, from string) *run.Pairs {
 	p := &firstPairs{}
 	for i := range mem.Groups {
@@ -149,7 +149,7 @@ func (q *queries) wanted(t *mem.Table, want func([]byte) bool, from string) *run
 	return &p.Pairs
 }
 
-// firstPairs keeps the first pairs of all that it is given, as a heap with the last on top.
+// firstPairs collects the first pairs, as a heap with the last on top.
 type firstPairs struct{ run.Pairs }
 
 func (l *firstPairs) wants(key []byte) bool {
@@ -169,4 +169,4 @@ func (l *firstPairs) Len() int           { return len(l.All) }
 func (l *firstPairs) Less(i, j int) bool { return bytes.Compare(l.All[i].Key, l.All[j].Key) > 0 }
 func (l *firstPairs) Swap(i, j int)      { l.All[i], l.All[j] = l.All[j], l.All[i] }
 func (l *firstPairs) Push(x any)         { l.All = append(l.All, x.(run.Pair)) }
-func (l *firstPairs) Pop() any           { panic("nobody takes") }
+func (l *firstPairs) Pop() any           { panic("not used") }

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A scan of more than one page has all of them, in order, once.
+// A scan of several pages returns all URLs, in order, once.
 func TestScanGoesOnWhereAPageEnds(t *testing.T) {
 	db, err := Open(vfs.OS, t.TempDir(), Config{})
 	if err != nil {
@@ -24,7 +24,7 @@ func TestScanGoesOnWhereAPageEnds(t *testing.T) {
 	rand.Shuffle(len(urls), func(i, j int) { urls[i], urls[j] = urls[j], urls[i] })
 	db.Offer(urls[:n/2], nil)
 	db.Freeze(0)
-	if err := db.Merge(t.Context(), func([]Decided) error { return nil }); err != nil { // on the disk
+	if err := db.Merge(t.Context(), func([]Decided) error { return nil }); err != nil { // on disk
 		t.Fatal(err)
 	}
 	db.Offer(urls[n/2:n], nil)
@@ -42,7 +42,7 @@ func TestScanGoesOnWhereAPageEnds(t *testing.T) {
 	}
 }
 
-// A scan has all that was there at its beginning, though what waited on the disk is settled as it goes on.
+// A scan returns all URLs that were there at its start, although undecided ones on disk are decided during it.
 func TestScanHasWhatIsSettledMeanwhile(t *testing.T) {
 	db, late := lateDB(t, vfs.OS, 1000)
 	db.Offer(late, nil)
@@ -52,7 +52,7 @@ func TestScanHasWhatIsSettledMeanwhile(t *testing.T) {
 	if n := db.Waiting(); n != int64(len(late)) {
 		t.Fatalf("%d wait", n)
 	}
-	const n = 2 * firstPage // of others, before those, in memory
+	const n = 2 * firstPage // of other URLs, before those, in memory
 	for i := range n {
 		db.Offer([]URL{{URL: fmt.Sprintf("https://a.example/%05d", i), State: Known}}, nil)
 	}
@@ -78,7 +78,7 @@ func TestPendingIsWhatAMergeDecides(t *testing.T) {
 	}
 	defer db.Close()
 	const url = "https://h.example/"
-	db.UpdateMeta(url, Meta{Status: 200}) // the filter of the disk's part has it, and no more is known
+	db.UpdateMeta(url, Meta{Status: 200}) // so that the filter of the disk part contains it
 	db.Freeze(0)
 	if err := db.Merge(t.Context(), nil); err != nil {
 		t.Fatal(err)

@@ -5,35 +5,35 @@ import (
 	"sync"
 )
 
-// A State is what a known URL is.
+// A State is the state of a known URL.
 type State uint8
 
-// The states. A set-aside URL was left out for a reason that speaks of the link and not of the URL (too deep, only
-// embedded): a better link may still bring it in.
+// The states. A deferred URL was filtered for a reason that depends on the link (too deep, only embedded): a better
+// link may still make it known.
 const (
 	Unknown State = iota
 	Deferred
 	Known
 )
 
-// A URL is offered with the state it would have.
+// A URL is an offer of a URL with the state that it would have.
 type URL struct {
 	URL   string // canonical
 	Depth int32
-	State State // Known or Aside
+	State State // Known or Deferred
 
-	Payload []byte // comes back if a later merge finds that the URL is news; a [Set] ignores it
+	Payload []byte // delivered with the URL if a later merge finds it to be new; a [Set] ignores it
 }
 
-// News is what an offer brought.
+// News is the result of an offer.
 type News uint8
 
-// The news.
+// The results of an offer.
 const (
 	Nothing   News = iota
 	Nearer         // known, but met at less depth than before
-	Fresh          // not known before, or only set aside
-	Undecided      // perhaps known: the next merge decides; a [Set] always knows
+	Fresh          // new, or only deferred before
+	Undecided      // possibly known: a later merge decides; never returned by a [Set]
 )
 
 type entry struct {
@@ -51,7 +51,7 @@ func (e entry) judge(state State, depth int32) News {
 	return Nothing
 }
 
-// A Set is a set of URLs in memory. Its methods may be called by many goroutines at once.
+// A Set is a set of URLs in memory. It is safe for concurrent use.
 type Set struct {
 	mu sync.Mutex
 	m  map[string]entry
@@ -60,8 +60,8 @@ type Set struct {
 // New returns an empty set.
 func New() *Set { return &Set{m: make(map[string]entry)} }
 
-// Offer enters urls and appends to news what each was. For those that are Fresh it replaces urls[i].URL with a copy
-// that the caller may keep. A known URL met again at less depth takes that depth.
+// Offer adds urls, and appends to news what each was. For those that are Fresh, it replaces urls[i].URL with a copy
+// that the caller may retain. A known URL met at less depth gets that depth.
 func (s *Set) Offer(urls []URL, news []News) []News {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Set) offer(u *URL) News {
 	return news
 }
 
-// Get returns what a URL is, and the least depth at which it was met as that.
+// Get returns the state of a URL, and the least depth at which it was met in that state.
 func (s *Set) Get(url string) (state State, depth int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,14 +91,14 @@ func (s *Set) Get(url string) (state State, depth int32) {
 	return e.state, e.depth
 }
 
-// Len is the number of URLs in the set.
+// Len returns the number of URLs in the set.
 func (s *Set) Len() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int64(len(s.m))
 }
 
-// InsertKnown enters URLs whose news was told before.
+// InsertKnown adds URLs whose news was delivered before.
 func (s *Set) InsertKnown(urls []URL) { s.Offer(urls, nil) }
 
 // States returns the state of each URL.
@@ -110,7 +110,7 @@ func (s *Set) States(urls []string) ([]State, error) {
 	return states, nil
 }
 
-// StateOf is Get for those who may have a [DB] in its place.
+// StateOf is Get, with the signature of a [DB]'s method.
 func (s *Set) StateOf(url string) (State, int32, error) {
 	state, depth := s.Get(url)
 	return state, depth, nil

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/state/seen/urlgen"
 )
 
-// TestSize holds the disk to what is promised of it: for few URLs, which share less than many do.
+// TestSize checks the documented size on disk, for few URLs, which share shorter prefixes than many do.
 func TestSize(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	db, err := Open(vfs.OS, t.TempDir(), Config{Ratio: 2,
@@ -48,7 +48,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// inParts calls f four times, each a merge, which ends with one file.
+// inParts calls f four times, with a merge each, and compacts to one file.
 func inParts(t *testing.T, db *DB, f func(part int)) {
 	for part := range 4 {
 		f(part)
@@ -59,7 +59,7 @@ func inParts(t *testing.T, db *DB, f func(part int)) {
 	}
 }
 
-// visit is what a visit may find: half of the pages have an ETag, half a date.
+// visit returns random results of a visit: half of the pages have an ETag, half a date.
 func visit(dice *rand.Rand, url string, now time.Time) Meta {
 	due := now.Add(time.Duration(dice.IntN(1e6)) * time.Second)
 	m := Meta{Fetched: now, Due: due, Status: 200, Changes: 1, Digest: sha1.Sum([]byte(url))}

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Looking up many URLs at once says what looking up each does: in memory, on the disk, undecided and unknown ones.
+// States of many URLs equals StateOf for each: in memory, on disk, undecided and unknown ones.
 func TestStatesAreThoseOfLook(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)

@@ -17,7 +17,7 @@ func TestEachDigestComesOnceWithItsLastRecord(t *testing.T) {
 	put := func(first byte, id string) {
 		d.Put([20]byte{first}, Ref{URL: "http://a/", Time: time.Unix(1, 0).UTC(), ID: id})
 	}
-	for _, id := range []string{"1", "2"} { // each on the disk
+	for _, id := range []string{"1", "2"} { // each on disk
 		put(7, id)
 		put(id[0], id)
 		d.Freeze(0)

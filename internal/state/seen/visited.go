@@ -8,11 +8,11 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// Visited gives the visited URLs that like accepts in some run or table: those on the disk in order, then those in
-// memory alone. It reads the disk as it goes. A URL may come twice, with all that is known at that moment.
+// Visited iterates over the visited URLs that like accepts in some run or table: those on disk in order, then those
+// only in memory. It reads the disk as it goes. A URL may be returned twice, with all the data at that moment.
 func (q *queries) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		tables := q.pin() // before the disk is looked at, lest a merge brings there what then is in neither
+		tables := q.pin() // before the view: a merge in between would hide URLs from both
 		defer q.unpin()
 		if !q.visitedOnDisk(like, yield) {
 			return
@@ -25,8 +25,8 @@ func (q *queries) Visited(like func(*Meta) bool) iter.Seq2[Entry, error] {
 	}
 }
 
-// visitedOnDisk looks at the disk anew when a merge has brought there what was in memory: older runs do not have it,
-// and memory has it no more.
+// visitedOnDisk reads the disk again when a merge has written the URLs in memory to disk: older runs do not have them,
+// and memory has them no more.
 func (q *queries) visitedOnDisk(like func(*Meta) bool, yield func(Entry, error) bool) bool {
 	p := diskPass{queries: q, like: like, yield: yield}
 	for p.part() {
@@ -38,16 +38,16 @@ type diskPass struct {
 	*queries
 	like  func(*Meta) bool
 	yield func(Entry, error) bool
-	from  string // the URL to go on with
-	ended bool   // by an error, or by who is given the URLs
+	from  string // URL to continue at
+	ended bool   // by an error, or by the caller
 }
 
-// part goes on until a merge is done, and reports whether there may be more.
+// part reads until a merge is done, and reports whether there may be more.
 func (p *diskPass) part() (more bool) {
 	p.mu.Lock()
 	view, merges := p.tiers.Pin(), p.merges
 	p.mu.Unlock()
-	defer view.Release() //nolint:errcheck // what was read is right all the same
+	defer view.Release() //nolint:errcheck // the data read is correct regardless
 	all := run.Merge(mergeValues, view.Scan([]byte(p.from))...)
 	for all.Next() {
 		r, ok := readRecord(all.Value())
@@ -86,7 +86,7 @@ func (p *diskPass) fail(err error) (more bool) {
 	return false
 }
 
-// visitedIn holds the lock for one group of records at a time.
+// visitedIn iterates over a table. It holds the lock for one group of records at a time.
 func (q *queries) visitedIn(t *mem.Table, like func(*Meta) bool, yield func(Entry, error) bool) bool {
 	var urls []string
 	for i := range mem.Groups {

@@ -10,8 +10,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Whatever of a URL's meta is on the disk and what in memory, Visited gives every visited URL with all of it, and the
-// others not.
+// Wherever a URL's metadata is, on disk or in memory, Visited returns every visited URL with all of it, and no others.
 func TestVisited(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -74,8 +73,8 @@ func wantVisited(t *testing.T, db *DB, want map[string]Meta) {
 	}
 }
 
-// A merge that ends while Visited goes through the disk takes nothing from what it says: not what was only in memory
-// when it began, nor what was found while it went on.
+// A merge that ends while Visited reads the disk hides nothing: neither URLs that were only in memory at its start, nor
+// those found during it.
 func TestVisitedWhileMerged(t *testing.T) {
 	const urls = 9
 	url := func(i int) string { return fmt.Sprintf("https://h.example/%d", i) }

@@ -19,7 +19,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A Filter answers questions, of many at once. The error is one after which the crawl is to end.
+// A Filter answers questions. Ask may be called concurrently; its error ends the crawl.
 type Filter interface {
 	Name() string
 	Choice() *filter.Choice
@@ -31,10 +31,10 @@ var (
 	_ Filter = (*star.Script)(nil)
 )
 
-// MaxHTML is how many bytes of a page a program is shown.
+// MaxHTML is how many bytes of a page's HTML a program gets.
 const MaxHTML = 1 << 20
 
-// Check says what is wrong with an answer beyond its form. It is a pool's Config.Check.
+// Check returns what is wrong with an answer beyond its form. Use it as a pool's Config.Check.
 func Check(point string, a *filter.Answer) error {
 	for name, value := range a.Header {
 		if err := fetch.CheckField(http.CanonicalHeaderKey(name), value); err != nil {
@@ -44,7 +44,7 @@ func Check(point string, a *filter.Answer) error {
 	return nil
 }
 
-// Hooks are those that ask filters: where none wants to be asked there is none.
+// Hooks returns hooks that ask the filters. A hook that no filter needs is nil.
 func Hooks[F Filter](filters []F) (h crawl.Hooks) {
 	if some := filtersAt(filters, filter.Link); len(some) > 0 {
 		h.Link = func(from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
@@ -60,7 +60,7 @@ func Hooks[F Filter](filters []F) (h crawl.Hooks) {
 	return h
 }
 
-// filtersAt are the filters that want to be asked at a point.
+// filtersAt returns the filters that want to be asked at a point.
 func filtersAt[F Filter](filters []F, point string) (some []Filter) {
 	for _, p := range filters {
 		if p.Choice().Asks(point) {
@@ -70,7 +70,7 @@ func filtersAt[F Filter](filters []F, point string) (some []Filter) {
 	return some
 }
 
-// vetoBy is a reason with who has it.
+// vetoBy returns a filter's reason with the filter's name.
 func vetoBy(p Filter, reason string) string { return "filter " + p.Name() + ": " + reason }
 
 func askLinks(filters []Filter, from *item.Item, links []page.Link, edits []crawl.LinkEdit) error {
@@ -93,7 +93,7 @@ func askLinks(filters []Filter, from *item.Item, links []page.Link, edits []craw
 	return nil
 }
 
-// LinkQuestion is what is asked about a link, with the URL that it has by now.
+// LinkQuestion returns the question about a link with its current URL.
 func LinkQuestion(from *item.Item, l *page.Link, url string) filter.Question {
 	depth := from.Depth
 	if l.Kind != page.Redirect && !l.Kind.Embed() && from.Kind != page.Sitemap {
@@ -103,7 +103,7 @@ func LinkQuestion(from *item.Item, l *page.Link, url string) filter.Question {
 		Text: l.Text, Rel: l.Rel}
 }
 
-// edit makes an answer a part of a link's edit.
+// edit applies an answer to a link's edit.
 func edit(p Filter, from *item.Item, a *filter.Answer, e *crawl.LinkEdit) {
 	if a.Drop != "" {
 		e.Veto = vetoBy(p, a.Drop)
@@ -117,7 +117,7 @@ func edit(p Filter, from *item.Item, a *filter.Answer, e *crawl.LinkEdit) {
 	}
 	u, err := absolute(from.URL, a.URL)
 	if err != nil {
-		e.Veto = vetoBy(p, "changed into what is no URL: "+filter.Plain(err.Error(), filter.MaxReason))
+		e.Veto = vetoBy(p, "changed to an invalid URL: "+filter.Plain(err.Error(), filter.MaxReason))
 		return
 	}
 	e.URL = u
@@ -155,7 +155,7 @@ func askRequest(filters []Filter, it *item.Item, req *fetch.Request) (string, er
 	return "", nil
 }
 
-// RequestQuestion is what is asked about a request.
+// RequestQuestion returns the question about a request.
 func RequestQuestion(it *item.Item) filter.Question {
 	return filter.Question{Point: filter.Request, URL: it.URL, From: it.From, Depth: int(it.Depth)}
 }
@@ -170,14 +170,14 @@ func askRecord(filters []Filter, rec *page.Record) (string, error) {
 		if a.Drop != "" {
 			return vetoBy(p, a.Drop), nil
 		}
-		if a.Fields != nil && !rec.NoIndex && !rec.NoArchive { // as for those that rules make
+		if a.Fields != nil && !rec.NoIndex && !rec.NoArchive { // as for fields by rules
 			rec.Fields = append(rec.Fields, page.Fields{Rule: "filter " + p.Name(), Values: a.Fields})
 		}
 	}
 	return "", nil
 }
 
-// RecordQuestion is what is asked about a page that was answered.
+// RecordQuestion returns the question about an answered page.
 func RecordQuestion(rec *page.Record, c *filter.Choice) filter.Question {
 	res, read := rec.Response, rec.Page
 	told := &filter.Page{Status: res.Status, Time: rec.Time.UTC().Format(time.RFC3339), Type: read.Type,
@@ -191,7 +191,7 @@ func RecordQuestion(rec *page.Record, c *filter.Choice) filter.Question {
 	q := filter.Question{Point: filter.Record, URL: rec.URL, From: rec.From, Depth: rec.Depth, Page: told}
 	if c.Wants(filter.WantHeader) {
 		told.Header = res.Header.Clone()
-		delete(told.Header, "Set-Cookie") // which are secret
+		delete(told.Header, "Set-Cookie") // cookies are secret
 	}
 	if c.Wants(filter.WantHTML) {
 		told.HTML, told.Cut = text(res, read)
@@ -202,7 +202,7 @@ func RecordQuestion(rec *page.Record, c *filter.Choice) filter.Question {
 	return q
 }
 
-// text is a page as text; "" if it is none.
+// text returns a page as text; "" if it is not text.
 func text(res *page.Response, read *page.Page) (s string, cut bool) {
 	if !parse.IsHTML(read.Sniffed) && !parse.Readable(read.Sniffed) {
 		return "", false

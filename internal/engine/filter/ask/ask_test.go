@@ -15,7 +15,7 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// scripted runs a shell script that answers each question with a line: in it $id is the question's id.
+// scripted runs a shell script that answers each question with a line, where $id is the question's id.
 func scripted(t *testing.T, points, answers string) *filter.Pool {
 	t.Helper()
 	if _, err := os.Stat("/bin/sh"); err != nil {
@@ -57,7 +57,7 @@ func TestLinksAreEdited(t *testing.T) {
 	by := "filter " + first.Name() + ": "
 	for i, want := range []crawl.LinkEdit{{URL: links[0].URL}, {URL: links[1].URL, Veto: by + "no"},
 		{URL: "http://a.test/dir/there", Lift: 2 * rank.LiftOf(2)},
-		{URL: links[3].URL, Veto: by + "changed into what is no URL: not http or https"}} {
+		{URL: links[3].URL, Veto: by + "changed to an invalid URL: not http or https"}} {
 		if got := edits[i]; got.URL != want.URL || got.Veto != want.Veto || got.Lift != want.Lift {
 			t.Errorf("%s: %+v, want %+v", links[i].URL, got, want)
 		}

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/engine/filter"
 )
 
-// A Tried is a question that was asked to see what comes.
+// A Trial is the result of one test question.
 type Trial struct {
 	Point  string            `json:"point"`
 	URL    string            `json:"url"`
@@ -23,11 +23,11 @@ type Trial struct {
 	Rank   float64           `json:"rank,omitempty"`
 	Header map[string]string `json:"header,omitempty"`
 	Fields json.RawMessage   `json:"fields,omitempty"`
-	Millis float64           `json:"ms"`              // until the answer came
-	Error  string            `json:"error,omitempty"` // there is none
+	Millis float64           `json:"ms"`              // time until the answer
+	Error  string            `json:"error,omitempty"` // why there is no answer
 }
 
-// Try asks questions one by one. The error is not of the program.
+// Try asks questions one by one, and calls tell with each result. Its error is not a failure of the filter.
 func Try(p Filter, questions []filter.Question, tell func(*Trial) error) error {
 	for i := range questions {
 		q := &questions[i]
@@ -51,7 +51,7 @@ func Try(p Filter, questions []filter.Question, tell func(*Trial) error) error {
 	return nil
 }
 
-// Summary say in a line what was answered.
+// Summary describes the result in one line.
 func (t *Trial) Summary() string {
 	if t.Error != "" {
 		return "NO ANSWER, asked twice: " + t.Error
@@ -78,7 +78,7 @@ func (t *Trial) Summary() string {
 	return "yes, " + strings.Join(parts, ", ")
 }
 
-// URLQuestions are what a program is asked of a URL that is linked to, and fetched.
+// URLQuestions returns the questions about a URL: as a link, and as a request.
 func URLQuestions(c *filter.Choice, url string) (all []filter.Question) {
 	it := item.FromSeed(url)
 	if c.Asks(filter.Link) {
@@ -90,8 +90,8 @@ func URLQuestions(c *filter.Choice, url string) (all []filter.Question) {
 	return all
 }
 
-// PageQuestions are what a program is asked of a page as it was served: about it, and about its links, of which there
-// are so many at most.
+// PageQuestions returns the questions about a page as it was received: about the page, and about up to most of its
+// links.
 func PageQuestions(c *filter.Choice, url string, status int, header http.Header, body []byte,
 	most int) ([]filter.Question, error) {
 	resp := page.Response{URL: url, Status: status, Header: header, Payload: body, Body: body, Start: time.Now()}

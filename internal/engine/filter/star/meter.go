@@ -10,9 +10,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A question may allocate maxMemory bytes, whether or not they are still in use, in addition to some dozens of bytes a
-// step. One that allocates more than lightMemory, or has more than lightSteps, is a heavy one: of these only a few are
-// answered at once, so that all questions of a crawl have a common bound, too.
+// A question may allocate maxMemory bytes in total, in use or not, plus some dozens of bytes per step. A question that
+// allocates more than lightMemory, or has more than lightSteps, is heavy: only a few heavy questions are answered at
+// once, so that the memory of all questions is bounded.
 const (
 	maxMemory   = 128 << 20
 	lightMemory = 4 << 20
@@ -20,24 +20,24 @@ const (
 	maxHeavy    = 4
 	maxBits     = 2048 // of an integer
 
-	perElement = 64  // bytes of an element of a list that is made of something else
-	perEntry   = 128 // bytes of an entry of a dict or set
-	perPointer = 16  // bytes of an element that is copied
-	perPart    = 48  // bytes of a part of a string that was split
+	perElement = 64  // bytes of a list element that is newly made
+	perEntry   = 128 // bytes of a dict or set entry
+	perPointer = 16  // bytes of a copied element
+	perPart    = 48  // bytes of a part of a split string
 )
 
 var (
 	errMemory  = fmt.Errorf("memory limit exceeded: a question may allocate %d MB", maxMemory>>20)
-	errInteger = fmt.Errorf("integer too large: it may have %d bits", maxBits)
+	errInteger = fmt.Errorf("integer too large: at most %d bits", maxBits)
 )
 
-// A meter counts what the question of a thread allocates.
+// A meter counts the allocations of a question in its thread.
 type meter struct {
 	thread *starlark.Thread
 	used   int64
-	last   uint64        // step of the thread
-	heavy  bool          // has a slot
-	slots  chan struct{} // one for each heavy question
+	last   uint64        // step of the thread that is the limit
+	heavy  bool          // holds a slot
+	slots  chan struct{} // held by heavy questions
 }
 
 func (m *meter) begin() {
@@ -46,7 +46,7 @@ func (m *meter) begin() {
 	m.thread.SetMaxExecutionSteps(now + lightSteps)
 }
 
-// expire is called at the limit of a thread's steps.
+// expire is called when the thread has reached its limit of steps.
 func (m *meter) expire(t *starlark.Thread) {
 	if t.ExecutionSteps() >= m.last {
 		t.Cancel("too many steps")
@@ -62,7 +62,7 @@ func meterOf(t *starlark.Thread) *meter { return t.Local(meterKey).(*meter) }
 
 func newSlots() chan struct{} { return make(chan struct{}, min(runtime.GOMAXPROCS(0), maxHeavy)) }
 
-// charge counts bytes that are about to be allocated.
+// charge counts n bytes that are about to be allocated.
 func (m *meter) charge(n int64) error {
 	if n > maxMemory {
 		return errMemory
@@ -77,7 +77,7 @@ func (m *meter) charge(n int64) error {
 	return nil
 }
 
-// acquire waits for a slot. Who has one computes, for a bounded number of steps.
+// acquire waits for a slot. Its holders only compute, for a bounded number of steps.
 func (m *meter) acquire() {
 	if !m.heavy {
 		m.slots <- struct{}{}
@@ -93,7 +93,7 @@ func (m *meter) reset() {
 	m.heavy, m.used = false, 0
 }
 
-// each counts n things of so many bytes.
+// each counts n elements of the given size.
 func (m *meter) each(n int, bytes int64) error {
 	if int64(n) > maxMemory/bytes {
 		return errMemory
@@ -101,7 +101,7 @@ func (m *meter) each(n int, bytes int64) error {
 	return m.charge(int64(n) * bytes)
 }
 
-// elements counts the elements of something iterable; anything else is an error of whoever iterates.
+// elements counts the elements of an iterable. For other values it does nothing: iterating over them is an error.
 func (m *meter) elements(v starlark.Value, bytes int64) error {
 	if s, is := v.(starlark.String); is {
 		return m.charge(int64(len(s)))
@@ -123,7 +123,7 @@ func (m *meter) elements(v starlark.Value, bytes int64) error {
 	return nil
 }
 
-// shallow is about what a value takes, without its elements.
+// shallow returns about how many bytes a value takes, without its elements.
 func shallow(v starlark.Value) int64 {
 	switch v := v.(type) {
 	case starlark.String:
@@ -142,7 +142,7 @@ func shallow(v starlark.Value) int64 {
 	return 0
 }
 
-// operate is an operator of two operands, or a sum of several.
+// operate applies an operator to two operands, or adds several.
 func (m *meter) operate(op syntax.Token, args starlark.Tuple) (z starlark.Value, err error) {
 	if op == syntax.PLUS {
 		return m.sum(args)
@@ -162,7 +162,7 @@ func (m *meter) operate(op syntax.Token, args starlark.Tuple) (z starlark.Value,
 			x, y = y, x
 		}
 		n, err := starlark.AsInt32(y)
-		if each := shallow(x); err == nil && n > 0 && each > 0 { // or it fails, or is empty
+		if each := shallow(x); err == nil && n > 0 && each > 0 { // otherwise it fails, or the result is empty
 			if err := m.each(n, each); err != nil {
 				return nil, err
 			}
@@ -182,7 +182,7 @@ func (m *meter) operate(op syntax.Token, args starlark.Tuple) (z starlark.Value,
 	return starlark.Binary(op, x, y)
 }
 
-// checkBits reports an integer that would be too large.
+// checkBits returns an error if the result would be too large an integer.
 func checkBits(op syntax.Token, x, y starlark.Int) error {
 	const small = 1 << 30
 	i, is := x.Int64()
@@ -197,7 +197,7 @@ func checkBits(op syntax.Token, x, y starlark.Int) error {
 	case syntax.STAR:
 		bits = bitLen(x) + bitLen(y)
 	case syntax.LTLT:
-		bits = bitLen(x) + int(min(max(j, 0), maxBits)) // a count that is no int64 is an error anyway
+		bits = bitLen(x) + int(min(max(j, 0), maxBits)) // a count that is not an int64 is an error anyway
 	}
 	if bits > maxBits {
 		return errInteger
@@ -237,7 +237,7 @@ func (m *meter) sum(args starlark.Tuple) (starlark.Value, error) {
 	return z, nil
 }
 
-// add checks one sum of several: of integers, or of lists, of which the first were copied already.
+// add checks one addition of several. For lists, x is copied again by each.
 func (m *meter) add(x, y starlark.Value) error {
 	if i, is := x.(starlark.Int); is {
 		if j, is := y.(starlark.Int); is {
@@ -247,7 +247,7 @@ func (m *meter) add(x, y starlark.Value) error {
 	return m.charge(shallow(x))
 }
 
-// operateInPlace is x += y or the like. A list, or dict, is changed and not copied.
+// operateInPlace is x += y and the like. A list or dict is modified, not copied.
 func (m *meter) operateInPlace(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	switch x := x.(type) {
 	case *starlark.List:
@@ -273,7 +273,7 @@ func callInPlace(x starlark.Value, method string, y starlark.Value, err error) e
 	return err
 }
 
-// operateAt is x[i] += y or the like.
+// operateAt is x[i] += y and the like.
 func (m *meter) operateAt(op syntax.Token, x, i, y starlark.Value) error {
 	switch x := x.(type) {
 	case *starlark.Dict:
@@ -308,9 +308,9 @@ func (m *meter) operateAt(op syntax.Token, x, i, y starlark.Value) error {
 	return fmt.Errorf("%s value does not support item assignment", x.Type())
 }
 
-const maxKey = 100 // bytes of a key in an error
+const maxKey = 100 // bytes of a key in an error message
 
-// format counts what a template's fields, each of which begins with a mark, can become.
+// format counts the largest possible result of a template; mark begins each of its fields.
 func (m *meter) format(template, mark string, args ...starlark.Value) error {
 	n := int64(strings.Count(template, mark))
 	each := int64(0)
@@ -329,7 +329,7 @@ func (m *meter) format(template, mark string, args ...starlark.Value) error {
 	return m.charge(n*each + int64(len(template)))
 }
 
-// textSize is about how long a value is as text; it is not counted further than most.
+// textSize returns about how long a value is as text; it stops counting beyond most.
 func textSize(v starlark.Value, most int64) int64 {
 	if s, is := v.(starlark.String); is {
 		return int64(len(s))
@@ -337,22 +337,22 @@ func textSize(v starlark.Value, most int64) int64 {
 	return quotedSize(v, most)
 }
 
-// quotedSize is textSize where strings are quoted, as within lists and the like.
+// quotedSize is textSize with quoted strings, as within lists.
 func quotedSize(v starlark.Value, most int64) int64 {
 	e := estimate{most: most}
 	e.add(v)
 	return e.size
 }
 
-// An estimate is about how long text is. Values can be nested so that they have no end.
+// An estimate is the approximate length of a text. It is bounded, as nested values can contain themselves.
 type estimate struct{ size, most int64 }
 
 const (
-	smallText = 32 // bytes of a value, beside its elements
-	escaped   = 4  // bytes of a byte that is not printed as it is
+	smallText = 32 // bytes of a value, without its elements
+	escaped   = 4  // bytes of a byte that is escaped
 )
 
-// add adds a value, and reports whether there is room for more.
+// add adds a value, and reports whether the size is within the bound.
 func (e *estimate) add(v starlark.Value) bool {
 	e.size += smallText
 	switch v := v.(type) {
@@ -381,7 +381,7 @@ func (e *estimate) add(v starlark.Value) bool {
 	return e.size <= e.most
 }
 
-// meterMethod has a method that is a value be metered, too.
+// meterMethod returns a metered version of a bound method.
 func meterMethod(v starlark.Value) starlark.Value {
 	b, is := v.(*starlark.Builtin)
 	if !is || b.Receiver() == nil || !slices.Contains(meteredMethods, b.Name()) {
@@ -393,7 +393,7 @@ func meterMethod(v starlark.Value) starlark.Value {
 	}).BindReceiver(b.Receiver())
 }
 
-// methodOf is a value's method of a name; values that filters have have no other attributes.
+// methodOf returns a value's method. Values in filters have no other attributes.
 func methodOf(v starlark.Value, name string) (*starlark.Builtin, error) {
 	if x, is := v.(starlark.HasAttrs); is {
 		f, err := x.Attr(name)
@@ -404,7 +404,7 @@ func methodOf(v starlark.Value, name string) (*starlark.Builtin, error) {
 	return nil, fmt.Errorf("%s has no .%s field or method", v.Type(), name)
 }
 
-// callFunction calls one of the language's own functions.
+// callFunction calls a builtin function of the language.
 func (m *meter) callFunction(f *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
 	error) {
 	for _, v := range args {
@@ -421,7 +421,7 @@ func (m *meter) callFunction(f *starlark.Builtin, args starlark.Tuple, kwargs []
 	return meterMethod(v), err
 }
 
-// argument counts what a function makes of an argument.
+// argument counts what a function allocates for an argument.
 func (m *meter) argument(function string, v starlark.Value) error {
 	switch function {
 	case "getattr":
@@ -451,7 +451,7 @@ func values(kwargs []starlark.Tuple) (all starlark.Tuple) {
 // callMethod calls a method that can allocate.
 func (m *meter) callMethod(name string, recv starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (
 	starlark.Value, error) {
-	if s, is := recv.(starlark.String); is && name == "lower" && len(args)+len(kwargs) == 0 { // in most filters
+	if s, is := recv.(starlark.String); is && name == "lower" && len(args)+len(kwargs) == 0 { // frequent in filters
 		if err := m.charge(int64(len(s))); err != nil {
 			return nil, err
 		}
@@ -472,7 +472,7 @@ func (m *meter) callMethod(name string, recv starlark.Value, args starlark.Tuple
 	return bound.CallInternal(m.thread, args, kwargs)
 }
 
-// otherMethod counts what a method of a list, dict or set makes.
+// otherMethod counts what a method of a list, dict or set allocates.
 func (m *meter) otherMethod(name string, recv starlark.Value, args starlark.Tuple) error {
 	each := int64(perEntry)
 	switch name {
@@ -490,7 +490,7 @@ func (m *meter) otherMethod(name string, recv starlark.Value, args starlark.Tupl
 	return nil
 }
 
-// stringMethod counts what a string's method makes. What is not understood is an error of the method.
+// stringMethod counts what a string's method allocates. Invalid arguments are left to the method.
 func (m *meter) stringMethod(name, s string, args starlark.Tuple, kwargs []starlark.Tuple) error {
 	switch name {
 	case "join":
@@ -517,7 +517,7 @@ func (m *meter) join(sep int, args starlark.Tuple) error {
 	n := int64(0)
 	for x := starlark.Value(nil); it.Next(&x) && n <= maxMemory; n += int64(sep) + shallow(x) {
 		if _, is := x.(starlark.String); !is {
-			return nil // which is an error
+			return nil // the method returns an error
 		}
 	}
 	return m.charge(n)
@@ -540,7 +540,7 @@ func (m *meter) replace(s string, args starlark.Tuple) error {
 	return m.charge(n)
 }
 
-// parts is how many there are at most of a string that is split.
+// parts returns an upper bound of the parts of a split string.
 func parts(name, s string, args starlark.Tuple) int {
 	sep := "\n"
 	if name != "splitlines" {

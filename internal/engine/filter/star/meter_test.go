@@ -16,7 +16,7 @@ import (
 	"kumo/internal/engine/filter"
 )
 
-// growing are functions' bodies that would allocate gigabytes within their steps.
+// growing has function bodies that would allocate gigabytes within the limit of steps.
 var growing = map[string]string{
 	"sum":                 "s = 'x'*1000\n while True: s = s + s",
 	"sum of many":         "s = 'x'*1000\n while True: s = s+s+s+s+s+s+s+s",
@@ -104,7 +104,7 @@ var growing = map[string]string{
 	"without a list":      "return zip(('x' * (1 << 24)).elems(), ('x' * (1 << 24)).codepoints())",
 }
 
-// TestMemoryIsBounded has each way to allocate gigabytes end with an error, before they are allocated.
+// TestMemoryIsBounded: each way to allocate gigabytes ends with an error before the allocation.
 func TestMemoryIsBounded(t *testing.T) {
 	text := "n = 0\n"
 	names := slices.Sorted(maps.Keys(growing))
@@ -132,7 +132,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			!strings.Contains(got, "not an answer: it is too large") {
 			t.Errorf("%s: %q", name, got)
 		}
-		if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 8*maxMemory>>20 { // most of it is garbage at once
+		if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 8*maxMemory>>20 { // most of it becomes garbage at once
 			t.Errorf("%s: %d MB were allocated", name, n)
 		}
 	}
@@ -141,7 +141,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// What is outside of functions is bounded, too: there it is wrong usage.
+// Top-level code is bounded, too: there, exceeding the limit is a usage error.
 func TestMemoryIsBoundedAtTheStart(t *testing.T) {
 	err := Check(write(t, "s = 'x' * 1000000\nwhile True: s += s\ndef link(l): pass"))
 	if err == nil || !strings.Contains(err.Error(), "line 2: "+errMemory.Error()) {
@@ -149,7 +149,7 @@ func TestMemoryIsBoundedAtTheStart(t *testing.T) {
 	}
 }
 
-// TestOneQuestionsMemoryIsNotAnothers has many questions allocate more than the bound of one.
+// TestOneQuestionsMemoryIsNotAnothers: the total of many questions may exceed the limit of one.
 func TestOneQuestionsMemoryIsNotAnothers(t *testing.T) {
 	s, err := Open(filter.Config{Command: write(t, "def link(l): return {'drop': str(len('x' * (60 << 20)))}")})
 	if err != nil {
@@ -166,7 +166,7 @@ func TestOneQuestionsMemoryIsNotAnothers(t *testing.T) {
 	}
 }
 
-// Of heavy questions, by memory or by steps, only as many are answered at once as there are slots.
+// At most as many heavy questions (by memory or steps) are answered at once as there are slots.
 func TestHeavyQuestionsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(filter.Config{Command: write(t, "def link(l): pass")})
@@ -174,7 +174,7 @@ func TestHeavyQuestionsWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.slots = make(chan struct{}, 1)
-		s.fresh = sync.Pool{} // the meters in it have other slots
+		s.fresh = sync.Pool{} // its meters have other slots
 		first, second, third, light := s.meter(), s.meter(), s.meter(), s.meter()
 		if err := light.charge(lightMemory); err != nil || len(s.slots) != 0 {
 			t.Errorf("a light question: %v", err)
@@ -197,13 +197,13 @@ func TestHeavyQuestionsWait(t *testing.T) {
 	})
 }
 
-// cheap are the functions and methods that allocate a few words at most, or what one step may.
+// cheap lists functions and methods that allocate at most a few words, or what one step may.
 var cheap = strings.Fields(`None True False abs any all bool chr dir float hasattr hash len max min ord range type
 	append clear index insert pop remove get popitem setdefault add discard
 	codepoint_ords codepoints count elem_ords elems endswith find isalnum isalpha isdigit islower isspace istitle isupper
 	lstrip partition removeprefix removesuffix rfind rindex rpartition rstrip startswith strip`)
 
-// A function or method that a new version of the language adds has to be metered, or found to be cheap.
+// Each function or method of the language must be metered or listed as cheap, including those that new versions add.
 func TestEachFunctionIsKnown(t *testing.T) {
 	known := slices.Concat(cheap, meteredFunctions, meteredMethods)
 	for name := range starlark.Universe {
@@ -221,7 +221,7 @@ func TestEachFunctionIsKnown(t *testing.T) {
 	}
 }
 
-// ordinary are expressions, and statements that set x, which metering must not change; some are errors.
+// ordinary has expressions, and statements that set x, whose results metering must not change; some are errors.
 var ordinary = []string{"1 + 2 - 3 * 4 % 5", "'a' + 'b' + str(1)", "[1] + [2] + [3]", "(1,) + (2,) + (3, 4)",
 	"1 + 2.5 + 3", "2.5 * 200000000", "1 << 100", "1 << -1", "1 << 600", "1 << 'a'", "(1 << 100) - 1", "-(1 << 70) * 3",
 	"'a' + 1", "1 + 'a'", "[1] + (2,)", "'ab' * 3", "3 * 'ab'", "'' * 2000000000", "'ab' * -1", "[1, 2] * 2", "2 * (1,)",
@@ -254,7 +254,7 @@ var ordinary = []string{"1 + 2 - 3 * 4 % 5", "'a' + 'b' + str(1)", "[1] + [2] + 
 	"=x = {}; x.update([('a', 1)], b = 2)", "=def f(a, b = [1] + [2]): return a + b\nx = f([0]); x = x + f(a = [3], *[], **{})",
 	"=x = 0\nfor i in range(3): x += i\nelse_ = 1", "=x = ''\nwhile len(x) < 5: x += 'ab'"}
 
-// TestMeteringChangesNothing compares values and errors with those of the language itself.
+// TestMeteringChangesNothing compares values and errors with those of the plain interpreter.
 func TestMeteringChangesNothing(t *testing.T) {
 	opts := &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true}
 	for _, text := range ordinary {

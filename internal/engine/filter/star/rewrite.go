@@ -7,11 +7,11 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// rewrite has a file call metered functions where it would allocate memory unmetered: for operators, for methods that
-// copy, for slices and for arguments behind * and **. The interpreter bounds steps only, and a step can double a
-// string.
+// rewrite replaces syntax that may allocate memory by calls of metered functions: operators, methods that copy, slices,
+// and arguments after * and **. The interpreter limits only steps, and one step can double a string.
 //
-// The names of these functions begin with a dot, so that no file can use or hide them. All else costs what it did.
+// The names of these functions begin with a dot, so that scripts cannot use or redefine them. Other syntax has no
+// overhead.
 func rewrite(f *syntax.File) { statements(f.Stmts) }
 
 func statements(list []syntax.Stmt) {
@@ -46,11 +46,11 @@ func statement(s syntax.Stmt) syntax.Stmt {
 	return s
 }
 
-// metered are the operators that can allocate more than their operands have.
+// metered has the operators whose result can be larger than their operands.
 var metered = map[syntax.Token]bool{syntax.PLUS: true, syntax.MINUS: true, syntax.STAR: true, syntax.PERCENT: true,
 	syntax.PIPE: true, syntax.AMP: true, syntax.CIRCUMFLEX: true, syntax.LTLT: true}
 
-// assignment is a statement x = y, x += y or the like.
+// assignment rewrites a statement x = y, x += y or the like.
 func assignment(s *syntax.AssignStmt) syntax.Stmt {
 	target(s.LHS)
 	s.RHS = expr(s.RHS)
@@ -68,7 +68,7 @@ func assignment(s *syntax.AssignStmt) syntax.Stmt {
 	return s
 }
 
-// target rewrites expressions within what is assigned to.
+// target rewrites expressions within an assignment's target.
 func target(e syntax.Expr) {
 	switch e := e.(type) {
 	case *syntax.ParenExpr:
@@ -88,7 +88,7 @@ func target(e syntax.Expr) {
 	}
 }
 
-// parameters rewrites the default values of a function's parameters.
+// parameters rewrites the default values of parameters.
 func parameters(list []syntax.Expr) {
 	for _, p := range list {
 		if b, is := p.(*syntax.BinaryExpr); is {
@@ -152,7 +152,7 @@ func exprs(list []syntax.Expr) {
 	}
 }
 
-// binary rewrites an operator. a + b + c is one call, as the compiler would make it one concatenation.
+// binary rewrites an operator. a + b + c becomes one call, as the compiler would make it one concatenation.
 func binary(e *syntax.BinaryExpr) syntax.Expr {
 	if e.Op == syntax.PLUS {
 		var terms []syntax.Expr
@@ -179,7 +179,7 @@ func binary(e *syntax.BinaryExpr) syntax.Expr {
 	return call(operator+e.Op.String(), e.OpPos, e.X, e.Y)
 }
 
-const maxTerms = 200 // of a sum that is one call, which can have 255 arguments
+const maxTerms = 200 // terms of a sum in one call, which can have 255 arguments
 
 func callExpr(e *syntax.CallExpr) syntax.Expr {
 	for i, arg := range e.Args {
@@ -236,7 +236,7 @@ func isNumber(e syntax.Expr) bool {
 	return false
 }
 
-// Prefixes, and names, of the functions that are called in place of syntax.
+// Names, or their prefixes, of the functions that replace syntax.
 const (
 	operator  = ".op "
 	inPlace   = ".in place "
@@ -247,12 +247,12 @@ const (
 	spread    = ".spread"
 )
 
-// meteredMethods are the methods of all types that can allocate more than a few words.
+// meteredMethods lists the methods of all types that can allocate more than a few words.
 var meteredMethods = []string{"capitalize", "format", "join", "lower", "replace", "rsplit", "split", "splitlines",
 	"title", "upper", "items", "keys", "values", "update", "extend", "difference", "intersection", "issubset",
 	"issuperset", "symmetric_difference", "union"}
 
-// meteredFunctions are those of the language's own.
+// meteredFunctions lists the builtin functions that can.
 var meteredFunctions = []string{"bytes", "dict", "enumerate", "fail", "getattr", "int", "list", "print", "repr",
 	"reversed", "set", "sorted", "str", "tuple", "zip"}
 
@@ -301,7 +301,7 @@ func declare() starlark.StringDict {
 	})
 	add(spread, func(m *meter, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		each := int64(perElement)
-		if _, is := args[0].(starlark.Mapping); is { // its pairs, and what the function makes of them
+		if _, is := args[0].(starlark.Mapping); is { // its pairs, and the arguments that they become
 			each = perElement + perEntry
 		}
 		return args[0], m.elements(args[0], each)
@@ -309,5 +309,5 @@ func declare() starlark.StringDict {
 	return all
 }
 
-// A builtin is a function that is called in place of syntax, or of one of the language's own.
+// A builtin replaces syntax, or a builtin function of the language.
 type builtin = func(m *meter, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)

@@ -20,20 +20,20 @@ import (
 
 const (
 	maxFile  = 1 << 20
-	maxSteps = 1_000_000 // of a question; a link takes a hundred or so
+	maxSteps = 1_000_000 // of a question; a link takes about a hundred
 )
 
-// A Script answers questions. Many may ask at once.
+// A Script answers questions. It is safe for concurrent use.
 type Script struct {
 	*filter.Account
 	cfg    filter.Config
 	choice filter.Choice
 	points map[string]starlark.Callable
-	slots  chan struct{} // of heavy questions
-	fresh  sync.Pool     // of meters and their threads
+	slots  chan struct{} // for heavy questions
+	fresh  sync.Pool     // idle meters and their threads
 }
 
-// Open runs a file, and finds its functions. What is wrong with it is wrong usage.
+// Open runs a file, and finds its functions. An invalid file is a usage error.
 func Open(cfg filter.Config) (*Script, error) {
 	s := &Script{Account: filter.NewAccount(&cfg), cfg: cfg, points: map[string]starlark.Callable{}, slots: newSlots()}
 	if err := s.load(); err != nil {
@@ -42,7 +42,7 @@ func Open(cfg filter.Config) (*Script, error) {
 	return s, nil
 }
 
-// Check says what is wrong with a file.
+// Check checks a file.
 func Check(file string) error {
 	_, err := Open(filter.Config{Command: file})
 	return err
@@ -54,7 +54,7 @@ func (s *Script) load() error {
 		return err
 	}
 	if info.Size() > maxFile {
-		return fmt.Errorf("it has %d bytes: there may be %d", info.Size(), maxFile)
+		return fmt.Errorf("it has %d bytes, the limit is %d", info.Size(), maxFile)
 	}
 	text, err := os.ReadFile(s.cfg.Command)
 	if err != nil {
@@ -83,16 +83,16 @@ func (s *Script) load() error {
 		case starlark.Callable:
 			s.points[point], s.choice.Points = f, append(s.choice.Points, point)
 		default:
-			return fmt.Errorf("%s is no function", point)
+			return fmt.Errorf("%s is not a function", point)
 		}
 	}
 	if len(s.points) == 0 {
-		return errors.New("it has none of the functions link(l), request(r) and record(p)")
+		return errors.New("it defines none of the functions link(l), request(r) and record(p)")
 	}
 	return s.wants(globals["want"])
 }
 
-// wants reads what the file wants of records.
+// wants reads the file's list of further data about records.
 func (s *Script) wants(v starlark.Value) error {
 	if v == nil {
 		return nil
@@ -104,14 +104,14 @@ func (s *Script) wants(v starlark.Value) error {
 	for i := range list.Len() {
 		w, _ := starlark.AsString(list.Index(i))
 		if !slices.Contains(filter.Wants, w) {
-			return fmt.Errorf("of records there is no %s: there are %q", list.Index(i), filter.Wants)
+			return fmt.Errorf("unknown data in want: %s: use %q", list.Index(i), filter.Wants)
 		}
 		s.choice.Want = append(s.choice.Want, w)
 	}
 	return nil
 }
 
-// meter returns a meter for a question, with a thread.
+// meter returns a meter with a thread for a question.
 func (s *Script) meter() *meter {
 	m, _ := s.fresh.Get().(*meter)
 	if m == nil {
@@ -126,13 +126,13 @@ func (s *Script) meter() *meter {
 	return m
 }
 
-// Choice is what the file has functions for.
+// Choice returns the points that the file has functions for.
 func (s *Script) Choice() *filter.Choice { return &s.choice }
 
-// Close ends it.
+// Close logs how many lines were dropped.
 func (s *Script) Close() { s.FlushLog() }
 
-// Ask answers questions of one point. An error is one after which the crawl is to end.
+// Ask answers questions of one point. An error ends the crawl.
 func (s *Script) Ask(questions []filter.Question) ([]filter.Answer, error) {
 	answers := make([]filter.Answer, len(questions))
 	for i := range questions {
@@ -155,7 +155,7 @@ func (s *Script) ask(q *filter.Question) (a filter.Answer, err error) {
 	v, err := starlark.Call(m.thread, s.points[q.Point], starlark.Tuple{dict(q)}, nil)
 	if err != nil {
 		m.reset()
-		return a, withLine(err) // and a thread that was ended is not used again
+		return a, withLine(err) // a canceled thread is not reused
 	}
 	a, err = s.answer(m.thread, q, v)
 	m.reset()
@@ -163,13 +163,13 @@ func (s *Script) ask(q *filter.Question) (a filter.Answer, err error) {
 	return a, err
 }
 
-// answer is what a function has returned.
+// answer converts a function's return value.
 func (s *Script) answer(t *starlark.Thread, q *filter.Question, v starlark.Value) (a filter.Answer, err error) {
 	if v == starlark.None {
 		return a, nil
 	}
 	if _, is := v.(*starlark.Dict); !is {
-		return a, fmt.Errorf("%w: %s returned a %s: None or a dict is wanted", filter.ErrInvalidAnswer, q.Point, v.Type())
+		return a, fmt.Errorf("%w: %s returned a %s, expected None or a dict", filter.ErrInvalidAnswer, q.Point, v.Type())
 	}
 	if quotedSize(v, filter.MaxLine) > filter.MaxLine {
 		return a, fmt.Errorf("%w: it is too large", filter.ErrInvalidAnswer)
@@ -191,7 +191,7 @@ func (s *Script) answer(t *starlark.Thread, q *filter.Question, v starlark.Value
 
 var encode = json.Module.Members["encode"]
 
-// withLine is an error with where in the file it came up.
+// withLine adds the line in the file to an error.
 func withLine(err error) error {
 	if e, is := errors.AsType[*starlark.EvalError](err); is && len(e.CallStack) > 0 {
 		for i := range e.CallStack {
@@ -203,10 +203,10 @@ func withLine(err error) error {
 	return errors.New(filter.Plain(err.Error(), filter.MaxReason))
 }
 
-// dict is a question as a line has it.
+// dict converts a question to the dict that a function gets.
 func dict(q *filter.Question) *starlark.Dict {
 	d := starlark.NewDict(8)
-	put := func(key string, v starlark.Value) { _ = d.SetKey(starlark.String(key), v) } // which a new dict takes
+	put := func(key string, v starlark.Value) { _ = d.SetKey(starlark.String(key), v) } // cannot fail for a new dict
 	text := func(key, s string) {
 		if s != "" {
 			put(key, starlark.String(s))

@@ -63,11 +63,11 @@ func TestAnswers(t *testing.T) {
 		many.Go(func() {
 			for name, want := range map[string]filter.Answer{"": {}, "drop": {Drop: "not a"}, "move": {URL: "there", Rank: 8},
 				"loop":   {Drop: "no answer: line 14: Starlark computation cancelled: too many steps"},
-				"deep":   {Drop: "no answer: not an answer: link returned a function: None or a dict is wanted"},
+				"deep":   {Drop: "no answer: not an answer: link returned a function, expected None or a dict"},
 				"slip":   {Drop: `no answer: not an answer: unknown field "dorp": "{\"dorp\":\"x\"}"`},
 				"fields": {Drop: "no answer: not an answer: only records have fields"},
 				"frozen": {Drop: "no answer: line 20: append: cannot append to frozen list"},
-				"long":   {Drop: "no answer: not an answer: link returned a string: None or a dict is wanted"},
+				"long":   {Drop: "no answer: not an answer: link returned a string, expected None or a dict"},
 			} {
 				a, err := s.Ask([]filter.Question{{Point: filter.Link, URL: "http://a.test/" + name, Element: "a", Depth: 3}})
 				if err != nil {
@@ -80,7 +80,7 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
-	many.Wait() // an endless loop's line is the one behind it
+	many.Wait() // an endless loop is reported at the line after it
 	if c := s.Counts(); c.Points["link"].Asked != 72 || c.Points["link"].Unanswered != 48 || c.Nonsense != 32 ||
 		c.Crashed != 16 {
 		t.Errorf("counted %+v, %+v", c, c.Points["link"])
@@ -107,15 +107,15 @@ func TestStopEndsTheCrawl(t *testing.T) {
 
 func TestWhatIsWrongWithAFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                       "it has none of the functions",
+		"":                                       "it defines none of the functions",
 		"def f(: pass":                           "f.star:1:8: got ':'",
-		"link = 1":                               "link is no function",
+		"link = 1":                               "link is not a function",
 		"def link(l): return x":                  "f.star:1:21: undefined: x",
 		"want = 1\ndef record(p): pass":          `want is a list`,
-		"want = [\"body\"]\ndef record(p): pass": `of records there is no "body"`,
+		"want = [\"body\"]\ndef record(p): pass": `unknown data in want: "body"`,
 		"while True: pass":                       "too many steps",
 		"load('x', 'y')":                         "load not implemented",
-		strings.Repeat("#", maxFile+1):           "there may be",
+		strings.Repeat("#", maxFile+1):           "the limit is",
 	} {
 		if err := Check(write(t, text)); err == nil || !advice.IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.30q: %v, want %q", text, err, want)

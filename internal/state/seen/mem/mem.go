@@ -18,7 +18,7 @@ import (
 
 const (
 	pieceSize = 1 << 20
-	unit      = 8 // a Ref counts these
+	unit      = 8 // bytes; a Ref counts in this unit
 	perPiece  = pieceSize / unit
 	subs      = 256
 	words     = 4
@@ -26,28 +26,27 @@ const (
 	maxKey    = 1<<24 - 1
 )
 
-// A Ref says where a record, or a string, lies. Zero is none.
+// A Ref is the position of a record or of a byte string. Zero means none.
 type Ref uint32
 
-// A Table holds keys, each with a byte of flags and four words that belong to the caller. It is for one goroutine at a
-// time.
+// A Table holds keys, each with a byte of flags and four words for the caller. It is not safe for concurrent use.
 type Table struct {
 	seed   maphash.Seed
 	subs   [subs]sub
 	pieces [][]byte
-	marks  [][]uint64 // of each piece, a bit a unit: where records begin, in the order in which they came
+	marks  [][]uint64 // for each piece, a bitmap of units where records begin
 	at     int        // the next free byte, counted over all pieces
 	n      int
-	slots  int // in all tables
+	slots  int // total of all sub-tables
 	order  *Order
 }
 
 // New returns an empty table.
 func New() *Table {
-	return &Table{seed: maphash.MakeSeed(), at: unit} // so that no Ref is 0
+	return &Table{seed: maphash.MakeSeed(), at: unit} // Ref 0 is reserved
 }
 
-// Reset empties the table, which keeps its memory. What was read of it may change from now on.
+// Reset empties the table, but keeps its memory. Slices obtained from it become invalid.
 func (t *Table) Reset() {
 	for i := range t.subs {
 		clear(t.subs[i].slots)
@@ -59,18 +58,18 @@ func (t *Table) Reset() {
 	t.at, t.n, t.order = unit, 0, nil
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (t *Table) Len() int { return t.n }
 
-// Bytes is the memory in use.
+// Bytes returns the memory in use.
 func (t *Table) Bytes() int64 { return int64(t.at) + int64(t.at)/(8*unit) + 8*int64(t.slots) }
 
-// Find returns the record of key, 0 when there is none.
+// Find returns the record of key, 0 if there is none.
 func (t *Table) Find(key string) Ref {
 	return t.find(key, maphash.String(t.seed, key))
 }
 
-// A Search is for a key; Ref is its record.
+// A Search is a key to find, and the record found.
 type Search struct {
 	Key string
 	Ref Ref
@@ -78,14 +77,14 @@ type Search struct {
 	hash, first uint64
 }
 
-// FindAll sets the Ref of each, as Find does. A key's slot and its record are mostly cache misses, which the processor
-// waits for together where several keys are looked for.
+// FindAll sets the Ref of each search, as Find does. Slots and records are mostly cache misses; with several keys, the
+// processor overlaps them.
 func (t *Table) FindAll(all []Search) {
 	for i := range all {
 		one := &all[i]
 		one.hash = maphash.String(t.seed, one.Key)
 		if s := &t.subs[one.hash>>56]; s.n > 0 {
-			one.first = s.slots[uint32(one.hash)&uint32(len(s.slots)-1)] // which brings it into the cache
+			one.first = s.slots[uint32(one.hash)&uint32(len(s.slots)-1)] // prefetches the slot
 		}
 	}
 	for i := range all {
@@ -107,7 +106,7 @@ func (t *Table) find(key string, h uint64) Ref {
 	return 0
 }
 
-// Add adds key, which must not be there, and returns its record: all flags and words 0.
+// Add adds key, which must not be in the table, and returns its record: all flags and words 0.
 func (t *Table) Add(key string) Ref {
 	if len(key) > maxKey {
 		panic("mem: a key of more than 16 MiB")
@@ -123,7 +122,7 @@ func (t *Table) Add(key string) Ref {
 	return ref
 }
 
-// Keep copies b into the arena. Nothing is not kept: its Ref is 0.
+// Keep copies b into the arena. The Ref of an empty slice is 0.
 func (t *Table) Keep(b []byte) Ref {
 	if len(b) == 0 {
 		return 0
@@ -134,7 +133,7 @@ func (t *Table) Keep(b []byte) Ref {
 	return ref
 }
 
-// Kept returns what was kept.
+// Kept returns a slice stored by Keep.
 func (t *Table) Kept(r Ref) []byte {
 	if r == 0 {
 		return nil
@@ -143,29 +142,29 @@ func (t *Table) Kept(r Ref) []byte {
 	return b[4 : 4+binary.LittleEndian.Uint32(b)]
 }
 
-// Key is a record's key.
+// Key returns a record's key.
 func (t *Table) Key(r Ref) []byte {
 	b := t.record(r)
 	return b[headLen : headLen+binary.LittleEndian.Uint32(b)>>8]
 }
 
-// Flags are a record's flags.
+// Flags returns a record's flags.
 func (t *Table) Flags(r Ref) uint8 { return t.record(r)[0] }
 
-// SetFlags changes a record's flags.
+// SetFlags sets a record's flags.
 func (t *Table) SetFlags(r Ref, f uint8) { t.record(r)[0] = f }
 
-// Word is word i of a record.
+// Word returns word i of a record.
 func (t *Table) Word(r Ref, i int) uint32 { return binary.LittleEndian.Uint32(t.record(r)[4+4*i:]) }
 
-// SetWord changes word i of a record.
+// SetWord sets word i of a record.
 func (t *Table) SetWord(r Ref, i int, v uint32) {
 	binary.LittleEndian.PutUint32(t.record(r)[4+4*i:], v)
 }
 
 func (t *Table) record(r Ref) []byte { return t.pieces[r/perPiece][r%perPiece*unit:] }
 
-// alloc finds room for n bytes in one piece. What is longer than a piece gets one of its own, which stands for several.
+// alloc allocates n bytes within one piece. An allocation larger than a piece gets its own, which counts as several.
 func (t *Table) alloc(n int) (Ref, []byte) {
 	n = (n + unit - 1) / unit * unit
 	if left := pieceSize - t.at%pieceSize; n > left {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestAgainstMap fills a table like a map, twice, and asks for all that is in it.
+// TestAgainstMap fills a table and a map in the same way, twice, and compares them.
 func TestAgainstMap(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -69,14 +69,14 @@ func agree(t *testing.T, table *Table, want map[string]uint32) {
 	}
 }
 
-// randomKey gives keys that share much, have zeros in them, are empty or very long.
+// randomKey returns keys that share long prefixes, contain zeros, are empty or very long.
 func randomKey(dice *rand.Rand) string {
 	switch dice.IntN(10) {
 	case 0:
 		return strings.Repeat("\x00", dice.IntN(30))
 	case 1:
 		return string(bytes.Repeat([]byte{'a'}, dice.IntN(40))) + strings.Repeat("\x00", dice.IntN(10))
-	case 2: // of any length up to some pages, with a common beginning
+	case 2: // of any length up to some pages, with a common prefix
 		return strings.Repeat("p", 200+dice.IntN(60)) + strings.Repeat(string(rune('a'+dice.IntN(3))), dice.IntN(900))
 	case 3:
 		if dice.IntN(500) == 0 {

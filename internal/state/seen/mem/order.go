@@ -7,32 +7,32 @@ import (
 	"sort"
 )
 
-// Keys are the keys of the records that a table had when they were taken. They may be read while others are added.
+// Keys is a snapshot of a table's keys. It may be read while others are added.
 type Keys struct{ pieces [][]byte }
 
-// Keys are those of all records of now.
+// Keys returns the keys of all current records.
 func (t *Table) Keys() Keys { return Keys{t.pieces} }
 
-// Key is a record's key.
+// Key returns a record's key.
 func (k Keys) Key(r Ref) []byte {
 	b := k.pieces[r/perPiece][r%perPiece*unit:]
-	return b[headLen:][:int(b[1])|int(b[2])<<8|int(b[3])<<16] // without the flags, which may just change
+	return b[headLen:][:int(b[1])|int(b[2])<<8|int(b[3])<<16] // without the flags, which may be changing
 }
 
-// An Order is a snapshot of a table's records, in the order of their keys. It has several lists, so that an update
-// costs what has come since.
+// An Order is a snapshot of a table's records, sorted by key. It consists of several lists, so that the cost of an
+// update depends on the new records.
 type Order struct {
 	keys  Keys
 	n     int // records
-	end   Ref // before it are all records that it has
+	end   Ref // all its records are before it
 	lists [][]Ref
 }
 
-// LongList is how many records a list has from which it is not merged with others, and that are put in order in one go:
-// a few megabytes of the arena, which are quickly sorted as they lie together.
+// LongList is the number of records from which a list is not merged with others, and that are sorted at once: they take
+// a few megabytes of the arena, which are sorted fast as they are contiguous.
 const LongList = 1 << 16
 
-// Order is the order that was kept; an empty one if none was.
+// Order returns the stored order; an empty one if there is none.
 func (t *Table) Order() *Order {
 	if t.order == nil {
 		return &Order{}
@@ -40,21 +40,21 @@ func (t *Table) Order() *Order {
 	return t.order
 }
 
-// KeepOrder keeps an order until Reset.
+// KeepOrder stores an order until Reset.
 func (t *Table) KeepOrder(o *Order) { t.order = o }
 
-// Next is where the next record comes to lie, or behind that.
+// Next returns a position at or before that of the next record.
 func (t *Table) Next() Ref { return Ref(t.at / unit) }
 
-// End is behind the last record that an order has.
+// End returns the position behind the last record of an order.
 func (o *Order) End() Ref { return o.end }
 
-// Len is how many records an order has.
+// Len returns the number of records of an order.
 func (o *Order) Len() int { return o.n }
 
 const marksAtOnce = 1 << 10
 
-// Refs appends records that lie from one place on, as far as is quickly gone through. It returns where it has ended.
+// Refs appends records from a position on, for a bounded part of the table. It returns the position where it has ended.
 func (t *Table) Refs(from Ref, refs []Ref) ([]Ref, Ref) {
 	if int(from/perPiece) >= len(t.marks) {
 		return refs, from
@@ -72,7 +72,7 @@ func (t *Table) Refs(from Ref, refs []Ref) ([]Ref, Ref) {
 	return refs, min(base+Ref(last*64), t.Next())
 }
 
-// With is the order with the records between its end and another, which are not many.
+// With returns the order extended by some records, those from its end to another.
 func (o *Order) With(keys Keys, refs []Ref, end Ref) *Order {
 	to := &Order{keys: keys, n: o.n + len(refs), end: end, lists: slices.Clone(o.lists)}
 	if len(refs) > 0 {
@@ -81,7 +81,7 @@ func (o *Order) With(keys Keys, refs []Ref, end Ref) *Order {
 	return to
 }
 
-// add adds a sorted list, and merges short ones.
+// add adds a sorted list, and merges short lists.
 func (o *Order) add(list []Ref) {
 	o.lists = append(o.lists, list)
 	for n := len(o.lists); n > 1 && len(o.lists[n-2]) < LongList/2 && len(o.lists[n-2]) <= 2*len(o.lists[n-1]); n-- {
@@ -116,14 +116,14 @@ func (k Keys) merged(a, b []Ref) []Ref {
 	return append(append(all, a...), b...)
 }
 
-// A Walk goes through an order.
+// A Walk iterates over an order.
 type Walk struct {
 	keys  Keys
-	lists [][]Ref // what is left of each, as a heap by the first; none is empty
+	lists [][]Ref // the rest of each list, as a heap by the first key; none is empty
 	began bool
 }
 
-// From begins a walk at the first key that is not less than one.
+// From starts a walk at the first key that is not less than key.
 func (o *Order) From(key []byte) *Walk {
 	w := &Walk{keys: o.keys}
 	for _, list := range o.lists {
@@ -138,7 +138,7 @@ func (o *Order) From(key []byte) *Walk {
 	return w
 }
 
-// Next goes to the next record; the first time, to the first.
+// Next advances to the next record; the first call, to the first record.
 func (w *Walk) Next() bool {
 	if w.began && len(w.lists) > 0 {
 		w.advance(1)
@@ -147,11 +147,12 @@ func (w *Walk) Next() bool {
 	return len(w.lists) > 0
 }
 
-// Skip has Next go to the first record whose key is not less than one that is greater than the key at hand.
+// Skip makes the next call of Next go to the first record whose key is not less than key, which must be greater than
+// the current one.
 func (w *Walk) Skip(key []byte) {
 	for len(w.lists) > 0 && bytes.Compare(w.Key(), key) < 0 {
 		list := w.lists[0]
-		least, most := 1, 2 // as a rule it is near
+		least, most := 1, 2 // it is usually near
 		for most < len(list) && bytes.Compare(w.keys.Key(list[most-1]), key) < 0 {
 			least, most = most, 2*most
 		}
@@ -188,8 +189,8 @@ func (w *Walk) down(i int) {
 	}
 }
 
-// Ref is the record at hand.
+// Ref returns the current record.
 func (w *Walk) Ref() Ref { return w.lists[0][0] }
 
-// Key is its key.
+// Key returns the current record's key.
 func (w *Walk) Key() []byte { return w.keys.Key(w.Ref()) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// upToDate brings the order of a table up to date.
+// upToDate updates the order of a table.
 func upToDate(t *Table) *Order {
 	for {
 		o := t.Order()
@@ -25,7 +25,7 @@ func upToDate(t *Table) *Order {
 	}
 }
 
-// An order that is brought up to date again and again has what sorting gives, and those of before do not change.
+// An order that is updated repeatedly is equal to the sorted keys, and earlier orders do not change.
 func TestOrderIsThatOfTheKeys(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -76,7 +76,7 @@ func wantWalk(t *testing.T, o *Order, want []string, from string) {
 		if !w.Next() || string(w.Key()) != want[i] {
 			t.Fatalf("from %.40q on key %d of %d is not %.40q", from, i, len(want), want[i])
 		}
-		if to := i + 1 + i%50; i%7 == 3 && to < len(want) { // over some
+		if to := i + 1 + i%50; i%7 == 3 && to < len(want) { // skip some
 			from = want[to]
 			w.Skip([]byte(from))
 			i = to - 1
@@ -87,7 +87,7 @@ func wantWalk(t *testing.T, o *Order, want []string, from string) {
 	}
 }
 
-// BenchmarkOrder has a million URLs in order, and then ten thousand more.
+// BenchmarkOrder sorts a million URLs, and then ten thousand more.
 func BenchmarkOrder(b *testing.B) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	for b.Loop() {

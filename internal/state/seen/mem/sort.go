@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// An Item is a record to be sorted. Its cache has eight bytes of the key from where the sort has come to.
+// An Item is a record to be sorted. cache has eight bytes of the key at the current depth of the sort.
 type Item struct {
 	cache uint64
 	Ref   Ref
 }
 
-// Sorted appends all records to items, in the order of their keys. It only reads.
+// Sorted appends all records to items, sorted by key. It does not modify the table.
 func (t *Table) Sorted(items []Item) []Item {
 	from := len(items)
 	items = slices.Grow(items, t.n)
@@ -28,12 +28,12 @@ func (t *Table) Sorted(items []Item) []Item {
 }
 
 // A sorter is a caching multikey quicksort (Ng and Kakehi, "Cache Efficient Radix Sort for String Sorting", 2007): it
-// compares eight bytes of keys, and reads the next eight only of those that are equal so far.
+// compares eight bytes of keys, and reads the next eight only for keys that are equal so far.
 type sorter struct{ Keys }
 
 const small = 12
 
-// sort sorts items that are alike in their first depth bytes and have the next eight cached.
+// sort sorts items whose first depth bytes are equal and whose next eight are cached.
 func (s sorter) sort(items []Item, depth int) {
 	for len(items) > small {
 		lt, gt := partition(items, pivot(items))
@@ -44,7 +44,8 @@ func (s sorter) sort(items []Item, depth int) {
 	s.insertion(items, depth)
 }
 
-// sortEqual sorts items with the same cache: first those that end in it, the shorter first, then the rest by what follows.
+// sortEqual sorts items with equal caches: first those that end within the cache, by length, then the rest by the
+// following bytes.
 func (s sorter) sortEqual(items []Item, depth int) {
 	ended := 0
 	for i := range items {
@@ -91,7 +92,7 @@ func pivot(items []Item) uint64 {
 	return max(min(a, b), min(max(a, b), c))
 }
 
-// partition puts items less than p before lt, and those greater from gt on.
+// partition moves items less than p before lt, and those greater to gt and after.
 func partition(items []Item, p uint64) (lt, gt int) {
 	gt = len(items)
 	for i := 0; i < gt; {

@@ -8,7 +8,7 @@ type sub struct {
 	n     int
 }
 
-// add adds a slot and returns by how many the table has grown.
+// add adds a slot, and returns by how many slots the table has grown.
 func (s *sub) add(slot uint64) (grown int) {
 	if s.n >= len(s.slots)*13/16 {
 		grown = s.grow()
@@ -38,10 +38,10 @@ func (s *sub) put(slot uint64) {
 	s.slots[i] = slot
 }
 
-// Groups is the number of groups that Group knows.
+// Groups is the number of groups that Group iterates over.
 const Groups = subs
 
-// Group gives one of the groups that all records are divided into, in no order.
+// Group iterates over one of the groups of records, unsorted.
 func (t *Table) Group(i int) iter.Seq[Ref] {
 	return func(yield func(Ref) bool) {
 		for _, slot := range t.subs[i].slots {

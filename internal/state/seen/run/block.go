@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// A block is entries: their keys, and their values one after the other. Apart they compress better.
+// A block is a sequence of entries: their keys, and their values. Stored separately, they compress better.
 type block struct{ keys, values []byte }
 
-// add adds an entry whose key shares its first shared bytes with the key before.
+// add appends an entry whose key shares its first shared bytes with the key before.
 func (k *block) add(shared int, suffix, value []byte) {
 	b := append(k.keys, byte(min(len(suffix), 15)<<4|min(len(value), 15)))
 	b = binary.AppendUvarint(b, uint64(shared))
@@ -78,7 +78,7 @@ func longer(b []byte, at int) (length uint64, next int) {
 	return v + 15, next
 }
 
-// common is the length of what a and b begin with alike.
+// common returns the length of the common prefix of a and b.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -93,7 +93,7 @@ func common(a, b []byte) int {
 	return i
 }
 
-// separator is the shortest key that is greater than last and not greater than first.
+// separator returns the shortest key that is greater than last and not greater than first.
 func separator(last, first []byte) []byte {
 	if bytes.Equal(last, first) {
 		return first

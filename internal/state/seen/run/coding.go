@@ -6,14 +6,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bits of a block's first byte: what of it is a zstd frame.
+// Bits of a block's first byte: which parts are zstd frames.
 const (
 	keysZipped = 1 << iota
 	valuesZipped
 )
 
 type coder struct {
-	zip  *zstd.Encoder // nil without compression
+	zip  *zstd.Encoder // nil: no compression
 	room block         // for frames
 }
 
@@ -41,19 +41,19 @@ func (c *coder) encode(to []byte, b *block) []byte {
 	return append(to, values...)
 }
 
-// decoder has no state but its buffers, and serves all runs. It is made before anything runs: its channel would belong
-// to the synctest bubble that made it.
+// decoder has no state but its buffers, and serves all runs. It is created during initialization: otherwise its channel
+// would belong to the synctest bubble that created it.
 var decoder = newDecoder()
 
 func newDecoder() *zstd.Decoder {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(4), zstd.WithDecoderMaxMemory(maxBlock))
 	if err != nil {
-		panic(err) // of options that are constants
+		panic(err) // the options are constants
 	}
 	return d
 }
 
-// decode returns a block's entries: parts of b, or put into room, which it may make larger.
+// decode returns a block's entries: parts of b, or decompressed into room, which it may enlarge.
 func decode(room *block, b []byte) (out block, err error) {
 	if len(b) == 0 || b[0] > keysZipped|valuesZipped {
 		return out, ErrDamaged

@@ -11,7 +11,7 @@ import (
 
 const filterHead = 8 + 3*4
 
-// A shard is the filter of the keys from its first one up to the next shard's.
+// A shard is the filter of a range of keys, up to the first key of the next shard.
 type shard struct {
 	first  string
 	filter xorfilter.BinaryFuse[uint8]
@@ -48,15 +48,14 @@ func (s *sharder) build() ([]byte, error) {
 	return s.buf, nil
 }
 
-// A Probe asks filters whether a key may be there. They answer by setting May, or leave it as it is.
+// A Probe is a query to filters: May is set to true if the key may be present, and left unchanged otherwise.
 type Probe struct {
 	Key  string
 	Hash uint64 // HashString of Key
 	May  bool
 }
 
-// Probe answers all whose May is not yet set. That takes a few cache misses each, which the processor waits for
-// together.
+// Probe sets May of the probes that do not have it set. Each takes a few cache misses, which the processor overlaps.
 func (r *Reader) Probe(all []Probe) {
 	var filters [32]*xorfilter.BinaryFuse[uint8]
 	last := 0
@@ -74,7 +73,7 @@ func (r *Reader) Probe(all []Probe) {
 	}
 }
 
-// shard finds the filter for key, where i is where the one before was, often the same.
+// shard returns the filter for key and its index. i is the index of the previous look-up, often the same.
 func (r *Reader) shard(i int, key string) (int, *xorfilter.BinaryFuse[uint8]) {
 	n := len(r.shards)
 	if i >= n || r.shards[i].first > key || i+1 < n && r.shards[i+1].first <= key {
@@ -85,7 +84,7 @@ func (r *Reader) shard(i int, key string) (int, *xorfilter.BinaryFuse[uint8]) {
 	return i, &r.shards[i].filter
 }
 
-// readFilter makes sure that no look-up can reach beyond the fingerprints.
+// readFilter decodes a filter, and checks that no look-up can exceed the fingerprints.
 func readFilter(b []byte) (f xorfilter.BinaryFuse[uint8], err error) {
 	if b, err = unseal(b); err != nil || len(b) < filterHead {
 		return f, ErrDamaged

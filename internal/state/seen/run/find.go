@@ -2,17 +2,17 @@ package run
 
 import "bytes"
 
-// A Finder looks keys up. It is made for keys that come in ascending order: those it finds in one pass over the blocks
-// that can hold them, and each block in one pass over its entries.
+// A Finder looks up keys. It is optimized for ascending keys, which it finds in one pass over the blocks that can hold
+// them, and each block in one pass over its entries.
 type Finder struct {
 	win  window
-	in   int    // the block at hand, plus 1
-	rest cursor // it stands at an entry that was not less than what was looked for, or at the end
+	in   int    // the current block, plus 1
+	rest cursor // at an entry not less than the last key searched, or at the end
 	key  []byte // of that entry
 	end  bool
 }
 
-// Finder returns a finder, for one goroutine.
+// Finder returns a finder. It is not safe for concurrent use.
 func (r *Reader) Finder() *Finder { return &Finder{win: window{r: r}} }
 
 // Find returns the value of key, valid until the next call.
@@ -45,9 +45,9 @@ func (f *Finder) enter(i int) (err error) {
 	return err
 }
 
-// search goes to the first entry that is not less than target, and reports whether it is target's. same is how much of
-// target the last key, which is less, has in common with it: an entry that shares more with that key is less, too, and
-// one that shares less is greater.
+// search advances to the first entry that is not less than target, and reports whether it is target's. same is the
+// length of the prefix that target shares with the last key, which is less: an entry that shares more with that key is
+// less, too, and one that shares less is greater.
 func (f *Finder) search(target []byte, same int) (bool, error) {
 	c := &f.rest
 	for len(c.keys) > 0 {

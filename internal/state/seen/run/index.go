@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// An index knows where each block lies and by which key to find it: the key is greater than the last of the block
-// before, and not greater than the block's first.
+// An index has the position of each block, and a separator: a key greater than the last of the block before, and not
+// greater than the block's first.
 type index struct {
 	keys []byte   // all separators, one after the other
 	ends []uint32 // where each separator ends in keys
@@ -32,12 +32,12 @@ func (x *index) separator(i int) []byte {
 	return x.keys[from:x.ends[i]]
 }
 
-// find returns the last block that can hold key; -1 when key is before all of them.
+// find returns the last block that can hold key; -1 if key is before all blocks.
 func (x *index) find(key []byte) int {
 	return sort.Search(x.len(), func(i int) bool { return string(x.separator(i)) > string(key) }) - 1
 }
 
-// next is find for one who is at block i, -1 for nowhere, and mostly wants that or one soon after.
+// next is find, optimized for keys in block i or soon after; i is -1 at the start.
 func (x *index) next(i int, key []byte) int {
 	const near = 4
 	if i < 0 || string(x.separator(i)) > string(key) {
@@ -70,7 +70,7 @@ func (x *index) append(b []byte) []byte {
 	return b
 }
 
-// read reads n blocks' entries; all must lie before end.
+// read decodes the entries of n blocks; all must be before end.
 func (x *index) read(r *varint.Reader, end int64) {
 	var key []byte
 	for n := r.Count(); n > 0 && !r.Bad; n-- {

@@ -2,19 +2,19 @@ package run
 
 var _ Source = (*Iter)(nil)
 
-// An Iter gives a run's entries in order.
+// An Iter iterates over a run's entries in order.
 type Iter struct {
 	win  window
-	next int    // the block after the one at hand
-	rest cursor // what is left of that
+	next int    // the block after the current one
+	rest cursor // the rest of the current block
 	key  []byte
 	err  error
 }
 
-// Iter returns an iterator over all entries, for one goroutine.
+// Iter returns an iterator over all entries. It is not safe for concurrent use.
 func (r *Reader) Iter() *Iter { return &Iter{win: window{r: r}} }
 
-// Seek goes to the first key that is not less than key, and reports whether there is one.
+// Seek advances to the first key that is not less than key, and reports whether there is one.
 func (it *Iter) Seek(key []byte) bool {
 	it.next = max(it.win.r.index.find(key), 0)
 	it.rest = cursor{}
@@ -26,7 +26,7 @@ func (it *Iter) Seek(key []byte) bool {
 	return false
 }
 
-// Next goes to the next entry.
+// Next advances to the next entry.
 func (it *Iter) Next() bool {
 	for len(it.rest.keys) == 0 {
 		if it.err != nil || it.next >= it.win.r.index.len() {
@@ -44,11 +44,11 @@ func (it *Iter) Next() bool {
 	return true
 }
 
-// Key is the entry's key, valid until the next call of Next or Seek.
+// Key returns the entry's key, valid until the next call of Next or Seek.
 func (it *Iter) Key() []byte { return it.key }
 
-// Value is the entry's value, valid until the next call of Next or Seek.
+// Value returns the entry's value, valid until the next call of Next or Seek.
 func (it *Iter) Value() []byte { return it.rest.value }
 
-// Err is why Next returned false, nil at the end.
+// Err returns the error that ended the iteration, nil at the end.
 func (it *Iter) Err() error { return it.err }

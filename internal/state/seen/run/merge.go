@@ -2,14 +2,14 @@ package run
 
 import "bytes"
 
-// A Fold makes one value of two that a key has in a newer and in an older source. It may change newer and return it.
+// A MergeFunc merges two values of one key, from a newer and an older source. It may modify newer and return it.
 type MergeFunc func(newer, older []byte) []byte
 
 var _ Source = (*Merged)(nil)
 
-// Merged is several sources as one: each key once, its values folded.
+// Merged merges several sources into one: each key once, with its values merged.
 type Merged struct {
-	heap        []ranked // the least key first, the newer first among equal ones
+	heap        []ranked // by key, then from newer to older
 	mergeValues MergeFunc
 	key         []byte
 	value       []byte
@@ -21,7 +21,7 @@ type ranked struct {
 	age int
 }
 
-// Merge merges sources, the newest first.
+// Merge merges sources, given from the newest to the oldest.
 func Merge(fold MergeFunc, sources ...Source) *Merged {
 	m := &Merged{mergeValues: fold}
 	for age, s := range sources {
@@ -37,7 +37,7 @@ func Merge(fold MergeFunc, sources ...Source) *Merged {
 	return m
 }
 
-// Next goes to the next key.
+// Next advances to the next key.
 func (m *Merged) Next() bool {
 	if len(m.heap) == 0 || m.err != nil {
 		return false
@@ -86,11 +86,11 @@ func (m *Merged) less(i, j int) bool {
 	return c < 0 || c == 0 && a.age < b.age
 }
 
-// Key is the key, valid until the next call of Next.
+// Key returns the key, valid until the next call of Next.
 func (m *Merged) Key() []byte { return m.key }
 
-// Value is the folded value, valid until the next call of Next.
+// Value returns the merged value, valid until the next call of Next.
 func (m *Merged) Value() []byte { return m.value }
 
-// Err is why Next returned false, nil at the end.
+// Err returns the error that ended the iteration, nil at the end.
 func (m *Merged) Err() error { return m.err }

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// A Reader is an open run. Its methods may be called by many goroutines at once.
+// A Reader is an open run. It is safe for concurrent use.
 type Reader struct {
 	name   string
 	file   vfs.ReaderAt
@@ -47,7 +47,7 @@ func (r *Reader) load() error {
 	case err != nil:
 		return err
 	case string(head) != magic:
-		return fmt.Errorf("it begins with %q, this kumo knows %q: %w", head, magic, ErrVersion)
+		return fmt.Errorf("it begins with %q, this version of kumo reads %q: %w", head, magic, ErrVersion)
 	}
 	foot, err := r.sealed(r.size-footerLen, footerLen)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Reader) sealed(at, n int64) ([]byte, error) {
 	return unseal(b)
 }
 
-// May reports whether the run may hold key; hash is the key's. False is certain.
+// May reports whether the run may hold key; hash is the key's. There are no false negatives.
 func (r *Reader) May(key string, hash uint64) bool {
 	_, f := r.shard(0, key)
 	return f != nil && f.Contains(hash)
@@ -131,16 +131,16 @@ func (r *Reader) Get(key []byte) (value []byte, ok bool, err error) {
 	return r.Finder().Find(key)
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (r *Reader) Len() int64 { return int64(r.count) }
 
-// Size is the file's length in bytes.
+// Size returns the file's length in bytes.
 func (r *Reader) Size() int64 { return r.size }
 
-// Memory is what index and filters take, in bytes.
+// Memory returns the size of index and filters, in bytes.
 func (r *Reader) Memory() int64 { return r.memory }
 
-// Close closes the file. Filters go on answering.
+// Close closes the file. Filters can still be queried.
 func (r *Reader) Close() error { return r.file.Close() }
 
 func (r *Reader) damaged(err error) error { return fmt.Errorf("read run %s: %w", r.name, err) }

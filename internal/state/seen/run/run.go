@@ -33,35 +33,36 @@ const (
 	footerLen = 48
 	blockSize = 16 << 10
 	maxBlock  = 1 << 30
-	shardKeys = 1 << 19 // keys a filter: 16 MB of memory while one is built
+	shardKeys = 1 << 19 // keys per filter; building one takes 16 MB of memory
 )
 
 var (
-	// ErrVersion is a run written by another version of kumo, or no run at all.
+	// ErrVersion means that a file was written by another version of kumo, or is not a run.
 	ErrVersion = errors.New("not a run that this version of kumo reads")
-	// ErrDamaged is a run whose bytes are not those that were written.
+	// ErrDamaged means that a run's content is not as it was written.
 	ErrDamaged = errors.New("the run is damaged")
-	// ErrOrder is a key that is not greater than the one before.
+	// ErrOrder means that a key is not greater than the one before.
 	ErrOrder = errors.New("keys must ascend")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Hash is what filters know a key by. It is part of the format.
+// Hash returns the hash of a key for filters. It is part of the format.
 func Hash(key []byte) uint64 { return xxhash.Sum64(key) }
 
 // HashString is Hash of a string.
 func HashString(key string) uint64 { return xxhash.Sum64String(key) }
 
-// A Source gives keys in ascending order with their values. Key and Value are valid until the next call of Next.
+// A Source iterates over keys in ascending order with their values. Key and Value are valid until the next call of
+// Next.
 type Source interface {
 	Next() bool
 	Key() []byte
 	Value() []byte
-	Err() error // why Next returned false, nil at the end
+	Err() error // the error that ended the iteration, nil at the end
 }
 
-// Pairs are a Source of keys and values in memory.
+// Pairs is a Source of keys and values in memory.
 type Pairs struct {
 	All []Pair
 	now Pair
@@ -70,7 +71,7 @@ type Pairs struct {
 // A Pair is a key and its value.
 type Pair struct{ Key, Value []byte }
 
-// Next goes to the next pair.
+// Next advances to the next pair.
 func (p *Pairs) Next() bool {
 	if len(p.All) == 0 {
 		return false
@@ -79,13 +80,13 @@ func (p *Pairs) Next() bool {
 	return true
 }
 
-// Key is the key at hand.
+// Key returns the current key.
 func (p *Pairs) Key() []byte { return p.now.Key }
 
-// Value is its value.
+// Value returns the current value.
 func (p *Pairs) Value() []byte { return p.now.Value }
 
-// Err is nil.
+// Err returns nil.
 func (p *Pairs) Err() error { return nil }
 
 func seal(b []byte) []byte { return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)) }

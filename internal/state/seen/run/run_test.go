@@ -16,7 +16,7 @@ import (
 	"kumo/internal/state/seen/urlgen"
 )
 
-// write writes a run of all that pairs has and returns its name.
+// write writes a run of pairs and returns its name.
 func write(t testing.TB, opt Options, pairs map[string]string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "run")
@@ -37,7 +37,7 @@ func sorted(pairs map[string]string) (keys []string) {
 	return keys
 }
 
-// sample has URLs with values of all lengths, and keys that are awkward.
+// sample returns URLs with values of all lengths, and unusual keys.
 func sample(n int) map[string]string {
 	pairs := map[string]string{"": "empty", "\x00": "", "\x00\x00": "0", strings.Repeat("k", 300): strings.Repeat("v",
 		100_000)}
@@ -71,7 +71,7 @@ func TestRunKeepsAll(t *testing.T) {
 	}
 }
 
-// TestFinderInAnyOrder looks up keys that are there and keys that are not, mostly in order, some with leaps.
+// TestFinderInAnyOrder looks up present and missing keys, mostly in order, sometimes with jumps.
 func TestFinderInAnyOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -169,7 +169,7 @@ func TestMergeFolds(t *testing.T) {
 	}
 }
 
-// FuzzDamage changes bytes of a run: what it answers is right or an error.
+// FuzzDamage changes bytes of a run: its answers are right or an error.
 func FuzzDamage(f *testing.F) {
 	pairs := sample(3000)
 	var wholes [][]byte
@@ -209,7 +209,7 @@ func FuzzDamage(f *testing.F) {
 	})
 }
 
-// FuzzBlock reads entries that no checksum has gone over.
+// FuzzBlock reads entries that no checksum protects.
 func FuzzBlock(f *testing.F) {
 	var b block
 	b.add(0, []byte("abc"), nil)

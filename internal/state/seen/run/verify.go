@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Verify reads the whole run: every block must be as it was written, the keys must ascend, be as many as the footer
-// says, and lie where the index and the filters look for them. Open has done so for index, filters and footer.
+// Verify reads the whole run. It checks that the blocks are undamaged, that the keys ascend and are as many as the
+// footer says, and that the index and the filters find them. Open has checked index, filters and footer.
 func (r *Reader) Verify(ctx context.Context) error {
 	var last []byte
 	var n uint64
@@ -17,7 +17,7 @@ func (r *Reader) Verify(ctx context.Context) error {
 		case n > 0 && string(key) <= string(last):
 			return r.damaged(fmt.Errorf("%w: %q comes after %q", ErrDamaged, key, last))
 		case !r.May(string(key), Hash(key)):
-			return r.damaged(fmt.Errorf("%w: its filter does not know %q", ErrDamaged, key))
+			return r.damaged(fmt.Errorf("%w: its filter lacks %q", ErrDamaged, key))
 		case r.index.find(key) != it.next-1:
 			return r.damaged(fmt.Errorf("%w: its index leads to another block for %q", ErrDamaged, key))
 		}
@@ -32,4 +32,4 @@ func (r *Reader) Verify(ctx context.Context) error {
 	return it.Err()
 }
 
-const keysAStep = 4096 // between looks at a context
+const keysAStep = 4096 // keys between checks of the context

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// TestVerifyReadsEveryByte: whichever byte is changed, Open or Verify says so.
+// TestVerifyReadsEveryByte: a change of any byte is detected by Open or Verify.
 func TestVerifyReadsEveryByte(t *testing.T) {
 	for _, compress := range []bool{false, true} {
 		name := filepath.Join(t.TempDir(), "run")
@@ -59,7 +59,7 @@ func verified(t *testing.T, name string) error {
 	return errors.Join(r.Verify(t.Context()), r.Close())
 }
 
-// A filter that does not know a key would make the key new.
+// A filter that lacks a key would make the key new.
 func TestVerifyAsksTheFilters(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run")
 	w, err := Create(vfs.OS, name, Options{})

@@ -2,20 +2,20 @@ package run
 
 import "runtime"
 
-// maxAhead is how much is read at once where blocks are wanted one after the other.
+// maxAhead is how many bytes are read at once for sequential access.
 const maxAhead = 256 << 10
 
-// A window is a part of the file in memory, whole blocks of it. It grows while blocks are wanted in order, and is one
-// block again after a leap.
+// A window is a sequence of blocks of the file in memory. It grows with sequential access, and shrinks to one block
+// after a jump.
 type window struct {
 	r        *Reader
 	buf      []byte
-	at       int64 // where buf begins
+	at       int64 // position of buf in the file
 	from, to int   // blocks in buf
 	ahead    int64
-	block    block // the entries of one of them
-	have     int   // which one, plus 1
-	room     block // where blocks are decoded
+	block    block // the decoded entries of one block
+	have     int   // the index of that block, plus 1
+	room     block // buffer for decoding
 }
 
 // entries returns the entries of block i, valid until the next call.
@@ -23,7 +23,7 @@ func (w *window) entries(i int) (block, error) {
 	if w.have == i+1 {
 		return w.block, nil
 	}
-	runtime.Gosched() // who offers must not wait for a merge, where all processors merge
+	runtime.Gosched() // offers must not wait for merges on all processors
 	if i < w.from || i >= w.to {
 		if err := w.fill(i); err != nil {
 			return block{}, w.r.damaged(err)

@@ -10,10 +10,10 @@ import (
 	"kumo/internal/base/vfs"
 )
 
-// Options say how a run is written.
+// Options configures how a run is written.
 type Options struct {
-	Compress bool              // smaller, and slower to write and to read
-	Pace     func(n int) error // called before n bytes are written; its error ends the writing; may be nil
+	Compress bool              // a smaller file, slower to write and read
+	Pace     func(n int) error // called before n bytes are written; an error aborts; may be nil
 }
 
 // A Writer writes a run.
@@ -22,19 +22,19 @@ type Writer struct {
 	out     *bufio.Writer
 	pace    func(n int) error
 	coder   coder
-	coded   []byte // a block as it is written
-	at      int64  // where the next byte goes
+	coded   []byte // the encoded block
+	at      int64  // position of the next byte
 	block   block
-	sep     []byte // of the block
+	sep     []byte // separator of the block
 	last    []byte // the last key
 	count   uint64
 	index   index
 	sharder sharder
-	filters []byte // first key, place and length of each
+	filters []byte // first key, position and length of each
 	shards  uint64
 }
 
-// Create begins the run at name, which must not be there.
+// Create creates the run at name, which must not exist.
 func Create(disk vfs.FS, name string, opt Options) (*Writer, error) {
 	f, err := disk.Append(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// Add adds a key, which must be greater than all before.
+// Add adds a key, which must be greater than all earlier ones.
 func (w *Writer) Add(key, value []byte) error {
 	shared := common(w.last, key)
 	if w.count > 0 && (shared == len(key) || shared < len(w.last) && key[shared] < w.last[shared]) {
@@ -84,7 +84,7 @@ func (w *Writer) Add(key, value []byte) error {
 	return nil
 }
 
-// endBlock writes the block, and a filter where one is full: a block's keys are all in one filter.
+// endBlock writes the block, and the filter if it is full: the keys of a block are all in one filter.
 func (w *Writer) endBlock() error {
 	if w.block.len() == 0 {
 		return nil
@@ -117,10 +117,10 @@ func (w *Writer) endShard() error {
 	return w.write(b)
 }
 
-// Count is the number of keys added.
+// Count returns the number of keys added.
 func (w *Writer) Count() uint64 { return w.count }
 
-// Finish writes index and footer, makes the run durable and closes it.
+// Finish writes index and footer, makes the run durable, and closes it.
 func (w *Writer) Finish() error {
 	if err := errors.Join(w.endBlock(), w.endShard()); err != nil {
 		return err
@@ -131,14 +131,14 @@ func (w *Writer) Finish() error {
 	foot := binary.LittleEndian.AppendUint64(nil, uint64(at))
 	foot = binary.LittleEndian.AppendUint64(foot, uint64(len(b)))
 	foot = binary.LittleEndian.AppendUint64(foot, w.count)
-	foot = append(foot, make([]byte, footerLen-4-len(foot))...) // room for what a later version wants to say
+	foot = append(foot, make([]byte, footerLen-4-len(foot))...) // reserved for later versions
 	if err := errors.Join(w.write(b), w.write(seal(foot)), w.out.Flush(), w.file.Sync()); err != nil {
 		return err
 	}
 	return w.Close()
 }
 
-// Close closes the file; without Finish before it is not a run.
+// Close closes the file. Without Finish, it is not a valid run.
 func (w *Writer) Close() error {
 	if w.file == nil {
 		return nil

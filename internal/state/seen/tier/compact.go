@@ -8,11 +8,11 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// maxCuts is how many ranges of keys may be gone before all runs are merged into one, so that looking at each does not
-// become dear.
+// maxCuts is the number of cuts above which all runs are merged into one, so that checking each cut does not become
+// expensive.
 const maxCuts = 64
 
-// Compact merges one tier that is full, and reports whether there was one.
+// Compact merges one full tier, and reports whether there was one.
 func (s *Set) Compact(ctx context.Context) (done bool, err error) {
 	s.compact.Lock()
 	defer s.compact.Unlock()
@@ -36,13 +36,13 @@ func (s *Set) Compact(ctx context.Context) (done bool, err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if s.View().cutSince(v) {
-		return true, s.drop(h) // it has keys that are gone by now: once more
+		return true, s.drop(h) // the new run has keys that were cut since: retry
 	}
 	edit := func(v *View) { v.runs = replace(v.runs, old, h) }
 	return true, s.installAlone(edit, func(*Manifest) {}, []*handle{h}, old)
 }
 
-// full returns the runs of the lowest full tier, and those of the tiers that it would fill in turn.
+// full returns the runs of the lowest full tier, and of the tiers that become full in turn.
 func full(runs []*handle, ratio int) []*handle {
 	for from := 0; from < len(runs); {
 		to, tier := from, runs[from].run.Tier

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// keys are all keys of a set, with their values.
+// keys returns all keys of a set, with their values.
 func keys(t *testing.T, s *Set) (all string) {
 	t.Helper()
 	v := s.Pin()
@@ -29,7 +29,7 @@ func keys(t *testing.T, s *Set) (all string) {
 	return all
 }
 
-// isCut adds a cut and nothing else.
+// cut adds a cut and nothing else.
 func cut(s *Set, value, mask []byte) error {
 	return s.Add(context.Background(), &one{}, nil, func(m *Manifest) { m.Cut(value, mask) })
 }
@@ -41,8 +41,8 @@ func TestCut(t *testing.T) {
 	add := func(key, value string) { check(t, s.Add(t.Context(), &one{key, value}, nil, func(*Manifest) {})) }
 	add("a", "1")
 	add("b", "2")
-	check(t, cut(s, []byte("b"), []byte{0xfe})) // b and c
-	add("c", "3")                               // after the cut: not of it
+	check(t, cut(s, []byte("b"), []byte{0xfe})) // deletes b and c
+	add("c", "3")                               // newer than the cut, so not deleted
 	if got := keys(t, s); got != "a1 c3 " {
 		t.Errorf("the set has %q", got)
 	}
@@ -63,8 +63,8 @@ func TestCut(t *testing.T) {
 	check(t, s.Close())
 }
 
-// TestCutWhileRunsAreMerged has keys cut off that a merge has taken already, or that one takes while the run is written
-// that is added with the cut.
+// TestCutWhileRunsAreMerged cuts keys that a merge has read already, or reads while the run is written that is added
+// with the cut.
 func TestCutWhileRunsAreMerged(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		s, err := Open(vfs.OS, t.TempDir(), Config{Merge: concat, Ratio: 2})
@@ -92,7 +92,7 @@ func TestCutWhileRunsAreMerged(t *testing.T) {
 	}
 }
 
-// A during is a context that does something when it is first asked for its error: in the middle of a merge.
+// A during is a context that runs a function when its error is first read: in the middle of a merge.
 type during struct {
 	context.Context
 	f func()

@@ -20,25 +20,25 @@ const (
 	family       = "kumo runs "
 )
 
-// A Manifest says what is on the disk. Its file is a line with the version and a checksum, then JSON.
+// A Manifest is the list of runs on disk. Its file has a line with version and checksum, then JSON.
 type Manifest struct {
-	Position uint64 // of the journal: all up to there is in the runs
-	Relies   uint64 // on the journal up to there: what is no longer waiting is in it, behind Position
-	Keys     int64  // as the owner counts them
-	Born     int64  // when the owner began, in Unix seconds
-	Runs     []Run  // the newest first
-	Waiting  []Run  // the newest first
+	Position uint64 // journal position that the runs include
+	Relies   uint64 // the journal has the decided URLs up to this position, which may be after Position
+	Keys     int64  // counted by the owner
+	Born     int64  // creation time, in Unix seconds
+	Runs     []Run  // from the newest to the oldest
+	Waiting  []Run  // from the newest to the oldest
 	Cuts     []Cut  `json:",omitempty"`
 }
 
-// A Cut says that keys are gone from all runs up to one: those that have Value's bits where Mask has ones.
+// A Cut deletes keys from all runs up to one: those that have Value's bits where Mask has ones.
 type Cut struct {
-	Value, Mask []byte // of one length, of the keys' beginning; no shorter key is gone
+	Value, Mask []byte // of equal length, for the beginning of a key; shorter keys are not deleted
 	Upto        uint64 // ID of the newest of those runs
 }
 
-// Cut takes keys out of all runs: those that have value's bits where mask has ones. It is for who changes the manifest
-// when a run is added that has none of them. They take room until runs are merged.
+// Cut deletes keys from all current runs: those that have value's bits where mask has ones. Call it in a change that
+// adds a run without such keys. The keys take space until the runs are merged.
 func (m *Manifest) Cut(value, mask []byte) {
 	c := Cut{Value: value, Mask: mask}
 	for _, r := range m.Runs {
@@ -59,7 +59,7 @@ func (c *Cut) has(id uint64, key []byte) bool {
 	return true
 }
 
-// covers reports whether what another cut says is said by this one, too.
+// covers reports whether this cut deletes all keys that another one deletes.
 func (c *Cut) covers(o *Cut) bool {
 	if c.Upto < o.Upto || len(c.Mask) > len(o.Mask) {
 		return false
@@ -72,7 +72,7 @@ func (c *Cut) covers(o *Cut) bool {
 	return true
 }
 
-// needed are the cuts that say something of runs, and nothing that another one says.
+// needed returns the cuts that apply to some run and are not covered by a later one.
 func needed(cuts []Cut, runs []Run) (all []Cut) {
 	for i, c := range cuts {
 		old := slices.ContainsFunc(runs, func(r Run) bool { return r.ID <= c.Upto })
@@ -93,7 +93,7 @@ func (r Run) file() string { return fmt.Sprintf("%08d%s", r.ID, runSuffix) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// readManifest reads the manifest at name; the zero one when there is none.
+// readManifest reads the manifest at name; it returns the zero one if there is none.
 func readManifest(disk vfs.FS, name string) (m Manifest, err error) {
 	b, err := vfs.ReadFile(disk, name, 1<<24)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +106,7 @@ func readManifest(disk vfs.FS, name string) (m Manifest, err error) {
 	switch {
 	case strings.HasPrefix(head, magic+" "):
 	case strings.HasPrefix(head, family):
-		return m, fmt.Errorf("%s begins with %q, this kumo knows %q: %w", name, head, magic, run.ErrVersion)
+		return m, fmt.Errorf("%s begins with %q, this version of kumo reads %q: %w", name, head, magic, run.ErrVersion)
 	default:
 		return m, fmt.Errorf("%s does not begin with %q: %w", name, magic, run.ErrVersion)
 	}

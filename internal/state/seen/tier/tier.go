@@ -1,8 +1,8 @@
 // Package tier manages the runs of one folder and merges them in tiers.
 //
 // The manifest names the runs that late merges have written, the newest first. Besides, it names pending runs, which
-// their owner stores for later and drops by Settle. A new manifest replaces the old one atomically, so a process killed
-// at any byte leaves either the old or the new state. The next Open removes files that no manifest names.
+// their owner stores for later and drops by DropWaiting. A new manifest replaces the old one atomically, so a process
+// killed at any byte leaves either the old or the new state. The next Open removes files that no manifest names.
 //
 // A new run is in tier 0. As soon as a tier has Ratio runs, they are merged into one run of the next tier. So an entry
 // is written about log(n)/log(Ratio) times, and a lookup queries at most Ratio-1 filters per tier.
@@ -24,14 +24,14 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// Config says how runs are merged.
+// Config configures a Set.
 type Config struct {
-	Merge run.MergeFunc // makes one value of two
+	Merge run.MergeFunc // merges two values of a key
 	Ratio int           // runs of one tier that are merged into one of the next; default 4
-	Rate  int64         // bytes a second that merges may write; default without limit
+	Rate  int64         // bytes per second that merges may write; default unlimited
 }
 
-// A Set is the runs of one folder. Its methods may be called by many goroutines at once.
+// A Set manages the runs of one folder. It is safe for concurrent use.
 type Set struct {
 	disk vfs.FS
 	dir  string
@@ -41,13 +41,13 @@ type Set struct {
 	compact sync.Mutex // held while runs are merged
 	commit  sync.Mutex // held while a manifest is written
 
-	mu       sync.Mutex // guards what follows, and the handles' refs
+	mu       sync.Mutex // guards the fields below, and the handles' refs
 	next     uint64
 	manifest Manifest
 	view     *View
 }
 
-// Open opens the runs of dir, which it makes when it is not there.
+// Open opens the runs of dir, and creates dir if necessary.
 func Open(disk vfs.FS, dir string, cfg Config) (*Set, error) {
 	if cfg.Ratio < 2 {
 		cfg.Ratio = 4
@@ -85,7 +85,7 @@ func (s *Set) openAll(to *[]*handle, runs []Run) error {
 	return nil
 }
 
-// sweep removes what no manifest names, and takes care that no name is used twice.
+// sweep removes files that no manifest names, and makes sure that no file name is used twice.
 func (s *Set) sweep() error {
 	names, err := s.disk.List(s.dir)
 	if err != nil {
@@ -96,13 +96,13 @@ func (s *Set) sweep() error {
 		keep[r.file()] = true
 		s.next = max(s.next, r.ID)
 	}
-	lost := !slices.Contains(names, manifestName) // or there was none yet: to mend that, the runs are needed
+	lost := !slices.Contains(names, manifestName) // or it is new: to repair a lost manifest, the runs are needed
 	for _, name := range names {
 		digits, isRun := strings.CutSuffix(name, runSuffix)
 		if id, err := strconv.ParseUint(digits, 10, 64); isRun && err == nil {
 			s.next = max(s.next, id)
 		}
-		mine := isRun && !lost || strings.HasPrefix(name, manifestName+".") // the last: unfinished
+		mine := isRun && !lost || strings.HasPrefix(name, manifestName+".") // the last: an unfinished manifest
 		if mine && !keep[name] {
 			err = errors.Join(err, s.disk.Remove(s.path(name)))
 		}
@@ -120,20 +120,19 @@ func (s *Set) open(r Run) (*handle, error) {
 	return &handle{Reader: rd, run: r, refs: 1}, nil
 }
 
-// Add writes src as the newest run and waiting, which may be nil, as one that waits; a run without entries is omitted.
-// Then it writes a manifest, with change applied: that is a checkpoint.
+// Add writes src as the newest run and waiting, which may be nil, as a pending run; a run without entries is omitted.
+// Then it writes a manifest, with change applied, which completes the checkpoint.
 func (s *Set) Add(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
 	return s.add(ctx, src, waiting, nil, change)
 }
 
-// Replace is Add for who wants what waits now in place of all that has waited so far. It is not called beside Add,
-// Settle or itself.
+// Replace is Add, but replaces all pending runs. It must not run concurrently with Add, DropWaiting or itself.
 func (s *Set) Replace(ctx context.Context, src, waiting run.Source, change func(*Manifest)) error {
 	return s.add(ctx, src, waiting, s.View().waiting, change)
 }
 
 func (s *Set) add(ctx context.Context, src, waiting run.Source, old []*handle, change func(*Manifest)) error {
-	h, err := s.write(ctx, src, 0, false) // without compression: it is soon merged with others
+	h, err := s.write(ctx, src, 0, false) // uncompressed, as it is merged with others soon
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func (s *Set) add(ctx context.Context, src, waiting run.Source, old []*handle, c
 	}, change, []*handle{h, w}, old)
 }
 
-// DropWaiting drops what waits. What has become of it is in the owner's journal up to relies.
+// DropWaiting drops the pending runs. The owner's journal has their outcome up to relies.
 func (s *Set) DropWaiting(relies uint64) error {
 	waiting := s.View().waiting
 	if len(waiting) == 0 {
@@ -169,7 +168,7 @@ func (s *Set) drop(h *handle) error {
 	return s.release(h, true)
 }
 
-// write writes a run and opens it; nil when src has nothing.
+// write writes a run and opens it; it returns nil if src is empty.
 func (s *Set) write(ctx context.Context, src run.Source, tier int, compress bool) (h *handle, err error) {
 	s.mu.Lock()
 	s.next++
@@ -220,8 +219,8 @@ func (s *Set) wait(ctx context.Context, n int) error {
 	return nil
 }
 
-// install makes the runs what edit makes of them, in the manifest and then in memory: the fresh ones come, the old ones
-// go. When the manifest fails, which one is on the disk is not known, so that fresh files stay; the next Open knows.
+// install applies edit to the runs, in the manifest and then in memory: fresh runs are added, old ones removed. If
+// writing the manifest fails, it is unknown which one is on disk, so the fresh files are kept until the next Open.
 func (s *Set) install(edit func(*View), change func(*Manifest), fresh, old []*handle) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
@@ -262,14 +261,14 @@ func named(handles []*handle) (runs []Run) {
 	return runs
 }
 
-// Manifest is what the newest manifest says. Its runs must not be changed.
+// Manifest returns the latest manifest. Its runs must not be modified.
 func (s *Set) Manifest() Manifest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.manifest
 }
 
-// Close closes all runs. Those that somebody has pinned are closed when they are released.
+// Close closes all runs. Pinned ones are closed when they are released.
 func (s *Set) Close() error {
 	s.commit.Lock()
 	defer s.commit.Unlock()

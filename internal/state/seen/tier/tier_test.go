@@ -61,7 +61,7 @@ func TestTiers(t *testing.T) {
 	check(t, v.Release())
 }
 
-// TestPinned has a run stay as long as somebody reads it.
+// TestPinned: a run's file stays while a view pins it.
 func TestPinned(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(vfs.OS, dir, Config{Merge: concat, Ratio: 2})
@@ -84,7 +84,7 @@ func TestPinned(t *testing.T) {
 	check(t, s.Close())
 }
 
-// TestWaiting has a run wait over a restart, apart from the others, until it is settled.
+// TestWaiting: a pending run survives a restart, separate from the others, until it is dropped.
 func TestWaiting(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(vfs.OS, dir, Config{Merge: concat, Ratio: 2})
@@ -103,7 +103,7 @@ func TestWaiting(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	check(t, s.DropWaiting(0))
-	files(t, dir, 4) // v has them
+	files(t, dir, 4) // pinned by v
 	all := run.Merge(concat, v.Waiting().Scan(nil)...)
 	if !all.Next() || string(all.Key()) != "late" || string(all.Value()) != "ba" || all.Next() {
 		t.Errorf("%q, %q wait: %v", all.Key(), all.Value(), all.Err())
@@ -136,7 +136,7 @@ func TestRate(t *testing.T) {
 	check(t, err)
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	check(t, s.wait(ctx, 1<<20)) // what may come at once
+	check(t, s.wait(ctx, 1<<20)) // the burst
 	cancel()
 	if err := s.wait(ctx, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("wait = %v", err)

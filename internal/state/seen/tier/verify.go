@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Verify reads all runs. What is wrong with one does not keep it from the others.
+// Verify reads all runs, and returns the errors of all.
 func (s *Set) Verify(ctx context.Context) (err error) {
 	view := s.Pin()
 	for _, h := range view.all() {

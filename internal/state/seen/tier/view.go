@@ -9,7 +9,7 @@ import (
 	"kumo/internal/state/seen/run"
 )
 
-// A handle is an open run and the number of those who hold it: the set, as long as the manifest names it, and views.
+// A handle is an open run with its reference count: the set holds it while the manifest names it, and views hold it.
 type handle struct {
 	*run.Reader
 	run     Run
@@ -17,14 +17,14 @@ type handle struct {
 	unnamed bool // no manifest names it any more
 }
 
-// A View is the runs at one moment. A view that is not pinned only answers May.
+// A View is the runs at one moment. A view that is not pinned only answers May and Probe.
 type View struct {
 	set           *Set
 	runs, waiting []*handle
 	cuts          []Cut
 }
 
-// isCut reports whether a key is gone from a run.
+// isCut reports whether a key is deleted from a run.
 func (v *View) isCut(h *handle, key []byte) bool {
 	for i := range v.cuts {
 		if v.cuts[i].has(h.run.ID, key) {
@@ -36,10 +36,10 @@ func (v *View) isCut(h *handle, key []byte) bool {
 
 func (v *View) all() []*handle { return append(slices.Clip(v.runs), v.waiting...) }
 
-// Waiting is a view of the runs that wait, and of no others. It holds as long as v.
+// Waiting returns a view of the pending runs only. It is valid as long as v.
 func (v *View) Waiting() *View { return &View{runs: v.waiting} }
 
-// cutSince reports whether keys are gone that were not when old was taken.
+// cutSince reports whether keys were deleted since old.
 func (v *View) cutSince(old *View) bool {
 	return slices.ContainsFunc(v.cuts, func(c Cut) bool {
 		return !slices.ContainsFunc(old.cuts, func(o Cut) bool {
@@ -48,14 +48,14 @@ func (v *View) cutSince(old *View) bool {
 	})
 }
 
-// View is the runs as they are now, not pinned.
+// View returns the current runs, not pinned.
 func (s *Set) View() *View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.view
 }
 
-// Pin is the runs as they are now; they stay open until they are released.
+// Pin returns the current runs; they stay open until the view is released.
 func (s *Set) Pin() *View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (v *View) Release() error {
 	return err
 }
 
-// release closes a run that nobody holds any more, and removes it when no manifest names it.
+// release drops a reference to a run. The last one closes it, and removes it if no manifest names it.
 func (s *Set) release(h *handle, gone bool) error {
 	s.mu.Lock()
 	h.refs--
@@ -92,7 +92,7 @@ func (s *Set) release(h *handle, gone bool) error {
 	return err
 }
 
-// May reports whether a run may hold key; hash is run.HashString of it. False is certain.
+// May reports whether a run may hold key; hash is run.HashString of it. There are no false negatives.
 func (v *View) May(key string, hash uint64) bool {
 	for _, h := range v.runs {
 		if h.May(key, hash) {
@@ -102,23 +102,23 @@ func (v *View) May(key string, hash uint64) bool {
 	return false
 }
 
-// Probe answers probes: those that a run may hold.
+// Probe sets May of the keys that a run may hold.
 func (v *View) Probe(all []run.Probe) {
 	for _, h := range v.runs {
 		h.Probe(all)
 	}
 }
 
-// Get gives the values of key, the newest first.
+// Get iterates over the values of key, from the newest to the oldest.
 func (v *View) Get(key string) iter.Seq2[[]byte, error] { return v.Finder().Find([]byte(key)) }
 
-// A Finder looks up keys that come in ascending order, in one pass over the blocks that can hold them.
+// A Finder looks up ascending keys, in one pass over the blocks that can hold them.
 type Finder struct {
 	view    *View
 	finders []*run.Finder
 }
 
-// Finder returns a finder, for one goroutine and as long as the view is pinned.
+// Finder returns a finder, valid while the view is pinned. It is not safe for concurrent use.
 func (v *View) Finder() *Finder {
 	f := &Finder{view: v}
 	for _, h := range v.runs {
@@ -127,7 +127,7 @@ func (v *View) Finder() *Finder {
 	return f
 }
 
-// Find gives the values of key, the newest first, each valid until the next.
+// Find iterates over the values of key, from the newest to the oldest, each valid until the next.
 func (f *Finder) Find(key []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		hash, name := run.Hash(key), string(key)
@@ -143,7 +143,8 @@ func (f *Finder) Find(key []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Scan returns one source a run, the newest first, each beginning with the first key that is not less than from.
+// Scan returns one source per run, from the newest to the oldest, each starting at the first key that is not less than
+// from.
 func (v *View) Scan(from []byte) []run.Source {
 	var all []run.Source
 	for _, h := range v.runs {
@@ -152,7 +153,7 @@ func (v *View) Scan(from []byte) []run.Source {
 	return all
 }
 
-// rest is what a run has but for keys that are gone.
+// rest returns src without the keys that are deleted from its run.
 func (v *View) rest(h *handle, src run.Source) run.Source {
 	if len(v.cuts) == 0 {
 		return src
@@ -175,7 +176,7 @@ func (u *cutFilter) Next() bool {
 	return false
 }
 
-// A seeker seeks with the first Next.
+// A seeker seeks on the first call of Next.
 type seeker struct {
 	*run.Iter
 	from []byte
@@ -190,17 +191,17 @@ func (s *seeker) Next() bool {
 	return s.Seek(s.from)
 }
 
-// Stats are sums over the runs.
+// Stats are totals of the runs.
 type Stats struct {
 	Runs    int
 	Entries int64 // a key counts in each run that has it
-	Waiting int64 // entries of the runs that wait, which are not among Entries
+	Waiting int64 // entries of pending runs, not included in Entries
 	Disk    int64 // bytes
 	Memory  int64 // bytes of filters and indexes
-	Cuts    int   // ranges of keys that are gone, and may still take room
+	Cuts    int   // ranges of deleted keys that may still take space
 }
 
-// Stats adds up what the runs take.
+// Stats returns the totals of the runs.
 func (v *View) Stats() (st Stats) {
 	st.Runs, st.Cuts = len(v.runs), len(v.cuts)
 	for _, h := range v.waiting {

@@ -14,28 +14,29 @@ import (
 	"strings"
 )
 
-// Repeats is the share of URLs that were there before.
+// Repeats is the share of URLs that were generated before.
 const Repeats = 0.6
 
 const (
 	sites    = 1 << 20
-	together = 16 // new URLs in a row that are on one site
+	together = 16 // new URLs in a row on one site
 )
 
-// A Stream gives URLs, 80 bytes long on average.
+// A Stream generates URLs, 80 bytes long on average.
 type Stream struct {
 	dice *rand.Rand
 	seed uint64
-	n    uint64 // new ones so far
+	n    uint64 // new URLs so far
 }
 
-// New returns the stream that belongs to seed.
+// New returns the stream for a seed.
 func New(seed uint64) *Stream { return &Stream{dice: rand.New(rand.NewPCG(seed, 1)), seed: seed} }
 
 // Append appends the next URL to b.
 func (s *Stream) Append(b []byte) []byte {
 	if s.n > 0 && s.dice.Float64() < Repeats {
-		age := math.Exp(s.dice.Float64() * math.Log(float64(s.n))) // as many between 1 and 10 ago as between 1,000 and 10,000
+		// log-uniform: ages from 1 to 10 are as frequent as from 1,000 to 10,000
+		age := math.Exp(s.dice.Float64() * math.Log(float64(s.n)))
 		return s.url(b, s.n-uint64(age))
 	}
 	s.n++
@@ -44,7 +45,7 @@ func (s *Stream) Append(b []byte) []byte {
 
 func (s *Stream) url(b []byte, i uint64) []byte {
 	page := bag{splitmix.Next(s.seed + i/together)}
-	// the k-th site has 1/k of what the first has
+	// the k-th site has 1/k of the URLs of the first
 	rank := math.Exp(float64(page.take(1<<30)) / (1 << 30) * math.Log(sites))
 	site := bag{splitmix.Next(s.seed ^ uint64(rank)<<20)}
 	b = append(b, "https://"...)
@@ -62,7 +63,7 @@ func (s *Stream) url(b []byte, i uint64) []byte {
 
 var tops = []string{".com", ".com", ".com", ".org", ".net", ".de", ".co.uk", ".jp", ".fr", ".info"}
 
-// A style makes the path of one kind of site: page says where the links of a page lead, link is the one link.
+// A style generates the path of one kind of site: page determines the part that links of a page share, link the rest.
 var styles = []func(b []byte, page, link *bag) []byte{blog, news, shop, forum, wiki, manual}
 
 func blog(b []byte, page, link *bag) []byte {
@@ -127,7 +128,7 @@ var words = strings.Fields(`
 	table teacher team technology theater time town travel tree university valley video village voice water week west
 	white wind winter wood world year young`)
 
-// A bag is a number that others are taken out of.
+// A bag is a source of pseudorandom numbers.
 type bag struct{ v uint64 }
 
 // take returns a number less than n.
