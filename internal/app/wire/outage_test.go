@@ -317,6 +317,31 @@ func TestALineThatHangsUpIsAnOutage(t *testing.T) {
 	}
 }
 
+// Just after a doubt that an answer ended, no new doubt begins for some seconds. Visits that fail in these seconds must not
+// use up the attempts of their URLs.
+func TestALineThatHangsUpJustAfterADoubtIsAnOutage(t *testing.T) {
+	t.Parallel()
+	d := newDistrict(t, 10, 60)
+	j := d.job(t.TempDir())
+	j.Crawl.Tries = 2
+	j.Frontier.RetryWait = 100 * time.Millisecond
+	wait := d.after(40, func() {
+		d.cut(7)
+		time.Sleep(time.Second)
+		d.cut(0)
+		stop := d.hangUp()
+		time.Sleep(3 * time.Second)
+		stop()
+		d.join()
+	})
+	report, err := runJob(t, j)
+	wait()
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 {
+		t.Errorf("%d of %d pages, %d hosts given up, offline %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp,
+			report.CutOffs, err)
+	}
+}
+
 // hangUp stands in for all hosts, and hangs up on who connects.
 func (d *district) hangUp() (stop func()) {
 	var all []net.Listener
