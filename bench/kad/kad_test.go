@@ -70,14 +70,14 @@ func TestClosestNodesAreTheSame(t *testing.T) {
 			if len(w.Live()) == 0 {
 				w.Start(name)
 			} else {
-				w.Start(name, w.Any().Name)
+				w.Start(name, w.RandomNode().Name)
 			}
 			w.Run(100 * time.Millisecond)
 		}
 		w.Run(8 * time.Second)
 		if live := w.Live(); len(live) > 10 {
-			w.Crash(w.Any())
-			w.Crash(w.Any())
+			w.Crash(w.RandomNode())
+			w.Crash(w.RandomNode())
 			w.Run(40 * time.Second) // in 12 s one network of some 10,000 has not yet noticed
 		}
 		var live []string
@@ -86,9 +86,9 @@ func TestClosestNodesAreTheSame(t *testing.T) {
 		}
 		for range 3 {
 			id := xor.Of(strconv.FormatUint(w.Rand().Uint64(), 36))
-			n, want := w.Any(), 1+w.Rand().IntN(20)
+			n, want := w.RandomNode(), 1+w.Rand().IntN(20)
 			n.Found = map[uint64]overlay.Found{}
-			n.Tell(overlay.Find{ID: id, Tag: 1, Want: want})
+			n.Handle(overlay.Find{ID: id, Tag: 1, Want: want})
 			for range 100 {
 				if len(n.Found) == 0 {
 					w.Run(100 * time.Millisecond)
@@ -99,7 +99,7 @@ func TestClosestNodesAreTheSame(t *testing.T) {
 				t.Fatalf("seed %d: of %d nodes, %s found for %x %v", seed, len(live), n.Name, id, n.Found[1])
 			}
 		}
-		tables += sameAsRoutingTable(t, w.Any(), w.Rand())
+		tables += sameAsRoutingTable(t, w.RandomNode(), w.Rand())
 	}
 	t.Logf("%d look-ups, %d questions to tables", lookUps, tables)
 }

@@ -117,7 +117,7 @@ func (k *kumo) finish() error {
 		return err
 	}
 	close(k.frozen)
-	return errors.Join(k.db.Settle(context.Background(), k.hear), k.merge(), <-k.compact)
+	return errors.Join(k.db.DecideAll(context.Background(), k.hear), k.merge(), <-k.compact)
 }
 
 // merge writes what the last decisions have brought.
@@ -130,7 +130,7 @@ func (k *kumo) report() error {
 	st := k.db.Stats()
 	known := float64(k.db.Len())
 	fmt.Printf("known                     %d; at once %d fresh, %d repeats; later %d, %d of them fresh\n",
-		k.db.Len(), k.counts[seen.Fresh], k.counts[seen.Nothing], k.counts[seen.Later], k.late)
+		k.db.Len(), k.counts[seen.Fresh], k.counts[seen.Nothing], k.counts[seen.Undecided], k.late)
 	fmt.Printf("on disk                   %.1f bytes a URL, %d files, %d merges, waited %.1f s for them\n",
 		float64(st.Disk)/known, st.Runs, st.Merges, k.waited.Seconds())
 	fmt.Printf("memory beyond the budget  %.2f bytes a URL for filters and indexes\n", float64(st.Memory)/known)

@@ -25,7 +25,7 @@ func TestACrawlStartsDuringALook(t *testing.T) {
 	if out, err := begin.CombinedOutput(); begin.ProcessState.ExitCode() != exitLimit {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	look, err := openLook(t.Context(), dir)
+	look, err := openView(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,12 @@ func (c *meshClient) Add(ctx context.Context, typed []string, files ...*seeds.Fi
 }
 
 // addSeeds adds seeds, list by list, and reports whether there were some.
-func (c *meshClient) addSeeds(ctx context.Context, start bool, typed []string, files []*seeds.File) (some bool, err error) {
+func (c *meshClient) addSeeds(
+	ctx context.Context,
+	start bool,
+	typed []string,
+	files []*seeds.File,
+) (some bool, err error) {
 	urls, err := parseSeeds(typed)
 	if err != nil {
 		return false, err

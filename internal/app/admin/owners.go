@@ -136,7 +136,10 @@ func (c *client) readTable(ctx context.Context, w *idleTimeout, p *Placement, f 
 	return nil
 }
 
-func (c *client) logReader(ctx context.Context, w *idleTimeout) func(apply func(number uint64, data []byte) error) error {
+func (c *client) logReader(
+	ctx context.Context,
+	w *idleTimeout,
+) func(apply func(number uint64, data []byte) error) error {
 	return func(apply func(number uint64, data []byte) error) error {
 		err := c.cfg.Bus.Read(ctx, node.StrategyLog, 0, func(number uint64, data []byte) error {
 			w.timer.Reset(w.patience)

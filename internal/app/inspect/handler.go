@@ -44,7 +44,10 @@ func (s *Server) mux() http.Handler {
 		answer(w, r, s.src.Top(r.Context(), number(r), r.FormValue("sites") == "true"), defaultFlush)
 	})
 	if src, can := s.src.(CurveReader); can {
-		mux.HandleFunc("GET /curves", serveValue(func(r *http.Request) (*stats.Curves, error) { return src.Curves(r.Context()) }))
+		mux.HandleFunc(
+			"GET /curves",
+			serveValue(func(r *http.Request) (*stats.Curves, error) { return src.Curves(r.Context()) }),
+		)
 	}
 	if src, can := s.src.(Snapshotter); can { // which writes: hence the other method
 		mux.HandleFunc("POST /snapshot", func(w http.ResponseWriter, r *http.Request) {

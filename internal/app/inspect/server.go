@@ -54,8 +54,13 @@ func Listen(file string, src Source) (_ *Server, err error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.server = &http.Server{Handler: s.authenticate(s.mux()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
-		MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	s.server = &http.Server{
+		Handler:           s.authenticate(s.mux()),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
 	if err := s.publish(); err != nil {
 		stop()
 		return nil, errors.Join(err, s.listen.Close())

@@ -230,7 +230,8 @@ func (f *recordWatcher) tick(now time.Time) {
 		f.markSynced()
 	}
 	f.shareScopeSeeds(now)
-	if f.l.engine.get() != nil && f.l.cfg.Limit != nil && m.DetectsEnd() && now.Sub(f.limitChecked) >= limitInterval && !f.countingPages {
+	if f.l.engine.get() != nil && f.l.cfg.Limit != nil && m.DetectsEnd() && now.Sub(f.limitChecked) >= limitInterval &&
+		!f.countingPages {
 		f.limitChecked = now
 		f.checkLimit()
 	}
@@ -408,7 +409,8 @@ func (f *recordWatcher) idle() bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.known.Load().record.State == desired.Running && f.isSynced() && !f.dirty && f.openChunks == 0 && f.taking == 0 &&
+	return f.known.Load().record.State == desired.Running && f.isSynced() && !f.dirty && f.openChunks == 0 &&
+		f.taking == 0 &&
 		len(f.newScopeSeeds) == 0
 }
 

@@ -132,7 +132,14 @@ func (s *survey) ask(ctx context.Context, to strategy.Node, urls []urlKey) []kno
 		w.String(u.host)
 		w = append(w, u.hash[:]...)
 	}
-	said := s.asker.request(ctx, to, kindKnownRequest, w, knownRetry, func(answer []byte) bool { return len(answer) == len(urls) })
+	said := s.asker.request(
+		ctx,
+		to,
+		kindKnownRequest,
+		w,
+		knownRetry,
+		func(answer []byte) bool { return len(answer) == len(urls) },
+	)
 	answer := make([]knownState, len(said))
 	for i, b := range said {
 		answer[i] = min(knownState(b), isKnown)

@@ -191,7 +191,14 @@ func New(cfg Config) (*Node, error) {
 	n.asker = newRequester(n.msgs)
 	n.survey = &survey{n.self, cfg.Slice, cfg.History, n.Locate, n.asker, n.msgs, n.tasks, cfg.Log,
 		make(chan struct{}, maxKnownRequests)}
-	n.blocked = &blockCounter{self: n.self, blocked: cfg.Blocked, asker: n.asker, msgs: n.msgs, tasks: n.tasks, log: cfg.Log}
+	n.blocked = &blockCounter{
+		self:    n.self,
+		blocked: cfg.Blocked,
+		asker:   n.asker,
+		msgs:    n.msgs,
+		tasks:   n.tasks,
+		log:     cfg.Log,
+	}
 	n.risks = &atRisk{risks, cfg.Places, n.engine, n.inbox, n.tasks, cfg.Log}
 	n.links = &linkExchange{n.self, cfg.Read, n.engine, n.msgs, n.inbox}
 	l := &loop{cfg: &n.cfg, inbox: n.inbox, tasks: n.tasks, engine: n.engine, msgs: n.msgs, links: n.links,

@@ -43,11 +43,24 @@ func (r *reporter) make() control.Report {
 	if lost := r.peer.Machine().AloneSince(); !lost.IsZero() {
 		alone = max(-r.until(lost), time.Millisecond)
 	}
-	return control.Report{Node: string(r.self), Version: r.version, Address: r.address,
-		State: r.watcher.known.Load().record.State, Member: r.engine.get() != nil && r.peer.Machine().KnowsPlace(), Idle: idle,
-		Work: f.Work, MessageBytes: r.msgs.sent.Load(), Peers: f.Peers, Level: b.Level, Delegated: b.Delegated,
-		Guests: b.Guests, Alone: alone.Seconds(), Condition: f.Condition, Clock: time.Now().UTC(),
-		Events: r.chronicler.recent(r.peer.Overlay().Size())}
+	return control.Report{
+		Node:         string(r.self),
+		Version:      r.version,
+		Address:      r.address,
+		State:        r.watcher.known.Load().record.State,
+		Member:       r.engine.get() != nil && r.peer.Machine().KnowsPlace(),
+		Idle:         idle,
+		Work:         f.Work,
+		MessageBytes: r.msgs.sent.Load(),
+		Peers:        f.Peers,
+		Level:        b.Level,
+		Delegated:    b.Delegated,
+		Guests:       b.Guests,
+		Alone:        alone.Seconds(),
+		Condition:    f.Condition,
+		Clock:        time.Now().UTC(),
+		Events:       r.chronicler.recent(r.peer.Overlay().Size()),
+	}
 }
 
 func (r *reporter) json() []byte {

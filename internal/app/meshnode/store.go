@@ -60,7 +60,11 @@ type savedChunk struct {
 
 // openStore reads what earlier processes have kept. A chunk that is not what its name says is dropped: other nodes have
 // it.
-func openStore(disk vfs.FS, dir string, log *slog.Logger) (s *store, r mesh.RecordVersion, all []savedChunk, err error) {
+func openStore(
+	disk vfs.FS,
+	dir string,
+	log *slog.Logger,
+) (s *store, r mesh.RecordVersion, all []savedChunk, err error) {
 	s = &store{disk: disk, dir: dir, chunks: map[mesh.ChunkID][]byte{}, signal: make(chan struct{}, 1)}
 	if dir == "" {
 		return s, r, nil, nil

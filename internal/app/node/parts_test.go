@@ -25,10 +25,10 @@ func TestALeaseHoldsByBothClocks(t *testing.T) {
 		"at once":                {now, true},
 		"a little later":         {now.Add(9 * time.Second), true},
 		"when it is over":        {now.Add(10 * time.Second), false},
-		"suspended for a while":  {testmain.Leapt(now, 5*time.Second), true},
-		"suspended for too long": {testmain.Leapt(now, 10*time.Second), false},
-		"set back by a day":      {testmain.Leapt(now.Add(9*time.Second), -24*time.Hour), true},
-		"set back, and over":     {testmain.Leapt(now.Add(10*time.Second), -24*time.Hour), false},
+		"suspended for a while":  {testmain.JumpClock(now, 5*time.Second), true},
+		"suspended for too long": {testmain.JumpClock(now, 10*time.Second), false},
+		"set back by a day":      {testmain.JumpClock(now.Add(9*time.Second), -24*time.Hour), true},
+		"set back, and over":     {testmain.JumpClock(now.Add(10*time.Second), -24*time.Hour), false},
 	} {
 		if got := wait.IsAfter(until, c.now); got != c.want {
 			t.Errorf("%s: it holds: %v", what, got)

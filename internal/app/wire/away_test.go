@@ -42,7 +42,7 @@ type carrier struct {
 // attach gives a job the place.
 func (c *carrier) attach(j *job.Job) {
 	c.cfg.Dir, c.cfg.Crawl, c.cfg.Grow = j.Dir, j.Name, append(slices.Clone(folder.Outputs), settings.Name)
-	j.Upload = &job.Upload{Closed: func() { c.up.Look() }, Status: func() stats.Uploads { return c.up.Status() },
+	j.Upload = &job.Upload{Closed: func() { c.up.FileClosed() }, Status: func() stats.Uploads { return c.up.Status() },
 		Overlay: func(disk vfs.FS) (vfs.FS, error) {
 			c.cfg.Disk = disk
 			up, err := upload.Open(context.Background(), c.cfg)
@@ -50,7 +50,7 @@ func (c *carrier) attach(j *job.Job) {
 				return nil, err
 			}
 			c.up = up
-			return away.Over(context.Background(), disk, j.Dir, c.cfg.Place, up.Manifest()), nil
+			return away.NewOverlay(context.Background(), disk, j.Dir, c.cfg.Place, up.Manifest()), nil
 		}}
 }
 
@@ -88,7 +88,7 @@ func TestACrawlIntoAPlaceSurvivesCrashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := placetest.NewFaulty(at, dice, 30)
-			c := &carrier{cfg: upload.Config{Place: p, Drop: drop}}
+			c := &carrier{cfg: upload.Config{Place: p, RemoveUploaded: drop}}
 			c.attach(j)
 			deaths := c.livesUntilDone(t, j, dice)
 			if p.SetChance(0); true {
@@ -135,7 +135,7 @@ func (c *carrier) livesUntilDone(t *testing.T, j *job.Job, dice *rand.Rand) (dea
 			deaths++
 		case err == nil:
 			return deaths
-		case errors.Is(err, context.Canceled), errors.Is(err, upload.ErrWaits), errors.Is(err, placetest.ErrFault),
+		case errors.Is(err, context.Canceled), errors.Is(err, upload.ErrIncomplete), errors.Is(err, placetest.ErrFault),
 			strings.Contains(err.Error(), "cannot be"), strings.Contains(err.Error(), "kept something else"):
 		default:
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func TestADiskThatIsShortWaitsForThePlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := placetest.NewFaulty(at, rand.New(rand.NewPCG(1, 1)), 0)
-	c := &carrier{cfg: upload.Config{Place: p, Drop: true}}
+	c := &carrier{cfg: upload.Config{Place: p, RemoveUploaded: true}}
 	c.attach(j)
 	disk := &shortDisk{FS: vfs.OS, dir: filepath.Join(j.Dir, "warc"), room: 300 << 10}
 	j.Crawl.MinFree = 100 << 10

@@ -46,7 +46,7 @@ func TestClockIsSet(t *testing.T) {
 	s := newSite(t, site)
 	j := s.job(t, "a.test/")
 	j.Frontier.Delay = delay
-	j.Crawl.Now = func() time.Time { return testmain.Leapt(time.Now(), time.Duration(at.Load())) }
+	j.Crawl.Now = func() time.Time { return testmain.JumpClock(time.Now(), time.Duration(at.Load())) }
 	mustRun(t, j)
 	asked := map[string]int{}
 	for _, a := range s.asked {

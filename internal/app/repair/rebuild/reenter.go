@@ -52,7 +52,10 @@ func (b *rebuilding) lists(told *recovery.Salvage, whole int64) {
 }
 
 // readOldState calls item with what the old journal and the old queues say of URLs that wait, as far as they can be read.
-func (b *rebuilding) readOldState(item func(it frontier.Item) error, root func(frontier.Item)) (*recovery.Salvage, error) {
+func (b *rebuilding) readOldState(
+	item func(it frontier.Item) error,
+	root func(frontier.Item),
+) (*recovery.Salvage, error) {
 	var failed error
 	s := &recovery.Salvage{ScopeSeed: root, Item: func(it frontier.Item) { failed = errors.Join(failed, item(it)) }}
 	view := vfs.NewOverlay(vfs.OS)

@@ -139,7 +139,8 @@ func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error 
 				continue
 			}
 			w.metadata(string(rec.Block))
-			robots := strings.HasSuffix(w.url, "/robots.txt") && w.metadataFields["title"] == "" && w.metadataFields["charset"] == ""
+			robots := strings.HasSuffix(w.url, "/robots.txt") && w.metadataFields["title"] == "" &&
+				w.metadataFields["charset"] == ""
 			w.noPage = lists && !robots && !m.listed[Key(name, w.offset)]
 			w.noLog = !m.isLogged(w)
 			if w.noPage || w.noLog || w.noIndex {
@@ -153,9 +154,17 @@ func (m *mender) readRecords(name string, _ io.ReaderAt, in *warc.Reader) error 
 // visitOf is the visit of an answer, with what its record says.
 func (m *mender) visitOf(name string, rec *warc.Record) *incompleteVisit {
 	kind := rec.Fields["WARC-Type"]
-	w := &incompleteVisit{url: rec.Fields["WARC-Target-URI"], file: name, date: rec.Fields["WARC-Date"], offset: rec.Offset,
-		length: rec.Length, truncated: rec.Fields["WARC-Truncated"], digest: rec.Fields["WARC-Payload-Digest"],
-		status: rec.Status(), metadataFields: map[string]string{}}
+	w := &incompleteVisit{
+		url:            rec.Fields["WARC-Target-URI"],
+		file:           name,
+		date:           rec.Fields["WARC-Date"],
+		offset:         rec.Offset,
+		length:         rec.Length,
+		truncated:      rec.Fields["WARC-Truncated"],
+		digest:         rec.Fields["WARC-Payload-Digest"],
+		status:         rec.Status(),
+		metadataFields: map[string]string{},
+	}
 	w.serverIP, _ = netip.ParseAddr(rec.Fields["WARC-IP-Address"])
 	if kind == "revisit" {
 		w.revisit, w.truncated = rec.Fields["WARC-Refers-To-Target-URI"], ""
@@ -288,13 +297,33 @@ func (m *mender) add(name string, lines []byte) error {
 // pageLine appends the line of pages.jsonl that follows from the records and the line of crawl.log.
 func (w *incompleteVisit) pageLine(b []byte) []byte {
 	e := w.entry
-	p := jsonl.PageLine{URL: w.url, Final: cmp.Or(w.final, w.url), Status: e.Status, Time: e.Begin, Type: e.MIME,
-		Charset: w.metadataFields["charset"], Lang: w.metadataFields["languages"], Title: w.metadataFields["title"], H1: w.metadataFields["h1"],
-		Description: w.metadataFields["description"], Canonical: w.metadataFields["canonical"], HrefLang: w.variants, Bytes: e.Size,
-		Digest: e.Digest, Depth: strings.Count(e.Path, "L"), Links: w.links, WARC: w.file, Offset: w.offset,
-		Truncated: w.truncated, Malformed: w.metadataFields["malformed"], LinksCut: w.metadataFields["linksCut"], Revisit: w.revisit,
-		Robots: w.metadataFields["robots"], Visit: jsonl.Visit{From: w.metadataFields["via"], NearDuplicate: w.metadataFields["nearDuplicateOf"],
-			ServerIP: w.serverIP}}
+	p := jsonl.PageLine{
+		URL:         w.url,
+		Final:       cmp.Or(w.final, w.url),
+		Status:      e.Status,
+		Time:        e.Begin,
+		Type:        e.MIME,
+		Charset:     w.metadataFields["charset"],
+		Lang:        w.metadataFields["languages"],
+		Title:       w.metadataFields["title"],
+		H1:          w.metadataFields["h1"],
+		Description: w.metadataFields["description"],
+		Canonical:   w.metadataFields["canonical"],
+		HrefLang:    w.variants,
+		Bytes:       e.Size,
+		Digest:      e.Digest,
+		Depth:       strings.Count(e.Path, "L"),
+		Links:       w.links,
+		WARC:        w.file,
+		Offset:      w.offset,
+		Truncated:   w.truncated,
+		Malformed:   w.metadataFields["malformed"],
+		LinksCut:    w.metadataFields["linksCut"],
+		Revisit:     w.revisit,
+		Robots:      w.metadataFields["robots"],
+		Visit: jsonl.Visit{From: w.metadataFields["via"], NearDuplicate: w.metadataFields["nearDuplicateOf"],
+			ServerIP: w.serverIP},
+	}
 	if strings.Contains(e.Path, "M") {
 		p.Depth++
 	}

@@ -180,7 +180,7 @@ func (c *crew) wantAll(repeats int64) synthweb.Score {
 }
 
 // slowAfter has the crawl get on slowly after so many requests, so that it is not over before what the test does then.
-func (c *crew) slowAfter(requests int64) { c.web.Slow(requests, 2*time.Second) }
+func (c *crew) slowAfter(requests int64) { c.web.SetDelay(requests, 2*time.Second) }
 
 // await waits for more requests than those.
 func (c *crew) await(requests int64) {
@@ -189,7 +189,7 @@ func (c *crew) await(requests int64) {
 }
 
 // goOn lets it get on as it can.
-func (c *crew) goOn() { c.web.Slow(0, 0) }
+func (c *crew) goOn() { c.web.SetDelay(0, 0) }
 
 func slow(j *job.Job) { j.Frontier.Delay = 100 * time.Millisecond }
 

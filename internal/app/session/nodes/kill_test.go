@@ -411,7 +411,7 @@ func (r *remains) spoilt() {
 		text := []byte("spoilt before it was brought")
 		sum := sha256.Sum256(text)
 		f.Size, f.SHA256 = int64(len(text)), hex.EncodeToString(sum[:])
-		if err := place.WriteFile(r.t.Context(), r.at, f.At, text); err != nil {
+		if err := place.WriteFile(r.t.Context(), r.at, f.Path, text); err != nil {
 			r.t.Fatal(err)
 		}
 	}

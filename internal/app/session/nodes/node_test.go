@@ -242,7 +242,7 @@ func (c *cluster) further(requests int64) {
 	c.eventually(fmt.Sprint("more than ", requests, " requests"), func() bool { return c.web.Requests() > requests })
 }
 
-func (c *cluster) slowAfter(requests int64) { c.web.Slow(requests, 2*time.Second) }
+func (c *cluster) slowAfter(requests int64) { c.web.SetDelay(requests, 2*time.Second) }
 
 // goOn lets it get on as it can, once nodes are members.
 func (c *cluster) goOn(nodes ...*running) {
@@ -250,7 +250,7 @@ func (c *cluster) goOn(nodes ...*running) {
 	for _, r := range nodes {
 		c.eventually(r.Name+" is a member", func() bool { return r.Member() })
 	}
-	c.web.Slow(0, 0)
+	c.web.SetDelay(0, 0)
 }
 
 func (c *cluster) begin() {

@@ -62,14 +62,27 @@ func (m *membership) join(state *recovery.State, p *crawl.Parts) error {
 		Received: state.Arrived(), Forgotten: state.Went(), Partial: state.Partial(), Layout: n.Layout, Timing: n.Timing,
 		Seed: rand.Uint64()})
 	m.node = node.New(node.Config{
-		Crawl: node.CrawlWord(m.job.Name), Identity: m.id, Member: one, Strategy: placing, Timing: n.Timing, Bus: m.bus,
-		Engine: m.engine, Router: m.router,
+		Crawl:    node.CrawlWord(m.job.Name),
+		Identity: m.id,
+		Member:   one,
+		Strategy: placing,
+		Timing:   n.Timing,
+		Bus:      m.bus,
+		Engine:   m.engine,
+		Router:   m.router,
 		FailedNodes: &failedNodes{disk: m.folder.Disk, dir: m.failedDir(), bus: m.bus, job: m.job,
 			places: failedPlaces{Node: n, bus: m.bus}},
-		SaveJoined: m.saveJoined, Figures: m.figures, Work: m.work, OnEnd: m.journal.BeginShutdown, ApplySettings: m.applySettings, IsKnown: m.isKnown,
-		PendingLinks: m.pendingLinks,
-		Blocked:      func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
-		Version:      job.Version, Address: n.Address, Log: n.Log,
+		SaveJoined:    m.saveJoined,
+		Figures:       m.figures,
+		Work:          m.work,
+		OnEnd:         m.journal.BeginShutdown,
+		ApplySettings: m.applySettings,
+		IsKnown:       m.isKnown,
+		PendingLinks:  m.pendingLinks,
+		Blocked:       func(ctx context.Context, rules []string) ([]byte, error) { return m.crawl.CountBlocked(ctx, rules) },
+		Version:       job.Version,
+		Address:       n.Address,
+		Log:           n.Log,
 	})
 	if c, is := m.upload.uploader.(session.StateUploader); is && m.job.Writes(job.WARC) {
 		p.Checkpointed = c.Cut(m.journal, n.warn)

@@ -53,7 +53,7 @@ type sharedPlace struct {
 
 	taken atomic.Int64 // checkpoints that were found there
 	mu    sync.Mutex
-	cuts  map[string]upload.Cut // by folder
+	cuts  map[string]upload.TrimStats // by folder
 
 	opened atomic.Uint64 // times, each of which fails in its own way
 	forgot sync.Map      // lives that have removed their state before all else was there
@@ -145,15 +145,15 @@ func (p *sharedPlace) give(c *Config, dies *atomic.Bool) {
 		b := &bearer{dies: dies, least: p.least, cfg: upload.Config{Place: at, Dir: j.Dir, Disk: vfs.OS, Crawl: j.Name,
 			Grow: []string{"pages.jsonl", "crawl.log"}}}
 		b.forgot = func() { p.forgot.Store(life, true) }
-		b.told = func(c upload.Cut) {
+		b.told = func(c upload.TrimStats) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if p.cuts == nil {
-				p.cuts = map[string]upload.Cut{}
+				p.cuts = map[string]upload.TrimStats{}
 			}
 			p.cuts[j.Dir] = c
 		}
-		j.Upload = &job.Upload{Closed: func() { b.up.Look() }, Durable: func(marks []store.Mark) { b.up.Durable(marks) },
+		j.Upload = &job.Upload{Closed: func() { b.up.FileClosed() }, Durable: func(marks []store.Mark) { b.up.Durable(marks) },
 			Status:  func() stats.Uploads { return b.up.Status() },
 			Overlay: func(disk vfs.FS) (vfs.FS, error) { return b.over(ctx, disk) }}
 		return b, nil
@@ -166,7 +166,7 @@ type bearer struct {
 	up  *upload.Uploader
 
 	least  int64
-	told   func(upload.Cut)
+	told   func(upload.TrimStats)
 	states *upload.States
 	kept   sync.WaitGroup
 	keep   context.CancelFunc
@@ -180,7 +180,7 @@ type bearer struct {
 func (b *bearer) over(ctx context.Context, disk vfs.FS) (_ vfs.FS, err error) {
 	for range 20 { // a place that fails now and then
 		if b.up, err = upload.Open(ctx, b.cfg); err == nil {
-			return away.Over(context.WithoutCancel(ctx), disk, b.cfg.Dir, b.cfg.Place, b.up.Manifest()), nil
+			return away.NewOverlay(context.WithoutCancel(ctx), disk, b.cfg.Dir, b.cfg.Place, b.up.Manifest()), nil
 		}
 	}
 	return nil, err
@@ -202,7 +202,7 @@ func (b *bearer) Cut(log journal.Shipped, warn func(error)) func(at, relies jour
 	if b.least == 0 {
 		return nil
 	}
-	b.states = b.up.States(upload.StatesConfig{Log: log, Least: b.least, Warn: warn, Told: b.told})
+	b.states = b.up.States(upload.StatesConfig{Log: log, MinGain: b.least, Warn: warn, OnTrim: b.told})
 	return b.states.Checkpoint
 }
 
@@ -215,7 +215,7 @@ func (b *bearer) RemoveStates(ctx context.Context) error {
 	if b.stop != nil {
 		b.forgot()
 	}
-	return b.states.Forget(ctx)
+	return b.states.RemoveAll(ctx)
 }
 
 func (b *bearer) Finish(context.Context) error {
@@ -297,7 +297,7 @@ func (p *sharedPlace) listed(life string) map[string]bool {
 	p.t.Helper()
 	at, m := p.read(life)
 	dir := p.t.TempDir()
-	in, err := away.Alone(p.t.Context(), vfs.OS, dir, at, m).Open(filepath.Join(dir, "pages.jsonl"))
+	in, err := away.NewRemote(p.t.Context(), vfs.OS, dir, at, m).Open(filepath.Join(dir, "pages.jsonl"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func aLostDiskCostsNoRecord(t *testing.T, p *sharedPlace, strategy string, least
 	c.further(700)
 	dead := b.life()
 	c.eventually("records of "+dead+" are in its place", func() bool { return len(p.recorded()[dead]) > 0 })
-	cut := func() upload.Cut { p.mu.Lock(); defer p.mu.Unlock(); return p.cuts[b.dir] }
+	cut := func() upload.TrimStats { p.mu.Lock(); defer p.mu.Unlock(); return p.cuts[b.dir] }
 	if least != 0 {
 		c.eventually("the journal of b is cut short", func() bool { return cut().Log > 0 })
 	}

@@ -97,7 +97,10 @@ func (m *membership) noteJoined(ctx context.Context, err error) {
 func (m *membership) notePages(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if _, err := (node.Totals{Registry: m.bus}).AddDeparted(ctx, node.Pages{m.id.Node(): m.crawl.Stats.Pages()}); err != nil {
+	if _, err := (node.Totals{Registry: m.bus}).AddDeparted(
+		ctx,
+		node.Pages{m.id.Node(): m.crawl.Stats.Pages()},
+	); err != nil {
 		m.n.Log.Debug("the pages of this node are not noted", "err", err)
 	}
 }

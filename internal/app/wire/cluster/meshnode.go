@@ -50,9 +50,19 @@ func openMeshNode(ctx context.Context, j *job.Job, o *NodeOptions) (Node, error)
 	if o.Name == p2p.Guest {
 		return nil, advice.Usage("a node cannot be called %q: commands are", o.Name)
 	}
-	cfg := meshnodes.Config{Name: o.Name, Address: o.Address, Join: o.Join, Backups: cmp.Or(o.Backups, DefaultBackups),
-		ApplySettings: o.ApplySettings, Open: wire.OpenPart, NewUploader: o.NewUploader, ReadManifest: o.ReadManifest, PlaceWait: o.PlaceWait,
-		LostAfter: o.LostAfter, Log: o.Log}
+	cfg := meshnodes.Config{
+		Name:          o.Name,
+		Address:       o.Address,
+		Join:          o.Join,
+		Backups:       cmp.Or(o.Backups, DefaultBackups),
+		ApplySettings: o.ApplySettings,
+		Open:          wire.OpenPart,
+		NewUploader:   o.NewUploader,
+		ReadManifest:  o.ReadManifest,
+		PlaceWait:     o.PlaceWait,
+		LostAfter:     o.LostAfter,
+		Log:           o.Log,
+	}
 	cfg.Connect = func(_ context.Context, dir string, reached, lost func(strategy.Node)) (meshnodes.Connection, error) {
 		return p2p.Open(p2p.Config{Name: o.Name, Crawl: node.CrawlWord(j.Name), Secret: o.Secret, Dir: dir,
 			Listen: splitList(o.Listen), Reach: reach, LAN: o.LAN, Reached: reached, Lost: lost,

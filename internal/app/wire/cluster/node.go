@@ -109,9 +109,23 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := nodes.Config{Name: o.Name, Address: o.Address, Serves: o.Listen != "", ServerDir: serverDir,
-		Layout: s.layout(cmp.Or(o.Preset, "lan")), Joining: s.member, ApplySettings: o.ApplySettings, Open: wire.OpenPart, NewUploader: o.NewUploader,
-		ReadManifest: o.ReadManifest, CopyState: o.CopyState, DropState: o.DropState, PlaceWait: o.PlaceWait, Log: o.Log,
+	cfg := nodes.Config{
+		Name:      o.Name,
+		Address:   o.Address,
+		Serves:    o.Listen != "",
+		ServerDir: serverDir,
+		Layout: s.layout(
+			cmp.Or(o.Preset, "lan"),
+		),
+		Joining:       s.member,
+		ApplySettings: o.ApplySettings,
+		Open:          wire.OpenPart,
+		NewUploader:   o.NewUploader,
+		ReadManifest:  o.ReadManifest,
+		CopyState:     o.CopyState,
+		DropState:     o.DropState,
+		PlaceWait:     o.PlaceWait,
+		Log:           o.Log,
 		Connect: func(ctx context.Context) (nodes.Connection, error) {
 			cfg := o.bus(j.Name)
 			cfg.Dir = filepath.Join(j.Dir, serverDir)
@@ -120,7 +134,8 @@ func OpenNode(ctx context.Context, j *job.Job, o NodeOptions) (Node, error) {
 				return nil, err
 			}
 			return connection{c}, nil
-		}}
+		},
+	}
 	if s.balance != nil {
 		cfg.Limits = machine.NewLimits
 	}

@@ -33,7 +33,7 @@ func BenchmarkForms(b *testing.B) {
 			b.SetBytes(size)
 			begin, urls := used(b), int64(0)
 			for b.Loop() {
-				x := Export{Config: export.Config{Form: form, Crawl: crawl, Dir: b.TempDir(), Temp: b.TempDir()}}
+				x := Export{Config: export.Config{Format: form, Crawl: crawl, Dir: b.TempDir(), Temp: b.TempDir()}}
 				r, err := Run(b.Context(), x)
 				if err != nil {
 					b.Fatal(err)

@@ -259,7 +259,7 @@ func TestIndexIsOnesAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // it is let go with the end
-		if err := errors.Join(flw.Begin(), flw.Look()); err != nil {
+		if err := errors.Join(flw.Begin(), flw.FollowStatic()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.index(t.Context()); !errors.Is(err, folder.ErrLocked) {

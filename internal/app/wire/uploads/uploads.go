@@ -63,8 +63,8 @@ func makePlace(ctx context.Context, name string) (place.Place, error) {
 
 // probe asks whether a place is there: late is why it cannot be reached at present.
 func probe(ctx context.Context, p place.Place) (late, err error) {
-	err = place.Ask(ctx, p)
-	if place.Passes(err) && ctx.Err() == nil {
+	err = place.Probe(ctx, p)
+	if place.IsTransient(err) && ctx.Err() == nil {
 		return err, nil
 	}
 	return nil, err
@@ -114,11 +114,11 @@ func PlaceOf(dir string) (string, error) {
 
 // A Config says how files are brought to a place.
 type Config struct {
-	Place         string              // its URL
-	KeepLocal     bool                // WARC files stay in the folder, too
-	Wait          time.Duration       // for a place that fails, once the run has ended
-	Failed, Works func(stats.Uploads) // are told that the place fails, and that it works again
-	Cut           func(upload.Cut)    // is told how much a node's state in the place has let its log be cut; may be nil
+	Place         string                 // its URL
+	KeepLocal     bool                   // WARC files stay in the folder, too
+	Wait          time.Duration          // for a place that fails, once the run has ended
+	Failed, Works func(stats.Uploads)    // are told that the place fails, and that it works again
+	Cut           func(upload.TrimStats) // is told how much a node's state in the place has let its log be cut; may be nil
 }
 
 // An Upload brings the record files of one run of a crawl to a place.
@@ -126,7 +126,7 @@ type Upload struct {
 	cfg   upload.Config
 	place place.Place // for reading
 	wait  time.Duration
-	cut   func(upload.Cut)
+	cut   func(upload.TrimStats)
 	up    atomic.Pointer[upload.Uploader] // nil until the crawl is opened
 	// of a node's state; nil: they do not go there
 	states *upload.States
@@ -145,14 +145,23 @@ func New(ctx context.Context, j *job.Job, cfg Config) (*Upload, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{Place: p, URL: cfg.Place, Dir: j.Dir,
-		Crawl: j.Name, Grow: growingFiles(), First: settings.Name, Fresh: j.Fresh, Drop: !cfg.KeepLocal, Failed: cfg.Failed,
-		Works: cfg.Works}}
+	u := &Upload{place: p, wait: cfg.Wait, cut: cfg.Cut, cfg: upload.Config{
+		Place:          p,
+		URL:            cfg.Place,
+		Dir:            j.Dir,
+		Crawl:          j.Name,
+		Grow:           growingFiles(),
+		First:          settings.Name,
+		Fresh:          j.Fresh,
+		RemoveUploaded: !cfg.KeepLocal,
+		Failed:         cfg.Failed,
+		Recovered:      cfg.Works,
+	}}
 	if err := u.check(ctx); err != nil {
 		return nil, errors.Join(err, closePlace(p))
 	}
 	j.Upload = &job.Upload{Overlay: func(disk vfs.FS) (vfs.FS, error) { return u.overlay(ctx, disk) },
-		Closed: func() { u.up.Load().Look() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) },
+		Closed: func() { u.up.Load().FileClosed() }, Durable: func(marks []store.Mark) { u.up.Load().Durable(marks) },
 		Status: u.Status}
 	return u, nil
 }
@@ -164,15 +173,15 @@ func (u *Upload) check(ctx context.Context) error {
 	}
 	err := upload.CheckHere(u.cfg)
 	if err == nil {
-		u.cfg.Late, err = probe(ctx, u.place)
+		u.cfg.Unreachable, err = probe(ctx, u.place)
 	}
-	if err != nil || u.cfg.Late != nil {
+	if err != nil || u.cfg.Unreachable != nil {
 		return err
 	}
 	soon := u.cfg
-	soon.Place = place.Prompt(u.place)
-	if err = upload.Check(ctx, soon); place.Passes(err) && ctx.Err() == nil {
-		u.cfg.Late, err = err, nil
+	soon.Place = place.FailFast(u.place)
+	if err = upload.Check(ctx, soon); place.IsTransient(err) && ctx.Err() == nil {
+		u.cfg.Unreachable, err = err, nil
 	}
 	return err
 }
@@ -202,7 +211,7 @@ func (u *Upload) overlay(ctx context.Context, disk vfs.FS) (vfs.FS, error) {
 		return nil, err
 	}
 	u.up.Store(up)
-	return away.Over(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
+	return away.NewOverlay(context.WithoutCancel(ctx), disk, u.cfg.Dir, u.place, up.Manifest()), nil
 }
 
 // Start begins to bring files to the place. The crawl is open. ctx ends it at once; who starts it finishes it, or
@@ -222,7 +231,7 @@ func (u *Upload) Start(ctx context.Context) {
 // Cut has checkpoints of the node's state brought to the place, too, and its log cut by what they have; see
 // upload.States. It is called before Start.
 func (u *Upload) Cut(log journal.Shipped, warn func(error)) func(at, relies journal.Position, marks []store.Mark) {
-	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, Told: u.cut})
+	u.states = u.up.Load().States(upload.StatesConfig{Log: log, Warn: warn, OnTrim: u.cut})
 	return u.states.Checkpoint
 }
 
@@ -235,7 +244,7 @@ func (u *Upload) RemoveStates(ctx context.Context) error {
 		u.stopStates()
 		u.stateUploads.Wait()
 	}
-	return u.states.Forget(ctx)
+	return u.states.RemoveAll(ctx)
 }
 
 // interruptGrace is how long what waits is brought to the place once somebody has ended the run.
@@ -289,9 +298,9 @@ func (u *Upload) Close() (err error) {
 // Unreachable is why the place was not reached yet; nil if it was. That passes, and files wait for it meanwhile.
 func (u *Upload) Unreachable() error {
 	if up := u.up.Load(); up != nil {
-		return up.Late()
+		return up.NotReady()
 	}
-	return u.cfg.Late
+	return u.cfg.Unreachable
 }
 
 // Has reports whether a file of the crawl is in the place, and named there.
@@ -325,7 +334,7 @@ func openFolder(ctx context.Context, dir string) (*Source, error) {
 	if s.place, _, err = reachPlace(ctx, l.URL); err != nil { // what is here can be read without it
 		return nil, err
 	}
-	s.Disk = away.Over(ctx, vfs.OS, dir, s.place, there)
+	s.Disk = away.NewOverlay(ctx, vfs.OS, dir, s.place, there)
 	return s, nil
 }
 
@@ -402,7 +411,7 @@ func ReadManifest(ctx context.Context, name string) (there *away.Manifest, err e
 	defer func() { err = errors.Join(err, closePlace(p)) }()
 	mark, err := away.ReadMark(ctx, p)
 	switch {
-	case errors.Is(err, away.ErrUnreadable):
+	case errors.Is(err, away.ErrMarkUnreadable):
 	case err != nil:
 		return nil, err
 	case mark == nil:
@@ -436,7 +445,7 @@ func DropState(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(place.Prompt(p).Remove(ctx, away.StateDir), closePlace(p))
+	return errors.Join(place.FailFast(p).Remove(ctx, away.StateDir), closePlace(p))
 }
 
 func closePlace(p place.Place) error {
@@ -476,7 +485,7 @@ func OpenSource(ctx context.Context, name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{Dir: dir, Disk: away.Alone(ctx, vfs.OS, dir, p, there), Remote: true, place: p, manifest: there}
+	s := &Source{Dir: dir, Disk: away.NewRemote(ctx, vfs.OS, dir, p, there), Remote: true, place: p, manifest: there}
 	if err := os.WriteFile(filepath.Join(dir, settings.Name), config, 0o600); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -31,7 +31,7 @@ func (s *Source) Verify(ctx context.Context, dir string, cfg verify.Config) (*ve
 		return nil, err
 	}
 	_, ended := s.manifest.Get("report.json")
-	parts := s.manifest.InParts()
+	parts := s.manifest.HasParts()
 	cfg.Incomplete = parts || !ended // a crawl goes on, or a node was lost
 	cfg.NoLists = !parts && (!ended || waits != nil && s.hasOldLists(waits.since))
 	if waits != nil && !cfg.Moved {
@@ -133,13 +133,16 @@ type pendingFiles struct {
 // pending is what the place lacks of a run that has not brought all yet; nil: it has brought all.
 func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 	m, err := away.ReadMark(ctx, s.place)
-	if errors.Is(err, away.ErrUnreadable) {
+	if errors.Is(err, away.ErrMarkUnreadable) {
 		return nil, nil
 	}
 	if m == nil || !m.Open || err != nil {
 		return nil, err
 	}
-	w := &pendingFiles{since: m.Time, what: fmt.Sprintf("what is missing lies in the folder %s on %s", m.Folder, m.Machine)}
+	w := &pendingFiles{
+		since: m.Time,
+		what:  fmt.Sprintf("what is missing lies in the folder %s on %s", m.Folder, m.Machine),
+	}
 	if here, err := os.Hostname(); err != nil || here != m.Machine {
 		return w, nil
 	}
@@ -156,7 +159,7 @@ func (s *Source) pending(ctx context.Context) (*pendingFiles, error) {
 			"lost with it", m.Folder)
 		return w, nil
 	}
-	names, bytes, err := upload.Waiting(vfs.OS, m.Folder, growingFiles(), s.manifest)
+	names, bytes, err := upload.Pending(vfs.OS, m.Folder, growingFiles(), s.manifest)
 	if err != nil {
 		return nil, err
 	}
