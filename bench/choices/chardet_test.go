@@ -17,7 +17,7 @@ import (
 	own "kumo/internal/content/chardet"
 )
 
-// detectors name the charset of a text that does not say it.
+// detectors detect the charset of an undeclared text.
 var detectors = []struct {
 	name   string
 	detect func(text []byte) string
@@ -43,7 +43,7 @@ var detectors = []struct {
 	}},
 }
 
-// canonical is the Encoding Standard's name of a charset, or its own where that has none.
+// canonical returns a charset's name in the Encoding Standard, or its own if it is not there.
 func canonical(name string) string {
 	switch name = strings.ToLower(name); name {
 	case "utf-16", "utf-32", "iso-2022-kr":
@@ -59,8 +59,8 @@ func canonical(name string) string {
 	return name
 }
 
-// TestCharset reads undeclared texts: those of uchardet by name, and five sentences each in the charsets of their
-// languages by whether what comes out is what went in.
+// TestCharset detects undeclared texts: uchardet's by name, and five sentences in each charset of their languages by
+// whether decoding restores them.
 func TestCharset(t *testing.T) {
 	files, err := filepath.Glob(testdata(t, "charset", "uchardet", "*", "*"))
 	if err != nil || len(files) == 0 {
@@ -91,7 +91,7 @@ func TestCharset(t *testing.T) {
 	}
 }
 
-// readAs is a text read in a charset; "" if it cannot be.
+// readAs decodes a text; "" if it cannot.
 func readAs(coded []byte, name string) string {
 	enc, err := htmlindex.Get(canonical(name))
 	if err != nil {
@@ -175,7 +175,7 @@ func sentences(t testing.TB, name string) (all []sentence) {
 	return all
 }
 
-// BenchmarkCharset names the charset of undeclared texts that are no UTF-8.
+// BenchmarkCharset detects undeclared texts that are not UTF-8.
 func BenchmarkCharset(b *testing.B) {
 	texts := legacyTexts(b)
 	var some [][]byte

@@ -16,9 +16,9 @@ import (
 	"kumo/internal/state/store/warc/deflate"
 )
 
-// BenchmarkDeflate compresses records as they are in a WARC, a member each: answers whose bodies came gzipped, answers
-// whose bodies came as they are, and small records, those of a page's links. kumo writes the first and the last with
-// its own encoder, and the others as klauspost/compress does at level 1.
+// BenchmarkDeflate compresses WARC records, a member each: responses with a gzip body, responses with an uncompressed
+// body, and small records such as a page's links. kumo uses its own encoder for the first and last kinds, and
+// klauspost/compress at level 1 for the other.
 func BenchmarkDeflate(b *testing.B) {
 	var coded, plain [][]byte
 	for _, text := range corpus(b) {
@@ -33,7 +33,7 @@ func BenchmarkDeflate(b *testing.B) {
 	}
 }
 
-// record is a WARC record of an answer.
+// record returns a WARC response record.
 func record(body []byte, coding string) []byte {
 	head := fmt.Sprintf(`HTTP/1.1 200 OK
 Server: nginx
@@ -56,7 +56,7 @@ Content-Length: %d
 	return fmt.Appendf(nil, "%s%s\r\n\r\n", strings.ReplaceAll(fields+head, "\n", "\r\n"), body)
 }
 
-// smallRecords are metadata records with a page's links.
+// smallRecords returns metadata records with a page's links.
 func smallRecords(n int) (all [][]byte) {
 	urls := urlgen.New(1)
 	for i := range n {
@@ -123,7 +123,7 @@ func compressAll(b *testing.B, records [][]byte) {
 	byTurns(b, "record", len(records), all...)
 }
 
-// A counter counts what is written to it.
+// A counter counts the bytes written to it.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -1,10 +1,10 @@
-// Package choices compares what kumo has written itself with the libraries that could stand in its place: what
-// docs/decisions says was measured is measured here. It is a module of its own, so that kumo depends on none of them.
+// Package choices compares kumo's own implementations with libraries that could replace them. It reproduces the
+// measurements in docs/decisions. It is a separate module, so that kumo depends on none of these libraries.
 //
-//	go test -C bench/choices -run '^$' -bench Inflate         what it costs
-//	KUMO_TEST_DATA=... go test -C bench/choices -v -run URL    who reads the conformance data how
+//	go test -C bench/choices -run '^$' -bench Inflate         measure the cost
+//	KUMO_TEST_DATA=... go test -C bench/choices -v -run URL    compare results on conformance data
 //
-// A benchmark lets all contenders do the same work by turns, so that what else the machine does meets all alike, and
-// prints a table: processors' time of a unit of work (medians over the rounds), its ratio to kumo's (the median of the
-// rounds' ratios), allocations. Pages are those of a synthetic web; where KUMO_TEST_HTML names a folder, those in it.
+// In a benchmark, all contenders do the same work in turns, so that other load affects all alike. It prints a table:
+// CPU time per unit of work (median over the rounds), ratio to kumo's (median of the rounds' ratios), and allocations.
+// Pages are those of a synthetic web, or the files in the folder KUMO_TEST_HTML.
 package choices

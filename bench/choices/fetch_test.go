@@ -20,9 +20,9 @@ import (
 	"kumo/internal/content/fetch"
 )
 
-// BenchmarkFetch asks for a gzipped page over connections that are kept, 64 at once, each to a host of its own, as a
-// crawl does. The table has client and server; "bare" is a client that writes the same bytes and reads as many, and
-// knows nothing: what is beyond it is HTTP.
+// BenchmarkFetch requests a gzipped page over persistent connections, 64 at once, each to its own host, as a crawl
+// does. The table is for client and server together. "bare" is a client that only writes and reads the same number of
+// bytes: the cost beyond it is that of HTTP.
 func BenchmarkFetch(b *testing.B) {
 	const workers, exchanges = 64, 20
 	body := gzipped(b, corpus(b)[0])
@@ -81,7 +81,7 @@ func fetchStd(b *testing.B, urls []string, addr string, taped bool) func(int) (i
 	return func(worker int) (int, error) { return getStd(t, urls[worker], &room[worker]) }
 }
 
-// transport is net/http's; wherever it is sent, it goes to addr.
+// transport is net/http's transport with all connections made to addr.
 func transport(addr string, taped bool) *http.Transport {
 	t := &http.Transport{DisableCompression: true}
 	t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -130,7 +130,7 @@ func fetchBare(b *testing.B, workers int, addr string, head, length int) func(in
 	}
 }
 
-// A tape is a connection that keeps what is read from it since the last request was written.
+// A tape is a connection that records the data read since the last request was written.
 type tape struct {
 	net.Conn
 	read bytes.Buffer
@@ -147,7 +147,7 @@ func (t *tape) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// getStd puts the body, or what came of it, into room.
+// getStd reads the body, or the part received before an error, into room.
 func getStd(t http.RoundTripper, url string, room *bytes.Buffer) (int, error) {
 	room.Reset()
 	req, err := http.NewRequest(http.MethodGet, url, nil)
@@ -163,7 +163,7 @@ func getStd(t http.RoundTripper, url string, room *bytes.Buffer) (int, error) {
 	return room.Len(), errors.Join(err, resp.Body.Close())
 }
 
-// serve answers each request on loopback with the same bytes. Clients send a request at once, and nothing behind it.
+// serve answers each request on loopback with the same bytes. Clients send one request at a time, without pipelining.
 func serve(b testing.TB, answer []byte) (addr string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -193,8 +193,8 @@ func serve(b testing.TB, answer []byte) (addr string) {
 	return l.Addr().String()
 }
 
-// answers are what servers send, as lineEnds writes it, and the body that a crawl wants of it; closed says that the
-// connection ends with it.
+// answers are raw responses, as lineEnds writes them, and the body that a crawl should get; closed means that the
+// connection ends with the response.
 var answers = []struct {
 	name, raw, want string
 	closed          bool
@@ -217,10 +217,10 @@ var answers = []struct {
 	{"long head", "HTTP/1.1 200 OK\nX: " + strings.Repeat("x", 40_000) + "\nContent-Length: 5\n\nhello", "hello", false},
 }
 
-// lineEnds makes line feeds line ends, and vertical tabs bare line feeds.
+// lineEnds replaces line feeds by CRLF, and vertical tabs by bare line feeds.
 var lineEnds = strings.NewReplacer("\n", "\r\n", "\v", "\n")
 
-// TestAnswers counts the answers whose body, or what came of it, a client gives.
+// TestAnswers counts the responses whose body a client returns correctly.
 func TestAnswers(t *testing.T) {
 	ours, err := fetch.New(fetch.Config{AllowPrivate: true, Timeout: 2 * time.Second})
 	if err != nil {
@@ -266,7 +266,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// serveOnce answers every connection's first request, and leaves it open unless it is to be closed.
+// serveOnce answers the first request of every connection, which stays open unless closed is set.
 func serveOnce(t *testing.T, answer string, closed bool) (addr string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -292,9 +292,9 @@ func serveOnce(t *testing.T, answer string, closed bool) (addr string) {
 	return l.Addr().String()
 }
 
-// TestIdleConnections says what an idle connection costs a client.
+// TestIdleConnections measures the cost of an idle connection.
 func TestIdleConnections(t *testing.T) {
-	const hosts = 200 // kumo keeps 256 idle connections to one address at most
+	const hosts = 200 // kumo keeps at most 256 idle connections to one address
 	addr := serve(t, []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
 	_, port, _ := net.SplitHostPort(addr)
 	ours, err := fetch.New(fetch.Config{AllowPrivate: true, Resolve: []string{"*:*:127.0.0.1"}, MaxIdle: hosts})
@@ -318,7 +318,7 @@ func TestIdleConnections(t *testing.T) {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 		}
-		// Each connection has a goroutine of the server's, with 4 KB to read into.
+		// Each connection has a goroutine of the server, with a read buffer of 4 KB.
 		t.Logf("%s: %.2f goroutines and %.1f KB of heap and stacks a connection, with the server's 1 goroutine", c.name,
 			float64(runtime.NumGoroutine()-goroutines)/hosts, float64(inUse()-memory)/hosts/1024)
 	}

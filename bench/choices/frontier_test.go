@@ -26,16 +26,15 @@ var (
 	queueMemory = flag.Int64("memory", 8<<20, "bytes that a queue may take in BenchmarkFrontier")
 )
 
-// A queue holds URLs by host; next gives the best one of a host whose time has come, and sets the host's next time.
+// A queue holds URLs by host. next returns the best URL of a host whose time has come, and sets the host's next time.
 type queue interface {
 	push(host, url string, depth int) error
 	next(now time.Time) (url string, err error)
 	close() error
 }
 
-// BenchmarkFrontier fills queues that do not fit into the budget of memory, and then takes a URL and pushes another
-// one, as often as there are hosts; each host has its turn once in two. Neither makes anything durable: a crawl has its
-// journal, and checkpoints.
+// BenchmarkFrontier fills queues beyond the memory budget. Then, as often as there are hosts, it takes a URL and pushes
+// another; each host has its turn every second time. Nothing is made durable: a crawl has its journal and checkpoints.
 //
 //	go test -C bench/choices -run '^$' -bench Frontier -hosts 100000 -urls 3000000 -memory 33554432
 func BenchmarkFrontier(b *testing.B) {
@@ -56,7 +55,7 @@ func BenchmarkFrontier(b *testing.B) {
 			size := diskUse(dir)
 			begin = cpu()
 			for range 2 {
-				clock = clock.Add(time.Hour) // all are due
+				clock = clock.Add(time.Hour) // all hosts are due
 				for range *queueHosts / 2 {
 					_, err := q.next(clock)
 					check(b, err)
@@ -73,7 +72,7 @@ func BenchmarkFrontier(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// A hostWeb makes URLs of about eighty bytes.
+// A hostWeb generates URLs of about eighty bytes.
 type hostWeb struct {
 	dice *rand.Rand
 	buf  []byte
@@ -92,7 +91,7 @@ func (w *hostWeb) push(q queue, host int) error {
 }
 
 func diskUse(dir string) (sum int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // files come and go
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // files may disappear
 		if err == nil && !d.IsDir() {
 			if info, err := d.Info(); err == nil {
 				sum += info.Size()
@@ -128,18 +127,18 @@ func (o ours) next(time.Time) (string, error) {
 
 func (o ours) close() error { return o.f.Close() }
 
-// A store keeps the queues in Pebble (host, depth, age: URL), and all hosts in memory, by their times. It lacks
-// classes, parking, checkpoints, and a bound on what hosts take.
+// A store keeps the queues in Pebble (host, depth, age: URL), and all hosts in memory, by their times. It has no
+// classes, parking, checkpoints, or bound on the memory for hosts.
 type store struct {
 	db    *pebble.DB
 	cache *pebble.Cache
 	age   uint64
 	key   []byte
 	hosts map[string]*turn
-	turns turns // of hosts that have something
+	turns turns // of hosts with pending URLs
 }
 
-// A turn is when a host may be asked.
+// A turn is a host's next time.
 type turn struct {
 	host    string
 	at      time.Time

@@ -24,9 +24,9 @@ import (
 
 var markup = regexp.MustCompile(`(?s)<script.*?</script>|<style.*?</style>|<[^>]*>`)
 
-const batch = 250 // documents that are put at once
+const batch = 250 // documents indexed in one call
 
-// texts are the words of pages, or as many made ones.
+// texts returns the words of pages, or as many generated ones.
 func texts() (all []string, size int) {
 	for _, page := range pages() {
 		text := strings.ToValidUTF8(markup.ReplaceAllString(string(page), " "), "")
@@ -35,10 +35,10 @@ func texts() (all []string, size int) {
 	return all, size
 }
 
-// An engine is an index of texts, each with its number as its name.
+// An engine is an index of texts, which are named by numbers.
 type engine interface {
 	put(from int, texts []string) error
-	search(most int, words ...string) (hits []string, err error) // texts that have all of the words, the best first
+	search(most int, words ...string) (hits []string, err error) // texts with all of the words, the best first
 	close() error
 }
 
@@ -184,7 +184,7 @@ func folderSize(t testing.TB, dir string) (size int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, _ := filepath.Glob(filepath.Join(dir, "*", "*")) // the pattern is a good one
+	more, _ := filepath.Glob(filepath.Join(dir, "*", "*")) // the pattern is valid
 	for _, name := range append(all, more...) {
 		if info, err := os.Stat(name); err == nil && !info.IsDir() {
 			size += info.Size()
@@ -193,7 +193,7 @@ func folderSize(t testing.TB, dir string) (size int64) {
 	return size
 }
 
-// BenchmarkFulltext puts texts into empty indexes.
+// BenchmarkFulltext adds texts to empty indexes.
 func BenchmarkFulltext(b *testing.B) {
 	all, size := texts()
 	var contenders []*contender
@@ -223,7 +223,7 @@ func BenchmarkFulltext(b *testing.B) {
 	byTurns(b, "document", len(all), contenders...)
 }
 
-// queries are words of texts, one or two.
+// queries returns one or two words of texts.
 func queries(all []string) (queries [][]string) {
 	word := regexp.MustCompile(`[a-z]{5,12}`)
 	random := rand.New(rand.NewPCG(1, 1))
@@ -251,7 +251,7 @@ func filled(t testing.TB, open func(string) (engine, error), dir string, all []s
 	return x
 }
 
-// BenchmarkSearch looks for the ten best texts with a word or two; kumo opens its index each time, and makes snippets.
+// BenchmarkSearch finds the ten best texts for a word or two. kumo opens its index for each search, and makes snippets.
 func BenchmarkSearch(b *testing.B) {
 	all, _ := texts()
 	ask := queries(all)
@@ -271,7 +271,7 @@ func BenchmarkSearch(b *testing.B) {
 	byTurns(b, "query", len(ask), contenders...)
 }
 
-// TestSearch holds what is found against the texts that have the words as they stand, which all engines have to find.
+// TestSearch compares results with the texts that have the exact words, which all engines must find.
 func TestSearch(t *testing.T) {
 	all, _ := texts()
 	ask := queries(all)
@@ -279,7 +279,7 @@ func TestSearch(t *testing.T) {
 		x := filled(t, e.open, filepath.Join(t.TempDir(), "index"), all)
 		want, missed, found := 0, 0, 0
 		for _, q := range ask {
-			hits, err := x.search(fulltext.Deepest, q...)
+			hits, err := x.search(fulltext.MaxHits, q...)
 			if err != nil {
 				t.Fatal(e.name, err)
 			}
@@ -289,7 +289,7 @@ func TestSearch(t *testing.T) {
 				has[h] = true
 			}
 			for i, text := range all {
-				if len(hits) < fulltext.Deepest && hasWords(text, q) {
+				if len(hits) < fulltext.MaxHits && hasWords(text, q) {
 					want++
 					if !has[fmt.Sprint(i)] {
 						missed++
@@ -314,10 +314,10 @@ func hasWords(text string, words []string) bool {
 	return true
 }
 
-// TestDamagedIndex changes 50 bytes of a file of an index at a time and counts what becomes of searches by it. bleve may
-// end the process in a goroutine of its own.
+// TestDamagedIndex changes 50 bytes of an index file at a time and counts the outcomes of searches. bleve may crash the
+// process in one of its goroutines.
 func TestDamagedIndex(t *testing.T) {
-	debug.SetPanicOnFault(true) // bleve reads what it has mapped into memory
+	debug.SetPanicOnFault(true) // bleve reads memory-mapped files
 	all, _ := texts()
 	all = all[:min(len(all), 100)]
 	ask := queries(all)
@@ -340,7 +340,7 @@ func TestDamagedIndex(t *testing.T) {
 			}
 			defer x.close() //nolint:errcheck // it is damaged
 			for _, q := range ask {
-				hits, err := x.search(fulltext.Deepest, q...)
+				hits, err := x.search(fulltext.MaxHits, q...)
 				if err != nil {
 					return "", err
 				}

@@ -12,7 +12,7 @@ import (
 	"kumo/internal/content/inflate"
 )
 
-// BenchmarkInflate inflates gzipped bodies that lie whole in memory, into room that is used again.
+// BenchmarkInflate inflates gzipped bodies in memory into a reused buffer.
 func BenchmarkInflate(b *testing.B) {
 	all := corpus(b)
 	var bodies [][]byte
@@ -58,7 +58,7 @@ func BenchmarkInflate(b *testing.B) {
 	)
 }
 
-// readAll reads to the end, into room that suffices.
+// readAll reads to the end into a buffer that is large enough.
 func readAll(r io.Reader, room []byte) (int, error) {
 	n, err := io.ReadFull(r, room[:cap(room)])
 	if err == io.ErrUnexpectedEOF {

@@ -13,10 +13,10 @@ import (
 	"kumo/internal/content/lang"
 )
 
-// wanted are the languages that a crawl tells apart; what else there is, is other.
+// wanted are the languages that a crawl distinguishes; all others are "other".
 var wanted = strings.Fields("zh en ja ko de ur fr ru es pt ar hi it id ms my fa vi mn kk ky ne fil ps lo tg bo")
 
-// tellers tell the language of a text. A file with a build tag adds more.
+// tellers detect the language of a text. A file with a build tag adds more.
 var tellers = []teller{
 	{"kumo", func(text string) string { return lang.Detect(text).Lang }},
 	{"whatlanggo", func(text string) string { return code(whatlanggo.DetectLang(text)) }},
@@ -32,7 +32,7 @@ var tellers = []teller{
 	}},
 }
 
-// code is a language's code; whatlanggo has none for Persian.
+// code returns a language's code; whatlanggo has none for Persian.
 func code(l whatlanggo.Lang) string {
 	if l == whatlanggo.Pes {
 		return "fa"
@@ -40,7 +40,7 @@ func code(l whatlanggo.Lang) string {
 	return l.Iso6391()
 }
 
-// known are those of the wanted languages that whatlanggo knows.
+// known are the wanted languages that whatlanggo supports.
 var known = func() map[whatlanggo.Lang]bool {
 	some := map[whatlanggo.Lang]bool{}
 	for l := range whatlanggo.Langs {
@@ -56,9 +56,9 @@ type teller struct {
 	tell func(text string) string
 }
 
-// TestLanguage counts the texts whose language is told, and those in other languages that are taken for one of ours:
-// sentences, and runs of them of 500 characters, as pages are. Those for Malay are largely Indonesian, so that they are
-// left out.
+// TestLanguage counts the texts with a correctly detected language, and those in other languages that are mistaken for
+// a wanted one: sentences, and runs of them of 500 characters, as in pages. The Malay texts are largely Indonesian, so
+// they are excluded.
 func TestLanguage(t *testing.T) {
 	var all []sentence
 	for _, s := range append(sentences(t, "sentences.jsonl"), sentences(t, "udhr-part.jsonl")...) {
@@ -117,7 +117,7 @@ func judge(teller teller, texts []sentence) string {
 		taken, foreign, 100*float64(taken)/float64(foreign))
 }
 
-// tagalog gives Filipino its own name.
+// tagalog converts to the code for Filipino.
 func tagalog(code string) string {
 	if code == "tl" {
 		return "fil"
@@ -125,7 +125,7 @@ func tagalog(code string) string {
 	return code
 }
 
-// BenchmarkLanguage tells the language of 2 KB of text: as much as a crawl looks at.
+// BenchmarkLanguage detects the language of 2 KB of text, as much as a crawl uses.
 func BenchmarkLanguage(b *testing.B) {
 	byLang := map[string]string{}
 	for _, s := range sentences(b, "sentences.jsonl") {
@@ -139,7 +139,7 @@ func BenchmarkLanguage(b *testing.B) {
 	}
 	var all []*contender
 	for _, teller := range tellers {
-		teller.tell(texts[0]) // unpacks what it knows
+		teller.tell(texts[0]) // loads its models
 		all = append(all, &contender{name: teller.name, run: func() error {
 			for _, text := range texts {
 				teller.tell(text)

@@ -1,6 +1,6 @@
 //go:build lingua
 
-// lingua-go brings 124 MB of models along, so that it is only compiled with -tags lingua.
+// lingua-go has 124 MB of models, so it is compiled with -tags lingua only.
 
 package choices
 

@@ -16,12 +16,12 @@ import (
 
 var goldMark = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
 
-// TestMarkdown has goldmark read main texts in Markdown, and counts those that have the words of the text.
+// TestMarkdown parses main texts in Markdown with goldmark, and counts those that keep the words of the text.
 func TestMarkdown(t *testing.T) {
 	all, same := 0, 0
 	elements := map[string]int{}
 	for _, page := range pages() {
-		text, _ := maintext.Extract(page, "http://a.test/dir/page") // what was found before a bound
+		text, _ := maintext.Extract(page, "http://a.test/dir/page") // on an error, the text found before it
 		marked, _ := maintext.ExtractMarkdown(page, "http://a.test/dir/page")
 		if text.Text == "" {
 			continue
@@ -52,7 +52,7 @@ func TestMarkdown(t *testing.T) {
 		elements["code"], elements["li"], elements["td"]+elements["th"], elements["strong"], elements["em"])
 }
 
-// black is a text without white space.
+// black returns a text without white space.
 func black(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -62,13 +62,13 @@ func black(s string) string {
 	}, s)
 }
 
-// BenchmarkMarkdown finds main texts, without and with markup.
+// BenchmarkMarkdown extracts main texts, without and with markup.
 func BenchmarkMarkdown(b *testing.B) {
 	all := corpus(b)
 	run := func(extract func([]byte, string) (maintext.Text, error)) func() error {
 		return func() error {
 			for _, page := range all {
-				_, _ = extract(page, "http://a.test/dir/page") // some are too large
+				_, _ = extract(page, "http://a.test/dir/page") // some pages are too large
 			}
 			return nil
 		}

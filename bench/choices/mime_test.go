@@ -12,7 +12,7 @@ import (
 	"kumo/internal/content/mime"
 )
 
-// TestMediaType counts the standard's media types that are read, and written, as it says.
+// TestMediaType counts the standard's media types that are parsed and written correctly.
 func TestMediaType(t *testing.T) {
 	type vector struct {
 		Input  string
@@ -58,7 +58,7 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-// sniffers name a body's type; declared is its Content-Type.
+// sniffers detect a body's type; declared is its Content-Type.
 var sniffers = []struct {
 	name  string
 	sniff func(body []byte, declared string) string
@@ -75,8 +75,8 @@ func essence(t string) string {
 
 const xml = "<?xml version='1.0'?>"
 
-// bodies are what a crawl meets, with what the server says of them and what they are by the standard, or, where a
-// server's word is nonsense, to who looks at them.
+// bodies are typical bodies, with the declared type and the type by the standard, or by inspection if the declared type
+// is nonsense.
 var bodies = []struct{ name, body, declared, want string }{
 	{"page", "<!DOCTYPE html><title>x</title>", "text/html", "text/html"},
 	{"page without a doctype", "<p class=x>text</p>", "text/html", "text/html"},
@@ -107,7 +107,7 @@ var bodies = []struct{ name, body, declared, want string }{
 	{"download of a page", "<html>", "application/octet-stream", "application/octet-stream"},
 }
 
-// TestSniff counts the bodies that are given their type.
+// TestSniff counts the bodies whose type is detected correctly.
 func TestSniff(t *testing.T) {
 	for _, s := range sniffers {
 		right := 0
@@ -123,7 +123,7 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// BenchmarkSniff names the types of pages.
+// BenchmarkSniff detects the types of pages.
 func BenchmarkSniff(b *testing.B) {
 	all := corpus(b)
 	var contenders []*contender

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	corpusBytes = 8 << 20   // of all pages together
-	longestPage = 256 << 10 // that is taken
+	corpusBytes = 8 << 20   // total size of the pages
+	longestPage = 256 << 10 // longer pages are skipped
 )
 
-// corpus are pages: more than a processor's caches hold, so that none is known by heart.
+// corpus returns more pages than fit into a processor's caches.
 func corpus(b *testing.B) [][]byte {
 	b.Helper()
 	all := pages()
@@ -51,12 +51,11 @@ var pages = sync.OnceValue(func() (all [][]byte) {
 	return all
 })
 
-// readPages takes one page of a folder each, then another one of each, so that no generator of pages outweighs the
-// others.
+// readPages reads one page of each folder, then another of each, so that all generators of pages have the same weight.
 func readPages(dir string, take func([]byte) bool) {
 	byFolder := map[string][]string{}
 	var folders []string
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read is passed over
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // unreadable files are skipped
 		if err == nil && !d.IsDir() && strings.Contains(filepath.Ext(path), ".htm") {
 			folder := filepath.Dir(path)
 			if byFolder[folder] == nil {
@@ -80,7 +79,7 @@ func readPages(dir string, take func([]byte) bool) {
 	}
 }
 
-// gzipped is a page as most servers send it.
+// gzipped compresses a page as most servers do.
 func gzipped(b *testing.B, page []byte) []byte {
 	b.Helper()
 	var out bytes.Buffer
@@ -95,7 +94,7 @@ func gzipped(b *testing.B, page []byte) []byte {
 	return out.Bytes()
 }
 
-// testdata is a file of the conformance data.
+// testdata reads a file of the conformance data.
 func testdata(t testing.TB, path ...string) string {
 	t.Helper()
 	dir := os.Getenv("KUMO_TEST_DATA")

@@ -11,7 +11,7 @@ import (
 	"kumo/internal/content/robots"
 )
 
-// A verdict is what Google's parser says of a URL, an agent and a file.
+// A verdict is the result of Google's parser for a URL, an agent and a file.
 type verdict struct {
 	body       []byte
 	agent, url string
@@ -47,7 +47,7 @@ func realVerdicts(t testing.TB) (all []verdict) {
 	return all
 }
 
-// readers read a file for an agent, and say which URLs, given as path and query, that may fetch.
+// readers parse a file for an agent, and return which URLs, given as path and query, it allows.
 var readers = []struct {
 	name string
 	read func(body []byte, agent string) (allows func(target string) bool)
@@ -62,7 +62,7 @@ var readers = []struct {
 	{"temoto/robotstxt", func(body []byte, agent string) func(string) bool {
 		r, err := robotstxt.FromBytes(body)
 		if err != nil {
-			return func(string) bool { return true } // it refuses some files
+			return func(string) bool { return true } // it rejects some files
 		}
 		return r.FindGroup(agent).Test
 	}},
@@ -90,7 +90,7 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// BenchmarkRobots reads real files for one agent, and asks of ten URLs each.
+// BenchmarkRobots parses real files for one agent, and checks ten URLs each.
 func BenchmarkRobots(b *testing.B) {
 	var files [][]byte
 	last, size := "", 0

@@ -18,8 +18,8 @@ import (
 	"kumo/internal/content/fields/tree"
 )
 
-// outline writes a tree's elements and texts, but for white space, the order of attributes, and capitals and namespaces
-// in SVG.
+// outline writes a tree's elements and texts, without white space, order of attributes, and capitals and namespaces in
+// SVG.
 func outline(root *html.Node) string {
 	var b strings.Builder
 	var text strings.Builder
@@ -63,8 +63,8 @@ func standard(page string) (*html.Node, error) {
 	return html.ParseWithOptions(strings.NewReader(page), html.ParseOptionEnableScripting(false))
 }
 
-// TestTree counts the pages, and the cases of the standard's own tests, of which kumo's tree and x/net's differ.
-// KUMO_TEST_TREES names the folder of the cases (tree-construction of html5lib-tests, which golang.org/x/net/html has).
+// TestTree counts the pages, and the cases of the standard's own tests, for which kumo's tree and x/net's differ.
+// KUMO_TEST_TREES is the folder of the cases (tree-construction of html5lib-tests, part of golang.org/x/net/html).
 func TestTree(t *testing.T) {
 	count := func(name string, all []string) {
 		differ, failed := 0, 0
@@ -102,7 +102,7 @@ func TestTree(t *testing.T) {
 	count("cases", cases)
 }
 
-// hostileTrees are pages that are made to cost much.
+// hostileTrees are pages that are expensive to parse.
 var hostileTrees = map[string]string{
 	"nested":               strings.Repeat("<div>", 10_000) + "<h1 class=x>deep</h1>",
 	"nested 500":           strings.Repeat(strings.Repeat("<div>", 500)+strings.Repeat("</div>", 500), 40),
@@ -123,7 +123,7 @@ func numbered(format string, n int) string {
 	return b.String()
 }
 
-// TestHostileTrees measures the time and memory of parsing, and of a few selectors and an XPath expression.
+// TestHostileTrees measures time and memory of parsing, of a few selectors and of an XPath expression.
 func TestHostileTrees(t *testing.T) {
 	const limit = 20 * time.Second
 	selectors := []string{"div div div p", "li ~ li ~ b", "b:has(zz)"}
@@ -167,7 +167,7 @@ func TestHostileTrees(t *testing.T) {
 	}
 }
 
-// BenchmarkTree makes trees of pages, and looks for links in them.
+// BenchmarkTree parses pages and finds their links.
 func BenchmarkTree(b *testing.B) {
 	all := corpus(b)
 	p := tree.New(0)

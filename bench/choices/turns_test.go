@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// A contender does the work of one round each time that it is called.
+// A contender does one round of the work per call.
 type contender struct {
 	name string
 	run  func() error
-	note string // on what it made of the work
+	note string // on its result
 }
 
-// byTurns lets each contender do a round, then each another, and so on. units is how many of unit a round has.
+// byTurns runs a round of each contender, then another of each, and so on. units is the number of units in a round.
 func byTurns(b *testing.B, unit string, units int, all ...*contender) {
 	b.Helper()
 	times := make([][]float64, len(all))
@@ -26,7 +26,7 @@ func byTurns(b *testing.B, unit string, units int, all ...*contender) {
 	rounds := 0
 	for b.Loop() {
 		for i, c := range all {
-			runtime.GC() // one does not sweep up after another
+			runtime.GC() // no contender pays for another's garbage
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			begin := cpu()
@@ -54,7 +54,7 @@ func byTurns(b *testing.B, unit string, units int, all ...*contender) {
 	}
 	tab.Flush()
 	b.Logf("%d rounds of %d\n%s", rounds, units, out.String())
-	b.ReportMetric(0, "ns/op") // of all together: it says nothing
+	b.ReportMetric(0, "ns/op") // meaningless: the time of all contenders
 }
 
 func median(all []float64) float64 {
@@ -62,11 +62,11 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// cpu is the processors' time that the process has used.
+// cpu returns the CPU time of the process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it does not fail for the process itself
+		panic(err) // cannot fail for the own process
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -15,7 +15,7 @@ import (
 	"kumo/internal/base/weburl"
 )
 
-// resolvers give a reference's URL as the WHATWG standard serialises it.
+// resolvers return a reference's URL as serialized by the WHATWG standard.
 var resolvers = []struct {
 	name    string
 	resolve func(base, ref string) (string, error)
@@ -79,7 +79,7 @@ func (c urlCase) ofTheWeb() bool {
 	return webScheme.MatchString(c.Input) || !anyScheme.MatchString(c.Input) && webScheme.MatchString(c.Base)
 }
 
-// now has the standard's word on inputs that the 2021 edition of the cases still lets through.
+// now applies the current standard to inputs that the 2021 edition of the cases still accepts.
 func (c urlCase) now() urlCase {
 	switch c.Input {
 	case "http://0..0x300/", "http://256.256.256.256.256", "http://0177.0.0.0189", "http://\x1f!\"$&'()*+,-.;=_`{|}~/":
@@ -88,7 +88,7 @@ func (c urlCase) now() urlCase {
 	return c
 }
 
-// TestURL counts the standard's cases for http, https and ftp that come out as they must.
+// TestURL counts the standard's cases for http, https and ftp that give the correct result.
 func TestURL(t *testing.T) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(readFile(t, testdata(t, "url", "urltestdata.json")), &raw); err != nil {
@@ -132,7 +132,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// hostCases are cases of names, as URLs.
+// hostCases returns cases of host names, as URLs.
 func hostCases(t *testing.T) (cases []urlCase) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(readFile(t, testdata(t, "url", "toascii.json")), &raw); err != nil {
@@ -150,7 +150,7 @@ func hostCases(t *testing.T) (cases []urlCase) {
 			t.Fatal(err)
 		}
 		if c.Output == nil && aLabel.MatchString(c.Input) {
-			c.Output = &c.Input // the standard has let these pass since 2026
+			c.Output = &c.Input // valid in the standard since 2026
 		}
 		u := urlCase{Input: "https://" + c.Input + "/x", Failure: c.Output == nil}
 		if c.Output != nil {
@@ -164,8 +164,7 @@ func hostCases(t *testing.T) (cases []urlCase) {
 // aLabel is a name in ASCII that has an A-label.
 var aLabel = regexp.MustCompile(`^([ -~]*\.)?xn--[ -~]*$`)
 
-// BenchmarkURL resolves the links of pages, each against its page's URL, and writes the results; kumo's are canonical,
-// too.
+// BenchmarkURL resolves the links of pages against their URLs, and serializes the results; kumo's are also canonical.
 func BenchmarkURL(b *testing.B) {
 	const base = "https://www.example.com/articles/2024/05/index.html"
 	var refs []string

@@ -1,5 +1,5 @@
-// Package gcs holds kumo's places in Google's Cloud Storage against a server of its protocol: fake-gcs-server. It is a
-// module of its own, so that kumo does not depend on that: go test -C bench/gcs ./...
+// Package gcs tests storage locations in Google Cloud Storage with fake-gcs-server, a server of its protocol. It is a
+// separate module, so that kumo does not depend on that: go test -C bench/gcs ./...
 package gcs
 
 import (
@@ -27,7 +27,7 @@ import (
 
 const bucketName = "kumo-test"
 
-// serve starts a server with a bucket, and returns its URL.
+// serve starts a server with a bucket and returns its URL.
 func serve(t *testing.T) string {
 	s, err := fakestorage.NewServerWithOptions(fakestorage.Options{Scheme: "http", Host: "127.0.0.1",
 		PublicHost: "127.0.0.1",
@@ -58,7 +58,7 @@ func at(endpoint, prefix string) string {
 	return fmt.Sprintf("gs://%s/%s?anonymous=true&endpoint=%s", bucketName, prefix, url.QueryEscape(endpoint))
 }
 
-// opener opens a prefix of its own each time.
+// opener returns a function that opens a new prefix each time.
 func opener(endpoint string) func(t *testing.T) place.Place {
 	var n atomic.Int32
 	return func(t *testing.T) place.Place { return open(t, at(endpoint, fmt.Sprintf("p/%d", n.Add(1)))) }
@@ -68,7 +68,7 @@ func TestPlace(t *testing.T) { placetest.Run(t, opener(serve(t))) }
 
 func TestUploads(t *testing.T) { placetest.RunUploads(t, opener(serve(t)), 20_000, 17<<20) }
 
-// Google's own variable names a server, too.
+// The server can also be set by Google's environment variable.
 func TestAnEmulator(t *testing.T) {
 	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(serve(t), "http://"))
 	p := open(t, "gs://"+bucketName+"/x")
@@ -80,7 +80,7 @@ func TestAnEmulator(t *testing.T) {
 	}
 }
 
-// way is a proxy that changes a byte of what is uploaded, and counts uploads.
+// way is a proxy that corrupts a byte of uploads, and counts uploads.
 type way struct {
 	changes bool
 	uploads atomic.Int32
@@ -108,7 +108,7 @@ func (w *way) before(t *testing.T, endpoint string) string {
 	return s.URL
 }
 
-// Bytes that were changed on their way are no file; what is there is not sent again.
+// Corrupted uploads are rejected, and present files are not sent again.
 func TestUploadsAreCompared(t *testing.T) {
 	w := &way{}
 	p := open(t, at(w.before(t, serve(t)), "x"))
@@ -138,12 +138,12 @@ func TestUploadsAreCompared(t *testing.T) {
 	}
 }
 
-// A store that is away is an error, not a wait without end.
+// An unavailable store is an error, not an endless wait.
 func TestAStoreThatIsAway(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	_, err := bucket.Open(t.Context(), at(s.URL, "x"), bucket.Config{})
-	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || advice.Of(err) == "" || !place.Passes(err) {
+	if err == nil || !strings.Contains(err.Error(), "cannot be reached") || advice.Of(err) == "" || !place.IsTransient(err) {
 		t.Errorf("the error is %v, which advises %q", err, advice.Of(err))
 	}
 }

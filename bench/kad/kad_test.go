@@ -17,7 +17,7 @@ import (
 	"kumo/internal/cluster/overlay/overlaytest"
 )
 
-// peerOf is a peer's id whose hash is that of a node: kbucket hashes what a peer's id says, whatever that is.
+// peerOf returns a peer ID whose hash is that of a node: kbucket hashes the bytes of a peer ID, whatever they are.
 func peerOf(node string) peer.ID {
 	var all []byte
 	for _, part := range []string{"node", node} {
@@ -36,7 +36,7 @@ func TestIDsAreTheSame(t *testing.T) {
 	}
 }
 
-// sorted are peers as kbucket sorts them, the closest to an id first.
+// sorted returns the peers closest to an id first, as sorted by kbucket.
 func sorted(nodes []string, id xor.ID, n int) []peer.ID {
 	peers := make([]peer.ID, len(nodes))
 	for i, node := range nodes {
@@ -53,9 +53,8 @@ func peers(contacts []overlay.Contact) (all []peer.ID) {
 	return all
 }
 
-// TestClosestNodesAreTheSame makes 1,000 random networks. In each, nodes look random ids up, and find those that
-// kbucket says are the closest of all that live; and what they have in their tables they sort as kbucket's routing
-// table does.
+// TestClosestNodesAreTheSame generates 1,000 random networks. In each, nodes look up random ids, and must find the
+// closest of all live nodes according to kbucket, and sort their own tables as kbucket's routing table does.
 func TestClosestNodesAreTheSame(t *testing.T) {
 	networks := 1000
 	if testing.Short() {
@@ -78,7 +77,7 @@ func TestClosestNodesAreTheSame(t *testing.T) {
 		if live := w.Live(); len(live) > 10 {
 			w.Crash(w.RandomNode())
 			w.Crash(w.RandomNode())
-			w.Run(40 * time.Second) // in 12 s one network of some 10,000 has not yet noticed
+			w.Run(40 * time.Second) // with 12 s, one network in some 10,000 has not settled yet
 		}
 		var live []string
 		for _, n := range w.Live() {
@@ -104,7 +103,7 @@ func TestClosestNodesAreTheSame(t *testing.T) {
 	t.Logf("%d look-ups, %d questions to tables", lookUps, tables)
 }
 
-// sameAsRoutingTable puts a node's contacts into a routing table of kbucket's, and asks both for the closest to ids.
+// sameAsRoutingTable adds a node's contacts to a routing table of kbucket, and compares the closest to random ids.
 func sameAsRoutingTable(t *testing.T, n *overlaytest.Node, rng *rand.Rand) (asked int) {
 	t.Helper()
 	metrics := peerstore.NewMetrics()

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Kumo alone crawls webs whose hosts have names, so that asking for them is part of it.
+// This file measures kumo alone, on webs whose hosts have names, so that DNS look-ups are included.
 
 // A setup is one side of a pair.
 type setup struct {
@@ -16,8 +16,7 @@ type setup struct {
 	env         []string
 }
 
-// measureScale tells whether a page costs more where more is done at once, where there are more hosts, on more
-// processors.
+// measureScale measures how the cost of a page changes with more concurrency, more hosts and more processors.
 func measureScale(ctx context.Context, b *bench) error {
 	b.defaults(2000, 40_000, 64, 3)
 	web := b.webFlags(b.hosts, b.pages, "--addresses", "64")
@@ -49,7 +48,7 @@ func measureScale(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// pair runs two setups in turn.
+// pair runs two setups in turns.
 func (b *bench) pair(ctx context.Context, sides [2]setup) (first, second []result, err error) {
 	kumo := kumoPeer(b.kumo)
 	for range b.rounds {
@@ -66,20 +65,20 @@ func (b *bench) pair(ctx context.Context, sides [2]setup) (first, second []resul
 	return first, second, nil
 }
 
-// measureTLS is about large pages and many handshakes.
+// measureTLS measures large pages and many handshakes.
 func measureTLS(ctx context.Context, b *bench) error {
 	b.defaults(100, 5000, 64, 3)
 	return b.alone(ctx, "242-KB pages over TLS 1.3, 10 a connection",
 		b.webFlags(b.hosts, b.pages, "--tls", "--page-size", "242KB", "--per-connection", "10"))
 }
 
-// measureMemory is about what a crawl keeps in memory.
+// measureMemory measures a crawl's memory.
 func measureMemory(ctx context.Context, b *bench) error {
 	b.defaults(100, 100_000, 64, 3)
 	return b.alone(ctx, "memory", b.webFlags(b.hosts, b.pages))
 }
 
-// alone runs kumo round by round on one web.
+// alone runs kumo several times on one web.
 func (b *bench) alone(ctx context.Context, title string, web []string) error {
 	var runs []result
 	for round := range b.rounds {

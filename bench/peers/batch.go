@@ -21,8 +21,8 @@ func batchPeer(path string) *peer {
 		}}
 }
 
-// measureBatch tells what a page costs a batch crawl, beside kumo crawl that finds main texts, as a batch crawl always
-// does, and one that does not. The web is in 27 languages.
+// measureBatch compares the cost of a page in a batch crawl with that in kumo crawl with and without main texts, which
+// a batch crawl always extracts. The web is in 27 languages.
 func measureBatch(ctx context.Context, b *bench) error {
 	b.defaults(54, 1000, 64, 5)
 	web := b.webFlags(b.hosts, b.pages, "--by-address", "--languages", "27")

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A bench is where runs are made.
+// A bench has the environment and parameters of all runs.
 type bench struct {
 	options
 	tools tools
-	kumo  string // the command
-	dir   string // for what is crawled
+	kumo  string // the kumo command
+	dir   string // for crawl output
 }
 
 func newBench(ctx context.Context, o options) (*bench, error) {
@@ -32,7 +32,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	return b, err
 }
 
-// defaults fills in what no flag gave.
+// defaults sets the parameters that no flag has set.
 func (b *bench) defaults(hosts, pages, concurrency, rounds int) {
 	for field, value := range map[*int]int{&b.hosts: hosts, &b.pages: pages, &b.concurrency: concurrency,
 		&b.rounds: rounds} {
@@ -42,29 +42,29 @@ func (b *bench) defaults(hosts, pages, concurrency, rounds int) {
 	}
 }
 
-// webFlags are the flags of kumo synthweb for a web of this size.
+// webFlags returns the flags of kumo synthweb for a web of this size.
 func (b *bench) webFlags(hosts, pages int, more ...string) []string {
 	return append([]string{"synthweb", "--seed", fmt.Sprint(b.seed), "--hosts", fmt.Sprint(hosts), "--pages",
 		fmt.Sprint(pages)}, more...)
 }
 
-// A result is what came of one run.
+// A result is the result of one run.
 type result struct {
 	used
 	score   score
-	server  time.Duration // CPU of the server meanwhile
-	stopped bool          // before its end
+	server  time.Duration // CPU time of the server during the run
+	stopped bool          // stopped before its end
 }
 
-// perCPU is the pages fetched in a second of CPU time.
+// perCPU returns the pages fetched per second of CPU time.
 func (r result) perCPU() float64 { return float64(r.score.Covered) / r.cpu.Seconds() }
 
-// perPage is the reverse, in microseconds.
+// perPage returns the CPU time per page, in microseconds.
 func (r result) perPage() float64 { return 1e6 / r.perCPU() }
 
 func (r result) perSecond() float64 { return float64(r.score.Covered) / r.wall.Seconds() }
 
-// crawl runs a peer on a web that is served for it alone.
+// crawl runs a peer on its own server.
 func (b *bench) crawl(ctx context.Context, p *peer, concurrency int, limit time.Duration, web []string,
 	env ...string) (result, error) {
 	w, err := startWeb(ctx, b.kumo, web)
@@ -92,11 +92,11 @@ func (b *bench) crawl(ctx context.Context, p *peer, concurrency int, limit time.
 		err = nil
 	}
 	if err != nil {
-		return r, fmt.Errorf("running %s: %w", p.name, err)
+		return r, fmt.Errorf("run %s: %w", p.name, err)
 	}
 	r.server = w.cpu() - before
 	if r.score, err = w.score(ctx); err == nil && r.score.Covered == 0 {
-		err = fmt.Errorf("running %s: it fetched nothing with %q", p.name, argv)
+		err = fmt.Errorf("run %s: no page was fetched with %q", p.name, argv)
 	}
 	return r, err
 }

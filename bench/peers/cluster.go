@@ -14,8 +14,7 @@ import (
 	"kumo/internal/app/inspect"
 )
 
-// measureCluster tells what a page costs a cluster whose nodes share this machine's processors: in CPU, and in bytes
-// between nodes.
+// measureCluster measures the cost of a page in a cluster on this machine: CPU time, and bytes between nodes.
 func measureCluster(ctx context.Context, b *bench) error {
 	b.defaults(100, 20_000, 64, 3)
 	web := b.webFlags(b.hosts, b.pages)
@@ -53,10 +52,10 @@ func measureCluster(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// A shared is what came of a run of several nodes: CPU of all of them, memory of the one that took most.
+// A shared is the result of a run with several nodes: CPU time of all nodes, memory of the largest.
 type shared struct {
 	result
-	totals inspect.Load // as the nodes told it last
+	totals inspect.Load // as last reported by the nodes
 }
 
 func clusterRow(n int, runs []shared, alone []result) []string {
@@ -131,7 +130,7 @@ func (b *bench) share(ctx context.Context, n int, web []string) (r shared, err e
 	return r, err
 }
 
-// meeting are the flags by which a node finds the others.
+// meeting returns the flags by which a node finds the others.
 func (b *bench) meeting(node int, address string) []string {
 	switch {
 	case b.strategy != "mesh" && node == 0:
@@ -144,7 +143,7 @@ func (b *bench) meeting(node int, address string) []string {
 	return []string{"--no-lan", "--listen", "127.0.0.1:0", "--join", address}
 }
 
-// splitFlags takes those of kumo crawl that a node has to be told.
+// splitFlags separates flags of kumo crawl that each node needs from those for the start.
 func splitFlags(all []string) (start, node []string) {
 	for i := 0; i < len(all); i++ {
 		if all[i] == "--dns-server" && i+1 < len(all) {
@@ -157,7 +156,7 @@ func splitFlags(all []string) (start, node []string) {
 	return start, node
 }
 
-// freePair finds a port that is free with the next one.
+// freePair finds two consecutive free ports.
 func freePair() (string, error) {
 	for range 100 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -172,7 +171,7 @@ func freePair() (string, error) {
 			return fmt.Sprintf("127.0.0.1:%d", port), nil
 		}
 	}
-	return "", errors.New("no two ports side by side are free")
+	return "", errors.New("no two consecutive ports are free")
 }
 
 const (
@@ -180,7 +179,7 @@ const (
 	clusterMax = 5 * time.Minute
 )
 
-// await waits until all nodes are there.
+// await waits until all nodes have joined.
 func (b *bench) await(ctx context.Context, address string, n int, ended <-chan error) error {
 	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		select {
@@ -192,10 +191,10 @@ func (b *bench) await(ctx context.Context, address string, n int, ended <-chan e
 			return nil
 		}
 	}
-	return errors.New("the nodes do not come together")
+	return errors.New("the nodes did not join in time")
 }
 
-// follow waits until all nodes have ended, and returns what they told last.
+// follow waits until all nodes have ended, and returns the last totals they reported.
 func (b *bench) follow(ctx context.Context, address string, n int, ended <-chan error) (last inspect.Load, err error) {
 	for begin := time.Now(); n > 0; {
 		select {
@@ -213,7 +212,7 @@ func (b *bench) follow(ctx context.Context, address string, n int, ended <-chan 
 			last = c.Totals
 		}
 		if time.Since(begin) > clusterMax {
-			return last, errors.New("the nodes do not end")
+			return last, errors.New("the nodes did not end in time")
 		}
 	}
 	return last, nil

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// A duel is the runs of a peer, and those of kumo that were made right before them.
+// A duel has the runs of a peer, and the runs of kumo made right before each.
 type duel struct {
 	peer *peer
 	kumo []result
 	runs []result
 
-	failed error // what ended the peer's runs
+	failed error // error that ended the peer's runs
 }
 
-// comparePeers runs kumo and each peer in turn on webs whose hosts go by addresses, which all crawlers can find.
+// comparePeers runs kumo and each peer in turns. The web's hosts are IP addresses, which all crawlers can reach without
+// DNS.
 func comparePeers(ctx context.Context, b *bench) error {
 	b.defaults(100, 20_000, 64, 3)
 	chosen, err := choose(ctx, b.tools, b.peers, b.say)
@@ -42,7 +43,7 @@ func comparePeers(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// fight runs kumo and a peer that has not failed yet.
+// fight runs kumo and a peer, unless the peer has failed before.
 func (b *bench) fight(ctx context.Context, round int, d *duel, kumo *peer, web []string) error {
 	if d.failed != nil {
 		return nil
@@ -62,7 +63,7 @@ func (b *bench) fight(ctx context.Context, round int, d *duel, kumo *peer, web [
 	return nil
 }
 
-// run is one run of a round, which is reported.
+// run makes and reports one run of a round.
 func (b *bench) run(ctx context.Context, round int, p *peer, limit time.Duration, web []string) (result, error) {
 	r, err := b.crawl(ctx, p, b.concurrency, limit, web)
 	if err == nil {
@@ -72,7 +73,7 @@ func (b *bench) run(ctx context.Context, round int, p *peer, limit time.Duration
 	return r, err
 }
 
-// say reports progress.
+// say prints progress.
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 func printDuels(kumo *peer, duels []*duel) {
@@ -94,7 +95,7 @@ func printDuels(kumo *peer, duels []*duel) {
 	t.print(os.Stdout)
 }
 
-// row is a crawler's line of the table.
+// row returns a crawler's row of the table.
 func row(p *peer, runs []result, ratio string) []string {
 	count := func(n func(score) int64) string {
 		return fmt.Sprintf("%.0f", median(each(runs, func(r result) float64 { return float64(n(r.score)) })))
@@ -102,7 +103,7 @@ func row(p *peer, runs []result, ratio string) []string {
 	does := p.does
 	for _, r := range runs {
 		if r.stopped {
-			does += "; STOPPED at the limit of time"
+			does += "; STOPPED at the time limit"
 			break
 		}
 	}
@@ -114,7 +115,7 @@ func row(p *peer, runs []result, ratio string) []string {
 		fmt.Sprintf("%.2f", median(each(runs, serverShare))), does}
 }
 
-// coverage is in percent of what a right crawler fetches.
+// coverage returns the percentage of the URLs of a correct crawl that were fetched.
 func coverage(r result) float64 {
 	return 100 * float64(r.score.Covered) / float64(max(r.score.Truth, 1))
 }

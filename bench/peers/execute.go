@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// used is what a process took.
+// used has the resources that a process used.
 type used struct {
 	cpu  time.Duration // user and system
 	wall time.Duration
-	rss  int64 // greatest, in bytes
+	rss  int64 // maximum, in bytes
 }
 
-// execute runs a command to its end, or kills it after limit and says so (0: no limit).
+// execute runs a command to its end, or kills it after limit (0: no limit) and returns stopped.
 func execute(ctx context.Context, argv []string, dir string, env []string, limit time.Duration) (u used, stopped bool,
 	err error) {
 	if limit > 0 {

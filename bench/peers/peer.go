@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// A job is what a crawler is to do: fetch all of a web, so many URLs at once and without delay, into a folder.
+// A job is a crawl: fetch all of a web into a folder, with a number of concurrent fetches and without delay.
 type job struct {
 	web         *web
 	dir         string
 	concurrency int
 }
 
-// A peer is a crawler as it is run here.
+// A peer is a crawler and how to run it.
 type peer struct {
 	name    string
-	does    string // what it does beside fetching and following links, in a word or two
+	does    string // features beyond fetching and following links, in a word or two
 	get     func(ctx context.Context, t tools) (path string, err error)
-	prepare func(j job) error // what is to be done before, if anything
+	prepare func(j job) error // optional preparation
 	command func(path string, j job) []string
-	path    string // of the program, once it is there
-	fine    []int  // exit codes of a crawl that went well, beside 0
+	path    string // of the program, once built or found
+	fine    []int  // exit codes of successful crawls, besides 0
 }
 
-// kumoPeer is kumo with more flags.
+// kumoPeer is kumo with additional flags.
 func kumoPeer(path string, more ...string) *peer {
 	return &peer{name: "kumo", does: "robots, WARC, journal", path: path, command: func(path string, j job) []string {
 		argv := []string{path, "crawl", "-q", "--fresh", "-o", filepath.Join(j.dir, "crawl"), "--min-free-disk", "0",
@@ -35,8 +35,8 @@ func kumoPeer(path string, more ...string) *peer {
 	}}
 }
 
-// peers are the others. Each follows links only, as kumo does: images and style sheets are left out where that can be
-// said.
+// peers are the other crawlers. Like kumo, each follows only links: images and style sheets are excluded where there is
+// an option for it.
 var peers = []*peer{
 	{name: "loop", does: "nothing", get: buildLoop, command: func(path string, j job) []string {
 		return []string{path, "-workers", fmt.Sprint(j.concurrency), j.web.seed}
@@ -55,7 +55,7 @@ var peers = []*peer{
 	}, command: func(path string, j job) []string {
 		return []string{path, "-q", "-r", "-l", "0", "-H", "--max-threads", fmt.Sprint(j.concurrency), "--robots=on",
 			"--ignore-tags=img,link", "--compression=gzip", "--check-certificate=off", "--tries=1", "-P", j.dir, j.web.seed}
-	}, fine: []int{8}}, // a server has answered with an error: 404, say
+	}, fine: []int{8}}, // some answers were errors such as 404
 	{name: "katana", does: "nothing", get: func(ctx context.Context, t tools) (string, error) {
 		return t.pinned(ctx, "github.com/projectdiscovery/katana", "v1.2.2", "cmd/katana")
 	}, command: func(path string, j job) []string {
@@ -75,7 +75,7 @@ func buildLoop(ctx context.Context, t tools) (string, error) {
 	return t.build(ctx, "loop", t.here, "./loop")
 }
 
-// choose makes those peers ready that are named, or all, and says which cannot be had.
+// choose prepares the named peers, or all, and reports those that are not available.
 func choose(ctx context.Context, t tools, names string, say func(format string, args ...any)) ([]*peer, error) {
 	var chosen []*peer
 	for _, p := range peers {
@@ -85,13 +85,13 @@ func choose(ctx context.Context, t tools, names string, say func(format string, 
 	}
 	for name := range strings.SplitSeq(names, ",") {
 		if name != "" && !slices.ContainsFunc(chosen, func(p *peer) bool { return p.name == name }) {
-			return nil, fmt.Errorf("there is no peer %q", name)
+			return nil, fmt.Errorf("unknown peer %q", name)
 		}
 	}
 	return slices.DeleteFunc(chosen, func(p *peer) bool {
 		var err error
 		if p.path, err = p.get(ctx, t); err != nil {
-			say("SKIPPED: %s cannot be had: %v", p.name, err)
+			say("SKIPPED: %s is not available: %v", p.name, err)
 		}
 		return err != nil
 	}), nil

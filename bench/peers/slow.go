@@ -18,8 +18,8 @@ const (
 	deadPercent  = 10
 )
 
-// measureSlow lets hosts wait before each answer, some for ever, and compares the rate of answers with what those waits
-// allow: after a time to warm up, in which the hosts are found, and before any of them has no pages left.
+// measureSlow compares the rate of answers from slow hosts, some of which never answer, with the maximum that the
+// delays allow. It measures after a warm-up in which the hosts are found, and before any host runs out of pages.
 func measureSlow(ctx context.Context, b *bench) error {
 	b.defaults(900, 450_000, 1000, 3)
 	allowed := b.allowed()
@@ -41,8 +41,8 @@ func measureSlow(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// allowed is the greatest rate of answers: one connection to each of as many hosts as are worked on at once, the
-// fastest, none of which is ever idle.
+// allowed returns the maximum rate of answers: one connection, never idle, to each of the fastest hosts, as many as
+// there are concurrent fetches.
 func (b *bench) allowed() float64 {
 	cfg := synthweb.Clean(b.seed, b.hosts, b.pages)
 	cfg.Latency, cfg.Slowest = leastLatency, mostLatency
@@ -59,14 +59,14 @@ func (b *bench) allowed() float64 {
 	return rate
 }
 
-// A watched is what a window onto a crawl has shown.
+// A watched is the result of observing a crawl for a window of time.
 type watched struct {
-	rate    float64 // answers a second, within the window
+	rate    float64 // answers per second in the window
 	answers float64 // of the whole run
 	used    used
 }
 
-// watch runs kumo through warm-up and window, and ends it.
+// watch runs kumo through warm-up and window, and stops it.
 func (b *bench) watch(ctx context.Context) (w watched, err error) {
 	span := fmt.Sprintf("%v-%v", leastLatency, mostLatency)
 	server, err := startWeb(ctx, b.kumo, b.webFlags(b.hosts, b.pages, "--latency", span, "--dead",
@@ -75,7 +75,7 @@ func (b *bench) watch(ctx context.Context) (w watched, err error) {
 		return w, err
 	}
 	defer server.stop()
-	if _, err := server.score(ctx); err != nil { // the first one takes its time
+	if _, err := server.score(ctx); err != nil { // the first call is slow
 		return w, err
 	}
 	dir := filepath.Join(b.dir, "slow")
@@ -98,14 +98,14 @@ func (b *bench) watch(ctx context.Context) (w watched, err error) {
 		select {
 		case <-time.After(b.window):
 		case err := <-ended:
-			return w, errors.Join(errors.New("the crawl ended before its window: it needs more pages"), err)
+			return w, errors.Join(errors.New("the crawl ended before the window; use more pages"), err)
 		}
 		if scores[i], err = server.score(ctx); err != nil {
 			return w, err
 		}
 	}
 	stop()
-	<-ended // it was killed, and says so
+	<-ended // the error is that it was killed
 	w.answers = answers(scores[1])
 	w.rate = (w.answers - answers(scores[0])) / b.window.Seconds()
 	return w, ctx.Err()

@@ -12,14 +12,14 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// A step is a part of what a page costs: the samples of a CPU profile whose innermost function that any step names is
-// one of its own.
+// A step is a part of the cost of a page. A sample of a CPU profile counts for the step of its innermost function that
+// any step names.
 type step struct {
 	name  string
-	funcs []string // beginnings of names
+	funcs []string // prefixes of function names
 }
 
-// collecting comes first, wherever it is in a stack: an allocation may be made to help the collector.
+// collecting is matched first, anywhere in a stack, because an allocation may have to help the collector.
 var collecting = step{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc",
 	"runtime.bgsweep", "runtime.bgscavenge",
 	"runtime.gcStart", "runtime.gcMarkTermination"}}
@@ -28,7 +28,8 @@ var steps = []step{
 	{"exchange: request, answer, connection", []string{"kumo/internal/content/fetch"}},
 	{"inflating bodies", []string{"kumo/internal/content/inflate"}},
 	{"hashes: payload, block, CRC", []string{"crypto/sha1", "hash/crc32"}},
-	{"reading HTML: links, title, text", []string{"kumo/internal/content/parse", "kumo/internal/content/chardet", "kumo/internal/content/mime"}},
+	{"reading HTML: links, title, text", []string{"kumo/internal/content/parse", "kumo/internal/content/chardet",
+		"kumo/internal/content/mime"}},
 	{"language", []string{"kumo/internal/content/lang"}},
 	{"resolving and writing URLs", []string{"kumo/internal/base/weburl"}},
 	{"compressing records", []string{"kumo/internal/state/store/warc/deflate", "github.com/klauspost/compress"}},
@@ -37,7 +38,8 @@ var steps = []step{
 	{"queues", []string{"kumo/internal/state/frontier"}},
 	{"journal, commits", []string{"kumo/internal/state/journal", "kumo/internal/state/ledger",
 		"kumo/internal/engine/crawl.(*encoder)"}},
-	{"rules, limits, the visit itself", []string{"kumo/internal/engine/crawl", "kumo/internal/content/robots", "kumo/internal/base/stats"}},
+	{"rules, limits, the visit itself", []string{"kumo/internal/engine/crawl", "kumo/internal/content/robots",
+		"kumo/internal/base/stats"}},
 	{"scheduling goroutines", []string{"runtime.mcall", "runtime.findRunnable", "runtime.schedule", "runtime.mstart",
 		"runtime.morestack",
 		"runtime.sysmon"}},
@@ -45,7 +47,7 @@ var steps = []step{
 
 const restOfIt = "start, end, live view, the rest"
 
-// measureSteps tells what a page costs step by step. The profile shares out the CPU time that the process was charged.
+// measureSteps measures the cost of a page by step. The CPU time of the process is divided according to the profile.
 func measureSteps(ctx context.Context, b *bench) error {
 	b.defaults(100, 20_000, 64, 3)
 	dir, err := os.MkdirTemp("", "kumo-steps")
@@ -77,7 +79,7 @@ func measureSteps(ctx context.Context, b *bench) error {
 		t.add(s.name, fmt.Sprintf("%.1f", share*micros/pages), fmt.Sprintf("%.1f%%", 100*share))
 	}
 	t.add("sum", fmt.Sprintf("%.1f", micros/pages), "100%")
-	fmt.Printf("\n%d pages on %d hosts, %d at once, rounds: %d; the profile costs about a hundredth\n\n", b.pages, b.hosts,
+	fmt.Printf("\n%d pages on %d hosts, %d at once, rounds: %d; profiling adds about 1 %%\n\n", b.pages, b.hosts,
 		b.concurrency, b.rounds)
 	t.print(os.Stdout)
 	return nil
@@ -99,7 +101,7 @@ func addSteps(of map[string]int64, name string) error {
 	return nil
 }
 
-// stack lists a sample's functions, the innermost first.
+// stack returns the functions of a sample, innermost first.
 func stack(s *profile.Sample) (names []string) {
 	for _, loc := range s.Location {
 		for _, line := range loc.Line {

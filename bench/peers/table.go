@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// median is the middle value, or the mean of the two in the middle; NaN of none.
+// median returns the median; NaN if there are no values.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -23,7 +23,7 @@ func median(values []float64) float64 {
 	return sorted[n/2]
 }
 
-// each is a figure of all runs.
+// each returns a figure of each run.
 func each(runs []result, figure func(result) float64) []float64 {
 	values := make([]float64, len(runs))
 	for i, r := range runs {
@@ -32,7 +32,7 @@ func each(runs []result, figure func(result) float64) []float64 {
 	return values
 }
 
-// ratios divides the figures of runs that were made one after the other.
+// ratios divides the figures of pairs of runs.
 func ratios(a, b []result, figure func(result) float64) []float64 {
 	values := make([]float64, min(len(a), len(b)))
 	for i := range values {
@@ -41,7 +41,7 @@ func ratios(a, b []result, figure func(result) float64) []float64 {
 	return values
 }
 
-// spread is a median with the least and the greatest value, where they differ from it as printed.
+// spread formats the median, with minimum and maximum if they differ from it as printed.
 func spread(values []float64) string {
 	if len(values) == 0 {
 		return "-"
@@ -53,13 +53,13 @@ func spread(values []float64) string {
 	return fmt.Sprintf("%s (%s-%s)", middle, least, most)
 }
 
-// number has three digits that count.
+// number formats a number with three significant digits.
 func number(x float64) string {
 	digits := 2 - int(math.Floor(math.Log10(max(math.Abs(x), 0.01))))
 	return fmt.Sprintf("%.*f", max(0, digits), x)
 }
 
-// A table has a row a line, its cells aligned.
+// A table has rows of cells, and is printed with aligned columns.
 type table struct{ rows [][]string }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
@@ -78,5 +78,5 @@ func cpuSeconds(r result) float64  { return r.cpu.Seconds() }
 func wallSeconds(r result) float64 { return r.wall.Seconds() }
 func peakMB(r result) float64      { return mega(r.rss) }
 
-// serverShare is the server's CPU time for each second of the crawler's.
+// serverShare returns the server's CPU time per second of the crawler's.
 func serverShare(r result) float64 { return r.server.Seconds() / cmp.Or(r.cpu.Seconds(), math.NaN()) }

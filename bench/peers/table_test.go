@@ -27,7 +27,7 @@ func TestRatiosAreOfPairs(t *testing.T) {
 		r.score.Covered = pages
 		return r
 	}
-	// The machine was half as fast in the second round: each ratio is 2 all the same.
+	// The machine was half as fast in the second round; each ratio is still 2.
 	kumo := []result{run(100, time.Second), run(100, 2*time.Second)}
 	peer := []result{run(100, 2*time.Second), run(50, 2*time.Second), run(1, time.Second)}
 	if got := ratios(kumo, peer, result.perCPU); len(got) != 2 || got[0] != 2 || got[1] != 2 {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Tools are the programs that are built, in a folder that is kept.
+// tools builds or finds programs, and keeps them in a folder.
 type tools struct {
 	cache string
-	here  string // the folder of this module
-	root  string // and of kumo's
+	here  string // folder of this module
+	root  string // folder of kumo's module
 }
 
 func newTools(ctx context.Context, cache string) (t tools, err error) {
@@ -26,7 +26,7 @@ func newTools(ctx context.Context, cache string) (t tools, err error) {
 	for module, dir := range map[string]*string{"kumo/bench/peers": &t.here, "kumo": &t.root} {
 		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 		if err != nil {
-			return t, fmt.Errorf("finding module %s: run this in its folder: %w", module, err)
+			return t, fmt.Errorf("find module %s: run this in its folder: %w", module, err)
 		}
 		*dir = strings.TrimSpace(string(out))
 	}
@@ -39,8 +39,8 @@ func (t tools) build(ctx context.Context, name, dir, pkg string) (string, error)
 	return path, quietly(ctx, dir, nil, "go", "build", "-o", path, pkg)
 }
 
-// install has the go command fetch and compile a program by its version, unless the cache has it. Where it cannot, one
-// that is on the machine will do.
+// install builds a version of a program with go install, unless it is in the cache. If that fails, it uses a program in
+// PATH.
 func (t tools) install(ctx context.Context, name, pkg string) (string, error) {
 	path := filepath.Join(t.cache, name)
 	if _, err := os.Stat(path); err == nil {
@@ -53,8 +53,8 @@ func (t tools) install(ctx context.Context, name, pkg string) (string, error) {
 	return path, err
 }
 
-// pinned compiles a program of a module's version, unless the cache has it. It does so in a module of its own, as go
-// install asks for all versions, which the module proxy does not list for each module whose versions it gives.
+// pinned builds a program from a version of a module, unless it is in the cache. It uses a temporary module, because go
+// install needs the list of versions, which the module proxy does not have for every module.
 func (t tools) pinned(ctx context.Context, module, version, pkg string) (string, error) {
 	path := filepath.Join(t.cache, filepath.Base(pkg)+"-"+version)
 	if _, err := os.Stat(path); err == nil {
@@ -72,13 +72,13 @@ func (t tools) pinned(ctx context.Context, module, version, pkg string) (string,
 	return path, quietly(ctx, dir, nil, "go", "build", "-mod=mod", "-o", path, module+"/"+pkg)
 }
 
-// debian finds a program of a Debian package, which root installs where it is missing.
+// debian finds a program of a Debian package. Root installs the package if it is missing.
 func (t tools) debian(ctx context.Context, name string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return path, nil
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
-		return "", fmt.Errorf("there is no %s on this machine, and none can be installed", name)
+		return "", fmt.Errorf("%s is not on this machine and cannot be installed", name)
 	}
 	env := []string{"DEBIAN_FRONTEND=noninteractive"}
 	if err := quietly(ctx, t.cache, env, "apt-get", "install", "-y", name); err != nil {
@@ -87,7 +87,7 @@ func (t tools) debian(ctx context.Context, name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// quietly runs a command whose output is of interest only when it fails.
+// quietly runs a command and shows its output only if it fails.
 func quietly(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

@@ -20,15 +20,15 @@ import (
 
 type score = synthweb.Score
 
-// A web is a synthetic web in a process of its own.
+// A web is a synthetic web in its own process.
 type web struct {
 	cmd    *exec.Cmd
-	flags  []string // of kumo crawl for it
+	flags  []string // for kumo crawl
 	seed   string
-	client *http.Client // keeps no connections: the crawler's are to be the only ones
+	client *http.Client // without keep-alive, so that all open connections are the crawler's
 }
 
-// startWeb starts kumo synthweb, and returns when it serves.
+// startWeb starts kumo synthweb and returns when it is ready.
 func startWeb(ctx context.Context, kumo string, args []string) (*web, error) {
 	w := &web{cmd: exec.CommandContext(ctx, kumo, args...), client: newClient()}
 	out, err := w.cmd.StdoutPipe()
@@ -48,7 +48,7 @@ func startWeb(ctx context.Context, kumo string, args []string) (*web, error) {
 		}
 	}
 	w.stop()
-	return nil, errors.Join(fmt.Errorf("kumo %s does not say how to crawl it", strings.Join(args, " ")), lines.Err())
+	return nil, errors.Join(fmt.Errorf("kumo %s printed no command to crawl it", strings.Join(args, " ")), lines.Err())
 }
 
 func newClient() *http.Client {
@@ -56,13 +56,13 @@ func newClient() *http.Client {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 }
 
-// stop ends the server, which has nothing to lose.
+// stop kills the server, which has no state to save.
 func (w *web) stop() {
-	_ = w.cmd.Process.Kill() // it may have ended
-	_ = w.cmd.Wait()         // so it does say that it was killed
+	_ = w.cmd.Process.Kill() // it may have ended already
+	_ = w.cmd.Wait()         // the error is that it was killed
 }
 
-// score asks what the servers have seen. The first host is at 127.77.0.1 where hosts have names, too.
+// score returns the servers' view of the crawl. The first host is at 127.77.0.1, also if hosts have names.
 func (w *web) score(ctx context.Context) (s score, err error) {
 	u, err := url.Parse(w.seed)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *web) score(ctx context.Context) (s score, err error) {
 	}
 	resp, err := w.client.Do(req)
 	if err != nil {
-		return s, fmt.Errorf("asking for the score: %w", err)
+		return s, fmt.Errorf("get the score: %w", err)
 	}
 	defer resp.Body.Close()
 	return s, json.NewDecoder(resp.Body).Decode(&s)
@@ -83,7 +83,7 @@ func (w *web) score(ctx context.Context) (s score, err error) {
 
 const firstAddress = "127.77.0.1"
 
-// cpu is the server's CPU time so far, 0 on systems without /proc.
+// cpu returns the server's CPU time so far; 0 on systems without /proc.
 func (w *web) cpu() time.Duration {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(w.cmd.Process.Pid) + "/stat")
 	if err != nil {

@@ -13,31 +13,31 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// A picture is what kumo sim writes: panels beside and below each other.
+// A picture is a picture written by kumo sim: panels in rows and columns.
 type picture struct {
 	Columns int
 	Panels  []panel
 }
 
-// A panel is curves over one axis.
+// A panel has curves over a common axis.
 type panel struct {
 	Title, X, Y string
-	LogX        bool `json:"log_x"` // for values above 0
+	LogX        bool `json:"log_x"` // for positive values
 	LogY        bool `json:"log_y"`
 	Curves      []curve
 }
 
-// A curve is points with a mark at each, and with bars as long as a deviation if there is one for each point.
+// A curve has points with markers, and error bars if there is a deviation for each point.
 type curve struct {
 	Name             string
 	X, Y, Deviations []float64
 }
 
-// formats are those in which a picture is drawn.
+// formats are the output formats.
 var formats = []string{"png", "svg"}
 
-// draw writes a picture in one of the formats. The same picture is the same bytes: no date is in it, and its letters
-// are those that are linked into the program.
+// draw writes a picture in one of the formats. Equal pictures give equal bytes: there is no date, and the fonts are
+// compiled in.
 func (p *picture) draw(w io.Writer, format string) error {
 	rows := (len(p.Panels) + p.Columns - 1) / p.Columns
 	const width, height = 12 * vg.Centimeter, 8 * vg.Centimeter
@@ -70,7 +70,7 @@ func (p *picture) draw(w io.Writer, format string) error {
 	return err
 }
 
-// Colours that are told apart by those who do not see all, and shapes beside them.
+// Colors that color-blind readers can tell apart, and marker shapes.
 var (
 	inks = []color.Color{ink(0, 114, 178), ink(213, 94, 0), ink(0, 158, 115), ink(204, 121, 167), ink(86, 180, 233),
 		ink(230, 159, 0)}
@@ -94,7 +94,7 @@ func (p *panel) plot() (*plot.Plot, error) {
 	return g, nil
 }
 
-// lettering sets the letters, which come with the program.
+// lettering sets the compiled-in fonts.
 func lettering(g *plot.Plot) {
 	for _, s := range []*text.Style{&g.Title.TextStyle, &g.X.Label.TextStyle, &g.Y.Label.TextStyle, &g.X.Tick.Label,
 		&g.Y.Tick.Label,
@@ -107,7 +107,7 @@ func lettering(g *plot.Plot) {
 	g.Legend.Padding = vg.Points(2)
 }
 
-// scale sets the axes: from 0 where values go by even steps, with room above for the legend.
+// scale sets the axes. Linear ones start at 0 and leave room at the top for the legend.
 func (p *panel) scale(g *plot.Plot) {
 	if p.LogX {
 		g.X.Scale, g.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}

@@ -3,7 +3,7 @@
 //	kumo sim dspider --out DIR
 //	go run -C bench/plot . DIR
 //
-// For each file NAME.plot.json there it writes NAME.png and NAME.svg beside it.
+// For each file NAME.plot.json it writes NAME.png and NAME.svg to the same folder.
 package main
 
 import (
@@ -35,7 +35,7 @@ func plotAll(dir string) error {
 		return err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("there is no *%s in %s (relative paths begin at bench/plot); kumo sim dspider --out DIR makes some",
+		return fmt.Errorf("no *%s in %s (relative paths begin at bench/plot); create some with kumo sim dspider --out DIR",
 			suffix, dir)
 	}
 	for _, file := range files {
@@ -56,7 +56,7 @@ func plotOne(file string) error {
 		return err
 	}
 	if p.Columns < 1 || len(p.Panels) == 0 {
-		return fmt.Errorf("it has %d panels in %d columns", len(p.Panels), p.Columns)
+		return fmt.Errorf("bad layout: %d panels in %d columns", len(p.Panels), p.Columns)
 	}
 	for _, format := range formats {
 		var b bytes.Buffer

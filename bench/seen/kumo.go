@@ -12,18 +12,18 @@ import (
 	"kumo/internal/state/seen"
 )
 
-// A kumo is the URL database with one goroutine that merges and one that compacts.
+// A kumo is kumo's URL database with one goroutine that merges and one that compacts.
 type kumo struct {
 	cfg     config
 	db      *seen.DB
 	urls    []seen.URL
 	news    []seen.News
-	counts  [4]int // of each news
-	late    int    // news told by merges
+	counts  [4]int // by result
+	late    int    // results delivered by merges
 	pos     uint64
-	frozen  chan bool // to the one who merges
+	frozen  chan bool // to the merging goroutine
 	merged  chan error
-	grown   chan bool // to the one who compacts
+	grown   chan bool // to the compacting goroutine
 	compact chan error
 	working atomic.Int32
 	waited  time.Duration
@@ -63,7 +63,7 @@ func (k *kumo) tend() error {
 	return nil
 }
 
-// freeze waits for the merge before and begins another.
+// freeze waits for the last merge and starts another.
 func (k *kumo) freeze() error {
 	begin := time.Now()
 	if err := <-k.merged; err != nil {
@@ -120,7 +120,7 @@ func (k *kumo) finish() error {
 	return errors.Join(k.db.DecideAll(context.Background(), k.hear), k.merge(), <-k.compact)
 }
 
-// merge writes what the last decisions have brought.
+// merge writes the entries of the last decisions.
 func (k *kumo) merge() error {
 	k.db.Freeze(k.pos)
 	return k.db.Merge(context.Background(), k.hear)
@@ -140,7 +140,7 @@ func (k *kumo) report() error {
 	return nil
 }
 
-// fetch notes a visit for each URL, in parts that fit into memory, and brings all into as few files as tiers have.
+// fetch records a visit for each URL, in parts that fit into memory, and then merges as far as the tiers require.
 func (k *kumo) fetch() error {
 	dice, n := rand.New(rand.NewPCG(k.cfg.seed, 2)), 0
 	for e, err := range k.db.Scan("") {
@@ -173,8 +173,8 @@ func (k *kumo) tidy() (err error) {
 	return err
 }
 
-// visit is what the n-th visit may find, ten a second: digests and ETags do not compress; half of the pages have an
-// ETag, half a date, nine in ten are 200.
+// visit returns the data of the n-th visit, ten visits per second. Digests and ETags do not compress; half of the pages
+// have an ETag, half a date, nine in ten have status 200.
 func visit(dice *rand.Rand, n int) seen.Meta {
 	now := time.Now().Add(time.Duration(n) * time.Second / 10)
 	m := seen.Meta{Fetched: now, Due: now.Add(time.Duration(dice.IntN(1e6)) * time.Second), Status: 200,

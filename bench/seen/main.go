@@ -1,11 +1,11 @@
-// Seen measures the URL database against Pebble, a store that keeps the same in a log-structured merge tree: who offers
-// so many URLs, 60 % of them repeats, in batches as a page has links, and asks of each whether it is new?
+// Seen compares kumo's URL database with Pebble, a log-structured merge tree. It offers URLs in batches as large as a
+// page's links, 60 % of them repeats, and gets for each whether it is new.
 //
-//	go run . -n 10000000 -memory 256MB            kumo's
+//	go run . -n 10000000 -memory 256MB            kumo's database
 //	go run . -n 10000000 -memory 256MB -pebble    Pebble, insert if absent
 //
-// Both make durable what they have when memory is full, without a log of their own: a crawl has its journal. Pebble's
-// cache gets in addition to the budget what kumo's filters take beyond it.
+// Both make their data durable when memory is full, without a log: a crawl has its journal. In addition to the budget,
+// Pebble's cache gets as much memory as kumo's filters take.
 package main
 
 import (
@@ -24,19 +24,19 @@ import (
 
 func main() {
 	var cfg config
-	memory := flag.String("memory", "256MB", "budget of memory")
-	flag.Int64Var(&cfg.n, "n", 10_000_000, "how many URLs are to be known in the end; 2.5 times as many are offered")
+	memory := flag.String("memory", "256MB", "memory budget")
+	flag.Int64Var(&cfg.n, "n", 10_000_000, "number of known URLs at the end; 2.5 times as many are offered")
 	flag.StringVar(&cfg.dir, "dir", "", "folder for the files (default: a temporary one)")
-	flag.IntVar(&cfg.batch, "batch", 40, "URLs an Offer")
-	flag.IntVar(&cfg.payload, "payload", 0, "bytes that come with a URL and come back when its news was late")
+	flag.IntVar(&cfg.batch, "batch", 40, "URLs per Offer")
+	flag.IntVar(&cfg.payload, "payload", 0, "size in bytes of the data offered with a URL and returned with late results")
 	flag.IntVar(&cfg.ratio, "ratio", 4, "files of a tier that are merged into one")
-	flag.IntVar(&cfg.share, "share", 0, "what is Later is decided when there is one for so many that are known "+
-		"(default: the database's own)")
+	flag.IntVar(&cfg.share, "share", 0, "decide pending URLs when there is one for so many known ones "+
+		"(default: the database's)")
 	flag.Uint64Var(&cfg.seed, "seed", 1, "seed of the URLs")
-	flag.BoolVar(&cfg.fetched, "fetched", false, "in the end, note a visit for every URL, and measure the disk again "+
-		"(kumo's only)")
+	flag.BoolVar(&cfg.fetched, "fetched", false, "at the end, record a visit for every URL, and measure the disk again "+
+		"(kumo only)")
 	usePebble := flag.Bool("pebble", false, "measure Pebble")
-	profile := flag.String("cpuprofile", "", "file for a profile of the processor's time")
+	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	var err error
 	if *profile != "" {
@@ -72,12 +72,12 @@ func megabytes(s string) (int64, error) {
 	return n << 20, err
 }
 
-// A database is what is measured.
+// A database is a database to measure.
 type database interface {
 	offer(urls []string) error
 	tend() error   // called after each offer
 	busy() bool    // whether files are being merged
-	finish() error // returns when all is durable
+	finish() error // returns when all data is durable
 	report() error
 	close() error
 }
@@ -106,9 +106,9 @@ func run(cfg config, usePebble bool) error {
 	return db.close()
 }
 
-// measure offers URLs until as many as wanted are new.
+// measure offers URLs until the wanted number of them was new.
 func measure(cfg config, db database) error {
-	debug.SetGCPercent(30) // for both: what they keep is large and lives long
+	debug.SetGCPercent(30) // for both: their data is large and long-lived
 	stream := urlgen.New(cfg.seed)
 	var buf []byte
 	ends, urls := make([]int, cfg.batch), make([]string, cfg.batch)
@@ -158,16 +158,16 @@ func measure(cfg config, db database) error {
 	tenth := float64(offers) / 10
 	fmt.Printf("offered                   %d URLs in batches of %d, %d meant to be new\n", offers, cfg.batch, stream.New())
 	fmt.Printf("URLs a second             %.0f overall, %.0f in the first tenth, %.0f in the last, %.0f until all was "+
-		"on the disk\n",
+		"durable\n",
 		rate(offered, float64(offers)), rate(tenths[0], tenth), rate(tenths[len(tenths)-1], tenth),
 		rate(total, float64(offers)))
 	fmt.Printf("  of that the generator   %.0f %%; without it %.0f URLs a second\n",
 		100*generating.Seconds()/offered.Seconds(), rate(offered-generating, float64(offers)))
 	fmt.Printf("tenths, seconds           %.1f\n", seconds(tenths))
-	fmt.Printf("  of processors' time     %.1f, all goroutines\n", seconds(cpus))
-	fmt.Printf("an Offer                  p50 %v, p99 %v, p99.9 %v, most %v\n", all.at(.5), all.at(.99), all.at(.999),
+	fmt.Printf("  of CPU time             %.1f, all goroutines\n", seconds(cpus))
+	fmt.Printf("an Offer                  p50 %v, p99 %v, p99.9 %v, max %v\n", all.at(.5), all.at(.99), all.at(.999),
 		all.at(1))
-	fmt.Printf("an Offer beside a merge   p50 %v, p99 %v, p99.9 %v (%d of them)\n",
+	fmt.Printf("an Offer during a merge   p50 %v, p99 %v, p99.9 %v (%d of them)\n",
 		merging.at(.5), merging.at(.99), merging.at(.999), merging.len())
 	return db.report()
 }
@@ -179,7 +179,7 @@ func seconds(all []time.Duration) (out []float64) {
 	return out
 }
 
-// A histogram keeps times in microseconds, long ones apart.
+// A histogram counts times in microseconds. Long times are kept individually.
 type histogram struct {
 	short [2000]int
 	long  []time.Duration
@@ -197,7 +197,7 @@ func (h *histogram) add(d time.Duration) {
 
 func (h *histogram) len() int { return h.n }
 
-// at is a time that the share q did not exceed.
+// at returns the q-quantile.
 func (h *histogram) at(q float64) time.Duration {
 	rest := int(q * float64(h.n))
 	for i, n := range h.short {
@@ -209,13 +209,13 @@ func (h *histogram) at(q float64) time.Duration {
 	return h.long[min(rest, len(h.long))-1].Round(10 * time.Microsecond)
 }
 
-// cpu is the processors' time that the process has used; 0 where the system does not say.
+// cpu returns the CPU time of the process; 0 if the system does not report it.
 func cpu() (d time.Duration) {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // after the name
+	_, rest, _ := strings.Cut(string(stat), ") ") // fields after the command name
 	for _, ticks := range strings.Fields(rest)[11:13] {
 		n, _ := strconv.Atoi(ticks)
 		d += time.Duration(n) * time.Second / 100
@@ -223,7 +223,7 @@ func cpu() (d time.Duration) {
 	return d
 }
 
-// peak is the most memory that the process had, in MB; 0 where the system does not say.
+// peak returns the peak memory of the process in MB; 0 if the system does not report it.
 func peak() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

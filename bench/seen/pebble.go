@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// A store is Pebble as a set: an empty value for each URL.
+// A store uses Pebble as a set, with an empty value for each URL.
 type store struct {
 	db    *pebble.DB
 	cache *pebble.Cache
@@ -17,7 +17,7 @@ type store struct {
 }
 
 func openPebble(cfg config) (database, error) {
-	cache := pebble.NewCache(cfg.memory + cfg.n*12/10) // Pebble takes the memory of its tables out of it
+	cache := pebble.NewCache(cfg.memory + cfg.n*12/10) // Pebble takes its memory tables from the cache
 	opts := &pebble.Options{
 		Cache:                       cache,
 		DisableWAL:                  true,
@@ -64,7 +64,7 @@ func (s *store) offer(urls []string) error {
 
 func (s *store) tend() error { return nil }
 
-// busy is always true: Pebble merges most of the time, and asking it costs more than an offer.
+// busy returns true: Pebble merges most of the time, and checking costs more than an offer.
 func (s *store) busy() bool { return true }
 
 func (s *store) finish() error { return s.db.Flush() }

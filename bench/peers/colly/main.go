@@ -1,5 +1,5 @@
-// Colly crawls a web with Colly as its examples have it: a queue in memory that its threads take from, robots.txt
-// obeyed, links followed from the HTML. It keeps nothing.
+// Colly crawls a web with Colly as in its examples: a queue in memory, robots.txt obeyed, links followed from the HTML.
+// It stores nothing.
 //
 //	colly -threads 64 URL
 package main
@@ -18,10 +18,10 @@ import (
 	"github.com/gocolly/colly/v2/queue"
 )
 
-const mostQueued = 10_000_000 // URLs; beyond it they are dropped, and the crawl fails
+const mostQueued = 10_000_000 // URLs; more are dropped, and the crawl fails
 
 func main() {
-	threads := flag.Int("threads", 64, "work on so many URLs at once")
+	threads := flag.Int("threads", 64, "number of concurrent fetches")
 	flag.Parse()
 	if err := crawl(flag.Arg(0), *threads); err != nil {
 		fmt.Fprintln(os.Stderr, "colly:", err)
@@ -50,7 +50,7 @@ func crawl(seed string, threads int) error {
 			return
 		}
 		if err := q.AddURL(url); err != nil {
-			once.Do(func() { full = fmt.Errorf("queueing %s: %w", url, err) })
+			once.Do(func() { full = fmt.Errorf("enqueue %s: %w", url, err) })
 		}
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
@@ -62,7 +62,7 @@ func crawl(seed string, threads int) error {
 	return errors.Join(q.Run(c), full)
 }
 
-// A set keeps the queue free of what it has had: Colly itself drops a URL only when its turn comes.
+// A set keeps URLs from being enqueued twice. Colly itself drops duplicates only when it dequeues them.
 type set struct {
 	mu   sync.Mutex // guards urls
 	urls map[string]struct{}

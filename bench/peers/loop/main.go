@@ -1,9 +1,9 @@
-// Loop is about the least that a crawler can be: workers that take URLs from a list, net/http, a tokenizer for the
-// links, a set of URLs in memory. It has no politeness, no robots.txt, no limits and no state to go on from. It shows
-// what fetching and reading links costs anyone who uses Go's own HTTP client.
+// Loop is a minimal crawler: workers that take URLs from a list, net/http, a tokenizer for links, a URL set in memory.
+// It has no politeness, robots.txt, limits or saved state. It shows the cost of fetching and of extracting links with
+// Go's standard HTTP client.
 //
-// It is fixed: ../baseline.json records what a page costs kumo beside what it costs this program. Whoever changes it,
-// or a dependency of it, renews that.
+// Do not change it: ../baseline.json records kumo's cost of a page relative to this program's. After a change, also of
+// a dependency, renew the baseline.
 //
 //	loop -workers 64 [-warc FILE] URL
 package main
@@ -26,7 +26,7 @@ import (
 )
 
 func main() {
-	workers := flag.Int("workers", 64, "work on so many URLs at once")
+	workers := flag.Int("workers", 64, "number of concurrent fetches")
 	path := flag.String("warc", "", "write a WARC to this file")
 	flag.Parse()
 	if err := run(flag.Arg(0), *workers, *path); err != nil {
@@ -68,13 +68,13 @@ func newClient(workers int) *http.Client {
 	}
 }
 
-// A list is the URLs that wait, and all that ever did.
+// A list has the pending URLs, and the set of all known URLs.
 type list struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	more    sync.Cond
 	waiting []string
 	seen    map[string]struct{}
-	busy    int // workers that may yet add something
+	busy    int // workers that may still add URLs
 }
 
 func newList() *list {
@@ -95,7 +95,7 @@ func (l *list) add(urls ...string) {
 	}
 }
 
-// next waits for a URL; it returns false when there will be none. Each needs a call of done.
+// next returns the next URL, waiting for one if necessary; false if the crawl is over. Call done after each URL.
 func (l *list) next() (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *crawler) work() {
 	}
 }
 
-// visit fetches a URL, keeps the answer as it came over the wire, and adds its links.
+// visit fetches a URL, records the answer as received, and adds its links.
 func (c *crawler) visit(rawURL string) error {
 	req, err := http.NewRequest("GET", rawURL, nil)
 	if err != nil {
@@ -187,7 +187,7 @@ func (c *crawler) read(base *url.URL, body []byte, packed bool) error {
 	return nil
 }
 
-// links reads the links of a page.
+// links returns the links of a page.
 func links(base *url.URL, page io.Reader) (found []string) {
 	t := html.NewTokenizer(page)
 	for {
@@ -206,7 +206,7 @@ func links(base *url.URL, page io.Reader) (found []string) {
 	}
 }
 
-// resolve appends the URL that a reference means, if it is one to fetch.
+// resolve appends the URL of a reference if it is http or https.
 func resolve(dst []string, base *url.URL, ref string) []string {
 	u, err := base.Parse(ref)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {

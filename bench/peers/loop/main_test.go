@@ -13,7 +13,7 @@ import (
 	"kumo/internal/lab/synthweb"
 )
 
-// TestLoopFetchesAll crawls a web whose hosts go by addresses.
+// TestLoopFetchesAll crawls a web whose hosts are IP addresses.
 func TestLoopFetchesAll(t *testing.T) {
 	cfg := synthweb.Clean(1, 3, 60)
 	cfg.ByAddress = true

@@ -15,16 +15,16 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A warc writes a request and a response record a visit, each a gzip member of its own at the fastest level.
+// A warc writes a request and a response record per visit, each as a gzip member at the fastest level.
 type warc struct {
 	members sync.Pool // of *member
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	file *os.File
 	out  *bufio.Writer
 }
 
-// A member is where a visit's records are made.
+// A member is a buffer for a visit's records.
 type member struct {
 	head, packed bytes.Buffer
 	z            *gzip.Writer
@@ -37,7 +37,7 @@ func createWARC(path string) (*warc, error) {
 	}
 	w := &warc{file: f, out: bufio.NewWriterSize(f, 1<<20)}
 	w.members.New = func() any {
-		z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
+		z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 		return &member{z: z}
 	}
 	return w, nil
@@ -56,7 +56,7 @@ func (w *warc) write(req *http.Request, resp *http.Response, body []byte) error 
 	}
 	m.head.Reset()
 	fmt.Fprintf(&m.head, "%s %s\r\n", resp.Proto, resp.Status)
-	_ = resp.Header.Write(&m.head) // into memory
+	_ = resp.Header.Write(&m.head) // writes to memory
 	m.head.WriteString("\r\n")
 	sum := sha1.Sum(body)
 	digest := "WARC-Payload-Digest: sha1:" + base32.StdEncoding.EncodeToString(sum[:]) + "\r\n"
@@ -69,7 +69,7 @@ func (w *warc) write(req *http.Request, resp *http.Response, body []byte) error 
 	return err
 }
 
-// record appends a record of an HTTP head, which is in the member, and a body.
+// record appends a record with the HTTP head in the member and a body.
 func (m *member) record(kind, uri, date, fields string, body []byte) error {
 	m.z.Reset(&m.packed)
 	fmt.Fprintf(m.z, "WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\nWARC-Date: %s\r\nWARC-Target-URI: "+
