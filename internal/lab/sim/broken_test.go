@@ -13,14 +13,14 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// small is a soak of few nodes, on which much goes wrong.
+// small is a soak of a few nodes with many faults.
 func small() Config {
 	cfg := Config{Nodes: 6, FaultEvery: 5 * time.Second, FaultTime: 3 * time.Minute}
 	cfg.Use("shard")
 	return cfg
 }
 
-// eager lets a machine believe that a chunk is journalled as soon as it is given to the holder.
+// eager reports a chunk as journalled as soon as it is passed on.
 type eager struct {
 	member.Member
 	p    *process
@@ -47,7 +47,7 @@ func (e *eager) Step(now time.Time, events []member.Event, out []member.Action) 
 	return out
 }
 
-// finishEarly lets a machine believe that what is another's has come to rest at once.
+// hasty reports visits to other nodes' hosts as ended at once.
 type hasty struct {
 	member.Member
 	p *process
@@ -58,13 +58,13 @@ func (h hasty) Step(now time.Time, events []member.Event, out []member.Action) [
 	for i, a := range out {
 		if d, ok := a.(member.Drain); ok {
 			h.p.addEvent(member.Drained{Epoch: d.Epoch})
-			out[i] = member.Drain{} // of no epoch: nobody waits for it
+			out[i] = member.Drain{} // of no epoch: ignored
 		}
 	}
 	return out
 }
 
-// hoarding keeps what it has handed over.
+// hoarding never forgets hosts that it has handed over.
 type hoarding struct{ member.Member }
 
 func (h hoarding) Step(now time.Time, events []member.Event, out []member.Action) []member.Action {
@@ -78,7 +78,7 @@ func (h hoarding) Step(now time.Time, events []member.Event, out []member.Action
 	return out
 }
 
-// rash takes a host for its own as soon as the placement says so, whatever has still to come from others.
+// rash owns a host as soon as it is placed there, before transfers are complete.
 type rash struct {
 	member.View
 	self strategy.Node
@@ -91,7 +91,7 @@ func (r rash) Ours(host string) bool {
 
 func (r rash) MayFetch(host string, now time.Time) bool { return now.Before(r.Until()) && r.Ours(host) }
 
-// timeless does not look at the end of its lease.
+// timeless ignores the end of its lease.
 type timeless struct{ member.View }
 
 func (timeless) Until() time.Time                           { return began.Add(10000 * time.Hour) }
@@ -104,12 +104,12 @@ func (c careless) Answered(from strategy.Node, batch uint64, _ []int, now time.T
 	return c.outbox.Answered(from, batch, nil, now)
 }
 
-// restless says that it is idle while it has links for others.
+// restless reports that it is idle while its outbox has links.
 type restless struct{ driver.Engine }
 
 func (r restless) Idle() bool { return len(r.Engine.(engine).visits) == 0 }
 
-// variants are ways to be broken.
+// variants are broken implementations.
 var variants = map[string]func(*parts){
 	"a chunk is acknowledged before it is journalled": func(s *parts) {
 		s.machine = func(p *process, cfg quorum.Config) member.Member {
@@ -141,7 +141,7 @@ var variants = map[string]func(*parts){
 	},
 }
 
-// TestBrokenVariantsAreCaught breaks one part after the other: soaking must find it.
+// TestBrokenVariantsAreCaught breaks one part at a time and checks that a soak finds it.
 func TestBrokenVariantsAreCaught(t *testing.T) {
 	for name, break_ := range variants {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {

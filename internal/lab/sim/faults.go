@@ -8,24 +8,24 @@ import (
 	"kumo/internal/cluster/member"
 )
 
-// faults draws what goes wrong, and when.
+// faults injects faults at random times and repairs them.
 type faults struct {
 	w           *world
 	stopped     bool
-	repairs     []func() // what sets right what is still wrong
+	repairs     []func() // repair functions of all faults so far
 	kinds       []fault
-	totalWeight int // sum of their weights
+	totalWeight int // sum of the kinds' weights
 }
 
-// A fault is a way things go wrong, in general or for a process, and how often beside others. It returns what it did,
-// in words, and what sets it right; nil if that comes by itself.
+// A fault is a kind of fault, of the cluster (inject) or of one process (injectInto), with its relative frequency. The
+// function returns a description of what it did and a function that repairs it; nil if the fault ends by itself.
 type fault struct {
 	weight     int
 	inject     func(f *faults) (what string, end func())
 	injectInto func(f *faults, p *process) (what string, end func())
 }
 
-// faultKinds are all faults, but for those of machines that differ.
+// faultKinds are the faults of every run. Runs with VarySpeeds add another.
 var faultKinds = []fault{
 	{6, nil, (*faults).kill},
 	{3, nil, (*faults).wipe},
@@ -53,7 +53,7 @@ func (f *faults) begin() {
 	}
 }
 
-// next strikes, and plans the next one.
+// injectNext injects a random fault and schedules the next.
 func (f *faults) injectNext() {
 	if f.stopped {
 		return
@@ -104,7 +104,8 @@ func (f *faults) end() {
 	}
 }
 
-// updateReachability notes which machines the registry is out of reach of, and tells anew those that it can reach again.
+// updateReachability records since when each machine cannot reach the registry, and resumes the watches of those that
+// can again.
 func (w *world) updateReachability() {
 	for _, m := range w.machines {
 		switch reach := !w.reg.leaderless && w.net.reaches(m.index); {
@@ -125,10 +126,10 @@ func (f *faults) kill(p *process) (string, func()) {
 func (f *faults) wipe(p *process) (string, func()) {
 	what, end := f.kill(p)
 	p.m.journal = nil
-	return what + ", and its disk is gone", end
+	return what + ", and its disk is lost", end
 }
 
-// restart begins a process anew, whatever the last one was about to do.
+// restart starts a new process on a machine, even one that was about to leave.
 func (f *faults) restart(m *machine) {
 	m.shouldRun = true
 	f.w.begin(m)
@@ -140,7 +141,7 @@ func (f *faults) pause(p *process) (string, func()) {
 	}
 	p.pause()
 	p.slips = 0
-	return fmt.Sprintf("%s stands still", p.node), func() {
+	return fmt.Sprintf("%s is paused", p.node), func() {
 		if !p.ended {
 			p.resume()
 			f.w.logEvent("%s goes on", p.node)
@@ -148,7 +149,7 @@ func (f *faults) pause(p *process) (string, func()) {
 	}
 }
 
-// isolateMachines cuts so many machines off, drawn by chance.
+// isolateMachines puts n random machines behind a partition.
 func (f *faults) isolateMachines(c *partition, n int, how string) (string, func()) {
 	c.isolated = map[int]bool{}
 	names := ""
@@ -163,20 +164,21 @@ func (f *faults) isolateMachines(c *partition, n int, how string) (string, func(
 	}
 }
 
-// maxIsolated is how many machines are cut off at once, at most, unless it is half of them: each that is given up is an epoch,
-// which all the others hear of.
+// maxIsolated bounds the machines that a minority partition isolates. Each abandoned machine costs an epoch, which all
+// the others must learn.
 const maxIsolated = 25
 
 func (f *faults) isolateMinority() (string, func()) {
 	few := 1 + f.w.k.rng.IntN(min(max(1, len(f.w.machines)/3), maxIsolated))
-	return f.isolateMachines(&partition{out: true, in: true}, few, "a minority is cut off")
+	return f.isolateMachines(&partition{out: true, in: true}, few, "a minority is isolated")
 }
 
 func (f *faults) isolateHalf() (string, func()) {
 	if len(f.w.machines) > 8*maxIsolated {
 		return "", nil
 	}
-	return f.isolateMachines(&partition{out: true, in: true}, (len(f.w.machines)+1)/2, "a half without the registry")
+	return f.isolateMachines(&partition{out: true, in: true}, (len(f.w.machines)+1)/2,
+		"half of the machines are isolated from the registry")
 }
 
 func (f *faults) isolateOneWay() (string, func()) {
@@ -189,21 +191,22 @@ func (f *faults) isolateFromRegistry() (string, func()) {
 	return f.isolateMachines(
 		&partition{out: true, in: true, registryOnly: true},
 		1+f.w.k.rng.IntN(3),
-		"cut off from the registry alone",
+		"isolated from the registry only",
 	)
 }
 
 func (f *faults) degradeNetwork() (string, func()) {
 	net, k := f.w.net, f.w.k
 	net.loss, net.dup, net.slowdown = 0.3*k.rng.Float64(), 0.3*k.rng.Float64(), 1+20*k.rng.Float64()
-	return fmt.Sprintf("%.0f %% lost, %.0f %% double, all %.0f times slower", net.loss*100, net.dup*100, net.slowdown),
+	return fmt.Sprintf("%.0f %% of messages lost, %.0f %% duplicated, network %.0f times slower", net.loss*100,
+			net.dup*100, net.slowdown),
 		func() {
 			net.loss, net.dup, net.slowdown = f.w.cfg.Loss, f.w.cfg.Loss, 1
-			f.w.logEvent("the network is as before")
+			f.w.logEvent("the network has recovered")
 		}
 }
 
-// throttle makes a machine slow, for longer than other faults last.
+// throttle slows a machine down, for longer than other faults last.
 func (f *faults) throttle(p *process) (string, func()) {
 	if p.m.throttled > 1 {
 		return "", nil
@@ -212,7 +215,7 @@ func (f *faults) throttle(p *process) (string, func()) {
 	m.throttled = 2 + 18*f.w.k.rng.Float64()
 	f.w.k.after(f.w.k.uniform(10*time.Second, 2*time.Minute), func() {
 		m.throttled = 1
-		f.w.logEvent("n%d is as fast as before", m.index)
+		f.w.logEvent("n%d is back at its usual speed", m.index)
 	})
 	return fmt.Sprintf("n%d becomes %.0f times slower", m.index, m.throttled), nil
 }
@@ -224,7 +227,7 @@ func (f *faults) stopLeader() (string, func()) {
 	f.w.reg.leaderless = true
 	back := func() {
 		f.w.reg.leaderless = false
-		f.w.logEvent("the registry is back")
+		f.w.logEvent("the registry has a leader again")
 		f.w.updateReachability()
 	}
 	most := 12 * time.Second
@@ -244,7 +247,7 @@ func (f *faults) leave(p *process) (string, func()) {
 	return fmt.Sprintf("%s is asked to leave", p.node), nil
 }
 
-// join brings a machine back that left, or a new one.
+// join starts a machine that left, or a new one.
 func (f *faults) join() (string, func()) {
 	for _, m := range f.w.machines {
 		if m.departed {

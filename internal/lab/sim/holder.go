@@ -9,15 +9,16 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An engine is what a process holds of the crawl, as its driver asks for it.
+// An engine gives a process's driver access to the crawl state that the process holds.
 type engine struct{ *process }
 
-// Idle reports whether nothing waits, is under way, or is bound for others.
+// Idle reports whether there is nothing pending, in flight or bound for other nodes.
 func (e engine) Idle() bool { return e.pendingWork() == "" }
 
 func (e engine) Received() int64 { return e.received }
 
-// Drain waits until no visit is under way to some hosts of others, and all is shipped.
+// Drain waits until no request to the selected hosts is in flight and the journal is shipped. With a nil of it selects
+// hosts of other nodes.
 func (e engine) Drain(ctx context.Context, of func(string) bool) error {
 	if of == nil {
 		of = func(host string) bool { return !e.view.Ours(host) }
@@ -30,7 +31,7 @@ func (e engine) Drain(ctx context.Context, of func(string) bool) error {
 	return e.waitShipped(ctx)
 }
 
-// An export is one reading of what is held for others.
+// An export holds the chunks to send to other nodes.
 type export struct {
 	*process
 	chunks []chunk
@@ -41,7 +42,7 @@ type chunk struct {
 	data []byte
 }
 
-// Next gives the next chunk, when it is read.
+// Next returns the next chunk after a simulated read.
 func (x *export) Next() (strategy.Node, []byte, error) {
 	if !x.sleep(x.ctx, x.w.k.exponential(2*time.Millisecond)) {
 		return "", nil, x.ctx.Err()
@@ -61,12 +62,12 @@ func (e engine) Export(owner func(string) strategy.Node) (driver.Export, error) 
 	return e.export(e.state, owner), nil
 }
 
-// export makes the chunks of all hosts that have another owner: first the hosts, then what is known of them.
+// export builds the chunks of all hosts that have another owner: first all queues, then the known pages.
 func (p *process) export(s *nodeState, owner func(string) strategy.Node) *export {
 	most := p.w.cfg.Chunk
 	var hosts, known []chunk
-	last := map[strategy.Node]int{} // chunk of each owner, and one more
-	items := map[int]int{}          // in each chunk
+	last := map[strategy.Node]int{} // owner -> number of its current chunk + 1
+	items := map[int]int{}          // items in each chunk, by that number
 	for _, n := range s.sortedHosts() {
 		to := owner(s.web.hosts[n].name)
 		if to == "" {
@@ -98,7 +99,7 @@ func (e engine) Import(_ context.Context, t member.Transfer, seq uint64, last bo
 	p.enter(&entry{kind: entryChunk, transfer: t, seq: seq, last: last, data: data})
 	for _, it := range parseChunk(data) {
 		if h := p.state.hosts[it.host]; it.isQueue && h != nil {
-			p.w.logHost(it.host, "%s takes %s of %+v: %s", p.node, p.w.web.hosts[it.host].name, t, p.state.describe(it.host))
+			p.w.logHost(it.host, "%s receives %s of %+v: %s", p.node, p.w.web.hosts[it.host].name, t, p.state.describe(it.host))
 			p.scheduleHost(h)
 		}
 	}
@@ -116,7 +117,7 @@ func (e engine) Import(_ context.Context, t member.Transfer, seq uint64, last bo
 }
 
 func (e engine) Drop(ctx context.Context, t member.Transfer) error {
-	e.w.logEvent("%s drops what came of %v", e.node, t)
+	e.w.logEvent("%s drops what it received of %v", e.node, t)
 	e.enter(&entry{kind: entryDrop, transfer: t})
 	return e.waitShipped(ctx)
 }
@@ -136,7 +137,7 @@ func (e engine) FinalizeEpoch(_ context.Context, epoch uint64) error {
 	return nil
 }
 
-// Recover closes a dead node's log and reads it.
+// Recover closes a dead node's log and replays it.
 func (e engine) Recover(ctx context.Context, dead strategy.Node) (driver.FailedState, error) {
 	p, log := e.process, e.w.logs[dead]
 	if !p.query(100, func() { p.w.closeLog(log) }) {
@@ -149,11 +150,11 @@ func (e engine) Recover(ctx context.Context, dead strategy.Node) (driver.FailedS
 	for _, t := range s.unfinished() {
 		s.drop(t)
 	}
-	p.w.logEvent("%s has folded the estate of %s: %d hosts", p.node, dead, len(s.hosts))
+	p.w.logEvent("%s has recovered the state of %s: %d hosts", p.node, dead, len(s.hosts))
 	return &failedState{p, s}, nil
 }
 
-// DeleteLog leaves nothing of a log: who reads it later finds it empty.
+// DeleteLog empties a log: later readers find no entries.
 func (e engine) DeleteLog(_ context.Context, dead strategy.Node) error {
 	if !e.query(50, func() { e.w.logs[dead].length = 0 }) {
 		return errUnavailable
@@ -161,7 +162,7 @@ func (e engine) DeleteLog(_ context.Context, dead strategy.Node) error {
 	return nil
 }
 
-// A failedState is what a dead node held.
+// A failedState is the state that a dead node held.
 type failedState struct {
 	p *process
 	*nodeState

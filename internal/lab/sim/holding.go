@@ -10,65 +10,67 @@ import (
 	"kumo/internal/cluster/member"
 )
 
-// An entry is one line of a node's journal: what the node has learnt or done, as far as it outlives the process.
+// An entry is a journal record: a change of a node's state that survives the process.
 type entry struct {
-	kind          byte
-	page          url   // done
-	links         []url // that were taken in: they are the node's own
-	out           []outboxLink
-	acked         []uint64 // numbers of the outbox
-	transfer      member.Transfer
-	seq           uint64
-	last          bool
-	data          []byte
-	hosts         []int32           // forgotten
-	handedOver    []uint64          // pages of these that were handed over: what judges them remembers, and not the disk
-	sentTransfers []member.Transfer // that are done with
-	epoch         uint64            // settled
+	kind     byte
+	page     url   // fetched
+	links    []url // of own hosts, to enqueue
+	out      []outboxLink
+	acked    []uint64 // outbox numbers
+	transfer member.Transfer
+	seq      uint64
+	last     bool
+	data     []byte
+	hosts    []int32 // to forget
+	// pages of each of hosts that were handed over; kept for the checks, not part of the simulated disk
+	handedOver    []uint64
+	sentTransfers []member.Transfer // completed transfers
+	epoch         uint64            // finalized
 }
 
 // The kinds of entries.
 const (
 	entryJoined    = 'j'
-	entryDone      = 'd' // a page, with its links
-	entryLinks     = 't' // from another node, or seeds
-	entryAcked     = 'k' // others have taken links of the outbox
+	entryDone      = 'd' // a page and its links
+	entryLinks     = 't' // from another node or the seeds
+	entryAcked     = 'k' // others have durably received links of the outbox
 	entryChunk     = 'h'
 	entryDrop      = 'x'
 	entryForget    = 'f'
 	entryFinalized = 'e'
 )
 
-// A sent is a link in the outbox.
+// An outboxLink is a link in the outbox.
 type outboxLink struct {
 	number uint64
 	url    url
 }
 
-// A holding is what a node has of the crawl: the sum of its journal's entries.
+// A nodeState is the crawl state of a node, computed from its journal.
 type nodeState struct {
 	web           *web
 	hosts         map[int32]*heldHost
-	seen          map[int32]uint64 // pages known, also of hosts that went elsewhere
+	seen          map[int32]uint64 // known pages by host, also of hosts that were handed over
 	out           map[uint64]url
-	lastNumber    uint64                      // the last of out
-	received      []member.Transfer           // that came whole, since the last settled epoch
-	sentTransfers []member.Transfer           // that went whole
-	incoming      map[member.Transfer][]int32 // hosts of transfers that are not whole, but for those that were held before
-	transferHosts map[member.Transfer][]int32 // all of them, and those of transfers that came whole since the last settled epoch
+	lastNumber    uint64                      // last number used in out
+	received      []member.Transfer           // complete, of epochs that are not finalized
+	sentTransfers []member.Transfer           // sent completely, of epochs that are not finalized
+	incoming      map[member.Transfer][]int32 // hosts of incomplete transfers that the node did not already hold
+	// all hosts of incomplete transfers, and of complete ones of epochs that are not finalized
+	transferHosts map[member.Transfer][]int32
 	joined        bool
 }
 
-// A hold is one host that is held.
+// A heldHost is a host whose queue the node holds.
 type heldHost struct {
 	host        int32
-	waiting     uint64 // pages
-	nextRequest moment // of the next request
+	waiting     uint64 // set of pages
+	nextRequest moment // earliest time of the next request
 	visiting    bool
-	scheduled   bool // it has its place in the process's order of requests
+	scheduled   bool // its next request is scheduled
 }
 
-// replay is what a journal's entries sum up to. Hosts owe their full delay.
+// replay computes the state that a journal describes. Each host must wait for its full delay.
 func replay(w *web, entries []*entry, now moment) *nodeState {
 	s := &nodeState{web: w, hosts: map[int32]*heldHost{}, seen: map[int32]uint64{}, out: map[uint64]url{},
 		incoming: map[member.Transfer][]int32{}, transferHosts: map[member.Transfer][]int32{}}
@@ -81,8 +83,8 @@ func replay(w *web, entries []*entry, now moment) *nodeState {
 	return s
 }
 
-// apply adds an entry. It is the one place where a holding changes, so that a process that begins anew has what the
-// last one had.
+// apply applies an entry. All changes of a nodeState are made here, so that a restarted process has the state of the
+// last one.
 func (s *nodeState) apply(e *entry, now moment) {
 	switch e.kind {
 	case entryJoined:
@@ -118,7 +120,7 @@ func (s *nodeState) apply(e *entry, now moment) {
 	}
 }
 
-// offer takes URLs in that are not known.
+// addLinks enqueues the pages that are not known yet.
 func (s *nodeState) addLinks(links []url) {
 	for _, u := range links {
 		h := u.host()
@@ -139,7 +141,7 @@ func (s *nodeState) host(n int32) *heldHost {
 	return h
 }
 
-// take applies a chunk of hosts that come from another node: what waits is taken without asking what is known.
+// addChunk applies a chunk from another node. Pending pages are added even if they are known.
 func (s *nodeState) addChunk(e *entry, now moment) {
 	for _, it := range parseChunk(e.data) {
 		if it.isQueue {
@@ -156,7 +158,7 @@ func (s *nodeState) addChunk(e *entry, now moment) {
 	if !s.hasBegun(e.transfer) {
 		s.incoming[e.transfer] = nil
 	}
-	if e.last { // what another transfer brings of its hosts is kept from now on
+	if e.last { // hosts of this transfer stay even if another transfer that brings them is dropped
 		for t, hosts := range s.incoming {
 			s.incoming[t] = slices.DeleteFunc(hosts, func(h int32) bool {
 				return t != e.transfer && slices.Contains(s.transferHosts[e.transfer], h)
@@ -172,7 +174,7 @@ func (s *nodeState) hasBegun(t member.Transfer) bool {
 	return begun
 }
 
-// gone are the hosts held that are to be forgotten.
+// departed returns the hosts that the node holds and must forget.
 func (s *nodeState) departed(is member.Moved) (hosts []int32) {
 	if is == nil {
 		return nil
@@ -191,7 +193,7 @@ func (s *nodeState) departed(is member.Moved) (hosts []int32) {
 	return hosts
 }
 
-// isPermanent reports whether a host is held whatever becomes of the transfers under way.
+// isPermanent reports whether the node holds a host regardless of the transfers in progress.
 func (s *nodeState) isPermanent(n int32) bool {
 	for _, hosts := range s.incoming {
 		if slices.Contains(hosts, n) {
@@ -201,7 +203,7 @@ func (s *nodeState) isPermanent(n int32) bool {
 	return s.hosts[n] != nil
 }
 
-// hostNames are the names of the hosts of a transfer of which this is the last chunk.
+// hostNames returns the names of the hosts of a transfer whose last chunk is data.
 func (s *nodeState) hostNames(t member.Transfer, data []byte) (names []string) {
 	hosts := slices.Clone(s.transferHosts[t])
 	for _, it := range parseChunk(data) {
@@ -228,7 +230,7 @@ func (s *nodeState) drop(t member.Transfer) {
 	}
 }
 
-// sortedHosts gives the hosts held, in the order of their numbers.
+// sortedHosts returns the hosts held, sorted.
 func (s *nodeState) sortedHosts() []int32 { return slices.Sorted(maps.Keys(s.hosts)) }
 
 func (s *nodeState) outbox() (out []outboxLink) {
@@ -238,7 +240,7 @@ func (s *nodeState) outbox() (out []outboxLink) {
 	return out
 }
 
-// An item is what a chunk says of a host: that it comes, with what waits and the time it owes, or what of it is known.
+// A chunkItem is an item of a chunk: either a host's queue with the rest of its delay, or its known pages.
 type chunkItem struct {
 	isQueue bool
 	host    int32
@@ -257,7 +259,7 @@ func (it chunkItem) append(b []byte) []byte {
 	return binary.AppendUvarint(b, it.pages)
 }
 
-// parseChunk reads the items of a chunk. Chunks come whole or not at all.
+// parseChunk parses a chunk. Chunks are never truncated.
 func parseChunk(b []byte) []chunkItem {
 	var items []chunkItem
 	for len(b) > 0 {
@@ -275,7 +277,7 @@ func parseChunk(b []byte) []chunkItem {
 	return items
 }
 
-// unfinished are the transfers of which only a part came, in order.
+// unfinished returns the incomplete transfers, sorted.
 func (s *nodeState) unfinished() []member.Transfer {
 	return slices.SortedFunc(maps.Keys(s.incoming), func(a, b member.Transfer) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Attempt, b.Attempt))

@@ -10,8 +10,8 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestBalance soaks the split by predicted times, where machines differ, and become faster and slower: KUMO_TEST_SEEDS
-// times, or a few. KUMO_TEST_STRATEGY is another splitter.
+// TestBalance soaks the split by predicted times with machines of different and changing speeds: KUMO_TEST_SEEDS runs,
+// or a few. KUMO_TEST_STRATEGY selects another splitter.
 func TestBalance(t *testing.T) {
 	seeds, _ := strconv.Atoi(os.Getenv("KUMO_TEST_SEEDS"))
 	first, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_FIRST"), 10, 64)
@@ -36,8 +36,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestHub soaks the control unit's strategy where nodes reach different parts of the web: KUMO_TEST_SEEDS times, or a
-// few.
+// TestHub soaks the control unit's strategy with nodes that reach different parts of the web: KUMO_TEST_SEEDS runs, or
+// a few.
 func TestHub(t *testing.T) {
 	seeds, _ := strconv.Atoi(os.Getenv("KUMO_TEST_SEEDS"))
 	first, _ := strconv.ParseUint(os.Getenv("KUMO_TEST_FIRST"), 10, 64)

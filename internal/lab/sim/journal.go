@@ -8,21 +8,21 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A journal is all that one node has entered, the part of it that is durable on its disk, and its copy with the
-// registry. The process that writes it may end; others read the copy.
+// A journal is a node's log: its entries, how many of them are durable on the disk, and the copy at the registry. The
+// copy outlives the process and can be read by others.
 type journal struct {
 	node       strategy.Node
 	entries    []*entry
 	durable    int
-	shipped    int // as the writer knows
+	shipped    int // as far as the writer knows
 	shipping   bool
-	committing bool     // a commit is under way
-	onCommit   []func() // wait for the next commit
+	committing bool     // a commit is in progress
+	onCommit   []func() // called after the next commit
 	waiters    []waiter
 	log        *shippedLog
 }
 
-// A waiter wants to know when the journal is shipped up to a place.
+// A waiter is called when upTo entries are shipped.
 type waiter struct {
 	upTo int
 	f    func()
@@ -35,7 +35,8 @@ func newJournal(w *world, n strategy.Node) *journal {
 	return j
 }
 
-// cut loses entries of a process that has ended, which were not durable. Pages they said to be done are fetched again.
+// truncateJournal drops entries of an ended process that were not durable. Pages marked done in them may be fetched
+// again.
 func (w *world) truncateJournal(j *journal, n int) {
 	if !j.log.closed {
 		w.allowRepeats(j.entries[n:])
@@ -46,7 +47,7 @@ func (w *world) truncateJournal(j *journal, n int) {
 	j.committing, j.shipping, j.waiters, j.onCommit = false, false, nil, nil
 }
 
-// closeLog lets nothing be added to a log any more. Pages that the rest of the journal says to be done are fetched again.
+// closeLog closes a log to appends. Pages marked done in entries that were not shipped may be fetched again.
 func (w *world) closeLog(log *shippedLog) {
 	if !log.closed {
 		log.closed = true
@@ -62,7 +63,7 @@ func (w *world) allowRepeats(entries []*entry) {
 	}
 }
 
-// enter appends an entry and applies it. It is durable, and shipped, some time later.
+// enter appends an entry and applies it. It becomes durable and is shipped later.
 func (p *process) enter(e *entry) {
 	j := p.journal
 	j.entries = append(j.entries, e)
@@ -88,7 +89,7 @@ func (p *process) commit() {
 	p.ship()
 }
 
-// ship copies what is durable to the registry, one piece at a time.
+// ship copies durable entries to the registry, one batch at a time.
 func (p *process) ship() {
 	j, log := p.journal, p.journal.log
 	if j.shipping || j.shipped == j.durable {
@@ -99,13 +100,13 @@ func (p *process) ship() {
 	closed := false
 	add := func() {
 		if closed = log.closed; !closed {
-			log.length = max(log.length, upTo) // a piece that was tried before is not added twice
+			log.length = max(log.length, upTo) // a retried batch is not added twice
 		}
 	}
 	p.w.reg.request(p, 100*(upTo-j.shipped), add, func(ok bool) {
 		j.shipping = false
 		if closed {
-			return // it is lost, and its member will be told so
+			return // the entries are lost; the member learns that another way
 		}
 		if ok {
 			j.shipped = upTo
@@ -130,7 +131,7 @@ func (p *process) wasShipped() {
 	}
 }
 
-// whenShipped calls f when all that is entered by now is shipped.
+// whenShipped calls f when all current entries are shipped.
 func (p *process) whenShipped(f func()) { p.whenShippedTo(len(p.journal.entries), f) }
 
 func (p *process) whenShippedTo(upTo int, f func()) {

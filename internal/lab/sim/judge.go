@@ -8,14 +8,14 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// pendingWork says what is still to be done; "" if nothing is.
+// pendingWork describes unfinished work; "" if there is none.
 func (w *world) pendingWork() string {
 	t, err := w.table()
 	if err != nil {
 		return err.Error()
 	}
 	if t.Finalized != t.Epoch {
-		return fmt.Sprintf("epoch %d is not settled", t.Epoch)
+		return fmt.Sprintf("epoch %d is not finalized", t.Epoch)
 	}
 	for _, m := range w.machines {
 		if s := w.busy(m, t); s != "" {
@@ -28,7 +28,7 @@ func (w *world) pendingWork() string {
 func (w *world) table() (*quorum.Table, error) {
 	e := w.reg.values[quorum.TableKey]
 	if e.Value == nil {
-		return nil, fmt.Errorf("there is no table of members")
+		return nil, fmt.Errorf("the member table does not exist")
 	}
 	return w.memo.parse(e.Value)
 }
@@ -39,20 +39,20 @@ func (w *world) busy(m *machine, t *quorum.Table) string {
 	case p == nil && (!m.shouldRun || m.departed):
 		return ""
 	case p == nil:
-		return fmt.Sprintf("n%d does not run", m.index)
+		return fmt.Sprintf("n%d is not running", m.index)
 	case p.view.Epoch() != t.Epoch:
-		return fmt.Sprintf("%s knows of epoch %d, not %d", p.node, p.view.Epoch(), t.Epoch)
+		return fmt.Sprintf("%s is at epoch %d, not %d", p.node, p.view.Epoch(), t.Epoch)
 	case p.journal.shipped < len(p.journal.entries):
-		return fmt.Sprintf("%s has a journal that is not shipped", p.node)
+		return fmt.Sprintf("%s has journal entries that are not shipped", p.node)
 	}
 	return p.pendingWork()
 }
 
-// pendingWork says what a process has to do; "" if that is nothing.
+// pendingWork describes a process's unfinished work; "" if there is none.
 func (p *process) pendingWork() string {
 	switch {
 	case p.out.Len() > 0:
-		return fmt.Sprintf("%s has %d links for others", p.node, p.out.Len())
+		return fmt.Sprintf("%s has %d links for other nodes", p.node, p.out.Len())
 	case len(p.visits) > 0:
 		return fmt.Sprintf("%s asks %s", p.node, p.visits[0].site().name)
 	}
@@ -68,13 +68,13 @@ func (p *process) pendingWork() string {
 	return ""
 }
 
-// A finding is what is not as it must be at rest.
+// A problem is a broken invariant of a cluster at rest.
 type problem struct {
 	host int32
 	text string
 }
 
-// judge counts what is not as it must be at rest, and with report it notes that as violations.
+// judge returns the number of invariants that are broken at rest. With report it records them as violations.
 func (w *world) judge(report bool) int {
 	var found []problem
 	if n, one := w.checker.coverage.missing(w.web); n > 0 {
@@ -82,10 +82,10 @@ func (w *world) judge(report bool) int {
 		if !report {
 			w.figures.Lost -= n
 		}
-		found = append(found, problem{one.host(), fmt.Sprintf("%d pages are lost, %s for one", n, w.web.name(one))})
+		found = append(found, problem{one.host(), fmt.Sprintf("%d pages are lost, for example %s", n, w.web.name(one))})
 	}
 	if !w.finished {
-		found = append(found, problem{-1, "no node has found that the crawl is done"})
+		found = append(found, problem{-1, "no node has reported the end of the crawl"})
 	}
 	found = w.checkOwners(found)
 	if report {
@@ -96,10 +96,10 @@ func (w *world) judge(report bool) int {
 	return len(found)
 }
 
-// maxJudged is how many hosts times nodes are judged, at most.
+// maxJudged bounds the pairs of host and node that are checked. Beyond it, only a sample of the hosts is.
 const maxJudged = 5_000_000
 
-// checkOwners finds hosts whose owner is not agreed upon, or does not have them, or not alone.
+// checkOwners adds hosts whose owner is disputed, or is not their only holder.
 func (w *world) checkOwners(found []problem) []problem {
 	holders := make([][]strategy.Node, len(w.web.hosts))
 	running := w.processes()
@@ -123,7 +123,7 @@ func (w *world) checkOwners(found []problem) []problem {
 	return found
 }
 
-// ownerConflict says where nodes do not agree on a host's owner.
+// ownerConflict describes a disagreement about a host's owner; "" if there is none.
 func (w *world) ownerConflict(running []*process, n int, holders []strategy.Node) string {
 	name := w.web.hosts[n].name
 	var owner strategy.Node
@@ -131,24 +131,24 @@ func (w *world) ownerConflict(running []*process, n int, holders []strategy.Node
 		o, state := p.view.Owner(name)
 		switch {
 		case state == strategy.Unknown && p.strategy != nil:
-			continue // it would ask
+			continue // it would ask the control unit
 		case state == strategy.Unknown:
-			return fmt.Sprintf("%s knows no owner of %s", p.node, name)
+			return fmt.Sprintf("%s does not know the owner of %s", p.node, name)
 		case owner != "" && o != owner:
-			return fmt.Sprintf("%s holds %s for the owner of %s, others %s", p.node, o, name, owner)
+			return fmt.Sprintf("%s has %s as the owner of %s, others have %s", p.node, o, name, owner)
 		case p.view.Ours(name) != (o == p.node):
-			return fmt.Sprintf("%s is the owner of %s by %s's view, which holds it for its own: %v", o, name, p.node,
+			return fmt.Sprintf("%s owns %s in the view of %s, but its Ours returns %v", o, name, p.node,
 				p.view.Ours(name))
 		}
 		owner = o
 	}
 	if len(holders) == 1 && holders[0] != owner {
-		return fmt.Sprintf("%s is %s's, but %s holds it", name, owner, holders[0])
+		return fmt.Sprintf("%s belongs to %s, but %s holds it", name, owner, holders[0])
 	}
 	return ""
 }
 
-// recordExport notes which pages a process is about to hand over.
+// recordExport records the pages that a process is about to hand over.
 func (w *world) recordExport(p *process, owner func(string) strategy.Node) {
 	handed := w.handedOver[p.node]
 	if handed == nil {
@@ -162,18 +162,20 @@ func (w *world) recordExport(p *process, owner func(string) strategy.Node) {
 	}
 }
 
-// checkForget judges that a process forgets only what it has handed over, which it returns.
+// checkForget reports a violation if a process forgets pages that it has not handed over. It returns the pages handed
+// over.
 func (w *world) checkForget(p *process, n int32) (handed uint64) {
 	handed = w.handedOver[p.node][n]
 	if kept := p.state.hosts[n].waiting &^ handed; kept != 0 {
-		w.violateHost(n, "%s forgets %d pages of %s that it has handed over to nobody", p.node, bits.OnesCount64(kept),
+		w.violateHost(n, "%s forgets %d pages of %s without handing them over", p.node, bits.OnesCount64(kept),
 			w.web.hosts[n].name)
 	}
 	delete(w.handedOver[p.node], n)
 	return handed
 }
 
-// restoreHandedOver notes that a node holds again what it has handed over, and forgotten by entries that its disk has lost.
+// restoreHandedOver restores the record of pages handed over, for forget entries that the node's disk has lost: the
+// node holds their hosts again.
 func (w *world) restoreHandedOver(n strategy.Node, lost []*entry) {
 	for _, e := range lost {
 		for i, pages := range e.handedOver {

@@ -7,8 +7,8 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// TestWhatIsForgottenTwice ends a node when it has forgotten a host that it has handed over, and its disk does not know
-// yet: it forgets the host once more. That is judged as the first time was, and no better.
+// TestWhatIsForgottenTwice ends a node after it has forgotten a host, but before the entry is durable. The node forgets
+// the host again, and the check must treat that as the first time.
 func TestWhatIsForgottenTwice(t *testing.T) {
 	for _, handed := range []bool{true, false} {
 		cfg := small()

@@ -7,32 +7,32 @@ import (
 	"kumo/internal/lab/sim/queue"
 )
 
-// began is what a right clock shows when a run begins.
+// began is the correct wall-clock time at the beginning of a run.
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A moment is a time since a run began, in nanoseconds.
+// A moment is a time since the beginning of the run.
 type moment = time.Duration
 
-// forever is later than any run ends.
+// forever is later than the end of any run.
 const forever = queue.Forever
 
-// A kernel is virtual time: things happen in order of their moments, and in the order they were asked for where those
-// are the same.
+// A kernel runs events in virtual time, ordered by time and then by when they were scheduled.
 type kernel struct {
-	now        moment
-	timed      queue.Agenda[event]
-	immediate  queue.FIFO[event] // due now; they come after what later has for this moment, as they were asked for later
+	now   moment
+	timed queue.Agenda[event]
+	// due now; they run after the events of timed for this moment, which were scheduled earlier
+	immediate  queue.FIFO[event]
 	rng        *rand.Rand
-	eventCount uint64 // events
+	eventCount uint64 // events run so far
 }
 
-// An event is something that happens. With a doer it is that one's own doing.
+// An event is a scheduled call. Its owner, if any, decides when to make it.
 type event struct {
 	owner eventOwner
 	f     func()
 }
 
-// A doer is a process: what it was about to do it does not if it has ended, and later if it is paused.
+// An eventOwner is a process: it drops the calls if it has ended, and delays them while it is paused.
 type eventOwner interface{ do(f func()) }
 
 func newKernel(seed uint64) *kernel {
@@ -41,7 +41,7 @@ func newKernel(seed uint64) *kernel {
 
 func (k *kernel) after(d time.Duration, f func()) { k.schedule(nil, d, f) }
 
-// schedule asks for f to be called as a process's doing, if by is one.
+// schedule schedules f. A non-nil by is the process that calls it.
 func (k *kernel) schedule(by eventOwner, d time.Duration, f func()) {
 	if d <= 0 {
 		k.immediate.Push(event{by, f})
@@ -50,7 +50,7 @@ func (k *kernel) schedule(by eventOwner, d time.Duration, f func()) {
 	k.timed.Put(k.now+d, event{by, f})
 }
 
-// run lets time pass up to a moment, or to where nothing is left to happen, or stop says so.
+// run runs events up to a time, until none is left, or until stop returns true.
 func (k *kernel) run(until moment, stop func() bool) {
 	for !stop() {
 		var e event
@@ -72,7 +72,7 @@ func (k *kernel) run(until moment, stop func() bool) {
 	}
 }
 
-// uniform draws a time from low to high, evenly.
+// uniform draws a uniformly distributed time from low to high.
 func (k *kernel) uniform(low, high time.Duration) time.Duration {
 	if high <= low {
 		return low
@@ -80,8 +80,7 @@ func (k *kernel) uniform(low, high time.Duration) time.Duration {
 	return low + time.Duration(k.rng.Int64N(int64(high-low)))
 }
 
-// exponential draws a time around a mean, exponentially: most are shorter, some much longer, none longer than eight times the
-// mean.
+// exponential draws an exponentially distributed time, at most eight times the mean.
 func (k *kernel) exponential(mean time.Duration) time.Duration {
 	return min(time.Duration(k.rng.ExpFloat64()*float64(mean)), 8*mean)
 }

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// A Matrix is measured latency between places. Machines are put on its places in turn, the registry on the first.
+// A Matrix is measured latency between locations. Machines are assigned to its rows in turn; the registry is in the
+// first.
 type Matrix struct{ oneWay [][]time.Duration }
 
 func (m *Matrix) between(from, to int) time.Duration {
 	return m.oneWay[(from+1)%len(m.oneWay)][(to+1)%len(m.oneWay)]
 }
 
-// ReadMatrix reads a file of round-trip times, a row a line, separated by tabs or spaces: in milliseconds, or in
-// seconds if none is above 30. Where a time is missing (0, or less) it is a typical one, as is that of a place to
-// itself.
+// ReadMatrix reads a file of round-trip times: a row a line, separated by tabs or spaces, in milliseconds, or in
+// seconds if none is above 30. The mean replaces missing times (0 or less) and those of a location to itself.
 func ReadMatrix(file string) (*Matrix, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -28,7 +28,7 @@ func ReadMatrix(file string) (*Matrix, error) {
 	for line := range strings.Lines(string(data)) {
 		row, err := readRow(line)
 		if err != nil {
-			return nil, fmt.Errorf("read the latencies of %s, line %d: %w", file, len(rows)+1, err)
+			return nil, fmt.Errorf("read latencies %s line %d: %w", file, len(rows)+1, err)
 		}
 		if len(row) > 0 {
 			rows = append(rows, row)
@@ -36,7 +36,7 @@ func ReadMatrix(file string) (*Matrix, error) {
 	}
 	m, err := newMatrix(rows)
 	if err != nil {
-		return nil, fmt.Errorf("read the latencies of %s: %w", file, err)
+		return nil, fmt.Errorf("read latencies %s: %w", file, err)
 	}
 	return m, nil
 }
@@ -58,7 +58,7 @@ func newMatrix(rows [][]float64) (*Matrix, error) {
 	n := 0
 	for _, row := range rows {
 		if len(row) != len(rows) {
-			return nil, fmt.Errorf("%d lines, but one has %d numbers: the matrix is not square", len(rows), len(row))
+			return nil, fmt.Errorf("%d lines, but a line of %d numbers: the matrix is not square", len(rows), len(row))
 		}
 		for _, v := range row {
 			most = max(most, v)
@@ -68,7 +68,7 @@ func newMatrix(rows [][]float64) (*Matrix, error) {
 		}
 	}
 	if n == 0 {
-		return nil, errors.New("no latency is above 0")
+		return nil, errors.New("no latency above 0")
 	}
 	unit := float64(time.Millisecond)
 	if most <= 30 {

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// An outbox holds links for other nodes: a member.Outbox.
+// An outbox holds links for other nodes. It is a member.Outbox.
 type outbox interface {
 	Put(host, data string) uint64
 	Restore(number uint64, host, data string)
@@ -22,7 +22,7 @@ type outbox interface {
 	RetryDeferred(hosts []string)
 }
 
-// newOutbox is an outbox with what an earlier process has put and nobody is known to have.
+// newOutbox returns an outbox with the links that earlier processes put there and nobody has acknowledged.
 func newOutbox(p *process, old []outboxLink) outbox {
 	o := member.NewOutbox(member.OutboxConfig{Links: 20, First: p.instance << 24})
 	for _, s := range old {
@@ -43,18 +43,18 @@ func decode(batch []byte) []url {
 	return links
 }
 
-// An exchange is a process's of links with other nodes.
+// A linkExchange exchanges links with other nodes.
 type linkExchange struct {
 	out           outbox
-	recent        map[url]bool // links that went into the outbox not long ago
+	recent        map[url]bool // links recently put into the outbox
 	pumping       bool
-	receivedLinks int64 // URLs from others' outboxes
+	receivedLinks int64 // new URLs from the outboxes of others
 }
 
-// maxRecent is how many links a process keeps in mind that went into the outbox, so as not to put them there again.
+// maxRecent bounds the links that a process remembers to avoid putting them into the outbox again.
 const maxRecent = 512
 
-// routeLinks divides links in those of own hosts and those for the outbox.
+// routeLinks adds links to own hosts to the entry, and those to other hosts to the outbox.
 func (p *process) routeLinks(e *entry, links []url) {
 	for _, u := range links {
 		switch {
@@ -80,7 +80,7 @@ func (p *process) put(u url) outboxLink {
 	return outboxLink{p.out.Put(p.w.web.hosts[u.host()].name, encode(u)), u}
 }
 
-// pump sends what is in the outbox, and looks again as long as there is something.
+// pump sends the links of the outbox, and repeats until it is empty.
 func (p *process) pump() {
 	if p.pumping {
 		return
@@ -120,8 +120,8 @@ func (e engine) AdoptLinks(ctx context.Context, data []byte) error {
 	return err
 }
 
-// takeLinks takes links in from another node. Those of others' hosts are refused, or, with all, put into the outbox.
-// The others are durable and shipped then.
+// takeLinks enqueues links from another node. Links to hosts of others are refused or, with all, put into the outbox.
+// On return the rest is durable and shipped.
 func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused []int, err error) {
 	e := &entry{kind: entryLinks}
 	for i, u := range links {
@@ -130,11 +130,11 @@ func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused
 			e.out = append(e.out, p.put(u))
 		case !p.view.Ours(p.w.web.hosts[u.host()].name):
 			refused = append(refused, i)
-			p.out.AddUnrouted(p.w.web.hosts[u.host()].name) // others hold it for the owner: is it?
+			p.out.AddUnrouted(p.w.web.hosts[u.host()].name) // the sender takes this node for the owner: check that
 			p.w.logHost(u.host(), "%s refuses a link to %s", p.node, p.w.web.name(u))
 		case p.state.seen[u.host()]&u.bit() == 0:
 			e.links = append(e.links, u)
-			p.w.logHost(u.host(), "%s takes a link to %s in", p.node, p.w.web.name(u))
+			p.w.logHost(u.host(), "%s accepts a link to %s", p.node, p.w.web.name(u))
 		}
 	}
 	p.receivedLinks += int64(len(e.links))
@@ -146,7 +146,7 @@ func (p *process) takeLinks(ctx context.Context, links []url, all bool) (refused
 	return refused, p.waitShipped(ctx)
 }
 
-// Answered notes that a node has links of the outbox for good.
+// Answered removes links of the outbox that a node has durably received.
 func (e engine) Answered(from strategy.Node, batch uint64, refused []int, now time.Time) {
 	gone := &entry{kind: entryAcked}
 	for _, r := range e.out.Answered(from, batch, refused, now) {
@@ -159,7 +159,7 @@ func (e engine) Answered(from strategy.Node, batch uint64, refused []int, now ti
 	}
 }
 
-// addSeed gives the crawl a URL: to one member after the other, until one has it for good.
+// addSeed adds a seed to the crawl, with one member after another until one has it durably.
 func (w *world) addSeed(u url) {
 	had := false
 	var try func()

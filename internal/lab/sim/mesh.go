@@ -12,69 +12,70 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// MeshConfig says how a crawl without a centre is run: the very overlays and machines of its nodes (member/peer), over
-// a network and a web that are made from a seed. Judged is that nothing is lost: each page that can be reached is
-// fetched, and the crawl comes to rest. Pages that are fetched twice, and requests to a host at which another node is,
-// are counted; the latter are judged, too, with Polite.
+// MeshConfig describes a run of a mesh crawl, which has no central nodes. The nodes run the real overlay and mesh
+// (member/peer) on a network and a web generated from a seed. The run checks that nothing is lost: each reachable page
+// is fetched, and the crawl comes to rest. Repeated fetches and requests that violate a delay are counted; with
+// JudgeDelay the latter are violations. Comments on the fields end with the default.
 type MeshConfig struct {
 	Nodes      int           // at the start; 10
-	Hosts      int           // of the web; 6 a node; negative: none
-	Pages      int           // of a host, on average; 16, at most 32
+	Hosts      int           // of the web; 6 per node; negative: none
+	Pages      int           // per host, on average; 16, at most 32
 	Delay      time.Duration // of a host, on average; 2s
-	Backups    int           // of a host; 3
-	Shuffle    bool          // each node fetches the pages of a host in an order of its own
-	JudgeDelay bool          // requests to a host while another node is there are judged, but after cuts and pauses
-	Busy       bool          // nodes say that they are the bottleneck: load is given to others
+	Backups    int           // backups of a host; 3
+	Shuffle    bool          // each node fetches a host's pages in its own order
+	JudgeDelay bool          // report delay violations, except shortly after partitions, pauses and starts
+	Busy       bool          // nodes report that they are the bottleneck, so that load is balanced
 
-	// every fourth host takes so long for an answer at most, and half of it at least; 0: all answer within 400ms
+	// longest answer of every fourth host, the shortest being half of it; 0: all answer within 400ms
 	SlowAnswer time.Duration
 
-	Loss float64 // share of messages that are lost; negative: none; 0.05
-	// share of messages that come once more, within ReplayAfter, to whatever process the receiver is by then; 10m
+	Loss float64 // share of messages lost; negative: none; 0.05
+	// share of messages delivered again within ReplayAfter, even to a later process of the receiver; ReplayAfter: 10m
 	Replay      float64
 	ReplayAfter time.Duration
-	ClockLeap   time.Duration // now and then the clock of a node goes ahead by so much; 0: none does
-	MinLatency  time.Duration // that a message takes; 10ms
-	MaxLatency  time.Duration // 300ms, but for 10 % more now and then
-	// latency as measured, instead
+	ClockLeap   time.Duration // how far the clock of a node jumps now and then; 0: never
+	MinLatency  time.Duration // of a message; 10ms
+	MaxLatency  time.Duration // before a random addition of 10 % on average; 300ms
+	// measured latencies to use instead
 	Matrix    *Matrix
-	Bandwidth float64 // bytes a second between two nodes; 5e6
+	Bandwidth float64 // bytes per second between two nodes; 5e6
 
-	Spread     time.Duration // within which nodes are started; a second for three, 10 s at least
-	SeedFirst  bool          // the crawl begins with the first node, and Quiet too, while the others come
-	FaultDelay time.Duration // until the first fault, after that; 20s
-	FaultEvery time.Duration // between two faults, on average; 8s. Negative: there are none
-	// how long a node stays, on average; 0: as faults have it. Of the nodes that go half lose their disk, and a new one
-	// comes in place of each; the others come back after a quarter of that time, on average
+	Spread time.Duration // time within which the nodes start; a second for three nodes, at least 10s
+	// add the seeds when the first node starts, and count FaultDelay from there; otherwise both wait for all nodes
+	SeedFirst  bool
+	FaultDelay time.Duration // time before faults begin; without SeedFirst, also before the seeds are added; 20s
+	FaultEvery time.Duration // average time between two faults; 8s; negative: no faults
+	// average stay of a node; 0: nodes only leave by faults. Half of the nodes that leave lose their disk and are
+	// replaced by new ones. The others come back after a quarter of MeanStay, on average.
 	MeanStay time.Duration
-	// nodes bring their record files to a place, and what others had fetched and not brought there when they were lost
-	// with their disks is fetched again. Judged is, too, that of each page there is a record
+	// Nodes upload their record files to a storage location. Pages whose records were lost with a disk before the
+	// upload are fetched again. The run also checks that each page has a record.
 	Storage      bool
 	LostAfter    time.Duration // as in mesh.Config; 40s
-	NoCuts       bool          // the network is never cut in two
-	WipesAtOnce  int           // nodes that lose their disks at once by a fault, fewer than Backups; 1
-	WipeInterval time.Duration // between two such faults, at least; 1m
-	FaultTime    time.Duration // how long things go wrong; 4m
-	RestLimit    time.Duration // until all must be at rest after that; 1h
+	NoCuts       bool          // no partitions
+	WipesAtOnce  int           // most disks that a fault takes at once, fewer than Backups; 1
+	WipeInterval time.Duration // minimum time between two such faults; 1m
+	FaultTime    time.Duration // how long faults occur; 4m
+	RestLimit    time.Duration // time to come to rest after that; 1h
 
-	Rates    []MeshRate    // of the nodes in the order in which they come; those beyond have none
-	Block    int           // URLs of a block of load; 20
-	Interval time.Duration // in which nodes look at their load; 30s
+	Rates    []MeshRate    // of the nodes in the order of joining; later nodes have none
+	Block    int           // URLs per block of load; 20
+	Interval time.Duration // between two checks of a node's load; 30s
 
 	AllOrNothing bool // as in mesh.Config
 
-	Overlay overlay.Config // of each node: all but Self and Seed
+	Overlay overlay.Config // of each node, without Self and Seed
 
-	// the processor's time that this process has taken so far, so that what nodes take can be measured; nil: it is not
+	// returns the CPU time of this process, to measure the nodes' code; nil: not measured
 	Processor func() time.Duration
 
 	parts meshParts
 }
 
-// meshParts are what runs of broken variants replace.
+// meshParts are the parts of the simulation that tests replace with broken ones.
 type meshParts struct {
-	replace     func(p *meshProcess, a peer.Action) bool // does something in place of an action; false: nothing
-	finishEarly bool                                     // pages are Finished when they are fetched
+	replace     func(p *meshProcess, a peer.Action) bool // handles an action; false: it does not
+	finishEarly bool                                     // pages are finished as soon as they are fetched
 }
 
 func (c MeshConfig) withDefaults() MeshConfig {
@@ -92,44 +93,44 @@ func (c MeshConfig) withDefaults() MeshConfig {
 	return c
 }
 
-// MeshFigures are what a run came to.
+// MeshFigures are the results of a run.
 type MeshFigures struct {
-	Virtual       time.Duration // from the first seed to the last page
+	Virtual       time.Duration // from the start of the crawl to the last fetch
 	Events        uint64
 	Faults        int
-	Joined        int // nodes that have come, and disks that were lost
+	Joined        int // nodes that joined; Wiped: disks lost
 	Wiped         int
-	NodeTime      time.Duration // that processes ran, in all
-	Pages         int           // that can be reached
-	Lost          int           // of these: never fetched
+	NodeTime      time.Duration // total running time of all processes
+	Pages         int           // reachable
+	Lost          int           // reachable pages that were never fetched
 	Requests      int
-	Duplicates    [causeCount]int // requests beyond the first of a page, by cause
-	EarlyEnds     int             // times that a node took the crawl for ended though pages were left
-	Overlapping   int             // requests to a host at which another node was just then
-	TooEarly      int             // and at which another node had been too lately
+	Duplicates    [causeCount]int // requests for pages that had been fetched, by cause
+	EarlyEnds     int             // how often a node detected the end while pages were pending
+	Overlapping   int             // requests to a host while another node's was in flight
+	TooEarly      int             // requests to a host within its delay after another node's
 	Messages      [messageKindCount]int
 	Bytes         [messageKindCount]int
 	LookUps       overlay.Stats
-	Replayed      int           // messages that came once more, long after
-	Leaps         int           // of clocks
-	WithoutRecord int           // pages of which no record is left
-	Refetches     int           // pages of lost nodes that were offered once more, by each of their keepers
-	Recorded      int           // URLs that were entered into histories, or said to be done
-	MovedHosts    int           // hosts that went to nodes that had less to do
-	Processor     time.Duration // that the nodes' own code took, if it is measured
+	Replayed      int           // messages delivered a second time
+	Leaps         int           // clock jumps
+	WithoutRecord int           // pages without a record
+	Refetches     int           // pages of lost nodes enqueued again, counted for each backup of their risk lists
+	Recorded      int           // history updates: URLs recorded or marked done
+	MovedHosts    int           // hosts moved to nodes with less load
+	Processor     time.Duration // CPU time of the nodes' code, if measured
 }
 
-// Why a page was fetched again.
+// Causes of repeated fetches.
 const (
-	causeDeath     = iota // who fetched it died before it had said so
-	causeUnclaimed        // links on it were not claimed yet when its host went to another node
-	causeLostMark         // word that it was fetched had not come to a backup
-	causePartition        // a backup knew it; the network was cut not long ago, and each part of it crawls
-	causeOther            // a backup knew it
+	causeDeath     = iota // the fetching process died before it finished the page
+	causeUnclaimed        // the page's links were not yet claimed when its host moved
+	causeLostMark         // the page was finished, but no running node has the done mark
+	causePartition        // a node has the done mark, but the network is or was recently partitioned
+	causeOther            // a node has the done mark
 	causeCount
 )
 
-// Message messages are about: the places in MeshFigures.
+// Kinds of messages: indexes into MeshFigures.Messages and Bytes.
 const (
 	OverlayMessage = iota
 	MeshMessage
@@ -137,7 +138,7 @@ const (
 	messageKindCount
 )
 
-// MessageKinds are their names.
+// MessageKinds are the names of the kinds.
 var MessageKinds = [messageKindCount]string{"overlay", "mesh", "links"}
 
 // A meshWorld is one run.
@@ -146,23 +147,24 @@ type meshWorld struct {
 	cfg   MeshConfig
 	web   *web
 	net   *network
-	nodes []*meshNode // all that ever were
+	nodes []*meshNode // all nodes so far
 	named map[strategy.Node]*meshNode
 	live  []*meshProcess
 
-	coverage     coverage
-	lastFetcher  [][]*meshProcess         // who asked for a page, the last time, by host and page
-	lastVisit    []*meshVisit             // the last one, by host
-	lastFetch    moment                   // when something was fetched, the last time
-	records      map[url][]recordLocation // where each page's records are, with a place
-	lastWipe     moment                   // when a disk was lost, the last time
-	lastHeal     moment                   // when the network was whole again, the last time
-	longestStall time.Duration            // the longest that a host with something to do was not asked, beyond its delay
-	faultsEnded  bool                     // nothing goes wrong any more
-	namesTried   int                      // names of hosts that were made up
+	coverage    coverage
+	lastFetcher [][]*meshProcess         // process that last requested a page, by host and page
+	lastVisit   []*meshVisit             // last request, by host
+	lastFetch   moment                   // time of the last request
+	records     map[url][]recordLocation // where each page's records are, with Storage
+	lastWipe    moment                   // when a disk was last lost
+	lastHeal    moment                   // when the last partition ended
+	// the longest time for which a host with pending pages was not fetched from, beyond its delay
+	longestStall time.Duration
+	faultsEnded  bool // the phase of faults is over
+	namesTried   int  // generated host names tried so far
 
 	figures   MeshFigures
-	endsFound []moment // when a node took the crawl for ended
+	endsFound []moment // when nodes detected the end of the crawl
 	gathered  []mesh.Tally
 }
 
@@ -176,7 +178,7 @@ func newMeshWorld(cfg MeshConfig, seed uint64) *meshWorld {
 	w := &meshWorld{cfg: cfg, runLog: runLog{k: newKernel(seed), focus: -1}, named: map[strategy.Node]*meshNode{},
 		web: newWeb(Config{Hosts: max(cfg.Hosts, 0), Pages: cfg.Pages, Delay: cfg.Delay}, hash(seed, 1))}
 	w.net = &network{k: w.k, bandwidth: cfg.Bandwidth, loss: max(cfg.Loss, 0), slowdown: 1}
-	// a map's corners are 1.41 times as far from each other as its sides
+	// the diagonal of the map is 1.41 times its side
 	w.net.latency = planeLatency{seed: seed, least: cfg.MinLatency, width: (cfg.MaxLatency - cfg.MinLatency) * 5 / 7}
 	if cfg.Matrix != nil {
 		w.net.latency = cfg.Matrix
@@ -210,13 +212,13 @@ func (w *meshWorld) run() {
 	w.runUntil(begins + cfg.FaultTime)
 	faults.end()
 	w.logEvent("the faults end")
-	rest := 0 // looks that have found all at rest, one after the other
+	rest := 0 // consecutive checks that found the crawl at rest
 	for end := begins + cfg.FaultTime + cfg.RestLimit; rest < 5; w.runUntil(w.k.now + 2*time.Second) {
 		if rest++; w.pendingWork(1) != "" {
 			rest = 0
 		}
 		if w.k.now > end {
-			w.violate("not at rest %v after the last fault, nothing was fetched for %v: %s", cfg.RestLimit, w.k.now-w.lastFetch,
+			w.violate("not at rest %v after the last fault, %v after the last fetch: %s", cfg.RestLimit, w.k.now-w.lastFetch,
 				w.pendingWork(20))
 			break
 		}
@@ -238,7 +240,7 @@ func (w *meshWorld) seedHosts(hosts int) {
 	w.live[0].deliver(mesh.Change{Data: []byte("has seeds")})
 }
 
-// pendingWork says what nodes have yet to do, for some nodes; "" if that is nothing.
+// pendingWork describes the unfinished work of up to most nodes; "" if there is none.
 func (w *meshWorld) pendingWork(most int) string {
 	var all []string
 	for _, p := range w.live {
@@ -254,11 +256,11 @@ func (w *meshWorld) pendingWork(most int) string {
 func (p *meshProcess) pendingWork() string {
 	switch {
 	case p.paused:
-		return "stands still"
+		return "is paused"
 	case p.leaving:
-		return "is about to leave: " + p.peer.Machine().BusyReason()
+		return "is leaving: " + p.peer.Machine().BusyReason()
 	case p.out.Len() > 0:
-		return fmt.Sprintf("%d links are to be claimed", p.out.Len())
+		return fmt.Sprintf("%d links are not claimed", p.out.Len())
 	}
 	for h, e := range p.n.disk.engine {
 		if e.known&^e.finished != 0 {
@@ -281,7 +283,7 @@ func (w *meshWorld) judge(began moment) {
 	}
 }
 
-// addProcess adds what is counted of a process when it ends.
+// addProcess adds the figures of a process.
 func (f *MeshFigures) addProcess(p *meshProcess) {
 	f.NodeTime += p.w.k.now - p.began
 	s := p.peer.Overlay().Stats()
@@ -302,7 +304,7 @@ func (w *meshWorld) describePage(u url) (s string) {
 				s += fmt.Sprintf(" open %v done %v", r.open&u.bit() != 0, r.done&u.bit() != 0)
 			}
 			if e != nil {
-				s += fmt.Sprintf(" engine known %v fetched %v said %v", e.known&u.bit() != 0, e.unfinished&u.bit() != 0,
+				s += fmt.Sprintf(" engine known %v unfinished %v finished %v", e.known&u.bit() != 0, e.unfinished&u.bit() != 0,
 					e.finished&u.bit() != 0)
 			}
 			s += "; "
@@ -313,7 +315,7 @@ func (w *meshWorld) describePage(u url) (s string) {
 
 func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	h := u.host()
-	w.logHost(h, "%s asks for %s", p.n.name, w.web.name(u))
+	w.logHost(h, "%s requests %s", p.n.name, w.web.name(u))
 	visit := &meshVisit{p, w.k.now + takes}
 	may := moment(0)
 	if v := w.lastVisit[h]; v != nil {
@@ -331,9 +333,8 @@ func (w *meshWorld) request(p *meshProcess, u url, takes time.Duration) {
 	*last = p
 }
 
-// checkDelay holds a request to the host's delay after the last one. Parts of a network that is cut crawl on their own, and
-// it takes a while until they agree again; so does a node that has stood still, whose hosts others have got, or that has
-// just begun: what comes of that is counted.
+// checkDelay checks that the host's delay has passed since the last request. Violations are only counted after a
+// partition, pause or start of a process, because it takes a while until all nodes agree again on the owner.
 func (w *meshWorld) checkDelay(h int32, last, v *meshVisit) {
 	site, counted := &w.web.hosts[h], &w.figures.TooEarly
 	switch {
@@ -345,20 +346,20 @@ func (w *meshWorld) checkDelay(h int32, last, v *meshVisit) {
 	*counted++
 	lately := max(last.by.resumedAt, v.by.resumedAt, last.by.began, v.by.began, w.lastHeal)
 	if w.cfg.JudgeDelay && len(w.net.partitions) == 0 && w.k.now-lately > agreementTime {
-		w.violateHost(h, "%s asks %s, where a request of %s ends %v later: the delay is %v", v.by.n.name, site.name,
+		w.violateHost(h, "%s requests from %s, where a request of %s ends %v later: the delay is %v", v.by.n.name, site.name,
 			last.by.n.name, last.ends-w.k.now, site.delay)
 	}
 }
 
-// agreementTime is how long nodes may take, after a cut or a pause, until no two of them take a host for their own.
+// agreementTime is how long two nodes may both own a host after a partition, pause or start.
 const agreementTime = time.Minute
 
-// isSplit reports whether the network is cut, or parts of it cannot know yet that it is whole again.
+// isSplit reports whether the network is partitioned, or was so recently that its parts may not know of each other.
 func (w *meshWorld) isSplit() bool {
 	return len(w.net.partitions) > 0 || w.lastHeal > 0 && w.k.now-w.lastHeal < 30*time.Second
 }
 
-// duplicateCause is why a page is fetched again that a process has fetched.
+// duplicateCause returns why a page is fetched again that the given process has fetched.
 func (w *meshWorld) duplicateCause(by *meshProcess, u url) int {
 	for _, p := range w.live {
 		r := p.n.disk.history[u.host()]

@@ -14,10 +14,10 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-const manySeeds = 80 // of a mesh with faults, of which all but .ci/long take others in each run
+const manySeeds = 80 // for a mesh with faults; each run except .ci/long uses other seeds
 
-// meshSeeds is how many seeds the test of faults runs, as KUMO_TEST_MESH_SEEDS says, and meshFirst the first,
-// KUMO_TEST_MESH_FIRST.
+// meshSeeds returns the number of seeds for the test of faults, from KUMO_TEST_MESH_SEEDS. meshFirst returns the first,
+// from KUMO_TEST_MESH_FIRST.
 func meshSeeds() int {
 	if n, err := strconv.Atoi(os.Getenv("KUMO_TEST_MESH_SEEDS")); err == nil {
 		return n
@@ -33,20 +33,20 @@ func meshFirst() uint64 {
 	return first + 1
 }
 
-// smallMesh is a few nodes on which much goes wrong: all but one of a host's backups may lose their disks at once.
+// smallMesh is a mesh of a few nodes with many faults: all but one of a host's backups may lose their disks at once.
 func smallMesh() MeshConfig {
 	return MeshConfig{Nodes: 8, Hosts: 40, Pages: 12, Delay: 4 * time.Second, FaultTime: 3 * time.Minute, Busy: true,
 		WipesAtOnce: 2}
 }
 
-// RunMesh runs a crawl, and says what must not be.
+// RunMesh runs a crawl and returns its violations.
 func RunMesh(cfg MeshConfig, seed uint64) (MeshFigures, []Violation) {
 	w := newMeshWorld(cfg.withDefaults(), seed)
 	w.run()
 	return w.figures, w.violations
 }
 
-// SoakMesh runs seeds one after the other until one fails.
+// SoakMesh runs seeds one after another until one fails.
 func SoakMesh(ctx context.Context, cfg MeshConfig, first uint64, seeds int) (sum MeshFigures, failed uint64,
 	why []Violation) {
 	for seed := first; seed < first+uint64(seeds) && ctx.Err() == nil; seed++ {
@@ -125,7 +125,7 @@ func TestAMeshAtRestFetchesAllOnce(t *testing.T) {
 	}
 }
 
-// comeAndGo runs a crawl while nodes come and leave, one after the other.
+// comeAndGo runs a crawl while nodes join and leave, one after another.
 func (w *meshWorld) comeAndGo() {
 	for i := range 8 {
 		w.k.after(w.cfg.Spread+w.cfg.FaultDelay+time.Duration(i+1)*15*time.Second, func() {
@@ -139,8 +139,8 @@ func (w *meshWorld) comeAndGo() {
 	w.run()
 }
 
-// TestNodesComeAndGoUnseen lets nodes come and leave while a crawl goes on, one after the other, over a network that
-// loses nothing: servers see no more of that than of a crawl where nobody does, but for a page now and then.
+// TestNodesComeAndGoUnseen lets nodes join and leave, one after another, during a crawl without message loss. Servers
+// must see the same requests as without that, except for rare repeats.
 func TestNodesComeAndGoUnseen(t *testing.T) {
 	seeds := uint64(testmain.Rounds(5, 40))
 	pages, twice := 0, 0
@@ -162,8 +162,8 @@ func TestNodesComeAndGoUnseen(t *testing.T) {
 	}
 }
 
-// TestSlowHostsAreAskedByOne lets nodes come and leave while hosts take longer for an answer than a node waits for
-// another's: who fetches a host next still waits until the one before has its answer.
+// TestSlowHostsAreAskedByOne lets nodes join and leave while hosts answer more slowly than the nodes' timeout. A host's
+// next owner must still wait for the previous one's answer.
 func TestSlowHostsAreAskedByOne(t *testing.T) {
 	seeds := uint64(testmain.Rounds(3, 20))
 	for seed := uint64(1); seed <= seeds; seed++ {
@@ -177,8 +177,8 @@ func TestSlowHostsAreAskedByOne(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostInAMesh lets nodes come, die, come back, lose their disks, leave, sleep and be cut off while a crawl
-// goes on.
+// TestNothingIsLostInAMesh runs a crawl while nodes join, die, come back, lose their disks, leave, pause and are
+// isolated.
 func TestNothingIsLostInAMesh(t *testing.T) {
 	seeds := meshSeeds()
 	for _, c := range []struct {
@@ -195,7 +195,7 @@ func TestNothingIsLostInAMesh(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAMeshIsFound lets nodes crawl to the end, which one of them finds, neither early nor late.
+// TestTheEndOfAMeshIsFound checks that a node detects the end of the crawl, neither early nor late.
 func TestTheEndOfAMeshIsFound(t *testing.T) {
 	first, seeds := meshFirst(), testmain.Rounds(3, 20)
 	if os.Getenv("KUMO_TEST_MESH_SEEDS") != "" {
@@ -218,7 +218,8 @@ func TestTheEndOfAMeshIsFound(t *testing.T) {
 	}
 }
 
-// TestAMeshKnowsItsRecord changes the crawl's record here and there while nodes are away, and adds up what all say.
+// TestAMeshKnowsItsRecord changes the crawl's record on several nodes while others are away, and sums up the tallies of
+// all.
 func TestAMeshKnowsItsRecord(t *testing.T) {
 	w := newMeshWorld(MeshConfig{Nodes: 30}.withDefaults(), 5)
 	for range 30 {
@@ -252,9 +253,9 @@ func TestAMeshKnowsItsRecord(t *testing.T) {
 	}
 }
 
-// TestAMeshOfManyNodes lets nodes stay for 20 minutes in the mean while they crawl, and loses one message in twenty;
-// latencies are those measured between places of PlanetLab, if they are there. KUMO_TEST_MESH_NODES says how many nodes
-// there are, KUMO_TEST_MESH_TIME for how long they come and go.
+// TestAMeshOfManyNodes runs a crawl with nodes that stay for 20 minutes on average, and with 5 % message loss. It uses
+// latencies measured between PlanetLab sites if available. KUMO_TEST_MESH_NODES sets the number of nodes,
+// KUMO_TEST_MESH_TIME the length of the churn.
 func TestAMeshOfManyNodes(t *testing.T) {
 	nodes, last := testmain.Rounds(60, 300), 5*time.Minute
 	many := os.Getenv("KUMO_TEST_MESH_NODES") != ""
@@ -288,7 +289,7 @@ func TestAMeshOfManyNodes(t *testing.T) {
 		progress = func() {
 			f := w.currentFigures()
 			f.Virtual, f.Events = w.k.now, w.k.eventCount
-			fmt.Fprintln(os.Stderr, w.k.now, f) // long before the test ends
+			fmt.Fprintln(os.Stderr, w.k.now, f) // well before the test's timeout
 			w.k.after(2*time.Minute, progress)
 		}
 		w.k.after(2*time.Minute, progress)

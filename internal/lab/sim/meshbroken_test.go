@@ -9,7 +9,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// brokenMeshes are nodes with a fault each.
+// brokenMeshes are nodes with one defect each.
 var brokenMeshes = map[string]func(c *MeshConfig){
 	"claims are dropped before they are recorded": func(c *MeshConfig) {
 		c.parts.replace = func(p *meshProcess, a peer.Action) bool {
@@ -85,7 +85,7 @@ var brokenMeshes = map[string]func(c *MeshConfig){
 	"pages are said before their links are claimed": func(c *MeshConfig) { c.parts.finishEarly = true },
 }
 
-// foundFrom is a seed of a run that finds a fault, for faults that the first seeds do not find.
+// foundFrom has a seed that reveals the defect, for defects that the first seeds do not reveal.
 var foundFrom = map[string]int{
 	"pages are said before their links are claimed":                43,
 	"what is claimed is known to nobody else":                      11,
@@ -93,7 +93,7 @@ var foundFrom = map[string]int{
 	"what a node knows it drops and gives to nobody":               5,
 }
 
-// TestTheJudgeOfMeshesFinds runs what must lose something.
+// TestTheJudgeOfMeshesFinds checks that the invariants detect each defect.
 func TestTheJudgeOfMeshesFinds(t *testing.T) {
 	for what, breaks := range brokenMeshes {
 		cfg := smallMesh()

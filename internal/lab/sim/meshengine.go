@@ -13,10 +13,10 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// linkSize is how long what an outbox says of a link is, about as in a crawl.
+// linkSize is the size of a link's outbox data, about as in a real crawl.
 const linkSize = 64
 
-// A meshKey is what a history knows a page by: how often its record was lost is a part of that.
+// A meshKey identifies a page in histories. It includes how often the page's record was lost.
 type meshKey struct {
 	url
 	losses uint8
@@ -43,7 +43,7 @@ func hashOf(k meshKey) (h mesh.Hash) {
 
 func keyOf(h mesh.Hash) meshKey { return readKey(h[:]) }
 
-// itemData stands for what a link is besides its hash.
+// itemData stands for a link's data other than its hash.
 var itemData = make([]byte, linkSize-len(mesh.Hash{}))
 
 func (m meshHistory) record(h int32, a mesh.Record) mesh.Recorded {
@@ -71,7 +71,7 @@ func (m meshHistory) record(h int32, a mesh.Record) mesh.Recorded {
 	return r
 }
 
-// afterLosses is what is known of URLs whose records were lost so often.
+// afterLosses returns the part of a host's history for URLs whose records were lost so many times.
 func (d *meshRecord) afterLosses(losses uint8) *meshRecord {
 	for ; losses > 0; losses-- {
 		if d.afterLoss == nil {
@@ -92,7 +92,7 @@ func (d *meshRecord) state(bit uint64) mesh.State {
 	return mesh.Unknown
 }
 
-// read reads a host's history, some URLs at a time.
+// read returns a part of a host's history, up to 20 URLs.
 func (m meshHistory) read(h int32, a mesh.Read) mesh.Known {
 	k := mesh.Known{ID: a.ID}
 	for r, losses := m[h], uint8(0); r != nil; r, losses = r.afterLoss, losses+1 {
@@ -141,7 +141,7 @@ func (p *meshProcess) enqueue(a mesh.Enqueue) mesh.Enqueued {
 	h := p.w.web.byName[a.Host]
 	e := p.n.disk.engine[h]
 	if e == nil {
-		p.w.logHost(h, "%s is given %s", p.n.name, a.Host)
+		p.w.logHost(h, "%s receives %s", p.n.name, a.Host)
 		e = &meshEngine{}
 		p.n.disk.engine[h] = e
 		p.hosts.of(h).next = p.w.k.now + p.w.web.hosts[h].delay
@@ -163,7 +163,7 @@ func (p *meshProcess) enqueue(a mesh.Enqueue) mesh.Enqueued {
 	return t
 }
 
-// release gives a host up when nothing of it is under way.
+// release releases a host once no visit to it is in progress and all its fetched pages are finished.
 func (p *meshProcess) release(h int32) {
 	s := p.hosts.of(h)
 	e := p.n.disk.engine[h]
@@ -172,7 +172,7 @@ func (p *meshProcess) release(h int32) {
 	}
 	s.releasing = false
 	p.afterDisk(func() {
-		p.w.logHost(h, "%s gives %s back", p.n.name, p.w.web.hosts[h].name)
+		p.w.logHost(h, "%s releases %s", p.n.name, p.w.web.hosts[h].name)
 		delete(p.n.disk.engine, h)
 		delete(p.hosts, h)
 		p.deliver(mesh.Released{Host: p.w.web.hosts[h].name,
@@ -180,7 +180,7 @@ func (p *meshProcess) release(h int32) {
 	})
 }
 
-// scheduleHost looks at a host when its time comes, if something waits.
+// scheduleHost schedules the next request to a host with pending pages.
 func (p *meshProcess) scheduleHost(h int32) {
 	s, e := p.hosts.of(h), p.n.disk.engine[h]
 	if s.scheduled || s.fetching || e == nil || e.known&^(e.unfinished|e.finished) == 0 {
@@ -194,7 +194,7 @@ func (p *meshProcess) scheduleHost(h int32) {
 	p.after(max(s.next-p.w.k.now, 0), func() { p.tryFetch(h, s) })
 }
 
-// tryFetch asks a host if it is this node's.
+// tryFetch fetches a page of a host if this node owns it.
 func (p *meshProcess) tryFetch(h int32, s *meshHost) {
 	s.scheduled = false
 	e := p.n.disk.engine[h]
@@ -254,7 +254,8 @@ func (p *meshProcess) fetch(u url, s *meshHost) {
 	})
 }
 
-// offer puts a link into the outbox, if it was not met before.
+// addLink puts a link into the outbox unless this process has already met it. It returns the link's number; 0 if there
+// is none.
 func (p *meshProcess) addLink(u url) uint64 {
 	h := u.host()
 	e := p.n.disk.engine[h]
@@ -271,14 +272,14 @@ func (p *meshProcess) put(k meshKey) uint64 {
 	return id
 }
 
-// linkClaimed takes note that one thing less is waited for before pages are said.
+// linkClaimed counts down the unclaimed links, and finishes the pages after the last.
 func (p *meshProcess) linkClaimed(m *pendingFinish) {
 	if m.unclaimed--; m.unclaimed == 0 {
 		p.finishSafely(m)
 	}
 }
 
-// checkFinish says that pages were fetched: whoever loses their links then, others know them.
+// finish reports pages as fetched. By now other nodes have all their links.
 func (p *meshProcess) finish(m *pendingFinish) {
 	for _, u := range m.pages {
 		h, k := u.host(), meshKey{u, 0}
@@ -293,7 +294,7 @@ func (p *meshProcess) finish(m *pendingFinish) {
 	}
 }
 
-// pump sends links, again and again as long as there are some.
+// pump sends the links of the outbox, and repeats until it is empty.
 func (p *meshProcess) pump() { p.pumpAfter(200 * time.Millisecond) }
 
 func (p *meshProcess) pumpAfter(d time.Duration) {
@@ -339,14 +340,14 @@ func (p *meshProcess) answered(from strategy.Node, a mesh.Answer) {
 	}
 }
 
-// hasPending reports whether something of a host waits, or is under way.
+// hasPending reports whether a host has pending pages or a request in flight.
 func (p *meshProcess) hasPending(host string) bool {
 	h := p.w.web.byName[host]
 	e := p.n.disk.engine[h]
 	return p.hosts.of(h).fetching || e != nil && e.known&^e.finished != 0
 }
 
-// isIdle reports whether nothing does.
+// isIdle reports whether the node has no pending links or pages.
 func (p *meshProcess) isIdle() (bool, uint64) {
 	if p.out.Len() > 0 {
 		return false, 0
@@ -359,7 +360,7 @@ func (p *meshProcess) isIdle() (bool, uint64) {
 	return true, 0
 }
 
-// reportLoad says what there is to do, again and again.
+// reportLoad reports the node's load, and repeats that every interval.
 func (p *meshProcess) reportLoad() {
 	l := mesh.Load{Busy: p.w.cfg.Busy, Rate: float64(p.fetched) / p.w.cfg.Interval.Seconds()}
 	for _, e := range p.n.disk.engine {
@@ -371,7 +372,7 @@ func (p *meshProcess) reportLoad() {
 	p.after(p.w.cfg.Interval, p.reportLoad)
 }
 
-// selectSpare names the hosts with the longest queues that another node may have, as a real node does.
+// selectSpare selects the hosts to give to another node, longest queues first, as a real node does.
 func (p *meshProcess) selectSpare(a mesh.Spare) mesh.Spared {
 	s := mesh.Spared{To: a.To}
 	waiting := map[int32]int64{}

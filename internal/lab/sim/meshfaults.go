@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// meshFaults draws what goes wrong, and when.
+// meshFaults injects faults at random times.
 type meshFaults struct {
 	w          *meshWorld
-	dead       []*meshNode // that do not run, and have their disks
+	dead       []*meshNode // stopped, with their disks
 	partitions []*partition
 }
 
@@ -28,11 +28,11 @@ func (f *meshFaults) begin() {
 	}
 }
 
-// A repair takes less than repairs, for a node that runs and can be reached.
+// repairTime is longer than a reachable, running node needs to copy its data to new backups.
 const repairTime = 20 * time.Second
 
-// trackRepairs counts how long each node has been able to give what it knows to others since disks were lost. Of those who
-// have a copy somebody must be, before more are lost: a node that is cut off, or stands still, repairs nothing.
+// trackRepairs updates for how long each node has been able to copy its data since the last loss of disks. Isolated or
+// paused nodes start again from 0. A later fault takes only disks of nodes that have had repairTime.
 func (f *meshFaults) trackRepairs() {
 	w := f.w
 	if w.faultsEnded {
@@ -51,12 +51,12 @@ func (f *meshFaults) trackRepairs() {
 	}
 }
 
-// wipe takes the disks of a node and some others.
+// wipe kills a node and some others, and loses their disks.
 func (f *meshFaults) wipe(p *meshProcess) {
 	w := f.w
 	var all []*meshProcess
 	for range w.cfg.WipesAtOnce {
-		// text a node had that is lost while it leaves nobody fetches again
+		// pages that a leaving node loses with its disk are not fetched again
 		spared := w.cfg.Storage && p.leaving
 		if (w.lastWipe == 0 || p.n.repairedFor >= repairTime) && !slices.Contains(all, p) && !spared {
 			all = append(all, p)
@@ -64,7 +64,7 @@ func (f *meshFaults) wipe(p *meshProcess) {
 		p = f.any()
 	}
 	for _, p := range all {
-		w.logEvent("FAULT: %s is killed, and its disk is gone", p.n.name)
+		w.logEvent("FAULT: %s is killed, and its disk is lost", p.n.name)
 		p.end()
 		p.n.wipe()
 	}
@@ -75,7 +75,7 @@ func (f *meshFaults) wipe(p *meshProcess) {
 	}
 }
 
-// churn lets nodes go and come, so that each stays so long in the mean.
+// churn makes nodes leave and join, so that a stay is MeanStay on average.
 func (f *meshFaults) churn() {
 	w := f.w
 	w.k.after(w.k.exponential(w.cfg.MeanStay/time.Duration(max(len(w.live), 1))), func() {
@@ -100,7 +100,7 @@ func (f *meshFaults) churn() {
 	})
 }
 
-// leapInterval is the mean time between two leaps of clocks.
+// leapInterval is the average time between two clock jumps.
 const leapInterval = 15 * time.Second
 
 func (f *meshFaults) leapNext() {
@@ -115,7 +115,7 @@ func (f *meshFaults) leapNext() {
 
 func (f *meshFaults) any() *meshProcess { return f.w.live[f.w.k.rng.IntN(len(f.w.live))] }
 
-// countStaying is how many nodes there are that are not about to leave.
+// countStaying counts the running nodes that are not leaving.
 func (f *meshFaults) countStaying() (n int) {
 	for _, p := range f.w.live {
 		if !p.leaving {
@@ -140,7 +140,7 @@ func (f *meshFaults) next() {
 		f.dead = append(f.dead, p.n)
 	case what < 5 && len(f.dead) > 0:
 		i := w.k.rng.IntN(len(f.dead))
-		w.logEvent("%s is started again", f.dead[i].name)
+		w.logEvent("%s is restarted", f.dead[i].name)
 		f.dead[i].start()
 		f.dead = slices.Delete(f.dead, i, i+1)
 	case what < 6 && enough && len(f.dead) < 3 && w.k.now-w.lastWipe > w.cfg.WipeInterval:
@@ -149,15 +149,15 @@ func (f *meshFaults) next() {
 		w.logEvent("FAULT: %s is asked to leave", p.n.name)
 		p.leave()
 	case what < 9:
-		w.logEvent("FAULT: %s comes", w.join().name)
+		w.logEvent("FAULT: %s joins", w.join().name)
 	case what < 10 && len(f.partitions) == 0 && !w.cfg.NoCuts:
 		f.partition()
-	case what < 11: // while answers to what it has asked are on their way
-		w.logEvent("FAULT: %s is killed and started again", p.n.name)
+	case what < 11: // while answers to its requests are in flight
+		w.logEvent("FAULT: %s is killed and restarted", p.n.name)
 		p.end()
 		p.n.start()
 	default:
-		w.logEvent("FAULT: %s stands still", p.n.name)
+		w.logEvent("FAULT: %s is paused", p.n.name)
 		w.pause(p, w.k.uniform(time.Second, 40*time.Second))
 	}
 }
@@ -190,7 +190,7 @@ func (f *meshFaults) partition() {
 func describePartition(c *partition) string {
 	how := "cannot send:"
 	if c.in {
-		how = "are cut off:"
+		how = "are isolated:"
 	}
 	for _, place := range slices.Sorted(maps.Keys(c.isolated)) {
 		how += fmt.Sprintf(" n%d", place)

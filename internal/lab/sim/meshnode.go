@@ -14,7 +14,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A meshNode is a name, a place, and a disk; a node that has lost its disk is never begun again.
+// A meshNode is a node with its disk. A node that has lost its disk is never started again.
 type meshNode struct {
 	w           *meshWorld
 	name        strategy.Node
@@ -23,11 +23,11 @@ type meshNode struct {
 	proc        *meshProcess // nil while none runs
 	lives       int
 	rate        MeshRate
-	uploaded    map[string]bool // record files that are in its place
-	repairedFor time.Duration   // how long it has been able to repair what the last loss of disks has left
+	uploaded    map[string]bool // record files in the storage location
+	repairedFor time.Duration   // time it has had to copy its data since the last loss of disks
 }
 
-// A meshDisk is what survives a process.
+// A meshDisk is the state that survives a process.
 type meshDisk struct {
 	history meshHistory
 	engine  map[int32]*meshEngine
@@ -37,61 +37,61 @@ type meshDisk struct {
 	files   meshFiles
 }
 
-// A meshHistory is what a node knows of hosts.
+// A meshHistory is a node's history: what it knows of each host.
 type meshHistory map[int32]*meshRecord
 
-// A meshRecord is what a history has of a host: URLs that are dispatched and not done, and those that are done; and of
-// those whose records were lost, apart from these.
+// A meshRecord is a host's part of a history: sets of dispatched and of done URLs. URLs whose records were lost are in
+// afterLoss, by the number of losses.
 type meshRecord struct {
 	open, done uint64
 	afterLoss  *meshRecord
 }
 
-// A meshEngine is what an engine has of a host: URLs that it knows; of these, such that were fetched, and links of them
-// are not claimed yet; and such that it has Finished.
+// A meshEngine is an engine's state of a host. All are sets of URLs: known; fetched, but with links that are not
+// claimed (unfinished); finished.
 type meshEngine struct {
 	known, unfinished, finished uint64
-	losses                      [64]uint8 // of the record of each
+	losses                      [64]uint8 // how often each page's record was lost
 }
 
-// A meshProcess is one life of a node's program.
+// A meshProcess is one run of a node's program.
 type meshProcess struct {
 	w *meshWorld
 	n *meshNode
 	stepper
 	leaving       bool
-	diskBusyUntil moment // until when it has something to do
+	diskBusyUntil moment // when its current writes end
 	view          *mesh.View
 
 	out           *member.Outbox
 	pumping       bool
-	offered       map[int32]uint64 // links that went into the outbox in this life
+	offered       map[int32]uint64 // links put into the outbox by this process
 	fetches       fetchQueue
 	pendingByLink map[uint64]*pendingFinish
-	finished      map[int32]uint64 // pages that were Finished in this life
+	finished      map[int32]uint64 // pages finished by this process
 	hosts         meshHosts
-	waiting       int64 // what waited at the last Load
+	waiting       int64 // pending at the last load report
 	fetched       int   // since then
-	requests      int   // requests, in all
+	requests      int   // in total
 	lastRiskID    uint64
 	onSafe        map[uint64]func()
 }
 
-// A pendingFinish is pages that were fetched and that are said when so many links are claimed.
+// A pendingFinish has fetched pages to finish when all their links are claimed.
 type pendingFinish struct {
 	pages     []url
 	unclaimed int
 }
 
-// A meshHost is what a process remembers of a host.
+// A meshHost is a process's state of a host.
 type meshHost struct {
 	fetching  bool
 	releasing bool
-	scheduled bool // a look whether it may be asked is due
+	scheduled bool // its next request is scheduled
 	next      moment
 }
 
-// meshHosts are those of which a process remembers something.
+// meshHosts has the hosts that a process has state of.
 type meshHosts map[int32]*meshHost
 
 func (m meshHosts) of(h int32) *meshHost {
@@ -153,8 +153,8 @@ func (n *meshNode) start() {
 	p.pump()
 }
 
-// join names nodes by which the process becomes part of the network: others as long as it has found nobody, as all of
-// them may be gone.
+// join gives the process contacts through which it joins the network. It repeats this while the process knows no other
+// node, as all earlier contacts may have left.
 func (p *meshProcess) join() {
 	w := p.w
 	p.after(30*time.Second, p.join)
@@ -172,7 +172,7 @@ func (p *meshProcess) join() {
 	}
 }
 
-// restore tells the machine and the outbox what the disk has.
+// restore restores the state of machine and outbox from the disk.
 func (p *meshProcess) restore() {
 	d := p.n.disk
 	for _, id := range slices.Sorted(maps.Keys(d.links)) {
@@ -180,7 +180,7 @@ func (p *meshProcess) restore() {
 		p.out.Restore(id, p.w.web.hosts[k.host()].name, linkData(k))
 	}
 	left := &pendingFinish{unclaimed: len(d.links)}
-	for id := range d.links { // which pages they are of is not known any more
+	for id := range d.links { // their pages are unknown after a restart: all wait for all links
 		p.pendingByLink[id] = left
 	}
 	for _, h := range slices.Sorted(maps.Keys(d.history)) {
@@ -199,7 +199,7 @@ func (p *meshProcess) restore() {
 	p.uploadPending()
 }
 
-// afterDisk does something when the disk has it, one thing after the other.
+// afterDisk calls f after a simulated write. Writes are done one after another.
 func (p *meshProcess) afterDisk(f func()) {
 	p.diskBusyUntil = max(p.diskBusyUntil, p.w.k.now+p.w.k.uniform(5*time.Millisecond, 30*time.Millisecond))
 	p.after(p.diskBusyUntil-p.w.k.now, f)
@@ -275,7 +275,7 @@ func (p *meshProcess) execute(a peer.Action) {
 func (p *meshProcess) onCrawlEnd(a mesh.Ended) {
 	w := p.w
 	if a.Version != p.n.disk.record.Version || w.figures.Requests == 0 {
-		return // seeds have come since, or none has come yet
+		return // seeds were added since, or none was yet
 	}
 	w.endsFound = append(w.endsFound, w.k.now)
 	if lost, _ := w.coverage.missing(w.web); lost > 0 {
@@ -283,8 +283,8 @@ func (p *meshProcess) onCrawlEnd(a mesh.Ended) {
 	}
 }
 
-// A letter is something for the process of another node: data of its peer's, or what f does. It is what the kernel has
-// while it is on its way, and nothing else.
+// An envelope is a message to another node's process: data for its peer, or a function to call. It is a kernel event by
+// itself, to save memory.
 type envelope struct {
 	to   *meshNode
 	from *meshNode
@@ -343,7 +343,7 @@ func (p *meshProcess) end() {
 	p.peer = nil
 }
 
-// wipe takes the disk of a node that does not run.
+// wipe loses the disk of a stopped node.
 func (n *meshNode) wipe() {
 	n.disk = nil
 	n.w.lastWipe = n.w.k.now
@@ -357,7 +357,7 @@ func (p *meshProcess) leave() {
 	}
 }
 
-// left ends a node that has given all it had to others.
+// onLeft ends the process of a node that has handed over all its data.
 func (p *meshProcess) onLeft() {
 	if p.out.Len() > 0 {
 		p.after(time.Second, p.onLeft)

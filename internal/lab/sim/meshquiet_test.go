@@ -8,7 +8,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// quietMesh is a few nodes at which nothing goes wrong but what a test does, crawling for so long.
+// quietMesh is a mesh of a few nodes without random faults, after crawling for some time.
 func quietMesh(seed uint64, nodes, pages int, crawling time.Duration) *meshWorld {
 	cfg := smallMesh()
 	cfg.Nodes, cfg.Pages, cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Shuffle = nodes, pages, -1, -1, false, true
@@ -33,8 +33,8 @@ func (w *meshWorld) endOthers(p *meshProcess) {
 	}
 }
 
-// TestWhoWakesAloneWaits lets a node sleep until the others have fetched all and ended: when it wakes it waits for them
-// before it takes what they had, as one that begins does; in the end it goes on.
+// TestWhoWakesAloneWaits pauses a node until the others have fetched everything and ended. When it resumes it first
+// waits for them, as a new node does, then takes over their hosts and continues.
 func TestWhoWakesAloneWaits(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		w := quietMesh(seed, 8, 12, 20*time.Second)
@@ -58,8 +58,8 @@ func TestWhoWakesAloneWaits(t *testing.T) {
 	}
 }
 
-// TestWhoIsLeftGoesOnWithItsOwn ends one of two nodes while they crawl: the other one goes on with what it had to
-// fetch, and with the rest a little later.
+// TestWhoIsLeftGoesOnWithItsOwn ends one of two nodes during a crawl: the other continues with its own hosts, and soon
+// takes over the rest.
 func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		w := quietMesh(seed, 2, 12, 20*time.Second)
@@ -78,7 +78,7 @@ func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 			return mine, others
 		}
 		w.endOthers(left)
-		w.runUntil(w.k.now + 8*time.Second) // it has noticed
+		w.runUntil(w.k.now + 8*time.Second) // it has noticed the death
 		since := w.k.now
 		w.runUntil(w.k.now + 6*time.Second)
 		if mine, others := asks(since); mine == 0 || others > 0 {
@@ -91,12 +91,12 @@ func TestWhoIsLeftGoesOnWithItsOwn(t *testing.T) {
 	}
 }
 
-// TestACutThatHealsCostsLittle cuts the network in two while a crawl goes on. Some seconds after it is whole again
-// neither part fetches what the other one has fetched meanwhile.
+// TestACutThatHealsCostsLittle partitions the network during a crawl. Some seconds after the partition ends, neither
+// part fetches pages that the other fetched in the meantime.
 func TestACutThatHealsCostsLittle(t *testing.T) {
 	const (
 		cutFor = 40 * time.Second
-		heals  = 15 * time.Second // until nodes know of each other again, and have told what they know
+		heals  = 15 * time.Second // until nodes have found each other and exchanged their histories
 		after  = 45 * time.Second
 	)
 	seeds := testmain.Rounds(3, 20)
@@ -119,14 +119,14 @@ func TestACutThatHealsCostsLittle(t *testing.T) {
 	}
 }
 
-// A count is requests, and how many of them are for pages that were fetched before.
+// A count counts requests, and those for pages that were fetched before.
 type count struct{ requests, twice int }
 
 func (c count) String() string {
 	return fmt.Sprintf("%d requests, %d for pages that were fetched before", c.requests, c.twice)
 }
 
-// add counts while time goes on.
+// add counts the requests of a period.
 func (c *count) add(w *meshWorld, d time.Duration) {
 	twice := func() (n int) {
 		for _, d := range w.figures.Duplicates {
@@ -139,8 +139,8 @@ func (c *count) add(w *meshWorld, d time.Duration) {
 	c.requests, c.twice = c.requests+w.figures.Requests, c.twice+twice()
 }
 
-// TestNodesJoinAtOnce lets many nodes come to a few at once, while a crawl goes on over a network that loses messages:
-// servers see little of it.
+// TestNodesJoinAtOnce lets many nodes join a few at once, during a crawl with message loss: servers must see few
+// repeats.
 func TestNodesJoinAtOnce(t *testing.T) {
 	const joins = 8
 	seeds := testmain.Rounds(4, 40)
@@ -159,7 +159,7 @@ func TestNodesJoinAtOnce(t *testing.T) {
 	}
 	t.Logf("%d times %d nodes join: %v, %d while another node asks, %d too soon after one", seeds, joins, joining, slips,
 		hasty)
-	if joining.twice > seeds*joins/5 || slips > 0 || hasty > 0 { // none is seen in 400 seeds
+	if joining.twice > seeds*joins/5 || slips > 0 || hasty > 0 { // none occurs with 400 seeds
 		t.Error("that is too many")
 	}
 }

@@ -8,46 +8,46 @@ import (
 	"kumo/internal/cluster/member/mesh"
 )
 
-// A MeshRate says how much a node without a centre fetches, and how much comes to it.
+// A MeshRate describes how fast a mesh node fetches, and how many URLs arrive at it.
 type MeshRate struct {
-	Fetch   float64       // URLs a second that it fetches at most, one after another; 0: as many as hosts let it
-	Arrive  float64       // URLs a second, on average, that come of hosts whose target it is, in RunMeshRates
-	Area    int           // blocks that it works on; 0: as many as its rates make
-	JoinsAt time.Duration // when it comes, in RunMeshRates; 0: it is there at the beginning
+	Fetch   float64       // most URLs per second; 0: as many as the hosts' delays allow
+	Arrive  float64       // average new URLs per second of the hosts that it owns, in RunMeshRates
+	Area    int           // size of its work area in blocks; 0: computed from its rates
+	JoinsAt time.Duration // when it joins, in RunMeshRates; 0: at the start
 }
 
-// MeshRates is an experiment: nodes with rates, for a time, and nothing goes wrong. Either a web is crawled, or URLs
-// come to nodes at their rates, as a Poisson process; any node finds them, and they take the way of all links.
+// MeshRates describes an experiment without faults: nodes with limited rates run for a fixed time. Either they crawl a
+// web, or URLs arrive at each node as a Poisson process. Any node may find such a URL; it is then sent like all links.
 type MeshRates struct {
 	Nodes    []MeshRate
-	Hosts    int // of a web of which all roots are seeds; 0: there is none
-	Pages    int // of a host, on average
-	HostURLs int // URLs that come of a host before others come of the next; 1, at most 64
+	Hosts    int // of a web whose root pages are all seeds; 0: no web
+	Pages    int // per host, on average
+	HostURLs int // URLs that arrive of one host before the next; 1, at most 64
 	Balance  bool
 	// as in mesh.Config
 	AllOrNothing bool
 	Block        int
-	Interval     time.Duration // in which nodes look at their load
+	Interval     time.Duration // between two checks of a node's load
 	Sample       time.Duration // between two samples
 	Samples      int
 	Processor    func() time.Duration // as in MeshConfig
 }
 
-// MeshSamples are what a run came to: those of all nodes at the end of each interval, and what has been sent by then.
+// MeshSamples are the results of a run: a sample of all nodes after each interval, and the figures so far.
 type MeshSamples struct {
-	Nodes   [][]NodeSample // by sample; nodes in their order, those that have not come yet are missing
-	Figures []MeshFigures  // by sample, since the first began
+	Nodes   [][]NodeSample // by sample, in the order of joining, without nodes that have not joined yet
+	Figures []MeshFigures  // by sample, since the start of the first
 }
 
-// A NodeSample is what a node is at at a moment.
+// A NodeSample is the state of a node at one time.
 type NodeSample struct {
 	Waiting int // URLs
-	Fetched int // since it began
-	Level   int // of its load, as it saw it last
+	Fetched int // since its start
+	Level   int // of load, as last computed
 	Area    int // blocks
 }
 
-// settling is how long nodes that are there at the beginning have to find each other.
+// formingTime is how long the first nodes have to find each other.
 const formingTime = time.Minute
 
 // RunMeshRates runs an experiment.
@@ -81,7 +81,7 @@ func RunMeshRates(cfg MeshRates, seed uint64) (s MeshSamples) {
 		w.runUntil(formingTime + time.Duration(i+1)*cfg.Sample)
 		var nodes []NodeSample
 		for _, n := range w.nodes {
-			if n.proc.began < w.k.now { // else it comes with the next sample
+			if n.proc.began < w.k.now { // a node that joins right now is part of the next sample
 				nodes = append(nodes, n.sample())
 			}
 		}
@@ -100,7 +100,7 @@ func (n *meshNode) sample() NodeSample {
 	return s
 }
 
-// currentFigures is what has been counted, the processes that run included.
+// currentFigures returns the figures so far, including those of running processes.
 func (w *meshWorld) currentFigures() MeshFigures {
 	f := w.figures
 	for _, p := range w.live {
@@ -109,7 +109,7 @@ func (w *meshWorld) currentFigures() MeshFigures {
 	return f
 }
 
-// since is what was counted after a moment. Of what is the web's and not the run's it says nothing.
+// minus subtracts earlier figures. Figures of the web are left as they are.
 func (f MeshFigures) minus(g MeshFigures) MeshFigures {
 	f.NodeTime -= g.NodeTime
 	f.Requests -= g.Requests
@@ -127,14 +127,14 @@ func (f MeshFigures) minus(g MeshFigures) MeshFigures {
 	return f
 }
 
-// arrivals are URLs that come to a node.
+// arrivals are the URLs that arrive at a node.
 type arrivals struct {
 	w       *meshWorld
 	to      int
-	mean    time.Duration // between two
-	perHost int           // URLs of a host
+	mean    time.Duration // between two URLs
+	perHost int           // most URLs of one host
 	host    int32
-	added   int // of the host
+	added   int // URLs of host so far
 }
 
 func (a *arrivals) next() {
@@ -151,7 +151,7 @@ func (a *arrivals) next() {
 	})
 }
 
-// newHostOf makes a host that is a node's to fetch, by its view: names are made up until one is.
+// newHostOf adds a host that a node owns, by its view. It tries names until one fits.
 func (w *meshWorld) newHostOf(v *mesh.View) int32 {
 	for {
 		w.namesTried++
@@ -169,10 +169,10 @@ func (w *meshWorld) newHostOf(v *mesh.View) int32 {
 	}
 }
 
-// turns are what a node with a rate fetches next: a URL of each host in turn.
+// A fetchQueue is the queue of a node with a limited rate: the hosts with pending URLs, which take turns.
 type fetchQueue struct {
 	hosts     []queuedHost
-	nextFetch moment // when the next may be fetched
+	nextFetch moment // earliest time of the next fetch
 	scheduled bool
 	fetched   int
 }
@@ -196,7 +196,7 @@ func (p *meshProcess) scheduleFetch(at moment) {
 	p.after(max(at-p.w.k.now, 0), p.fetchNext)
 }
 
-// fetchNext fetches a URL of the first host that may be asked.
+// fetchNext fetches a URL of the first host that may be fetched from now.
 func (p *meshProcess) fetchNext() {
 	t, now := &p.fetches, p.w.k.now
 	t.scheduled = false
@@ -225,16 +225,16 @@ func (p *meshProcess) fetchNext() {
 	p.scheduleFetch(now + time.Second)
 }
 
-// Upkeep is what nodes without a centre have sent in three times, one after the other.
+// Upkeep has the messages of mesh nodes in three phases of a run.
 type Upkeep struct {
-	Crawl MeshFigures // until all is fetched, and nobody has anything to do
-	Rest  MeshFigures // while nothing happens
-	Churn MeshFigures // while nodes come and go, each staying for MeshConfig.Stay on average
-	Known float64     // URLs that a node's history has, on average, when the crawl is over
+	Crawl MeshFigures // until the crawl is at rest
+	Rest  MeshFigures // idle
+	Churn MeshFigures // while nodes leave and join, with an average stay of MeshConfig.MeanStay
+	Known float64     // URLs in a node's history after the crawl, on average
 }
 
-// RunUpkeep lets nodes crawl a web to the end, then rest, then come and go, for a time each. Half of those that go lose
-// their disk, and new ones come in their place; the others come back.
+// RunUpkeep lets nodes crawl a web to the end, then rest, then leave and join, the last two for a given time each. Half
+// of the nodes that leave lose their disk and are replaced; the others come back.
 func RunUpkeep(cfg MeshConfig, each time.Duration, seed uint64) (u Upkeep) {
 	w := newMeshWorld(cfg.withDefaults(), seed)
 	cfg = w.cfg

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// twoRates are nodes of which one gets twice what it can fetch, the others less.
+// twoRates returns nodes of which one receives twice as much as it can fetch, the others less.
 func twoRates(balance bool) MeshRates {
 	all := []MeshRate{{Fetch: 0.1, Arrive: 0.2, Area: 1}}
 	for range 3 {
@@ -17,7 +17,7 @@ func twoRates(balance bool) MeshRates {
 	return MeshRates{Nodes: all, Balance: balance, Block: 20, Interval: time.Minute, Sample: 10 * time.Minute, Samples: 6}
 }
 
-// TestURLsComeToTheirNodes: at the rates that are set, and nodes fetch no faster than they may.
+// TestURLsComeToTheirNodes: URLs arrive at the configured rates, and no node exceeds its fetch rate.
 func TestURLsComeToTheirNodes(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -42,7 +42,7 @@ func TestURLsComeToTheirNodes(t *testing.T) {
 	}
 }
 
-// TestLoadGoesToWhoHasRoom: with balancing all is fetched that comes, as there is room for it.
+// TestLoadGoesToWhoHasRoom: with balancing, all arriving URLs are fetched, as there is room for them.
 func TestLoadGoesToWhoHasRoom(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -7,9 +7,9 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// TestOldMessagesOfAMesh sends a tenth of all messages of nodes a second time, up to ten minutes later, also to
-// processes that were started since, while nodes come and leave: no page is fetched again because of that, none is lost,
-// no host is asked by two nodes at a time, and the crawl ends.
+// TestOldMessagesOfAMesh delivers a tenth of all messages a second time, up to ten minutes later, also to restarted
+// processes, while nodes join and leave. No page is fetched again because of that or lost, two nodes never request from
+// a host at a time, and the crawl ends.
 func TestOldMessagesOfAMesh(t *testing.T) {
 	seeds := uint64(testmain.Rounds(3, 20))
 	pages, twice, replayed := 0, 0, 0
@@ -31,8 +31,8 @@ func TestOldMessagesOfAMesh(t *testing.T) {
 	}
 }
 
-// TestOldMessagesAndFaults does so while nodes die, come back, lose their disks and are cut off, and where their records
-// go to a place.
+// TestOldMessagesAndFaults does the same while nodes die, come back, lose their disks and are isolated, and with
+// uploads of record files.
 func TestOldMessagesAndFaults(t *testing.T) {
 	cfg := smallMesh()
 	cfg.Replay, cfg.Storage = 0.1, true
@@ -43,8 +43,8 @@ func TestOldMessagesAndFaults(t *testing.T) {
 	}
 }
 
-// TestClocksOfAMeshLeap sets the clock of a node ahead by an hour or a day, every 15 seconds, while nobody else fails:
-// no host is asked by two nodes at a time or too soon, nothing is lost, and the crawl ends.
+// TestClocksOfAMeshLeap sets the clock of a node ahead by an hour or a day, every 15 seconds, without other faults. Two
+// nodes never request from a host at a time, delays are kept, nothing is lost, and the crawl ends.
 func TestClocksOfAMeshLeap(t *testing.T) {
 	for _, leap := range []time.Duration{time.Hour, 24 * time.Hour} {
 		cfg := smallMesh()

@@ -10,21 +10,22 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Where there is a place, a node's records go to files of a few pages. A closed one comes into the place some time
-// later.
+// With Storage, a node appends its records to files of a few pages. A full file is uploaded to the storage location
+// some time later.
 
 const filePages = 8
 
-// A recordLocation is where a record lies.
+// A recordLocation is where a record is stored.
 type recordLocation struct {
 	by   *meshNode
 	file string
 }
 
-// meshFiles are the record files on a disk, and lists of pages at risk: its node's and those of others.
+// meshFiles has the record files on a disk, and the risk lists of the node and of others: pages whose records are not
+// uploaded yet.
 type meshFiles struct {
-	all   []string // the last one grows
-	pages int      // that it has
+	all   []string // the last one is being written
+	pages int      // in the last file
 	risks map[strategy.Node]map[string][]byte
 }
 
@@ -61,7 +62,7 @@ func (p *meshProcess) storeRecord(u url) {
 	p.w.records[u] = append(p.w.records[u], recordLocation{p.n, f.all[len(f.all)-1]})
 }
 
-// uploadPending brings to the place what an earlier process has not.
+// uploadPending uploads the files that earlier processes did not.
 func (p *meshProcess) uploadPending() {
 	f := &p.n.disk.files
 	f.pages = 0
@@ -82,7 +83,7 @@ func (p *meshProcess) uploadFile(file string) {
 	})
 }
 
-// finishSafely has others know of pages at risk, and finishes them then.
+// finishSafely finishes pages once other nodes have them in their risk lists.
 func (p *meshProcess) finishSafely(m *pendingFinish) {
 	if !p.w.cfg.Storage || len(m.pages) == 0 {
 		p.finish(m)
@@ -103,7 +104,8 @@ func (p *meshProcess) finishSafely(m *pendingFinish) {
 	p.addRisks(lists, func() { p.finish(m) })
 }
 
-// addFetchedAgain is told of a page that is dispatched, and was fetched before.
+// addFetchedAgain adds a page to the risk lists of all files that are not uploaded: it was dispatched again after it
+// had been fetched.
 func (p *meshProcess) addFetchedAgain(k meshKey) {
 	if !p.w.cfg.Storage {
 		return
@@ -162,7 +164,7 @@ func (p *meshProcess) handleRisk(a mesh.Action) {
 	}
 }
 
-// refetch offers what a lost node had fetched, and what is not in its place.
+// refetch enqueues the pages that a lost node had fetched, but not uploaded.
 func (p *meshProcess) refetch(lost strategy.Node) {
 	lists := p.n.disk.files.risks[lost]
 	for _, file := range slices.Sorted(maps.Keys(lists)) {
@@ -192,7 +194,7 @@ func (w *meshWorld) checkRecords() {
 				continue
 			}
 			if w.figures.WithoutRecord++; w.figures.WithoutRecord == 1 {
-				w.violate("no record of %s is left: %s had it; %s", w.web.name(u), w.describeRecords(u), w.describePage(u))
+				w.violate("%s has no record: it was stored at%s; %s", w.web.name(u), w.describeRecords(u), w.describePage(u))
 			}
 		}
 	}

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// TestLostRecordsAreFetchedAgain lets much go wrong with a crawl whose nodes bring their records to a place: nodes are
-// lost with their disks, pages that they had fetched and not brought there among them. In the end there is a record of
-// each page.
+// TestLostRecordsAreFetchedAgain runs many faults with nodes that upload their record files. Nodes lose disks with
+// pages that they had not uploaded. At the end each page has a record.
 func TestLostRecordsAreFetchedAgain(t *testing.T) {
 	var sum MeshFigures
 	for seed := meshFirst(); seed < meshFirst()+uint64(meshSeeds()/5); seed++ {
@@ -26,8 +25,8 @@ func TestLostRecordsAreFetchedAgain(t *testing.T) {
 	}
 }
 
-// TestALostNodeIsMissed ends one node for good, disk and all, while the others go on: before it counts as lost nothing
-// of it is fetched again, and the crawl does not end; then just what is not in its place is.
+// TestALostNodeIsMissed ends one node for good, with its disk. Before the node counts as lost, none of its pages is
+// fetched again and the crawl does not end. Then exactly the pages that it had not uploaded are.
 func TestALostNodeIsMissed(t *testing.T) {
 	for seed := meshFirst(); seed < meshFirst()+5; seed++ {
 		w := quietPlace(seed, 8, 40*time.Second)
@@ -53,19 +52,20 @@ func TestALostNodeIsMissed(t *testing.T) {
 		for _, n := range w.figures.Duplicates {
 			twice += n
 		}
-		// text it had not said to be done is dispatched again as ever; two or three pages were under way
+		// pages that it had not finished are dispatched again as usual; two or three were in flight
 		if n := w.figures.Refetches; n == 0 || n > 3*len(bare) || twice < len(bare) || twice > len(bare)+5 {
 			t.Errorf("seed %d: %d pages were offered again by three, of %d whose records are lost; %d were fetched twice", seed,
 				n,
 				len(bare), twice)
 		}
 		if len(w.endsFound) == 0 || w.figures.EarlyEnds > 0 {
-			t.Errorf("seed %d: the crawl's end was found %d times, %d times too early", seed, len(w.endsFound), w.figures.EarlyEnds)
+			t.Errorf("seed %d: the crawl's end was found %d times, %d times too early", seed, len(w.endsFound),
+				w.figures.EarlyEnds)
 		}
 	}
 }
 
-// TestWhoComesBackIsNotLost ends a node for a while, and keeps its disk: nothing is fetched again that it has said.
+// TestWhoComesBackIsNotLost ends a node for a while, and keeps its disk: no page that it has finished is fetched again.
 func TestWhoComesBackIsNotLost(t *testing.T) {
 	for seed := meshFirst(); seed < meshFirst()+5; seed++ {
 		w := quietPlace(seed, 8, 40*time.Second)
@@ -80,7 +80,7 @@ func TestWhoComesBackIsNotLost(t *testing.T) {
 	}
 }
 
-// quietPlace is a mesh with a place that has crawled for so long, and where nothing goes wrong.
+// quietPlace is a mesh with uploads and without faults, after crawling for some time.
 func quietPlace(seed uint64, nodes int, crawling time.Duration) *meshWorld {
 	cfg := smallMesh()
 	cfg.Nodes, cfg.Pages, cfg.FaultEvery, cfg.Loss, cfg.Busy, cfg.Storage = nodes, 24, -1, -1, false, true

@@ -8,7 +8,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// mesh is the crawl without a center that a Config describes.
+// mesh returns the mesh crawl that a Config describes.
 func (c Config) mesh() MeshConfig {
 	m := MeshConfig{
 		Nodes:      c.Nodes,
@@ -42,21 +42,21 @@ func runMesh(cfg Config, seed uint64, focus int32, telling bool) *meshWorld {
 	return w
 }
 
-// endTimeout is how long nodes may take, once all is at rest, until one finds that the crawl is done.
+// endTimeout is how long nodes at rest may take until one detects the end of the crawl.
 const endTimeout = 2 * time.Minute
 
-// checkEnd holds nodes to finding the end of a crawl that is at rest, and not earlier: but for a part of a network that
-// was cut, which cannot know what the other part has to do.
+// checkEnd checks that nodes detect the end of a crawl at rest, and not before. Early detection is allowed after a
+// partition: one part cannot know of the other's work.
 func (w *meshWorld) checkEnd() {
 	if w.figures.EarlyEnds > 0 && w.lastHeal == 0 {
-		w.violate("a node found that the crawl is done when it was not")
+		w.violate("a node has detected the end of the crawl too early")
 	}
 	if _, found := w.findEnd(); !found && w.pendingWork(1) == "" {
-		w.violate("no node has found that the crawl is done")
+		w.violate("no node has detected the end of the crawl")
 	}
 }
 
-// findEnd lets time go on until a node finds the crawl's end, and says how long that took.
+// findEnd runs until a node detects the end of the crawl, and returns how long that took.
 func (w *meshWorld) findEnd() (took time.Duration, found bool) {
 	w.endsFound = nil
 	begin := w.k.now
@@ -66,8 +66,8 @@ func (w *meshWorld) findEnd() (took time.Duration, found bool) {
 	return w.k.now - begin, len(w.endsFound) > 0
 }
 
-// checkOwners holds nodes to agreeing, at rest, on which of them fetches each host, and that one to having it alone. It
-// gives them time, as other strategies have it.
+// checkOwners checks that at rest exactly one node owns each fetched host, and that no other node holds it. Nodes get
+// some time to agree, as with other strategies.
 func (w *meshWorld) checkOwners() {
 	for end := w.k.now + maxIdle; len(w.ownerConflicts()) > 0 && w.k.now < end; {
 		w.runUntil(w.k.now + 5*time.Second)
@@ -77,7 +77,7 @@ func (w *meshWorld) checkOwners() {
 	}
 }
 
-// ownerConflicts are the hosts that have been fetched and are not one node's.
+// ownerConflicts returns the fetched hosts that do not have exactly one owner, or that others hold.
 func (w *meshWorld) ownerConflicts() (found []problem) {
 	for h, site := range w.web.hosts {
 		if w.coverage[h].fetched == 0 {
@@ -94,14 +94,14 @@ func (w *meshWorld) ownerConflicts() (found []problem) {
 		}
 		alone := len(holders) == 0 || slices.Equal(owners, holders)
 		if len(owners) != 1 || !alone {
-			found = append(found, problem{int32(h), fmt.Sprintf("%s is to be fetched by %v, and is held by %v", site.name,
+			found = append(found, problem{int32(h), fmt.Sprintf("%s is owned by %v, and held by %v", site.name,
 				owners, holders)})
 		}
 	}
 	return found
 }
 
-// soakFigures are a run's figures as a soak of any strategy has them. There are no epochs and no leases.
+// soakFigures converts a run's figures to those of other strategies. Epochs and leases do not exist here.
 func (w *meshWorld) soakFigures() Figures {
 	f := w.figures
 	g := Figures{

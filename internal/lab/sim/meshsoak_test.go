@@ -15,7 +15,7 @@ func meshConfig(nodes int) Config {
 	return cfg
 }
 
-// TestSoakOfAMesh runs a mesh as the other strategies are run: twice the same, and nothing is as it must not be.
+// TestSoakOfAMesh soaks a mesh like the other strategies: two runs are equal, without violations.
 func TestSoakOfAMesh(t *testing.T) {
 	cfg := meshConfig(8)
 	first := Soak(t.Context(), cfg, nil)
@@ -33,9 +33,9 @@ func TestSoakOfAMesh(t *testing.T) {
 	}
 }
 
-// TestAMeshOfFiftyComesToRest runs seeds in which nodes that were cut off had become backups of hosts that are far from
-// them: when the network was whole again, they gave these to the closest nodes that they knew, which refused them, and
-// the crawl never came to rest.
+// TestAMeshOfFiftyComesToRest runs seeds in which isolated nodes became backups of hosts far from them in the overlay.
+// After the partition they offered these hosts to the closest nodes that they knew, which refused them, and the crawl
+// never came to rest.
 func TestAMeshOfFiftyComesToRest(t *testing.T) {
 	for _, seed := range []uint64{41, 57} {
 		if f, violations := Run(meshConfig(50), seed); len(violations) > 0 {
@@ -44,10 +44,10 @@ func TestAMeshOfFiftyComesToRest(t *testing.T) {
 	}
 }
 
-// TestStoryOfAMesh has the faults of a run, and what became of one host.
+// TestStoryOfAMesh checks that a story has the faults, and the events of one host.
 func TestStoryOfAMesh(t *testing.T) {
 	_, f := Story(meshConfig(8), 3, 0)
-	for _, want := range []string{"FAULT: ", " asks for h0.example/0", "the faults end"} {
+	for _, want := range []string{"FAULT: ", " requests h0.example/0", "the faults end"} {
 		if !slices.ContainsFunc(f.Story, func(line string) bool { return strings.Contains(line, want) }) {
 			t.Errorf("the story has no %q", want)
 		}
@@ -57,7 +57,7 @@ func TestStoryOfAMesh(t *testing.T) {
 	}
 }
 
-// TestTheJudgeOfSoakedMeshesFinds breaks a crawl that is at rest, in each way that is judged then.
+// TestTheJudgeOfSoakedMeshesFinds breaks each invariant of a crawl at rest.
 func TestTheJudgeOfSoakedMeshesFinds(t *testing.T) {
 	ask := func(w *meshWorld, p *meshProcess) { w.request(p, at(0, 0), time.Second) }
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func TestTheJudgeOfSoakedMeshesFinds(t *testing.T) {
 		breaks     func(w *meshWorld, owner, other *meshProcess)
 	}{
 		{"nothing", "", func(*meshWorld, *meshProcess, *meshProcess) {}},
-		{"another node holds a host", "is held by", func(w *meshWorld, _, other *meshProcess) {
+		{"another node holds a host", "and held by", func(w *meshWorld, _, other *meshProcess) {
 			other.n.disk.engine[0] = &meshEngine{}
 		}},
 		{"two nodes take a host for theirs until they know better", "", func(w *meshWorld, owner, other *meshProcess) {
@@ -74,7 +74,7 @@ func TestTheJudgeOfSoakedMeshesFinds(t *testing.T) {
 				t.Error("two nodes take a host for theirs: nobody finds it")
 			}
 		}},
-		{"the end is found too early", "when it was not", func(w *meshWorld, _, _ *meshProcess) { w.figures.EarlyEnds++ }},
+		{"the end is found too early", "too early", func(w *meshWorld, _, _ *meshProcess) { w.figures.EarlyEnds++ }},
 		{"two nodes ask at once", "where a request of", func(w *meshWorld, owner, other *meshProcess) {
 			ask(w, owner)
 			ask(w, other)
@@ -122,7 +122,7 @@ func TestTheJudgeOfSoakedMeshesFinds(t *testing.T) {
 	}
 }
 
-// TestNamesOfStrategies has every name known to Use.
+// TestNamesOfStrategies checks that Use accepts all names.
 func TestNamesOfStrategies(t *testing.T) {
 	for _, name := range Strategies() {
 		cfg := Config{}

@@ -6,25 +6,25 @@ import (
 	"kumo/internal/cluster/member/peer"
 )
 
-// A stepper tells a process's peer what happens, and the time.
+// A stepper runs a process's peer: it delivers events and timer ticks.
 type stepper struct {
 	lifecycle
 	peer      *peer.Peer
 	onActions func([]peer.Action)
 	processor func() time.Duration // as in MeshConfig
-	stepTime  *time.Duration       // all steps, by that
+	stepTime  *time.Duration       // total time of all steps, measured by processor
 
 	inbox       []peer.Event
 	actions     []peer.Action
 	stepping    bool
 	wakeTime    moment        // when the peer wants a Tick
-	timerAt     moment        // when it is seen to next, not after that; 0: never
-	clockOffset time.Duration // of the process's clock, by which it has leapt
+	timerAt     moment        // time of the next check for a Tick, at most wakeTime; 0: none
+	clockOffset time.Duration // how far the process's clock has jumped ahead
 }
 
 func (p *stepper) now() time.Time { return began.Add(p.k.now + p.clockOffset) }
 
-// tell tells the peer something, after all that it has been told.
+// deliver passes an event to the peer, after all earlier events.
 func (p *stepper) deliver(e peer.Event) {
 	p.inbox = append(p.inbox, e)
 	if p.stepping {
@@ -59,16 +59,16 @@ func (p *stepper) wakeAt(at time.Time) {
 	}
 }
 
-// arm sees to it that the peer gets a Tick.
+// setTimer schedules the peer's Tick.
 func (p *stepper) setTimer() {
 	p.timerAt = max(p.wakeTime, p.k.now)
 	p.after(p.timerAt-p.k.now, p.tick)
 }
 
-// tick gives the peer its Tick. Where that has been put off it sees to it again.
+// tick delivers a Tick, or reschedules it if the peer has postponed it.
 func (p *stepper) tick() {
 	switch now := p.k.now; {
-	case p.timerAt == 0 || now < p.timerAt: // another one was asked for since
+	case p.timerAt == 0 || now < p.timerAt: // superseded by a later timer
 	case p.wakeTime > now:
 		p.setTimer()
 	default:
@@ -77,7 +77,7 @@ func (p *stepper) tick() {
 	}
 }
 
-// leap lets the clock of the process go ahead at once, as when its wall clock is set, or its machine was suspended.
+// leap moves the process's clock ahead at once, as when the wall clock is set or the machine was suspended.
 func (p *stepper) leap(d time.Duration) {
 	p.do(func() {
 		p.clockOffset += d

@@ -6,29 +6,28 @@ import (
 	"time"
 )
 
-// registrySite is the place of the registry, as a machine's number is of the machine.
+// registrySite stands for the registry where machine indexes are expected.
 const registrySite = -1
 
-// A network carries messages between machines: late, twice, in another order, or not at all.
+// A network carries messages between machines. It delays, reorders, duplicates and drops them.
 type network struct {
 	k          *kernel
 	latency    latency
-	bandwidth  float64 // bytes a second between two machines
-	loss       float64 // share of messages lost, beside cuts
+	bandwidth  float64 // bytes per second between two machines
+	loss       float64 // share of messages lost, apart from partitions
 	dup        float64
-	slowdown   float64 // how many times longer all takes
+	slowdown   float64 // factor on all latencies
 	partitions []*partition
 }
 
-// A cut is a part of the network that the rest, where the registry is, cannot be reached from, or cannot reach, or
-// both.
+// A partition isolates some machines from the rest, which includes the registry: in one direction or both.
 type partition struct {
-	isolated     map[int]bool // the machines cut off
-	out, in      bool         // what is sent from there, and to there, is lost
-	registryOnly bool         // only words with the registry are
+	isolated     map[int]bool // the machines on the other side
+	out, in      bool         // whether messages from there, and to there, are lost
+	registryOnly bool         // only messages with the registry are lost
 }
 
-// blocks reports whether a cut is between two places, in this direction.
+// blocks reports whether the partition blocks messages in this direction.
 func (c *partition) blocks(from, to int) bool {
 	if c.registryOnly && from != registrySite && to != registrySite {
 		return false
@@ -42,7 +41,7 @@ func (n *network) blocked(from, to int) bool {
 		slices.ContainsFunc(n.partitions, func(c *partition) bool { return c.blocks(from, to) })
 }
 
-// reaches reports whether a machine can speak with the registry, both ways.
+// reaches reports whether a machine can exchange messages with the registry.
 func (n *network) reaches(machine int) bool {
 	return !n.blocked(machine, registrySite) && !n.blocked(registrySite, machine)
 }
@@ -56,7 +55,7 @@ func (n *network) delay(from, to, bytes int) time.Duration {
 	return time.Duration(base*(1+0.1*n.k.rng.ExpFloat64()) + float64(bytes)/n.bandwidth*1e9)
 }
 
-// drawTransit draws whether a message comes to the other end, if nothing is cut until then, and how long it takes.
+// drawTransit draws whether a message arrives, provided no new partition blocks it, and how long it takes.
 func (n *network) drawTransit(from, to, bytes int) (takes time.Duration, comes bool) {
 	if n.blocked(from, to) || n.k.chance(n.loss) {
 		return 0, false
@@ -64,7 +63,7 @@ func (n *network) drawTransit(from, to, bytes int) (takes time.Duration, comes b
 	return n.delay(from, to, bytes), true
 }
 
-// send lets arrive happen at the other end, never, once or twice.
+// send calls arrive for each copy of a message that arrives: 0, 1 or 2.
 func (n *network) send(from, to, bytes int, arrive func()) {
 	copies := 1
 	if n.k.chance(n.dup) {
@@ -81,13 +80,12 @@ func (n *network) send(from, to, bytes int, arrive func()) {
 	}
 }
 
-// A latency says how long a message takes between two places, one way.
+// A latency gives the one-way time of a message between two locations.
 type latency interface {
 	between(from, to int) time.Duration
 }
 
-// planeLatency is a made-up latency: places are points on a map as wide as light, or what passes for it, takes a time to
-// cross.
+// planeLatency places machines at random on a square map; width is the time along one side.
 type planeLatency struct {
 	seed  uint64
 	least time.Duration

@@ -49,7 +49,7 @@ func (e engine) Busy(hosts []string) map[string]func(context.Context) error {
 
 var errNoAnswer = errors.New("no answer")
 
-// Probe tries to reach a host. Some pairs of machines and hosts never do.
+// Probe connects to a host. Some machines can never reach some hosts.
 func (e engine) Probe(ctx context.Context, name string, timeout time.Duration) (time.Duration, string, error) {
 	host, ok := e.w.web.byName[name]
 	took := e.w.connect(e.m.index, host)
@@ -60,7 +60,7 @@ func (e engine) Probe(ctx context.Context, name string, timeout time.Duration) (
 	return took, "", ctx.Err()
 }
 
-// connect is how long a machine takes to reach a host; forever if it never does.
+// connect returns a machine's time to connect to a host; forever if it cannot.
 func (w *world) connect(machine int, host int32) time.Duration {
 	h := hash(w.web.seed, 5, uint64(host), uint64(machine))
 	if float64(h%1000)/1000 < w.cfg.Unreachable {
@@ -72,7 +72,7 @@ func (w *world) connect(machine int, host int32) time.Duration {
 	return 5*time.Millisecond + time.Duration(h>>10%uint64(400*time.Millisecond))
 }
 
-// reportLoad is how much the node has to do, and what it has come to since that was asked for.
+// load returns the node's load, and resets the count of pages fetched.
 func (p *process) load() strategy.Load {
 	p.rate += (float64(p.fetched)/(p.w.cfg.Timing.Beat/2).Seconds() - p.rate) / 4
 	p.fetched = 0

@@ -13,52 +13,52 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// layout is what all nodes of a run agree on.
+// layout identifies the configuration that all nodes of a run share.
 const layout = "sim"
 
-// A machine is a place where processes of one node's name run, one after the other, and its disk.
+// A machine has a disk and runs the processes of a node, one after another.
 type machine struct {
 	index      int
-	identities int           // identities it has had
-	node       strategy.Node // its present identity
-	journal    *journal      // on its disk
+	identities int           // number of identities so far
+	node       strategy.Node // current identity
+	journal    *journal      // on the disk
 	proc       *process      // nil while none runs
 	offset     time.Duration // of its clock
-	drift      float64       // how much faster its clock runs than a right one
-	shouldRun  bool          // it should run: it is begun again when it ends
-	cutSince   moment        // since when the registry is out of its reach; forever if it is not
-	departed   bool          // it left for good
+	drift      float64       // relative error of its clock's rate
+	shouldRun  bool          // a process that ends is started again
+	cutSince   moment        // since when it cannot reach the registry; forever if it can
+	departed   bool          // left permanently
 
-	slowness  float64 // times as long as the fastest machine's its requests take
-	throttled float64 // and times as long as that now
+	slowness  float64 // request time relative to the fastest machine's
+	throttled float64 // further factor, changed by faults
 
 	fetched     int           // pages
-	busyTime    time.Duration // that workers took for them, all together
-	first, last moment        // when the first of them was begun, and the last ended
+	busyTime    time.Duration // worker time spent on requests
+	first, last moment        // start of the first request, end of the last
 }
 
-// A process is one life of a node's program.
+// A process is one run of a node's program.
 type process struct {
 	w        *world
 	m        *machine
 	node     strategy.Node
 	instance uint64
-	slips    int // requests that were due to its having stood still, the last time
+	slips    int // requests that violated a delay because of the last pause
 	tasks
 
 	driver   *driver.Driver
-	strategy strategy.Strategy // nil if it is a Placer
-	stepping bool              // a step of the driver's is about to be
+	strategy strategy.Strategy // nil for a Placer
+	stepping bool              // a driver step is scheduled
 	wakes    uint64
 	watcher  *watcher
 
 	view            member.View
 	journal         *journal
 	state           *nodeState
-	received        int64 // chunks, and links of others
-	seeds           int64 // that were given to it
-	unshippedSeeds  int   // of these, not shipped yet
-	expiryScheduled bool  // the end of the lease is waited for
+	received        int64 // chunks and links received from others
+	seeds           int64 // received
+	unshippedSeeds  int   // seeds that are not shipped yet
+	expiryScheduled bool  // a check at the end of the lease is scheduled
 	workers
 	linkExchange
 }
@@ -69,7 +69,7 @@ func (m *machine) clock(t moment) time.Time {
 	return began.Add(m.offset + t + time.Duration(float64(t)*m.drift))
 }
 
-// sendInitial starts a process on a machine, with what its disk has.
+// begin starts a process on a machine, with the state on its disk.
 func (w *world) begin(m *machine) {
 	if m.proc != nil || m.departed {
 		return
@@ -77,7 +77,7 @@ func (w *world) begin(m *machine) {
 	w.identify(m)
 	p := w.newProcess(m)
 	m.proc = p
-	w.logEvent("%s begins (process %d)", p.node, p.instance)
+	w.logEvent("%s starts (process %d)", p.node, p.instance)
 	p.ship()
 	p.start()
 	p.heartbeat()
@@ -104,7 +104,7 @@ func (w *world) newProcess(m *machine) *process {
 	return p
 }
 
-// heartbeat looks for the crawl's end, and says how much there is to do, as often as a node's lease tells others.
+// heartbeat checks for the end of the crawl and reports the load, twice per lease heartbeat.
 func (p *process) heartbeat() {
 	p.after(p.w.cfg.Timing.Beat/2, func() {
 		p.driver.DetectEnd()
@@ -115,7 +115,7 @@ func (p *process) heartbeat() {
 	})
 }
 
-// start begins what is the member's when all that is on the disk is shipped: what came whole is what the log says.
+// start starts the driver once the durable entries are shipped: after that the log records all received transfers.
 func (p *process) start() {
 	if j := p.journal; j.shipped < j.durable && !j.log.closed {
 		p.after(20*time.Millisecond, p.start)
@@ -124,7 +124,7 @@ func (p *process) start() {
 	p.driver.Start(p.ctx)
 }
 
-// identify gives a machine an identity, unless its disk has one.
+// identify gives a machine a new identity if its disk has none.
 func (w *world) identify(m *machine) {
 	if m.journal == nil {
 		m.identities++
@@ -134,7 +134,7 @@ func (w *world) identify(m *machine) {
 	}
 }
 
-// end stops a process at once. What of its journal was not durable yet is there in part.
+// end stops a process at once. A random part of the entries that were not durable survives.
 func (p *process) end() {
 	p.close()
 	p.m.proc = nil
@@ -152,17 +152,16 @@ func (p *process) addEvent(e member.Event) {
 	virtualRuntime{p}.Call(p.ctx, func() { p.driver.AddEvent(e) })
 }
 
-// left ends a process whose node has left; one that was the last has its place still, and what the crawl knows on its
-// disk.
+// onLeft ends a process whose node has left. The last member keeps its entry in the table and its disk.
 func (p *process) onLeft() {
 	t, err := p.w.table()
 	last := err == nil && slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == p.node })
-	p.w.logEvent("%s has left, as the last: %v", p.node, last)
+	p.w.logEvent("%s has left, last member: %v", p.node, last)
 	p.m.shouldRun, p.m.departed = last, !last
 	p.terminate(!last)
 }
 
-// over ends the process because its member has; with forget the machine begins anew as another node.
+// terminate ends the process after its member has ended. With forget the machine restarts as a new node.
 func (p *process) terminate(forget bool) {
 	m := p.m
 	p.end()
@@ -174,15 +173,15 @@ func (p *process) terminate(forget bool) {
 	}
 }
 
-// untilClock is how long it takes until the process's clock shows a time.
+// untilClock returns how long it takes until the process's clock shows a time.
 func (p *process) untilClock(at time.Time) time.Duration {
 	return max(0, time.Duration(float64(at.Sub(p.now()))/(1+p.m.drift))+time.Microsecond)
 }
 
-// publish makes a view the one that workers ask.
+// publish replaces the view that workers use.
 func (p *process) publish(v member.View) {
 	if v.Epoch() != p.view.Epoch() {
-		p.w.logEvent("%s knows of epoch %d", p.node, v.Epoch())
+		p.w.logEvent("%s is at epoch %d", p.node, v.Epoch())
 	}
 	p.view = p.w.cfg.parts.router(p, v)
 	p.cancelAtExpiry()

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// longestStall is the longest time that a host is not asked though it could be, on average over eight seeds, where nodes race
-// for hosts of which each reaches a part: who has begun with a host, and loses it, hands it over. No worker is waited
-// for, and no message is lost.
+// stall returns the longest time for which an available host is not fetched from, as a mean over eight seeds. Nodes
+// compete for hosts, and each reaches only a part of them: a node that has started a host and loses it hands it over.
+// There is no shortage of workers and no message loss.
 func stall(t *testing.T, nodes int) time.Duration {
 	cfg := LAN()
 	cfg.Nodes, cfg.Hosts, cfg.Unreachable, cfg.Formed, cfg.FaultEvery = nodes, 1000, 0.3, true, -1
@@ -35,8 +35,8 @@ func stall(t *testing.T, nodes int) time.Duration {
 	return sum / time.Duration(len(stalls))
 }
 
-// TestManyNodesStallHostsNoLonger has ten nodes, then a hundred, race for as many hosts. A single run has from 7 to 31
-// s; the mean of twelve was 16 and 20 s.
+// TestManyNodesStallHostsNoLonger has ten and a hundred nodes compete for as many hosts. Single runs take from 7 to 31
+// s; the means of twelve were 16 and 20 s.
 func TestManyNodesStallHostsNoLonger(t *testing.T) {
 	if os.Getenv("KUMO_TEST_STALL") == "" {
 		t.Skip("takes two minutes; KUMO_TEST_STALL=1 has it run, as .ci/long soak does")

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A record is the crawl's, as a process follows it: what it says all know at once.
+// A record is the crawl's record as a process sees it. All processes see its changes at once.
 type record struct{ *process }
 
 func (r record) Seeded() (revision uint64, ok bool) {
@@ -31,22 +31,22 @@ func (r record) Finish(revision uint64) func(context.Context) {
 	}
 }
 
-// checkFinish judges whether the crawl is done when a node says so.
+// checkFinish checks that the crawl is done when a node reports it.
 func (w *world) checkFinish(by strategy.Node) {
-	w.logEvent("%s says that the crawl is done", by)
+	w.logEvent("%s reports the end of the crawl", by)
 	if n, one := w.checker.coverage.missing(w.web); n > 0 {
-		w.violateHost(one.host(), "%s says that the crawl is done, and %d pages were not fetched, %s for one", by, n,
+		w.violateHost(one.host(), "%s reports the end of the crawl, but %d pages were not fetched, for example %s", by, n,
 			w.web.name(one))
 	}
 	t, err := w.table()
 	if err != nil {
-		w.violate("%s says that the crawl is done: %v", by, err)
+		w.violate("%s reports the end of the crawl: %v", by, err)
 		return
 	}
 	for _, p := range w.processes() {
 		member := slices.ContainsFunc(t.Members, func(m strategy.Member) bool { return m.Node == p.node })
 		if todo := p.pendingWork(); member && todo != "" {
-			w.violate("%s says that the crawl is done, and %s", by, todo)
+			w.violate("%s reports the end of the crawl, but %s", by, todo)
 		}
 	}
 }

@@ -10,36 +10,35 @@ import (
 	"kumo/internal/cluster/member/quorum"
 )
 
-var errUnavailable = errors.New("the registry cannot be reached")
+var errUnavailable = errors.New("registry unavailable")
 
-// requestTimeout is how long a node waits for an answer of the registry.
+// requestTimeout is how long a node waits for the registry's answer.
 const requestTimeout = 4 * time.Second
 
-// A registry keeps values by key, which change by compare-and-set, and the logs to which journals are shipped. It is
-// one, as a quorum of servers is one as long as it has a leader; where the network is cut, it is on the side that is
-// not cut off.
+// A registry stores values that change by compare-and-set, and the shipped logs. It stands for a quorum of servers,
+// which is available while it has a leader, and is never on the isolated side of a partition.
 type registry struct {
 	w             *world
-	leaderless    bool // it has no leader
+	leaderless    bool // it is not available
 	revision      uint64
 	values        map[string]member.Entry
-	keys          []string // in order of creation, so that all is told in the same order each time
+	keys          []string // in order of creation, so that notifications have the same order in each run
 	watchers      map[string][]*watcher
-	leaseWatchers []*watcher // of all leases
+	leaseWatchers []*watcher // watchers of all leases
 }
 
-// A watcher is one process's connection that tells it of changes.
+// A watcher is a process's subscription to changes.
 type watcher struct {
 	p      *process
 	keys   []string
-	leases bool      // of all nodes
-	lanes  [4]moment // when the last change was told, by key's hash: per key they are in order, over all they are not
-	stale  bool      // something was missed: all is told anew when the connection is back
-	synced bool      // that all was told was told
+	leases bool      // watches the leases of all nodes
+	lanes  [4]moment // time of the last notification, by a hash of the key: notifications are ordered for each key only
+	stale  bool      // notifications were lost: all values are sent again after reconnecting
+	synced bool      // the process was told that it has all values
 }
 
-// addRequest carries a request from a process to the registry and its answer back. do is called at most once; answer exactly
-// once, with false if the process has waited in vain: do may have been called then, or may be yet.
+// request sends a request to the registry and returns its answer to the process. do is called at most once. answer is
+// called exactly once, with false after a timeout: do may have been called by then, or may be later.
 func (r *registry) request(p *process, bytes int, do func(), answer func(ok bool)) {
 	w, m := r.w, p.m.index
 	answered := false
@@ -52,9 +51,7 @@ func (r *registry) request(p *process, bytes int, do func(), answer func(ok bool
 	w.k.schedule(p, requestTimeout, func() { once(false) })
 	there := w.net.delay(m, registrySite, bytes) + w.k.exponential(r.w.cfg.Commit)
 	if w.k.chance(w.net.loss) {
-		there += w.k.exponential(
-			requestTimeout / 2,
-		) // words with the registry are sent again where they are lost; they come late
+		there += w.k.exponential(requestTimeout / 2) // a lost message is sent again and arrives late
 	}
 	w.k.after(there, func() {
 		if r.leaderless || w.net.blocked(m, registrySite) {
@@ -69,7 +66,7 @@ func (r *registry) request(p *process, bytes int, do func(), answer func(ok bool
 	})
 }
 
-// put writes a value if its revision is still rev.
+// put writes a value if its revision is still the expected one, and reports the result to the process.
 func (r *registry) put(p *process, req member.Write) {
 	var revision uint64
 	var err error
@@ -87,7 +84,7 @@ func (r *registry) write(req member.Write) (uint64, error) {
 	old, known := r.values[req.Key]
 	rev := old.Revision
 	if old.Value == nil {
-		rev = 0 // there is none
+		rev = 0 // the key does not exist
 	}
 	if rev != req.Revision {
 		return 0, member.ErrStale
@@ -110,7 +107,7 @@ func (r *registry) write(req member.Write) (uint64, error) {
 	return r.revision, nil
 }
 
-// trackRepairs replaces what a process watches, and tells it what it has not watched before.
+// watch replaces a process's watches and sends the values of the new ones.
 func (r *registry) watch(p *process, req member.Watch) {
 	w := p.watcher
 	if w == nil {
@@ -133,7 +130,7 @@ func (r *registry) watch(p *process, req member.Watch) {
 	r.sendInitial(w, &had)
 }
 
-// sendInitial tells a watcher the present values of what it did not watch before.
+// sendInitial sends a watcher the values that it did not watch before.
 func (r *registry) sendInitial(w *watcher, had *watcher) {
 	var try func()
 	try = func() {
@@ -174,7 +171,7 @@ func (r *registry) unwatch(w *watcher) {
 	r.leaseWatchers = slices.DeleteFunc(r.leaseWatchers, same)
 }
 
-// tell lets a watcher know of a value, after those of the same key that it was told before.
+// notify sends a value to a watcher, after earlier values of the same key.
 func (r *registry) notify(w *watcher, e member.Entry) {
 	if w.stale {
 		return
@@ -198,7 +195,7 @@ func (r *registry) deliver(w *watcher, at moment, f func()) {
 	})
 }
 
-// resume tells watchers anew whose connection was lost and can be had again.
+// resume restarts the watches whose connection was lost and can be restored.
 func (r *registry) resume() {
 	for _, p := range r.w.processes() {
 		w := p.watcher
@@ -215,9 +212,9 @@ func (r *registry) resume() {
 	}
 }
 
-// A shipped log is what the registry's servers have of a node's journal.
+// A shippedLog is the registry's copy of a node's journal.
 type shippedLog struct {
 	journal *journal
-	length  int  // entries
-	closed  bool // by whoever folds it: nothing is added any more
+	length  int  // number of entries
+	closed  bool // by a node that replays it; no more appends
 }

@@ -11,14 +11,14 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A virtualRuntime is what a process's driver runs on: virtual time, the network and the registry.
+// A virtualRuntime runs a process's driver in virtual time, on the simulated network and registry.
 type virtualRuntime struct{ *process }
 
 func (r virtualRuntime) Now() time.Time { return r.now() }
 
 func (r virtualRuntime) Pause(ctx context.Context, d time.Duration) bool { return r.sleep(ctx, d) }
 
-// Call has all calls of one moment done before one step.
+// Call runs f and schedules one driver step for all calls of the same moment.
 func (r virtualRuntime) Call(_ context.Context, f func()) {
 	p := r.process
 	if p.ended {
@@ -34,7 +34,7 @@ func (r virtualRuntime) Call(_ context.Context, f func()) {
 	}
 }
 
-// RetryDeferred asks for a step when the process's clock shows a time.
+// Wake schedules a step for when the process's clock shows a time.
 func (r virtualRuntime) Wake(at time.Time) {
 	p := r.process
 	p.wakes++
@@ -46,7 +46,7 @@ func (r virtualRuntime) Wake(at time.Time) {
 	})
 }
 
-// Send carries a message to where the node is now.
+// Send sends a message to the machine where the node is now.
 func (r virtualRuntime) Send(node strategy.Node, kind driver.Kind, data []byte) {
 	p := r.process
 	to, ok := p.w.machineOf[node]
@@ -76,14 +76,14 @@ func (r virtualRuntime) Do(a member.Action) {
 	case member.Publish:
 		p.publish(a.View)
 	case member.Lost:
-		p.w.logEvent("%s is lost: %s", p.node, a.Why)
+		p.w.logEvent("%s has lost its membership: %s", p.node, a.Why)
 		p.terminate(true)
 	case member.Left:
 		p.onLeft()
 	case member.Failed:
 		r.Fail(a.Err)
 	default:
-		p.w.violate("%s wants %T done, which is unknown here", p.node, a)
+		p.w.violate("%s requests the unknown action %T", p.node, a)
 	}
 }
 
@@ -94,9 +94,9 @@ func (r virtualRuntime) Fail(err error) {
 	r.terminate(false)
 }
 
-// A strategyLog is the log of a strategy, which all nodes share.
+// A strategyLog is the log that the strategies of all nodes share.
 type strategyLog struct {
-	entries []logEntry // from the first that is not trimmed
+	entries []logEntry // from the first that was not trimmed
 	last    uint64
 }
 

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// A score is what the web's hosts see of the crawl, over all nodes, and what they may see.
+// A requestChecker checks the requests that hosts receive from all nodes.
 type requestChecker struct {
 	w              *world
 	coverage       coverage
-	last           []*visit  // whose request was the last, by host
+	last           []*visit  // latest request, by host
 	requests       [][]uint8 // by host and page
-	allowedRepeats [][]uint8 // how often a page may be asked for again, because it is forgotten that it was done
+	allowedRepeats [][]uint8 // repeated requests allowed, because done marks were lost
 	count          int       // requests
 	duplicates     int
 	slips          int
-	longestStall   time.Duration // the longest
+	longestStall   time.Duration // the longest time for which a host that could have been fetched from was not
 }
 
-// A demand is which pages of a host are known to exist and were fetched, over all nodes.
+// A hostCoverage records which pages of a host were linked to and fetched, by any node.
 type hostCoverage struct {
-	linked       uint64 // pages that have been linked to
+	linked       uint64 // pages
 	fetched      uint64
-	pendingSince moment // when there was something to do
+	pendingSince moment // since when a page is pending; forever if none is
 }
 
 func (d *hostCoverage) addLink(u url, now moment) {
@@ -32,8 +32,8 @@ func (d *hostCoverage) addLink(u url, now moment) {
 	}
 }
 
-// fetch adds a request for a page, and returns for how long the host could have been asked and was not. The host may
-// be asked from a moment on, by its delay.
+// addFetch records a request for a page. It returns how long the host was available before it: from may on, by its
+// delay, and with a page pending.
 func (d *hostCoverage) addFetch(u url, now, may moment) (stall time.Duration) {
 	stall = now - max(d.pendingSince, may)
 	if d.fetched |= u.bit(); d.fetched&d.linked == d.linked {
@@ -42,7 +42,7 @@ func (d *hostCoverage) addFetch(u url, now, may moment) (stall time.Duration) {
 	return stall
 }
 
-// coverage are those of all hosts.
+// coverage covers all hosts.
 type coverage []hostCoverage
 
 func (d coverage) addLinks(links []url, now moment) {
@@ -51,7 +51,7 @@ func (d coverage) addLinks(links []url, now moment) {
 	}
 }
 
-// missing counts pages that can be reached and were not fetched, and names one.
+// missing returns the number of reachable pages that were not fetched, and one of them.
 func (d coverage) missing(w *web) (n int, one url) {
 	for h, reach := range w.reachable {
 		if m := reach &^ d[h].fetched; m != 0 {
@@ -71,14 +71,14 @@ func newRequestChecker(w *world) *requestChecker {
 	return s
 }
 
-// excuse allows that a page is fetched once more.
+// allowRepeat allows one more request for a page.
 func (s *requestChecker) allowRepeat(u url) { s.allowedRepeats[u.host()][u&63]++ }
 
 func (s *requestChecker) addRequest(v *visit) {
 	w, n := s.w, v.page.host()
 	last, now := s.last[n], w.k.now
 	v.slipped = v.p.wasPaused(v.leaseChecked, now)
-	w.logHost(n, "%s asks for %s", v.p.node, w.web.name(v.page))
+	w.logHost(n, "%s requests %s", v.p.node, w.web.name(v.page))
 	s.checkDelay(v, last)
 	s.checkLease(v)
 	may := moment(0)
@@ -93,7 +93,7 @@ func (s *requestChecker) addRequest(v *visit) {
 	}
 }
 
-// checkDelay holds a request to the host's delay after the last one.
+// checkDelay checks that the host's delay has passed since the last request.
 func (s *requestChecker) checkDelay(v, last *visit) {
 	now := s.w.k.now
 	if last == nil || now >= last.ends+v.site().delay || s.w.cfg.CountOnly {
@@ -104,15 +104,15 @@ func (s *requestChecker) checkDelay(v, last *visit) {
 		s.countSlip(v, last)
 		return
 	}
-	how := "is still under way"
+	how := "is in flight"
 	if ago := now - last.ends; ago >= 0 {
 		how = fmt.Sprintf("ended %v ago", ago)
 	}
-	s.w.violateHost(v.page.host(), "%s asks %s, where a request of %s %s: the delay is %v", v.p.node, v.site().name,
-		last.p.node, how, v.site().delay)
+	s.w.violateHost(v.page.host(), "%s requests from %s, where a request of %s %s: the delay is %v", v.p.node,
+		v.site().name, last.p.node, how, v.site().delay)
 }
 
-// countSlip counts a request that is due to a process that stood still: one a worker after each such time, at most.
+// countSlip counts a violation that a paused process caused: at most one per worker and pause is allowed.
 func (s *requestChecker) countSlip(v, last *visit) {
 	s.slips++
 	p := v.p
@@ -120,21 +120,21 @@ func (s *requestChecker) countSlip(v, last *visit) {
 		p = last.p
 	}
 	if p.slips++; p.slips > s.w.cfg.Workers {
-		s.w.violateHost(v.page.host(), "%s slips %d times after it stood still, with %d workers", p.node, p.slips,
+		s.w.violateHost(v.page.host(), "%s violates the delay %d times after a pause, with %d workers", p.node, p.slips,
 			s.w.cfg.Workers)
 	}
 }
 
-// checkLease holds a node that cannot reach the registry to the end of the last lease it can have.
+// checkLease checks that a node which cannot reach the registry stops when its last lease expires.
 func (s *requestChecker) checkLease(v *visit) {
 	m, t := v.p.m, s.w.cfg.Timing
 	if over := s.w.k.now - m.cutSince; !v.slipped && over > t.TTL+t.TTL/50 {
-		s.w.violateHost(v.page.host(), "%s asks %s though the registry is out of its reach for %v", v.p.node, v.site().name,
-			over)
+		s.w.violateHost(v.page.host(), "%s requests from %s, though it has been unable to reach the registry for %v",
+			v.p.node, v.site().name, over)
 	}
 }
 
-// checkRepeats reports pages that were asked for more often than is explained by what was forgotten.
+// checkRepeats reports pages that were requested more often than lost done marks explain.
 func (s *requestChecker) checkRepeats() {
 	if s.w.cfg.CountOnly {
 		return
@@ -142,8 +142,8 @@ func (s *requestChecker) checkRepeats() {
 	for h, pages := range s.requests {
 		for page, n := range pages {
 			if excused := s.allowedRepeats[h][page]; n > 1+excused {
-				s.w.violateHost(int32(h), "%s is asked for %d times, and forgotten only %d times", s.w.web.name(at(int32(h), page)),
-					n, excused)
+				s.w.violateHost(int32(h), "%s is requested %d times, but its done mark was lost only %d times",
+					s.w.web.name(at(int32(h), page)), n, excused)
 			}
 		}
 	}

@@ -44,55 +44,57 @@ import (
 	"kumo/internal/cluster/strategy/central"
 )
 
-// Config says what is run.
+// Config describes a run. Comments on the fields end with the default.
 type Config struct {
-	Strategy func(self strategy.Node) strategy.Strategy // what is run on each node
+	Strategy func(self strategy.Node) strategy.Strategy // the strategy of each node
 	Slot     func(members []strategy.Member, node strategy.Node) int
 	Nodes    int           // at the start; 50
-	Hosts    int           // of the web; 3 a node
-	Pages    int           // of a host, on average; 16, at most 32
-	Roots    int           // hosts whose roots are given to the crawl; 3, and one in 50
+	Hosts    int           // of the web; 3 per node
+	Pages    int           // per host, on average; 16, at most 32
+	Roots    int           // hosts whose root pages are seeds; 3, plus one in 50
 	Delay    time.Duration // of a host, on average; 2s
-	Workers  int           // of a node; 4
-	Timing   member.Timing // LAN's
-	Formed   bool          // the cluster begins as one whose nodes have all joined
+	Workers  int           // per node; 4
+	Timing   member.Timing // LAN()
+	Formed   bool          // all nodes are members from the start
 
-	FaultEvery time.Duration // between two faults, on average; 6s. Negative: there are none
-	FaultDelay time.Duration // until the first; 20s
-	FaultTime  time.Duration // how long faults go on; 4m
-	RestLimit  time.Duration // until all must be at rest after that; 30m
+	FaultEvery time.Duration // average time between two faults; 6s; negative: no faults
+	FaultDelay time.Duration // time before the first fault; 20s
+	FaultTime  time.Duration // how long faults occur; 4m
+	RestLimit  time.Duration // time to come to rest after that; 30m
 
-	Spread      time.Duration // within which nodes are started; 10s
-	Latency     time.Duration // across the map, one way; 2ms
-	Bandwidth   float64       // bytes a second between two nodes; 100e6
-	Unreachable float64       // share of pairs of a node and a host that do not reach each other
-	EqualReach  bool          // but for these, each node reaches each host as fast
-	CountOnly   bool          // duplicates and politeness are counted and not judged: a strategy that promises neither
-	Loss        float64       // share of messages that are lost, and of those that come twice; 0.001
-	Chunk       int           // hosts of a chunk of what moves; 2: few, so that many are under way
-	Commit      time.Duration // about a quarter of the time until what is journalled is durable; 8ms
-	Matrix      *Matrix       // latency as measured, instead
+	Spread      time.Duration // time within which the nodes start; 10s
+	Latency     time.Duration // one way, across the map; 2ms
+	Bandwidth   float64       // bytes per second between two nodes; 100e6
+	Unreachable float64       // share of pairs of node and host that cannot connect
+	EqualReach  bool          // all other pairs connect equally fast
+	// count duplicates and delay violations instead of reporting them, for strategies that guarantee neither
+	CountOnly bool
+	Loss      float64       // share of messages lost, and of those duplicated; 0.001
+	Chunk     int           // hosts per transfer chunk; 2, which makes many chunks
+	Commit    time.Duration // about a quarter of the time until an entry is durable; 8ms
+	Matrix    *Matrix       // measured latencies to use instead of Latency
 
-	// DecodeDecision calls f with the hosts whose owners an entry of the strategy's log changes; nil where there is no such log.
+	// DecodeDecision calls f with the hosts whose owners an entry of the strategy's log changes; nil if there is no
+	// such log.
 	DecodeDecision func(entry []byte, f func(central.Host)) error
-	MinStay        time.Duration // for so long a host stays that has moved because a node had little to do; 55m
-	VarySpeeds     bool          // machines are not alike, and become faster and slower
+	MinStay        time.Duration // how long a host must stay that was moved because a node had little load; 55m
+	VarySpeeds     bool          // machines have different and changing speeds
 
-	// how many times longer than usual the requests of the first machines take; the rest is as Speeds says
+	// request times of the first machines relative to the usual ones; VarySpeeds applies to the rest
 	Slowness []float64
 
-	SlowsAt time.Duration // when the first machine's requests begin to take SlowsBy times as long; 0: they never do
+	SlowsAt time.Duration // when the first machine's requests become SlowsBy times slower; 0: never
 	SlowsBy float64
 
-	Seeds     int    // runs; 1
-	FirstSeed uint64 // seed; 1
-	Jobs      int    // runs at once; as many as there are processors
+	Seeds     int    // number of runs; 1
+	FirstSeed uint64 // 1
+	Jobs      int    // parallel runs; number of processors
 
-	centerless bool // mesh: a meshWorld is run
+	centerless bool // for mesh: run a meshWorld
 	parts      parts
 }
 
-// parts are what runs of broken variants replace.
+// parts are the components that tests replace with broken ones.
 type parts struct {
 	machine  func(p *process, cfg quorum.Config) member.Member
 	router   func(p *process, v member.View) member.View
@@ -100,13 +102,13 @@ type parts struct {
 	placer   func(p *process, s strategy.Placer) strategy.Placer
 	strategy func(p *process, s strategy.Strategy) strategy.Strategy
 	engine   func(p *process, e driver.Engine) driver.Engine
-	leaseGap time.Duration // of a worker between the look at the lease and the request, on average; 1ms
+	leaseGap time.Duration // average time between a worker's check of the lease and its request; 1ms
 }
 
-// LAN is a cluster in one building.
+// LAN returns the configuration of a cluster in one building.
 func LAN() Config { return Config{}.withDefaults() }
 
-// WAN is one whose nodes are far from each other: LAN but for latencies, losses and the times of leases.
+// WAN returns the configuration of a cluster with distant nodes: LAN with other latencies, losses and lease times.
 func WAN() Config {
 	return Config{Timing: member.WAN(), Latency: 120 * time.Millisecond, Bandwidth: 5e6, Loss: 0.005,
 		FaultTime:  8 * time.Minute,
@@ -120,7 +122,7 @@ func (c Config) withDefaults() Config {
 	c.FaultDelay, c.FaultTime = cmp.Or(c.FaultDelay, 20*time.Second), cmp.Or(c.FaultTime, 4*time.Minute)
 	c.RestLimit, c.Spread = cmp.Or(c.RestLimit, 30*time.Minute), cmp.Or(c.Spread, 10*time.Second)
 	c.Latency, c.Commit = cmp.Or(c.Latency, 2*time.Millisecond), cmp.Or(c.Commit, 8*time.Millisecond)
-	c.MinStay = cmp.Or(c.MinStay, 55*time.Minute) // less than what hub promises, as clocks differ
+	c.MinStay = cmp.Or(c.MinStay, 55*time.Minute) // less than hub guarantees, as clocks differ
 	c.FirstSeed = cmp.Or(c.FirstSeed, 1)
 	if c.Timing.Beat == 0 {
 		c.Timing = member.LAN()

@@ -14,7 +14,7 @@ import (
 	"kumo/internal/cluster/member/quorum"
 )
 
-// TestASeedIsARun runs a seed twice, to the last event.
+// TestASeedIsARun checks that two runs of a seed have the same events.
 func TestASeedIsARun(t *testing.T) {
 	cfg := small()
 	for seed := uint64(1); seed <= 5; seed++ {
@@ -51,7 +51,8 @@ func TestACalmClusterFetchesEachPageOnce(t *testing.T) {
 	}
 }
 
-// TestPausesSlip lets processes stand still so often between the look at the lease and the request that some slip.
+// TestPausesSlip pauses processes so often between the check of the lease and the request that some requests violate
+// the delay.
 func TestPausesSlip(t *testing.T) {
 	cfg := small()
 	cfg.parts.leaseGap = 100 * time.Millisecond
@@ -84,7 +85,7 @@ func TestPausesSlip(t *testing.T) {
 	t.Logf("%d slips", slips)
 }
 
-// anyProcess draws a process; nil if none runs.
+// anyProcess returns a random process; nil if none runs.
 func anyProcess(w *world) *process {
 	running := w.processes()
 	if len(running) == 0 {
@@ -93,7 +94,7 @@ func anyProcess(w *world) *process {
 	return running[w.k.rng.IntN(len(running))]
 }
 
-// TestTheScoreSees what no machine does here: it is told of requests as they must not be.
+// TestTheScoreSees passes forbidden requests to the checker, which the simulated machines never make.
 func TestTheScoreSees(t *testing.T) {
 	fresh := func() (*world, *process, *process) {
 		w := newWorld(small().withDefaults(), 1, -1, false)
@@ -108,10 +109,10 @@ func TestTheScoreSees(t *testing.T) {
 		want string
 	}{
 		"at once": {func(w *world, a, b *process) { ask(w, a, 0, time.Second); ask(w, b, 1, time.Second) },
-			"under way"},
+			"in flight"},
 		"within the delay": {func(w *world, a, b *process) { ask(w, a, 0, 0); w.k.now++; ask(w, b, 1, 0) }, "ended 1ns ago"},
 		"cut off": {func(w *world, a, _ *process) { a.m.cutSince = 1; w.k.now = time.Minute; ask(w, a, 0, 0) },
-			"out of its reach"},
+			"unable to reach"},
 		"repeated": {func(w *world, a, _ *process) {
 			ask(w, a, 0, 0)
 			w.k.now = time.Minute
@@ -137,7 +138,7 @@ func TestTheScoreSees(t *testing.T) {
 		ask(w, a, 0, 0)
 		ask(w, b, page, 0)
 	}
-	if len(w.violations) == 0 || !strings.Contains(w.violations[0].Message, "slips") {
+	if len(w.violations) == 0 || !strings.Contains(w.violations[0].Message, "after a pause") {
 		t.Errorf("more slips than workers: %v", w.violations)
 	}
 	w, a, _ = fresh()
@@ -195,7 +196,8 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestTheRegistryComparesAndSets, and tells watchers the states of a key in their order, whatever they miss.
+// TestTheRegistryComparesAndSets also checks that watchers see a key's values in order, whatever notifications are
+// lost.
 func TestTheRegistryComparesAndSets(t *testing.T) {
 	w := newWorld(small().withDefaults(), 1, -1, false)
 	key := quorum.LeasePrefix + "x"
@@ -267,7 +269,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestMeasuredMatrices reads what others have measured.
+// TestMeasuredMatrices reads published measurements.
 func TestMeasuredMatrices(t *testing.T) {
 	dir := os.Getenv("KUMO_TEST_DATA")
 	if dir == "" {

@@ -14,19 +14,20 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// Figures are what one run, or many, came to.
+// Figures are the results of one or more runs.
 type Figures struct {
-	Virtual    time.Duration // time that passed
+	Virtual    time.Duration // virtual duration
 	Events     uint64
-	Epochs     int // of members
+	Epochs     int // of the membership
 	Revoked    int // leases
 	Faults     int
-	Requests   int           // pages fetched
-	Duplicates int           // of these, beyond the first of a page
-	Slips      int           // requests after a process stood still, while another node was at the host
-	Lost       int           // pages that can be reached and were not fetched
-	Moved      int           // hosts that went to a node because that had less to do
-	Stall      time.Duration // the longest time that a host with something to do was not asked, beyond its delay
+	Requests   int // pages fetched
+	Duplicates int // requests for pages that had been fetched
+	Slips      int // concurrent requests to a host from two nodes, caused by a pause
+	Lost       int // reachable pages that were not fetched
+	Moved      int // hosts moved to a node with less load
+	// the longest time for which a host with pending pages was not fetched from, beyond its delay
+	Stall time.Duration
 }
 
 func (f *Figures) add(g Figures) {
@@ -43,21 +44,21 @@ func (f *Figures) add(g Figures) {
 	f.Stall = max(f.Stall, g.Stall)
 }
 
-// A Report says what a soak came to.
+// A Report is the result of a soak test.
 type Report struct {
-	Seeds int // runs that came to an end
+	Seeds int // completed runs
 	Figures
-	Failed []Failure // in order of seeds
+	Failed []Failure // by seed
 }
 
-// A Failure is a run in which something was not as it must be.
+// A Failure is a run with violations.
 type Failure struct {
 	Seed       uint64
 	Violations []Violation
-	Story      []string // a line each: faults, changes of members, and what became of the host that it is about
+	Story      []string // one line per event: faults, membership changes, and what happens to the host in focus
 }
 
-// String is the report in a line of figures.
+// String returns the figures in one line.
 func (r Report) String() string {
 	violations := 0
 	for _, f := range r.Failed {
@@ -75,7 +76,7 @@ func Run(cfg Config, seed uint64) (Figures, []Violation) {
 	return figures, f.Violations
 }
 
-// Story runs a seed and tells what happened, with what became of a host if it is one's number (-1: none).
+// Story runs a seed and logs its events, including those of the host with this number (-1: none).
 func Story(cfg Config, seed uint64, host int) (Figures, Failure) {
 	return run(cfg, seed, int32(host), true)
 }
@@ -91,11 +92,11 @@ func run(cfg Config, seed uint64, focus int32, telling bool) (Figures, Failure) 
 	return w.figures, Failure{Seed: seed, Violations: w.violations, Story: w.story}
 }
 
-// maxFailures is how many failed runs a soak goes on after.
+// maxFailures is the number of failed runs after which a soak stops.
 const maxFailures = 5
 
-// Soak runs seeds, as many at once as Jobs says, until all are run, five have failed, or ctx ends. It calls progress,
-// one call at a time, after each run.
+// Soak runs all seeds, Jobs at a time, until maxFailures have failed or ctx ends. After each run it calls progress,
+// never concurrently.
 func Soak(ctx context.Context, cfg Config, progress func(Report)) Report {
 	cfg = cfg.withDefaults()
 	if cfg.Jobs == 0 {
@@ -117,7 +118,7 @@ func Soak(ctx context.Context, cfg Config, progress func(Report)) Report {
 type soak struct {
 	cfg      Config
 	progress func(Report)
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	next     uint64
 	failed   map[uint64]Failure
 	report   Report
@@ -151,7 +152,7 @@ func (s *soak) run(seed uint64) {
 	}
 }
 
-// form makes a cluster of all machines without their having joined one by one: the table is in the registry.
+// form writes a table with all machines to the registry, so that they need not join one by one.
 func (w *world) form() {
 	t := &quorum.Table{Epoch: 1, Finalized: 1, Layout: layout}
 	for _, m := range w.machines {
@@ -162,11 +163,11 @@ func (w *world) form() {
 	}
 	slices.SortFunc(t.Members, func(a, b strategy.Member) int { return cmp.Compare(a.Node, b.Node) })
 	if _, err := w.reg.write(member.Write{Key: quorum.TableKey, Value: t.Encode()}); err != nil {
-		panic(err) // nobody else has written
+		panic(err) // no other writer exists yet
 	}
 }
 
-// slot is a node's place in the table of logical nodes, if there is one.
+// slot returns the node's slot in the table of logical nodes; -1 if the strategy has none.
 func (w *world) slot(members []strategy.Member, n strategy.Node) int {
 	if w.cfg.Slot == nil {
 		return -1

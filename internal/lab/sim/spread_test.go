@@ -12,7 +12,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// spreading is 200 hosts, whose roots are all seeds, which all nodes reach alike.
+// spreading returns 200 hosts whose roots are all seeds, and which all nodes reach equally fast.
 func spreading(nodes int) Config {
 	cfg := LAN()
 	cfg.Use("hub")
@@ -21,7 +21,7 @@ func spreading(nodes int) Config {
 	return cfg
 }
 
-// shares are how many hosts the running nodes hold, and the greatest as a share of the mean.
+// shares returns how many hosts each running node holds, and the largest number relative to the mean.
 func (w *world) shares() (hosts []int, greatest float64) {
 	sum := 0
 	for _, p := range w.processes() {
@@ -34,9 +34,9 @@ func (w *world) shares() (hosts []int, greatest float64) {
 	return hosts, greatest
 }
 
-// TestSeedsAreSpread has nodes come at different times, as they do when a crawl is started on a loaded machine: half a
-// minute after the start of the last no node has more than 1.3 times its share, but for few runs: chance brings one in
-// a hundred to somewhat more. So what is wrong is a case that does so more often than not, or many cases that do.
+// TestSeedsAreSpread starts nodes at different times, as on a loaded machine. Half a minute after the last start no
+// node has more than 1.3 times its share. By chance, one run in a hundred exceeds that somewhat; so the test fails only
+// if one case does in most runs, or many cases do.
 func TestSeedsAreSpread(t *testing.T) {
 	testmain.Slow(t)
 	var uneven, lopsided atomic.Int64
@@ -44,12 +44,12 @@ func TestSeedsAreSpread(t *testing.T) {
 	if n := int(uneven.Load()); n > spreadSeeds() {
 		t.Errorf("%d runs are uneven", n)
 	}
-	if n := lopsided.Load(); n > 1 { // of some 900 runs one was
+	if n := lopsided.Load(); n > 1 { // of about 900 runs, one was
 		t.Errorf("in %d runs one node has more than twice its share", n)
 	}
 }
 
-// spreadSeeds is how many runs each case of TestSeedsAreSpread has.
+// spreadSeeds returns the number of runs of each case of TestSeedsAreSpread.
 func spreadSeeds() int { return testmain.Rounds(2, 5) }
 
 func spreadAll(t *testing.T, all, lopsided *atomic.Int64) {
@@ -94,7 +94,7 @@ func spread(t *testing.T, seed uint64, starts []time.Duration, slow bool) (great
 		last = max(last, starts[i])
 		w.k.after(starts[i], func() { w.begin(m) })
 	}
-	if slow { // the first node stands still again and again
+	if slow { // the first node pauses again and again
 		for at := 500 * time.Millisecond; at < 6*time.Second; at += 2 * time.Second {
 			w.k.after(at, func() { w.machines[0].proc.pause() })
 			w.k.after(at+1500*time.Millisecond, func() { w.machines[0].proc.resume() })
@@ -115,7 +115,7 @@ func spread(t *testing.T, seed uint64, starts []time.Duration, slow bool) (great
 	return greatest
 }
 
-// TestMovesForLoad has much to move, and as many faults as there are elsewhere.
+// TestMovesForLoad has many moves, and as many faults as other tests.
 func TestMovesForLoad(t *testing.T) {
 	cfg := spreading(8)
 	cfg.Unreachable, cfg.EqualReach, cfg.FaultEvery, cfg.FaultTime, cfg.Chunk = 0.1, false, 0, 4*time.Minute, 10
@@ -130,7 +130,7 @@ func TestMovesForLoad(t *testing.T) {
 	}
 }
 
-// TestTheControlUnitDiesInAMove kills one of those who have a part in a move, just when the first hosts of it are given
+// TestTheControlUnitDiesInAMove kills one of the nodes that take part in a move, just when its first hosts are given
 // away.
 func TestTheControlUnitDiesInAMove(t *testing.T) {
 	victims := map[string]func(w *world, h central.Host) *machine{
@@ -142,7 +142,7 @@ func TestTheControlUnitDiesInAMove(t *testing.T) {
 			}
 			return nil
 		},
-		"the giver": func(w *world, _ central.Host) *machine { // it has most
+		"the giver": func(w *world, _ central.Host) *machine { // it has the most hosts
 			return slices.MaxFunc(w.processes(), func(a, b *process) int { return len(a.state.hosts) - len(b.state.hosts) }).m
 		},
 		"the taker": func(w *world, h central.Host) *machine { return w.machines[w.machineOf[h.Owner]] },
@@ -177,7 +177,7 @@ func dieInAMove(t *testing.T, seed uint64, victim func(*world, central.Host) *ma
 		})
 	}
 	w.faults = faults{w: w, stopped: true}
-	for i, m := range w.machines { // two come when the others have all hosts
+	for i, m := range w.machines { // two nodes join when the others have all hosts
 		w.k.after(time.Duration(i/2)*15*time.Second, func() { w.begin(m) })
 	}
 	for i := range w.web.seeds {

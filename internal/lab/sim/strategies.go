@@ -12,16 +12,15 @@ import (
 	"kumo/internal/cluster/strategy/shard"
 )
 
-// Strategies are the names that Use knows: Igloo's two-level hash, with each of its second levels; DSpider's control
-// unit, with what of the paper's ways differs from kumo's; splits by predicted times, by each splitter; and nodes without a
-// center.
+// Strategies returns the names that Use accepts: Igloo's two-level hash with each of its second levels; DSpider's
+// control unit, in kumo's version and the paper's; splits by predicted times with each splitter; and mesh.
 func Strategies() []string {
 	return []string{"shard", "shard/paper", "shard/jump", "shard/ring", "hub", "hub/paper", "balance", "balance/swarm",
 		"balance/even", "balance/hash", "mesh"}
 }
 
-// Use sets the strategy by its name, with twice as many slots as there are nodes at the start. It panics if the name is
-// none of Strategies.
+// Use sets the strategy by name, with twice as many slots as nodes at the start. It panics if the name is not in
+// Strategies.
 func (c *Config) Use(name string) {
 	if c.centerless = name == "mesh"; c.centerless {
 		return

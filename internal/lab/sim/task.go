@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A life is that of a node's program: it may stand still for a while, and ends.
+// A lifecycle is that of a program: it can be paused and resumed, and ends.
 type lifecycle struct {
 	k         *kernel
 	began     moment
 	ended     bool
 	paused    bool
-	pausedAt  moment   // when it stood still, the last time
-	resumedAt moment   // when it went on after that; 0: it never did
-	deferred  []func() // what happens when it goes on
+	pausedAt  moment   // start of the last pause
+	resumedAt moment   // end of the last pause; 0: never paused
+	deferred  []func() // calls to make after the pause
 }
 
-// do does something now; when the program goes on, if it is paused; not at all if it has ended.
+// do calls f now; after the pause if the program is paused; never if it has ended.
 func (l *lifecycle) do(f func()) {
 	switch {
 	case l.ended:
@@ -30,7 +30,7 @@ func (l *lifecycle) do(f func()) {
 
 func (l *lifecycle) after(d time.Duration, f func()) { l.k.schedule(l, d, f) }
 
-// pause makes the program stand still, and resume lets it do at once what it has missed.
+// pause stops the program until resume, which makes the calls that it missed.
 func (l *lifecycle) pause() { l.paused, l.pausedAt = true, l.k.now }
 
 func (l *lifecycle) resume() {
@@ -42,20 +42,20 @@ func (l *lifecycle) resume() {
 	}
 }
 
-// wasPaused reports whether the program has stood still between two moments, as far as the last time goes.
+// wasPaused reports whether the last pause overlaps a time range.
 func (l *lifecycle) wasPaused(from, to moment) bool {
 	return (l.paused || l.resumedAt > 0 && l.resumedAt >= from) && l.pausedAt <= to
 }
 
-// A task is a function of a process that waits, as a goroutine of a node does: it runs until it waits for something,
-// and goes on when that has come. One runs at a time, so that a run stays the same to the last event.
+// A task is a simulated goroutine of a process. Only one task runs at a time, until it blocks, so that runs with the
+// same seed have the same events.
 type task struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
 }
 
-// tasks are those of a process, which end with it.
+// tasks are the tasks of a process, and end with it.
 type tasks struct {
 	lifecycle
 	ctx     context.Context
@@ -64,7 +64,7 @@ type tasks struct {
 	running *task
 }
 
-// Go does f beside all else.
+// Go starts a task that calls f.
 func (p *tasks) Go(f func(ctx context.Context)) {
 	t := new(task)
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -84,7 +84,8 @@ func (p *tasks) run(t *task) {
 	}
 }
 
-// await lets the task that runs wait until done is called, which begin is given. It is false if the process has ended.
+// await blocks the current task until done is called, which it passes to begin. It returns false if the process has
+// ended.
 func (p *tasks) await(begin func(done func())) bool {
 	if p.ended {
 		return false
@@ -94,13 +95,12 @@ func (p *tasks) await(begin func(done func())) bool {
 	return t.yield(struct{}{})
 }
 
-// sleep waits, and reports whether ctx still goes on.
+// sleep blocks for d, and reports whether ctx is still active.
 func (p *tasks) sleep(ctx context.Context, d time.Duration) bool {
 	return p.await(func(done func()) { p.after(d, done) }) && ctx.Err() == nil
 }
 
-// closeLog ends the process, and its tasks where they wait. One that has just ended its process itself goes on to its own
-// end.
+// close ends the process and its blocked tasks. The current task, if any, runs to its end.
 func (p *tasks) close() {
 	p.ended, p.deferred = true, nil
 	p.stop()
@@ -111,7 +111,7 @@ func (p *tasks) close() {
 	}
 }
 
-// query asks the registry, and reports whether it has answered.
+// query sends a request to the registry, and reports whether it was answered.
 func (p *process) query(bytes int, do func()) (ok bool) {
 	return p.await(func(done func()) {
 		p.w.reg.request(p, bytes, do, func(answered bool) {
@@ -121,7 +121,7 @@ func (p *process) query(bytes int, do func()) (ok bool) {
 	}) && ok
 }
 
-// shipped waits until all that is entered by now is shipped.
+// waitShipped blocks until all current entries are shipped.
 func (p *process) waitShipped(ctx context.Context) error {
 	p.await(p.whenShipped)
 	return ctx.Err()

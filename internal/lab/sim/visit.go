@@ -7,7 +7,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// emptyView is the view of a node that is no member yet.
+// emptyView is the view of a node that is not a member yet.
 type emptyView struct{}
 
 func (emptyView) Epoch() uint64                                { return 0 }
@@ -17,39 +17,39 @@ func (emptyView) Owner(string) (strategy.Node, strategy.State) { return "", stra
 func (emptyView) Ours(string) bool                             { return false }
 func (emptyView) MayFetch(string, time.Time) bool              { return false }
 
-// A visit is a worker's way with one URL, from the look at the lease to the end of the request.
+// A visit is a worker's work on one URL, from the check of the lease to the end of the request.
 type visit struct {
 	p            *process
 	hold         *heldHost
 	page         url
-	leaseChecked moment   // when the lease was looked at
-	sent         bool     // the request is
-	ends         moment   // of the request, as the host sees it
-	ended        bool     // it has ended, or was given up
-	slipped      bool     // the process stood still between the look and the end
-	onEnd        []func() // is done when it is over
+	leaseChecked moment   // when the lease was checked
+	sent         bool     // the request was sent
+	ends         moment   // end of the request, as the host sees it
+	ended        bool     // finished or abandoned
+	slipped      bool     // the process was paused between the check and the end
+	onEnd        []func() // called at the end
 }
 
 func (v *visit) site() *site { return &v.p.w.web.hosts[v.page.host()] }
 
-// workers are what fetches at a process.
+// workers are the workers of a process.
 type workers struct {
 	busy         int
 	queue        []*heldHost // hosts whose time has come, while all workers are busy
-	visits       []*visit    // requests under way, or about to be
-	visitWaiters []func()    // until visits are over
-	fetched      int         // since that was asked for
+	visits       []*visit    // in flight or about to be sent
+	visitWaiters []func()    // called when visits end
+	fetched      int         // since the last load report
 	pages        int64
-	rate         float64 // pages a second, lately
-	scratch      []url   // room
+	rate         float64 // recent pages per second
+	scratch      []url   // buffer
 }
 
-// isVisiting reports whether a visit is under way to some hosts.
+// isVisiting reports whether a visit to one of the selected hosts is in progress.
 func (s *workers) isVisiting(of func(string) bool) bool {
 	return slices.ContainsFunc(s.visits, func(v *visit) bool { return of(v.site().name) })
 }
 
-// wakeWaiters has those look again who wait until visits are over.
+// wakeWaiters calls the functions that wait for visits to end.
 func (s *workers) wakeWaiters() {
 	waiting := s.visitWaiters
 	s.visitWaiters = nil
@@ -58,7 +58,7 @@ func (s *workers) wakeWaiters() {
 	}
 }
 
-// removeVisit takes a visit off the list; false if it was given up before.
+// removeVisit removes a visit; false if it was abandoned before.
 func (s *workers) removeVisit(v *visit) bool {
 	i, last := slices.Index(s.visits, v), len(s.visits)-1
 	if i < 0 {
@@ -70,10 +70,10 @@ func (s *workers) removeVisit(v *visit) bool {
 	return true
 }
 
-// retryDelay is how long a host waits that may not be asked now.
+// retryDelay is when a host that may not be fetched from now is tried again.
 const retryDelay = time.Second
 
-// arm gives a host its place in the order of requests, if something of it waits.
+// scheduleHost schedules the host's next request if it has pending pages.
 func (p *process) scheduleHost(h *heldHost) {
 	if h.scheduled || h.visiting || h.waiting == 0 {
 		return
@@ -85,7 +85,7 @@ func (p *process) scheduleHost(h *heldHost) {
 	})
 }
 
-// startVisits gives hosts whose time has come to workers, until all are busy: of some there is nothing to be asked any more.
+// startVisits gives queued hosts to free workers.
 func (p *process) startVisits() {
 	for p.busy < p.w.cfg.Workers && len(p.queue) > 0 {
 		h := p.queue[0]
@@ -94,7 +94,8 @@ func (p *process) startVisits() {
 	}
 }
 
-// startVisit has a worker take one of a host's URLs, look whether it may be asked for, and a moment later send the request.
+// startVisit lets a worker take a page of a host: it checks that the node may fetch it, and sends the request a moment
+// later.
 func (p *process) startVisit(h *heldHost) {
 	h.scheduled = false
 	if p.state.hosts[h.host] != h || h.waiting == 0 {
@@ -112,7 +113,7 @@ func (p *process) startVisit(h *heldHost) {
 	p.after(p.w.k.exponential(p.w.cfg.parts.leaseGap), func() { p.request(v) })
 }
 
-// maxFetchTime is for how long a fetcher waits for a page, at most: less than hosts that move are waited for.
+// maxFetchTime bounds a fetch. It is shorter than the time for which a host's handover waits.
 const maxFetchTime = 45 * time.Second
 
 func (p *process) request(v *visit) {
@@ -129,7 +130,7 @@ func (p *process) request(v *visit) {
 	p.after(took, func() { p.finishVisit(v) })
 }
 
-// finishVisit is the end of a request: the page is done, and its links are entered with that.
+// finishVisit ends a successful request: it journals the page as done, with its links.
 func (p *process) finishVisit(v *visit) {
 	if !p.endVisit(v) {
 		return
@@ -147,7 +148,7 @@ func (p *process) finishVisit(v *visit) {
 	p.wakeWaiters()
 }
 
-// endVisit ends a visit, and lets workers take the next hosts; false if it was given up before.
+// endVisit ends a visit and gives its worker the next host; false if it was abandoned before.
 func (p *process) endVisit(v *visit) bool {
 	v.ended = true
 	if !p.removeVisit(v) {
@@ -164,7 +165,7 @@ func (p *process) endVisit(v *visit) bool {
 	return true
 }
 
-// cancelAtExpiry cuts requests off that are under way when the lease ends.
+// cancelAtExpiry abandons the requests that are in flight when the lease ends.
 func (p *process) cancelAtExpiry() {
 	if p.expiryScheduled {
 		return
@@ -186,7 +187,7 @@ func (p *process) cancelAtExpiry() {
 	})
 }
 
-// abandon ends a request whose answer nobody reads.
+// abandon marks a request as one whose answer is not read.
 func (w *world) abandon(v *visit) {
 	if v.sent {
 		w.checker.allowRepeat(v.page)
@@ -194,7 +195,7 @@ func (w *world) abandon(v *visit) {
 	}
 }
 
-// scheduleHosts gives hosts their place that have come to something.
+// scheduleHosts schedules the hosts of new links.
 func (p *process) scheduleHosts(links []url) {
 	for _, u := range links {
 		if h := p.state.hosts[u.host()]; h != nil {
@@ -203,7 +204,7 @@ func (p *process) scheduleHosts(links []url) {
 	}
 }
 
-// fetchTime draws how long a host takes to answer a machine: most answer soon, some take seconds.
+// fetchTime draws the duration of a request. Most take well under a second, some take seconds.
 func (w *world) fetchTime(machine int, host int32) time.Duration {
 	base := 20*time.Millisecond + time.Duration(hash(w.web.seed, 4, uint64(host),
 		uint64(machine))%uint64(200*time.Millisecond))

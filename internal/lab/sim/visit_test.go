@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// lax is a view by which all that waits may be asked for, and no link is the node's.
+// lax is a view that allows all fetches and owns no links.
 type lax struct{ emptyView }
 
 func (lax) MayFetch(string, time.Time) bool { return true }
 
-// TestAWorkerTakesTheNextHost has hosts wait for the one worker, of the first of which there is nothing to be asked
-// when their turn comes.
+// TestAWorkerTakesTheNextHost queues hosts for the only worker. The first has no pending pages any more at its turn.
 func TestAWorkerTakesTheNextHost(t *testing.T) {
 	cfg := small()
 	cfg.Workers = 1
@@ -26,7 +25,7 @@ func TestAWorkerTakesTheNextHost(t *testing.T) {
 		p.scheduleHost(h)
 	}
 	w.k.run(time.Millisecond/2, func() bool { return p.busy == 1 && len(p.queue) == 3 })
-	delete(p.state.hosts, p.queue[0].host) // it went elsewhere
+	delete(p.state.hosts, p.queue[0].host) // it was handed over
 	p.queue[1].waiting = 0
 	last := p.queue[2]
 	w.k.run(time.Minute, func() bool { return last.visiting })

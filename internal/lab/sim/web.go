@@ -9,32 +9,32 @@ import (
 	"kumo/internal/lab/dice"
 )
 
-// A web is hosts with at most 64 pages each, so that any set of a host's pages is a word. Page 0 is the host's root.
-// Within a host pages form a tree from the root; links to other hosts are drawn from the web's seed, and not kept.
+// A web has hosts with at most 64 pages each, so that a set of a host's pages fits a word. Page 0 is the root, and a
+// host's pages form a tree. Links to other hosts are computed from the seed and not stored.
 type web struct {
 	seed         uint64
 	hosts        []site
 	byName       map[string]int32
-	linksPerPage int      // to other hosts, a page at most; noLinks
-	seeds        int      // so many hosts' roots are given to the crawl
-	reachable    []uint64 // by host: pages that can be reached from the seeds
-	pages        int      // how many these are
+	linksPerPage int      // most links of a page to other hosts; or noLinks
+	seeds        int      // number of hosts whose root is a seed
+	reachable    []uint64 // by host: pages reachable from the seeds
+	pages        int      // how many pages are reachable
 }
 
-// Of a web's links: pages have none at all, nor to their own host.
+// noLinks disables all links, also those within a host.
 const noLinks = -1
 
-// maxPages is how many pages a host has at most: a set of them is a word.
+// maxPages is the most pages that a host can have.
 const maxPages = 64
 
-// A site is one host of a web.
+// A site is a host of a web.
 type site struct {
 	name  string
 	pages int
-	delay time.Duration // owed between the end of one request and the next
+	delay time.Duration // between the end of a request and the start of the next
 }
 
-// A url is a page: the host's number times 64, and the page's within it.
+// A url identifies a page: 64 times the host's number, plus the page's number on the host.
 type url uint32
 
 func (u url) host() int32 { return int32(u >> 6) }
@@ -57,7 +57,7 @@ func newWeb(cfg Config, seed uint64) *web {
 	return w
 }
 
-// hash is a number drawn from a seed and what is asked about.
+// hash returns a pseudorandom number for a seed and other numbers.
 func hash(seed uint64, about ...uint64) uint64 {
 	x := mix(seed)
 	for _, a := range about {
@@ -117,8 +117,8 @@ func (w *web) explore() {
 	}
 }
 
-// name is a URL as a person reads it.
+// name returns a URL in readable form.
 func (w *web) name(u url) string { return fmt.Sprintf("%s/%d", w.hosts[u.host()].name, u&63) }
 
-// lowest is the first page of a set that is not empty.
+// lowest returns the first page of a set, which must not be empty.
 func lowest(set uint64) int { return bits.TrailingZeros64(set) }

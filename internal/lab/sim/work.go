@@ -6,27 +6,27 @@ import (
 	"kumo/internal/cluster/member/driver"
 )
 
-// Work is what the nodes of a crawl did until all was fetched.
+// Work describes what the nodes of a complete crawl did.
 type Work struct {
 	Nodes    []NodeWork
-	Time     time.Duration // from the first request to the end of the last
+	Time     time.Duration // from the start of the first request to the end of the last
 	Messages WorkMessages
 	Appended int // entries of the strategy's log
 	Figures
 }
 
-// NodeWork is what one of them did.
+// NodeWork describes what one node did.
 type NodeWork struct {
 	Pages int
-	Busy  float64       // part of the crawl's time in which its workers were busy, the mean of all
-	Ended time.Duration // when its last request did, counted from the crawl's first
+	Busy  float64       // average share of the crawl's time for which a worker was busy
+	Ended time.Duration // end of its last request, since the crawl's first request
 }
 
-// WorkMessages are how many messages nodes sent each other.
+// WorkMessages counts the messages between nodes.
 type WorkMessages struct {
 	Strategy int // between strategies
-	Links    int // batches of links, and answers to them
-	Other    int // hosts that move, and what ends a crawl
+	Links    int // batches of links and their answers
+	Other    int // transfers, and detection of the crawl's end
 }
 
 func (m *WorkMessages) count(k driver.Kind) {
@@ -40,7 +40,7 @@ func (m *WorkMessages) count(k driver.Kind) {
 	}
 }
 
-// Crawl runs one seed without faults, and says what the nodes did.
+// Crawl runs one seed without faults.
 func Crawl(cfg Config, seed uint64) (Work, []Violation) {
 	cfg.FaultEvery = -1
 	w := newWorld(cfg.withDefaults(), seed, -1, false)

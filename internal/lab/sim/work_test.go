@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestCrawl has three nodes, of which one is two times slower than the first and one four times, crawl the same web.
+// TestCrawl has three nodes crawl a web, two of them two and four times slower than the first.
 func TestCrawl(t *testing.T) {
 	times := map[string]time.Duration{}
 	for _, name := range []string{"shard", "balance"} {

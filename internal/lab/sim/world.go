@@ -12,7 +12,7 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A world is one run: a cluster, the web it crawls, and what becomes of both.
+// A world is one run: a cluster and the web that it crawls.
 type world struct {
 	cfg Config
 	runLog
@@ -24,30 +24,27 @@ type world struct {
 	log       strategyLog
 	moves     moveWatcher
 	machines  []*machine
-	machineOf map[strategy.Node]int // the machine of each identity
+	machineOf map[strategy.Node]int // machine of each identity
 	instances uint64
 	checker   *requestChecker
 	faults    faults
 	figures   Figures
 	messages  WorkMessages
 
-	handedOver map[strategy.Node]map[int32]uint64 // pages that a node has read to hand them over, by host
+	handedOver map[strategy.Node]map[int32]uint64 // pages that a node has read for a handover, by host
 
 	memo memo
 
-	seeded   int  // seeds that some node has for good
-	finished bool // the crawl's record says that it is done
+	seeded   int  // seeds that a node has durably
+	finished bool // the crawl's record is marked as done
 }
 
 func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 	w := &world{
-		cfg:     cfg,
-		runSeed: seed,
-		runLog:  runLog{k: newKernel(seed), focus: focus, storyEnabled: telling},
-		web: newWeb(
-			cfg,
-			hash(seed, 1),
-		),
+		cfg:        cfg,
+		runSeed:    seed,
+		runLog:     runLog{k: newKernel(seed), focus: focus, storyEnabled: telling},
+		web:        newWeb(cfg, hash(seed, 1)),
 		logs:       map[strategy.Node]*shippedLog{},
 		handedOver: map[strategy.Node]map[int32]uint64{},
 		machineOf:  map[strategy.Node]int{},
@@ -67,8 +64,7 @@ func newWorld(cfg Config, seed uint64, focus int32, telling bool) *world {
 	return w
 }
 
-// addMachine makes a machine whose clock is wrong by up to an hour, and runs up to a two-thousandth too fast or too
-// slow.
+// addMachine adds a machine whose clock is off by up to an hour and fast or slow by up to 1/2000.
 func (w *world) addMachine(i int) *machine {
 	m := &machine{index: i, shouldRun: true, cutSince: forever, offset: w.k.uniform(-time.Hour, time.Hour),
 		drift: (w.k.rng.Float64() - 0.5) / 1000, slowness: 1, throttled: 1}
@@ -82,7 +78,7 @@ func (w *world) addMachine(i int) *machine {
 	return m
 }
 
-// processes are those that run, paused ones too.
+// processes returns the running processes, including paused ones.
 func (w *world) processes() []*process {
 	var all []*process
 	for _, m := range w.machines {
@@ -93,7 +89,7 @@ func (w *world) processes() []*process {
 	return all
 }
 
-// run lets the faults happen, then ends them, and goes on until the crawl rests, or does not come to rest.
+// run runs the crawl with faults, then ends them and continues until the crawl is at rest or its time is over.
 func (w *world) run() {
 	w.start()
 	w.k.run(w.cfg.FaultTime, w.failed)
@@ -116,7 +112,7 @@ func (w *world) stop() {
 	}
 }
 
-// start begins all nodes, within some seconds, or at once from a table that has them all.
+// start starts all nodes, schedules the faults, and adds the seeds.
 func (w *world) start() {
 	w.faults = faults{w: w}
 	if w.cfg.Formed {
@@ -134,14 +130,14 @@ func (w *world) start() {
 	w.faults.begin()
 }
 
-// failed reports whether the run need not go on.
+// failed reports whether a violation makes the rest of the run pointless.
 func (w *world) failed() bool { return len(w.violations) > 0 }
 
-// maxIdle is how long a crawl may do nothing, and not be at rest.
+// maxIdle is how long a crawl may have no work and still break an invariant of the rest.
 const maxIdle = 12 * time.Minute
 
-// atRest reports whether all is over: nothing waits, and nothing has for a while. What must hold at rest is judged
-// then.
+// atRest reports whether the crawl is over: it has had no work for a while, or its time is up. It then checks the
+// invariants.
 func (w *world) atRest(idle *moment) bool {
 	now := w.k.now
 	switch {
@@ -151,7 +147,7 @@ func (w *world) atRest(idle *moment) bool {
 				w.logEvent("%v", s)
 			}
 		}
-		w.violate("no rest %v after the faults: %s", w.cfg.RestLimit, w.pendingWork())
+		w.violate("not at rest %v after the last fault: %s", w.cfg.RestLimit, w.pendingWork())
 		w.judge(true)
 		return true
 	case w.pendingWork() != "":
@@ -170,8 +166,8 @@ func (w *world) atRest(idle *moment) bool {
 	return true
 }
 
-// placer is the strategy's placement, remembered for the other nodes; nil if it is none that follows from the list of
-// members.
+// placer returns the strategy's placement, cached for all nodes; nil if placement does not follow from the member list
+// alone.
 func (w *world) placer(p *process) strategy.Placer {
 	s := w.cfg.Strategy(p.node)
 	placer, ok := s.(strategy.Placer)
@@ -182,20 +178,19 @@ func (w *world) placer(p *process) strategy.Placer {
 	return w.cfg.parts.placer(p, &sharedPlacer{placer, &w.memo})
 }
 
-// A memo remembers for all nodes of a run what is the same for all.
+// A memo caches results that are the same for all nodes of a run.
 type memo struct {
-	tables map[*byte]*quorum.Table // that were read, by their bytes
+	tables map[*byte]*quorum.Table // parsed tables, by the address of their bytes
 	placed []placement
 }
 
-// A placement is a list of members, which nobody changes, and the view that follows from it.
+// A placement is an immutable member list and its view.
 type placement struct {
 	members []strategy.Member
 	view    strategy.View
 }
 
-// A sharedPlacer places a list of members once for all nodes of a run: what follows from the list alone is the same for
-// all.
+// A sharedPlacer places each member list once for all nodes.
 type sharedPlacer struct {
 	strategy.Placer
 	*memo
@@ -219,7 +214,7 @@ func same(a, b []strategy.Member) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// A sharedView remembers what it has answered.
+// A sharedView caches the owners of hosts.
 type sharedView struct {
 	strategy.View
 	answers map[string]answer
@@ -230,7 +225,7 @@ type answer struct {
 	state strategy.State
 }
 
-// Owner says who owns a host, as the strategy's view does.
+// Owner returns the owner of a host, as the strategy's view does.
 func (v *sharedView) Owner(host string) (strategy.Node, strategy.State) {
 	a, known := v.answers[host]
 	if !known {
@@ -240,7 +235,7 @@ func (v *sharedView) Owner(host string) (strategy.Node, strategy.State) {
 	return a.owner, a.state
 }
 
-// parse reads a table once for all who are told it.
+// parse parses each table once for all nodes.
 func (w *memo) parse(value []byte) (*quorum.Table, error) {
 	if t := w.tables[&value[0]]; t != nil {
 		return t, nil
@@ -264,7 +259,7 @@ func (w *world) onWrite(old, e member.Entry) {
 	}
 	t, err := quorum.ParseTable(e.Value)
 	if err != nil {
-		w.violate("a table that cannot be read: %v", err)
+		w.violate("parse the member table: %v", err)
 		return
 	}
 	w.figures.Epochs = max(w.figures.Epochs, int(t.Epoch))
@@ -280,7 +275,7 @@ func (w *world) onLeaseWrite(old, e member.Entry) {
 	}
 	l, err := quorum.ParseLease(e.Value)
 	if err != nil {
-		w.violate("a lease that cannot be read: %v", err)
+		w.violate("parse a lease: %v", err)
 		return
 	}
 	if l.Revoked {
@@ -291,7 +286,7 @@ func (w *world) onLeaseWrite(old, e member.Entry) {
 
 func describeTable(t *quorum.Table) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "epoch %d, settled %d, %d members", t.Epoch, t.Finalized, len(t.Members))
+	fmt.Fprintf(&b, "epoch %d, finalized %d, %d members", t.Epoch, t.Finalized, len(t.Members))
 	for _, c := range t.Changes {
 		sign := "-"
 		if c.Came {
@@ -306,7 +301,7 @@ func describeTable(t *quorum.Table) string {
 		fmt.Fprintf(&b, ", hosts of %s to %v", m.From, m.To)
 	}
 	if len(t.Failed) > 0 {
-		fmt.Fprintf(&b, ", estates %v", t.Failed)
+		fmt.Fprintf(&b, ", failed %v", t.Failed)
 	}
 	return b.String()
 }

@@ -11,53 +11,53 @@ import (
 	"kumo/internal/cluster/strategy/balance/split"
 )
 
-// Balance is the experiments by which Zhang, Tan, Chen and Lü judged their balancing by predicted times: what each
-// figure of a machine does to the time of a piece, and how long five nodes take for 500 URLs that are split by
-// predictions, or evenly. Pieces are fetched by programs on made-up machines, in virtual time; predictions and splits
-// are kumo's own (packages model and split). Beside these: the swarm against the shortest split, what samples are
-// worth, and a crawl of polite hosts by unequal nodes.
+// Balance has the experiments by which Zhang, Tan, Chen and Lü evaluated load balancing with predicted running times:
+// how each figure of a machine changes the time of a piece of work, and how long five nodes take for 500 URLs that are
+// split by predictions or evenly. Programs fetch the pieces on simulated machines in virtual time; predictions and
+// splits are kumo's own (packages model and split). Further experiments compare the swarm with the shortest split,
+// measure the value of samples, and crawl polite hosts with unequal nodes.
 type Balance struct {
 	Seed     uint64
-	Runs     int // with other pages each; what is simulated is their mean
+	Runs     int // each with different pages; results are their means
 	Programs []Program
 
 	Factors    []Factor // of experiment 1
-	Machines   int      // that the model has learnt from there, drawn at random
-	PiecesEach int      // random pieces of each of them
+	Machines   int      // random machines whose samples train the model
+	PiecesEach int      // random pieces per machine
 
 	Nodes    []model.Machine // of experiments 2 and 4
-	URLs     int             // that they are to fetch
-	Assigned []int           // of these, the paper's split
-	Samples  int             // random pieces, of all nodes together, that were learnt from in experiment 2
+	URLs     int             // to split among Nodes
+	Assigned []int           // the paper's split
+	Samples  int             // random pieces, of all nodes together, that train the model of experiment 2
 
 	Clusters []Clusters       // of experiment 3
-	Now      func() time.Time // for times of computation; nil: they are not taken
+	Now      func() time.Time // clock for computation times; nil: not measured
 
-	Curve    []int // numbers of samples, of experiment 4
-	Models   int   // models that learn, each from other samples
-	ColdRuns []int // runs, one after the other and counted from 1, whose times are told
+	Curve    []int // numbers of samples in experiment 4
+	Models   int   // models, each trained with different samples
+	ColdRuns []int // numbers of the consecutive runs to report, counted from 1
 
 	Crawl BalanceCrawl
 }
 
-// A Factor is one figure of a machine, or the number of URLs, with its values; the rest stays as it is.
+// A Factor is a figure of a machine, or the number of URLs, with values to try while everything else stays the same.
 type Factor struct {
 	Name, Unit string
 	Machine    model.Machine
 	URLs       int
 	Values     []float64
-	Falls      bool // the paper has the time fall where the value rises
+	Falls      bool // in the paper, the time falls as the value rises
 	set        func(m *model.Machine, urls *int, value float64)
 }
 
-// At is the machine and the number of URLs for a value.
+// At returns the machine and the number of URLs for a value.
 func (f *Factor) At(value float64) (model.Machine, int) {
 	m, urls := f.Machine, f.URLs
 	f.set(&m, &urls, value)
 	return m, urls
 }
 
-// factors are the paper's figures 2 to 7.
+// factors returns the factors of the paper's figures 2 to 7.
 func factors() []Factor {
 	of := func(network, disk float64) model.Machine {
 		return model.Machine{Cores: 4, GHz: 2.4, MemoryGB: 4, NetworkMbps: network, DiskMbps: disk}
@@ -79,7 +79,7 @@ func factors() []Factor {
 	}
 }
 
-// BalanceOfPaper is the paper's experiments, and what goes beyond them.
+// BalanceOfPaper returns the paper's experiments and the further ones.
 func BalanceOfPaper() Balance {
 	return Balance{
 		Seed: 1, Runs: 20, Programs: []Program{PaperProgram(), KumoProgram()},
@@ -99,7 +99,7 @@ func BalanceOfPaper() Balance {
 	}
 }
 
-// BalanceResult is what the experiments came to.
+// BalanceResult has the results of all experiments.
 type BalanceResult struct {
 	Factors  []FactorRow
 	Splits   []SplitRow
@@ -110,7 +110,7 @@ type BalanceResult struct {
 	Crawls   []CrawlRow
 }
 
-// Run makes all experiments, and tells progress how many parts are done of how many. Its only error is that of ctx.
+// Run runs all experiments. progress receives the number of finished parts and of all. The only error is that of ctx.
 func (b *Balance) Run(ctx context.Context, progress func(done, of int)) (r BalanceResult, err error) {
 	var parts []func()
 	for i := range b.Programs {
@@ -140,7 +140,7 @@ func (b *Balance) Run(ctx context.Context, progress func(done, of int)) (r Balan
 	return r, nil
 }
 
-// Streams of chance, one for each thing drawn.
+// Independent random streams.
 const (
 	drawPages = iota + 1
 	drawMachines
@@ -152,10 +152,10 @@ func (b *Balance) chance(stream, number uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(b.Seed, stream<<32|number))
 }
 
-// pages is the seed of the pages of a run: machines of a run fetch the same ones, as far as they go.
+// pages returns the seed of a run's pages. All machines of a run fetch the same sequence of pages.
 func (b *Balance) pages(run int) uint64 { return b.chance(drawPages, uint64(run)).Uint64() }
 
-// times are how long a machine takes for so many URLs in each run, in seconds.
+// times returns a machine's time for so many URLs in each run, in seconds.
 func (b *Balance) times(p *Program, m model.Machine, urls int) []float64 {
 	all := make([]float64, b.Runs)
 	for run := range all {
@@ -164,7 +164,7 @@ func (b *Balance) times(p *Program, m model.Machine, urls int) []float64 {
 	return all
 }
 
-// truth is a machine's mean time for numbers of URLs, each of which is measured once.
+// truth returns a function that measures and caches a machine's mean time for a number of URLs.
 func (b *Balance) truth(p *Program, m model.Machine) split.Time {
 	known := map[int]float64{}
 	return func(n int) float64 {
@@ -182,10 +182,10 @@ func (b *Balance) truths(p *Program) (all []split.Time) {
 	return all
 }
 
-// maxSampled is how many URLs a random piece has at most: more than any node is given of 500.
+// maxSampled is the largest size of a random piece: more URLs than any node gets of 500.
 const maxSampled = 300
 
-// measure is a sample of a node: a random number of URLs, with pages of its own.
+// measure returns a sample of a node: the time for a random number of URLs, with their own pages.
 func measure(p *Program, node int, m model.Machine, rng *rand.Rand) model.Sample {
 	urls := 1 + rng.IntN(maxSampled)
 	return model.Sample{Node: nodeNamed(node), Machine: m, URLs: urls,
@@ -195,7 +195,7 @@ func measure(p *Program, node int, m model.Machine, rng *rand.Rand) model.Sample
 func (b *Balance) learn(samples []model.Sample, seed uint64) *model.Model {
 	m := model.New(model.Config{Seed: seed})
 	for _, s := range samples {
-		_ = m.Add(s) // samples that are made here are good
+		_ = m.Add(s) // generated samples are valid
 	}
 	m.Train(200)
 	return m
@@ -209,7 +209,7 @@ func (b *Balance) predictions(m *model.Model) (all []split.Time, basis model.Bas
 	return all, basis
 }
 
-// randomMachine draws a machine such as the paper's.
+// randomMachine returns a random machine in the range of the paper's.
 func randomMachine(rng *rand.Rand) model.Machine {
 	between := func(least, most float64) float64 { return least * math.Pow(most/least, rng.Float64()) }
 	return model.Machine{Cores: float64(int(1) << rng.IntN(3)), GHz: between(2.4, 2.6), MemoryGB: between(0.5, 4),

@@ -9,30 +9,30 @@ import (
 	"kumo/internal/lab/sim"
 )
 
-// A BalanceCrawl is experiment 5: a web of polite hosts that unequal nodes crawl, with the strategies of a crawl, from
-// its first seeds to its end. Hosts are placed whole; nothing goes wrong.
+// A BalanceCrawl is experiment 5: unequal nodes crawl a web of polite hosts from the first seeds to the end, with the
+// real strategies. Hosts are not divided among nodes; there are no faults.
 type BalanceCrawl struct {
-	Strategies []string // of sim.Strategies; the first is what others are compared with
+	Strategies []string // of sim.Strategies; the others are compared with the first
 	Hosts      int
-	Pages      int           // of a host, in the mean
-	Delay      time.Duration // of a host, in the mean
-	Slowness   []float64     // how many times longer than the first node's a node's requests take
-	SlowsAt    time.Duration // in other crawls the first node's requests begin to take SlowsBy times as long then
+	Pages      int           // per host, on average
+	Delay      time.Duration // of a host, on average
+	Slowness   []float64     // request time of each node, relative to the first's
+	SlowsAt    time.Duration // in some crawls, when the first node's requests become SlowsBy times slower
 	SlowsBy    float64
 }
 
-// A CrawlRow is what a strategy came to.
+// A CrawlRow is the result for a strategy.
 type CrawlRow struct {
 	Strategy string
 	Slows    bool // the first node becomes slow
 	sim.Work
-	Shortest   time.Duration // if all nodes were busy all the time, as fast as they were
-	Tail       float64       // between the first node's end and the last's, as a part of the run
-	Ratio      float64       // run by the first strategy's, with the same nodes
-	Violations []string      // what must not be; none
+	Shortest   time.Duration // run time if all nodes were always busy at their measured speed
+	Tail       float64       // time between the first node's end and the last's, as a share of the run
+	Ratio      float64       // run time relative to the first strategy's with the same nodes
+	Violations []string      // broken invariants; normally none
 }
 
-// crawl is a run with a strategy, in which the first node becomes slow or not.
+// crawl crawls with a strategy. With slows the first node becomes slow.
 func (b *Balance) crawl(name string, slows bool) CrawlRow {
 	c := &b.Crawl
 	cfg := sim.LAN()
@@ -63,7 +63,7 @@ func (b *Balance) crawl(name string, slows bool) CrawlRow {
 	return row
 }
 
-// Pages is how many all nodes have fetched.
+// Pages returns the number of pages that all nodes have fetched.
 func (r *CrawlRow) Pages() (pages int) {
 	for _, n := range r.Nodes {
 		pages += n.Pages
@@ -71,13 +71,13 @@ func (r *CrawlRow) Pages() (pages int) {
 	return pages
 }
 
-// PageMessages are messages a page: between strategies, of links, and in all.
+// PageMessages returns the number of messages per page: between strategies, of links, and all.
 func (r *CrawlRow) PageMessages() (strategies, links, all float64) {
 	m, pages := &r.Messages, float64(max(r.Pages(), 1))
 	return float64(m.Strategy) / pages, float64(m.Links) / pages, float64(m.Strategy+m.Links+m.Other) / pages
 }
 
-// tailAim is the tail that a strategy is to stay below, as a part of the run.
+// tailAim is the target for Tail.
 const tailAim = 0.05
 
 func (j *balanceJudge) crawls(rows []CrawlRow) {
@@ -88,7 +88,7 @@ func (j *balanceJudge) crawls(rows []CrawlRow) {
 			with += ", and a node that becomes slow,"
 		}
 		if len(r.Violations) > 0 {
-			j.find(5, with+" nothing is lost, and each host is left its delay", false,
+			j.find(5, with+" nothing is lost, and each host's delay is kept", false,
 				fmt.Sprintf("%d violations", len(r.Violations)), r.Violations[0])
 		}
 		if r == first {
@@ -96,14 +96,14 @@ func (j *balanceJudge) crawls(rows []CrawlRow) {
 		}
 		j.find(5, fmt.Sprintf("%s the run is shorter than with %s", with, first.Strategy), r.Ratio < 1,
 			fmt.Sprintf("%v by %v, %.3f", r.Time.Round(time.Second), first.Time.Round(time.Second), r.Ratio),
-			"nodes wait for links, or for hosts")
+			"nodes wait for links or for hosts")
 		j.find(5, fmt.Sprintf("%s the last node ends within %g %% of the run after the first", with, 100*tailAim),
 			r.Tail <= tailAim, fmt.Sprintf("%.1f %%, with %s %.1f %%", 100*r.Tail, first.Strategy, 100*first.Tail),
-			"the last hosts are whole, and what moves them takes longer than it would save")
+			"the last hosts cannot be divided, and moving them takes longer than it saves")
 	}
 }
 
-// firstOf is the row of the first strategy with the same nodes.
+// firstOf returns the row of the first strategy with the same nodes.
 func firstOf(rows []CrawlRow, r *CrawlRow) *CrawlRow {
 	return &rows[slices.IndexFunc(rows, func(o CrawlRow) bool { return o.Slows == r.Slows })]
 }

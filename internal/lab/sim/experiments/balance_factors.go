@@ -7,21 +7,21 @@ import (
 	"kumo/internal/cluster/strategy/balance/model"
 )
 
-// A FactorRow is what one value of a factor came to with a program.
+// A FactorRow is the result for one value of a factor with a program.
 type FactorRow struct {
 	Program   string
-	Factor    int // of Balance.Factors
+	Factor    int // index into Balance.Factors
 	Value     float64
-	Times     []float64 // seconds, of each run
-	Piece     Piece     // means
-	Places    int       // pages at once
-	Predicted float64   // seconds, for a machine of which no sample was seen
+	Times     []float64 // of each run, in seconds
+	Piece     Piece     // means over the runs
+	Places    int       // pages fetched concurrently
+	Predicted float64   // seconds, for a machine without samples
 }
 
-// Mean of the runs' times, and their standard deviation, in seconds.
+// Mean returns the mean of the runs' times and their standard deviation, in seconds.
 func (r *FactorRow) Mean() (mean, deviation float64) { return meanAndDeviation(r.Times) }
 
-// Limit is what is in use most of the time, where that is nearly all of it.
+// Limit names the resource that is in use nearly all the time, if there is one.
 func (r *FactorRow) Limit() string {
 	for _, l := range []struct {
 		name string
@@ -34,7 +34,7 @@ func (r *FactorRow) Limit() string {
 	return ""
 }
 
-// factors is experiment 1: what each factor does.
+// factors runs experiment 1: the effect of each factor.
 func (b *Balance) factors(p *Program) (rows []FactorRow) {
 	m := b.learnMachines(p)
 	for i := range b.Factors {
@@ -45,7 +45,7 @@ func (b *Balance) factors(p *Program) (rows []FactorRow) {
 			for run := range b.Runs {
 				piece := p.Fetch(machine, urls, b.pages(run))
 				row.Times = append(row.Times, piece.Seconds)
-				busy := piece.Seconds / (piece.Seconds - start) / float64(b.Runs) // of the time after the start
+				busy := piece.Seconds / (piece.Seconds - start) / float64(b.Runs) // share of the time after the start
 				row.Piece.Seconds += piece.Seconds / float64(b.Runs)
 				row.Piece.Network += piece.Network * busy
 				row.Piece.Processor += piece.Processor * busy
@@ -71,18 +71,18 @@ func (b *Balance) learnMachines(p *Program) *model.Model {
 	return b.learn(samples, b.Seed)
 }
 
-// An Effect is what a factor does from its first value to its last.
+// An Effect is the effect of a factor, from its first value to its last.
 type Effect struct {
-	Change    float64 // of the time, as a part of that at the first value: below 0 it falls
-	Threshold float64 // less than this is none: two standard errors, or 1 %
-	Predicted float64 // change, as predicted
-	Error     float64 // of predictions: root of the mean square of the logarithm of predicted by simulated
+	Change    float64 // of the time, relative to that at the first value; negative if it falls
+	Threshold float64 // smaller changes do not count: two standard errors, or 1 %
+	Predicted float64 // predicted change
+	Error     float64 // of predictions: root mean square of log(predicted / simulated)
 	First     *FactorRow
 	Last      *FactorRow
 	factor    *Factor
 }
 
-// Effects are those of all factors with a program.
+// Effects returns the effects of all factors with a program.
 func (b *Balance) Effects(rows []FactorRow, program string) (all []Effect) {
 	for i := range b.Factors {
 		e := Effect{factor: &b.Factors[i]}
@@ -104,7 +104,7 @@ func (b *Balance) Effects(rows []FactorRow, program string) (all []Effect) {
 		if n < 2 {
 			continue
 		}
-		changes := make([]float64, len(e.First.Times)) // run by run, because pages are the same
+		changes := make([]float64, len(e.First.Times)) // run by run, because each run has the same pages for all values
 		for run, first := range e.First.Times {
 			changes[run] = e.Last.Times[run]/first - 1
 		}
@@ -116,7 +116,7 @@ func (b *Balance) Effects(rows []FactorRow, program string) (all []Effect) {
 	return all
 }
 
-// sign is +1 where the time rises with the factor, -1 where it falls, and 0 where it does neither.
+// sign returns +1 if the time rises with the factor, -1 if it falls, and 0 if it does neither.
 func (e *Effect) sign() float64 {
 	if math.Abs(e.Change) < e.Threshold {
 		return 0
@@ -124,7 +124,7 @@ func (e *Effect) sign() float64 {
 	return math.Copysign(1, e.Change)
 }
 
-// what is a sentence about where the time goes at both ends.
+// explanation describes how the resources are used at both ends.
 func (e *Effect) explanation() string {
 	part := func(of func(Piece) float64) string {
 		return fmt.Sprintf("%.0f to %.0f %%", 100*of(e.First.Piece), 100*of(e.Last.Piece))

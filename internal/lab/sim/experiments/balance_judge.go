@@ -8,11 +8,11 @@ import (
 	"kumo/internal/view/results"
 )
 
-// smallTail is by which part of a whole run the nodes' ends may differ, so that the difference is small; the paper has
-// no number.
+// smallTail is the largest share of the run between the first node's end and the last's for which ends count as close.
+// The paper gives no number.
 const smallTail = 0.1
 
-// Judge judges all statements by a result, for each program.
+// Judge evaluates all statements for each program.
 func (b *Balance) Judge(r *BalanceResult) []results.Statement {
 	var j balanceJudge
 	for i := range b.Programs {
@@ -49,7 +49,7 @@ func (j *balanceJudge) effects(all []Effect, p *Program) {
 		}
 	}
 	j.find(1, "each of the six has an effect on the running time", without == 0,
-		fmt.Sprintf("%d have%s", len(all)-without, numbers), "something else of the machine is the limit")
+		fmt.Sprintf("%d have%s", len(all)-without, numbers), "another resource of the machine is the bottleneck")
 	for i := range all {
 		e := &all[i]
 		f := e.factor
@@ -67,7 +67,7 @@ func (j *balanceJudge) effects(all []Effect, p *Program) {
 			why = "nothing migrates, and cores share the work; " + why
 		}
 		if f.Name == "cores" && p.Migration > 0 {
-			numbers += "; put in, by what the paper gives as the reason"
+			numbers += "; an assumption, with the paper's reason"
 		}
 		j.find(1, fmt.Sprintf("with more %s the run is %s", f.Name, word), e.sign() == way, numbers, why)
 	}
@@ -95,7 +95,7 @@ func (j *balanceJudge) splits(rows []SplitRow) {
 	}
 }
 
-// maxError is by which part of what is true a node's prediction is off, at most.
+// maxError returns the largest relative error of a node's prediction.
 func (r *SplitRow) maxError() (far float64) {
 	for i, predicted := range r.Predicted {
 		if mean := r.Mean(i); mean > 0 {
@@ -105,7 +105,7 @@ func (r *SplitRow) maxError() (far float64) {
 	return far
 }
 
-// Mean is the mean time of a node, in seconds.
+// Mean returns the mean time of a node, in seconds.
 func (r *SplitRow) Mean(node int) (mean float64) {
 	for _, times := range r.Times {
 		mean += times[node] / float64(len(r.Times))

@@ -9,22 +9,22 @@ import (
 	"kumo/internal/cluster/strategy/balance/split"
 )
 
-// A CurveRow is what models of so many samples came to, with a program; means of all models.
+// A CurveRow is the mean result of models with a number of samples, for a program.
 type CurveRow struct {
 	Program  string
 	Samples  int
-	Basis    model.Basis // of the first model's predictions
-	HeldBack float64     // error of samples that it has held back, as it reports it; NaN: it has no network
-	Error    float64     // error of samples that it was never shown, of the same nodes
-	Run      float64     // seconds of the whole run, with the exact split by its predictions
-	Longer   float64     // by the shortest run: 1 is as short
-	Worst    float64     // the same, of the worst model
+	Basis    model.Basis // of the first model
+	HeldBack float64     // the model's own estimate from held-back samples; NaN if it has no neural network
+	Error    float64     // error for new samples of the same nodes
+	Run      float64     // seconds for the whole run, with the exact split by the model's predictions
+	Longer   float64     // run time relative to the shortest possible
+	Worst    float64     // the same for the worst model
 }
 
-// testSamples is how many samples, which no model is shown, errors are taken of.
+// testSamples is the number of samples that errors are measured with. No model is trained with them.
 const testSamples = 200
 
-// samples are random pieces of the nodes in turn.
+// samples returns random pieces of the nodes in turn.
 func (b *Balance) samples(p *Program, count int, rng *rand.Rand) (all []model.Sample) {
 	for i := range count {
 		node := i % len(b.Nodes)
@@ -33,7 +33,7 @@ func (b *Balance) samples(p *Program, count int, rng *rand.Rand) (all []model.Sa
 	return all
 }
 
-// curve is experiment 4: what samples are worth.
+// curve runs experiment 4: the value of samples.
 func (b *Balance) curve(p *Program) (rows []CurveRow) {
 	truths := b.truths(p)
 	best, _ := wholeRun(b.fetchAll(p, split.Exact(truths, b.URLs)))
@@ -67,7 +67,7 @@ func heldBack(m *model.Model) float64 {
 	return math.NaN()
 }
 
-// errorOf is the root of the mean square of the logarithm of predicted by true seconds.
+// errorOf returns the root mean square of log(predicted / true).
 func errorOf(m *model.Model, samples []model.Sample) float64 {
 	squares := 0.0
 	for _, s := range samples {
@@ -78,20 +78,20 @@ func errorOf(m *model.Model, samples []model.Sample) float64 {
 	return math.Sqrt(squares / float64(len(samples)))
 }
 
-// A ColdRow is a run of the nodes that begin without samples, and learn from each run one sample a node; means of all
+// A ColdRow is a run of nodes that start without samples and learn one sample per node from each run; means over all
 // models.
 type ColdRow struct {
 	Program string
-	Number  int // of the run, counted from 1
-	Samples int // before it
+	Number  int // of the run, from 1
+	Samples int // before the run
 	Basis   model.Basis
-	Counts  []int   // of the first model
+	Counts  []int   // URLs of each node, for the first model
 	Run     float64 // seconds
-	Longer  float64 // by the shortest run
-	Error   float64 // of what was predicted of the nodes' times
+	Longer  float64 // run time relative to the shortest possible
+	Error   float64 // of the predicted node times
 }
 
-// coldStart is experiment 4's cold start.
+// coldStart runs the cold start of experiment 4.
 func (b *Balance) coldStart(p *Program) (rows []ColdRow) {
 	truths := b.truths(p)
 	best, _ := wholeRun(b.fetchAll(p, split.Exact(truths, b.URLs)))

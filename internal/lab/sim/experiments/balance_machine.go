@@ -9,33 +9,33 @@ import (
 	"kumo/internal/lab/sim/queue"
 )
 
-// A Program is what a crawler's process takes of a machine to fetch a piece, a number of URLs. It has so many places,
-// as its memory allows; in each, pages are fetched one after another: the server is waited for, the page comes over the
-// network, is worked on by a core, and written to the disk. Network, cores and disk are shared by all places.
+// A Program describes what a crawler needs of a machine to fetch a piece, which is a number of URLs. It has a number of
+// places, limited by memory. Each place processes one page after another: it waits for the server, transfers the page
+// over the network, processes it on a core and writes it to the disk. All places share network, cores and disk.
 type Program struct {
 	Name      string
 	Start     float64 // 10⁹ cycles of one core, before the first page
 	Latency   float64 // seconds until a server answers
-	Down      float64 // Mb of a page that come over the network
-	Work      float64 // 10⁹ cycles of a core for a page
-	Written   float64 // Mb of a page that go to the disk
-	Cores     int     // that it can use at once; 0: all
-	Migration float64 // by this part a page takes more cycles for each core of the machine beyond the first
-	Resident  float64 // GB that it has without pages
-	Place     float64 // GB that it has for each place
-	Places    int     // at most
+	Down      float64 // Mb of a page over the network
+	Work      float64 // 10⁹ core cycles for a page
+	Written   float64 // Mb of a page to the disk
+	Cores     int     // most cores used at once; 0: all
+	Migration float64 // additional share of cycles per page for each core of the machine after the first
+	Resident  float64 // GB used without pages
+	Place     float64 // GB used by each place
+	Places    int     // most places
 }
 
-// PaperProgram is a crawler like the paper's, of which the paper says that it is in Python, runs on Hadoop, and loses
-// time by migrating between cores. What a page takes is chosen so that the paper's split of 500 URLs, and the even one,
-// take about as long as they did there. That more cores make it slower is put in, by Migration.
+// PaperProgram is a crawler like the paper's, which is written in Python, runs on Hadoop, and loses time by migrating
+// between cores. The work for a page is chosen so that the paper's split of 500 URLs, and the even one, take about as
+// long as in the paper. Migration is an assumption: it alone makes more cores slower.
 func PaperProgram() Program {
 	return Program{Name: "paper", Start: 180, Latency: 0.3, Down: 3.25, Work: 0.7, Written: 0.47, Cores: 1,
 		Migration: 0.04, Resident: 0.25, Place: 0.25, Places: 4}
 }
 
-// KumoProgram fetches the same pages, and does as much work for each, as kumo does: at once, on all cores, in one
-// process that begins within seconds.
+// KumoProgram fetches the same pages and does the same work for each, but uses all cores, in one process that starts
+// within seconds.
 func KumoProgram() Program {
 	p := PaperProgram()
 	p.Name, p.Start, p.Cores, p.Migration = "kumo", 5, 0, 0
@@ -55,13 +55,13 @@ func (p *Program) cores(m model.Machine) int {
 	return n
 }
 
-// startJob is how long a core takes for the mean page, in seconds.
+// work returns a core's seconds for the mean page.
 func (p *Program) work(m model.Machine) float64 {
 	return p.Work * (1 + p.Migration*(m.Cores-1)) / m.GHz
 }
 
-// Bound is the time below which no piece of so many mean pages ends, in seconds: that of what is narrowest on the
-// machine, network, cores, disk or places.
+// Bound returns a lower bound of the seconds that a number of mean pages take: that of the machine's narrowest
+// resource, which is network, cores, disk or places.
 func (p *Program) Bound(m model.Machine, urls int) float64 {
 	if urls <= 0 {
 		return 0
@@ -72,22 +72,22 @@ func (p *Program) Bound(m model.Machine, urls int) float64 {
 	return p.Start/m.GHz + max(one, float64(urls)*page)
 }
 
-// A Piece is what the pages of one assignment came to.
+// A Piece is the result of fetching the pages of one assignment.
 type Piece struct {
 	Seconds                  float64 // from the start until the last page is written
-	Network, Processor, Disk float64 // parts of this in which they were in use
+	Network, Processor, Disk float64 // shares of this time for which each was in use
 }
 
-// Pages differ: a page's size, by which network, work and disk go, and how long its server takes are its mean times
-// e^(spread·x)/e^(spread²/2), with x from the normal distribution.
+// spread describes how pages vary. A page's size, which scales network, work and disk, and its server's latency are
+// their means times e^(spread·x)/e^(spread²/2), with a normally distributed x.
 const spread = 0.5
 
 func differs(rng *rand.Rand) float64 { return math.Exp(spread*rng.NormFloat64() - spread*spread/2) }
 
-// A pageCost is what one page takes, by the mean page.
+// A pageCost is the cost of a page, relative to the mean page.
 type pageCost struct{ size, latency float64 }
 
-// pagesOf are the pages of an assignment, the first ones of a row that follows from a seed.
+// pagesOf returns the first n pages of the sequence with this seed.
 func pagesOf(seed uint64, n int) []pageCost {
 	rng, all := rand.New(rand.NewPCG(seed, 0x7061676573)), make([]pageCost, n)
 	for i := range all {
@@ -96,7 +96,7 @@ func pagesOf(seed uint64, n int) []pageCost {
 	return all
 }
 
-// Fetch has a machine fetch the first pages of the row of a seed, in virtual time.
+// Fetch lets a machine fetch the first pages of the sequence with this seed, in virtual time.
 func (p *Program) Fetch(m model.Machine, urls int, seed uint64) Piece {
 	if urls <= 0 {
 		return Piece{}
@@ -112,7 +112,7 @@ func (p *Program) Fetch(m model.Machine, urls int, seed uint64) Piece {
 	return f.figures()
 }
 
-// A fetchingMachine runs a program.
+// A fetchingMachine is a machine that runs a program.
 type fetchingMachine struct {
 	program *Program
 	machine model.Machine
@@ -122,22 +122,22 @@ type fetchingMachine struct {
 	cores   station
 	disk    station
 	current []pageCost // the page of each place
-	pages   []pageCost // that are left
+	pages   []pageCost // still to fetch
 }
 
-// A stage is something that is due of a place's page.
+// A stage is a scheduled event: the end of a stage of a place's page.
 type stage struct {
 	what  uint8
 	place int32
 }
 
 const (
-	answered uint8 = iota // the server has
-	worked                // a core has
-	written               // the disk has
+	answered uint8 = iota // by the server
+	worked                // by a core
+	written               // to the disk
 )
 
-// next has a place begin with the next page, if there is one.
+// next starts the next page in a place, if any is left.
 func (f *fetchingMachine) next(place int32) {
 	if len(f.pages) > 0 {
 		page := f.pages[0]
@@ -146,7 +146,7 @@ func (f *fetchingMachine) next(place int32) {
 	}
 }
 
-// step lets the next thing happen; false: there is none.
+// step handles the next event; false if there is none.
 func (f *fetchingMachine) step() bool {
 	at := min(f.agenda.Next(), f.network.nextEnd)
 	if at == forever {
@@ -177,11 +177,11 @@ func (f *fetchingMachine) figures() Piece {
 		Processor: f.cores.busy / (float64(f.program.cores(f.machine)) * s), Disk: f.disk.busy / s}
 }
 
-// A station serves pages in the order in which they come: the cores, or the disk.
+// A station serves pages in order of arrival: the cores, or the disk.
 type station struct {
 	free  int
 	queue []serving
-	busy  float64 // seconds, of all that it serves by
+	busy  float64 // seconds, the sum over all its servers
 }
 
 type serving struct {

@@ -2,7 +2,7 @@ package experiments
 
 import "strings"
 
-// Tables are what the experiments came to, with all digits.
+// Tables returns the results with all digits.
 func (b *Balance) Tables(r *BalanceResult) []Table {
 	factors := newTable("factors", "program", "factor", "unit", "value", "seconds", "deviation", "predicted_seconds",
 		"network", "processor", "disk", "places")
@@ -52,13 +52,13 @@ func (b *Balance) Tables(r *BalanceResult) []Table {
 	return []Table{factors, splits, swarm, variance, curve, runs, crawls}
 }
 
-// Pictures are the paper's figures 2 to 8, and what samples are worth.
+// Pictures returns the paper's figures 2 to 8, and the value of samples.
 func (b *Balance) Pictures(r *BalanceResult) []NamedPicture {
 	return []NamedPicture{b.factorPicture(r), b.splitPicture(r), swarmPicture(r), curvePicture(r)}
 }
 
 func (b *Balance) factorPicture(r *BalanceResult) NamedPicture {
-	pic := NamedPicture{"factors", "Time of a piece, in seconds, by what the machine has", Picture{Columns: 1}}
+	pic := NamedPicture{"factors", "Time of a piece, in seconds, by the machine's figures", Picture{Columns: 1}}
 	for i := range b.Factors {
 		f := &b.Factors[i]
 		panel := Panel{Title: f.Name, X: strings.TrimSpace(f.Name + " " + f.Unit)}
@@ -92,7 +92,7 @@ func (b *Balance) splitPicture(r *BalanceResult) NamedPicture {
 }
 
 func swarmPicture(r *BalanceResult) NamedPicture {
-	panel := Panel{Title: "whole run by the shortest, mean", X: "nodes", LogX: true, LogY: true}
+	panel := Panel{Title: "run time relative to the shortest, mean", X: "nodes", LogX: true, LogY: true}
 	for _, s := range r.Swarm {
 		panel.Curves.add(s.Way, float64(s.Nodes), s.Mean)
 	}
@@ -101,8 +101,8 @@ func swarmPicture(r *BalanceResult) NamedPicture {
 
 func curvePicture(r *BalanceResult) NamedPicture {
 	off := Panel{Title: "error of predictions (0.1 is about 10 %)", X: "samples"}
-	long := Panel{Title: "whole run by the shortest", X: "samples"}
-	cold := Panel{Title: "whole run by the shortest, from a cold start", X: "runs"}
+	long := Panel{Title: "run time relative to the shortest", X: "samples"}
+	cold := Panel{Title: "run time relative to the shortest, from a cold start", X: "runs"}
 	for _, c := range r.Curve {
 		x := float64(c.Samples)
 		off.Curves.add(c.Program, x, c.Error)
@@ -112,6 +112,6 @@ func curvePicture(r *BalanceResult) NamedPicture {
 	for _, c := range r.Whole {
 		cold.Curves.add(c.Program, float64(c.Number), c.Longer)
 	}
-	return NamedPicture{"curve", "What samples are worth: five nodes, 500 URLs",
+	return NamedPicture{"curve", "The value of samples: five nodes, 500 URLs",
 		Picture{Columns: 1, Panels: []Panel{off, long, cold}}}
 }

@@ -7,20 +7,20 @@ import (
 	"kumo/internal/cluster/strategy/balance/split"
 )
 
-// A SplitRow is one split of the URLs among the nodes, with a program.
+// A SplitRow is the result of one way to split the URLs among the nodes, with a program.
 type SplitRow struct {
 	Program      string
 	Way          string
 	Counts       []int
-	Predicted    []float64   // seconds, of each node
+	Predicted    []float64   // seconds, by node
 	Times        [][]float64 // seconds, by run and node
-	Run          float64     // whole: until the last node is done; the mean of the runs
-	PredictedRun float64     // the same, as predicted
-	Tail         float64     // between the first node's end and the last's, as a part of the run; the mean
-	Ratio        float64     // whole run by that of the even split
+	Run          float64     // mean time until the last node is done
+	PredictedRun float64     // the predicted Run
+	Tail         float64     // mean time between the first node's end and the last's, as a share of the run
+	Ratio        float64     // run time relative to the even split's
 }
 
-// The ways to split.
+// Ways to split.
 const (
 	wayEven     = "even"
 	wayPaper    = "paper's"
@@ -29,10 +29,10 @@ const (
 	wayExact    = "exact"
 	wayBest     = "best"
 	wayVariance = "least variance"
-	paperRatio  = 0.575 // the paper's: 134 s by 233 s
+	paperRatio  = 0.575 // in the paper: 134 s / 233 s
 )
 
-// splits is experiment 2.
+// splits runs experiment 2.
 func (b *Balance) splits(p *Program) (rows []SplitRow) {
 	truths := b.truths(p)
 	rng := b.chance(drawSamples, 0)
@@ -61,7 +61,7 @@ func (b *Balance) splits(p *Program) (rows []SplitRow) {
 	return rows
 }
 
-// fetchAll has the nodes fetch their parts, and returns their seconds by run and node.
+// fetchAll lets the nodes fetch their parts, and returns their times in seconds by run and node.
 func (b *Balance) fetchAll(p *Program, counts []int) [][]float64 {
 	all := make([][]float64, b.Runs)
 	for run := range all {
@@ -72,7 +72,7 @@ func (b *Balance) fetchAll(p *Program, counts []int) [][]float64 {
 	return all
 }
 
-// wholeRun is the mean of the runs' times, and of their tails as parts of them.
+// wholeRun returns the mean time of the runs, and of their tails as shares of them.
 func wholeRun(times [][]float64) (run, tail float64) {
 	for _, nodes := range times {
 		first, last := nodes[0], nodes[0]
@@ -85,23 +85,23 @@ func wholeRun(times [][]float64) (run, tail float64) {
 	return run, tail
 }
 
-// Clusters are random ones of a size: so many machines each, and so many of them.
+// Clusters are random clusters: Count clusters of Nodes machines.
 type Clusters struct{ Nodes, Count int }
 
-// urlsPerNode is how many URLs there are for each node of a random cluster.
+// urlsPerNode is the number of URLs per node of a random cluster.
 const urlsPerNode = 100
 
-// A SwarmRow is one way to split, on all clusters of a size.
+// A SwarmRow is the result of one way to split, over all clusters of a size.
 type SwarmRow struct {
 	Nodes, Clusters int
 	Way             string
-	Mean, Worst     float64       // makespan by the shortest
-	Evaluations     float64       // of times, a node, in the mean
-	Cost            time.Duration // of a split, in the mean; 0: it was not measured
+	Mean, Worst     float64       // makespan relative to the shortest
+	Evaluations     float64       // mean evaluations of a node's time, per node
+	Cost            time.Duration // mean time of a split; 0: not measured
 }
 
-// swarm is experiment 3: exact splits against those of a swarm, on nodes whose times are bounds of programs on random
-// machines.
+// swarm runs experiment 3: exact splits against those of a swarm. The nodes' times are lower bounds of programs on
+// random machines.
 func (b *Balance) swarm(c Clusters) (rows []SwarmRow) {
 	units := c.Nodes * urlsPerNode
 	for _, name := range []string{wayExact, waySwarm, wayLeast, wayEven} {
@@ -148,7 +148,7 @@ func splitBy(way string, nodes []split.Time, units int, seed uint64) []int {
 	}
 }
 
-// cluster are the times of random machines, which count how often they are evaluated.
+// cluster returns the time functions of random machines, which count their evaluations.
 func (b *Balance) cluster(nodes, number int, evaluations *int) (all []split.Time) {
 	rng := b.chance(drawClusters, uint64(nodes)<<16|uint64(number))
 	for range nodes {
@@ -161,14 +161,14 @@ func (b *Balance) cluster(nodes, number int, evaluations *int) (all []split.Time
 	return all
 }
 
-// A VarianceRow is a split of 100 URLs among nodes that take n, n and 80n seconds for n of them.
+// A VarianceRow is a split of 100 URLs among nodes that take n, n and 80n seconds for n URLs.
 type VarianceRow struct {
 	Way                string
 	Counts             []int
-	Deviation, Seconds float64 // of the nodes' times, and of the whole run
+	Deviation, Seconds float64 // standard deviation of the nodes' times, and the time of the run
 }
 
-// variance shows that the least variance can be a long run.
+// variance shows that the split with the least variance can take long.
 func (b *Balance) variance() (rows []VarianceRow) {
 	const units = 100
 	var nodes []split.Time

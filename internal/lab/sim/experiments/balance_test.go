@@ -15,7 +15,7 @@ import (
 	"kumo/internal/cluster/strategy/balance/split"
 )
 
-// smallBalance is the paper's experiments with fewer runs, models and clusters.
+// smallBalance returns the paper's experiments with fewer runs, models and clusters.
 func smallBalance() Balance {
 	b := BalanceOfPaper()
 	b.Runs, b.Models, b.Curve, b.ColdRuns, b.Clusters = 4, 3, []int{0, 10, 100, 500}, []int{1, 2, 10}, []Clusters{{5, 20}}
@@ -32,8 +32,8 @@ func runBalance(t *testing.T, b *Balance) BalanceResult {
 	return r
 }
 
-// TestPieceOfOnePlace: where one page is fetched after the other, each takes the sum of what it waits for, and what is
-// in use is in use that long.
+// TestPieceOfOnePlace: if pages are fetched one after another, each takes the sum of its stages, and each resource is
+// in use for its stage.
 func TestPieceOfOnePlace(t *testing.T) {
 	p, m, n := PaperProgram(), model.Machine{Cores: 2, GHz: 2, MemoryGB: 0.5, NetworkMbps: 4, DiskMbps: 3}, 50
 	size, latency := 0., 0.
@@ -53,8 +53,8 @@ func TestPieceOfOnePlace(t *testing.T) {
 	}
 }
 
-// TestPieceIsNoFasterThanItsMachine: nothing is in use for longer than there is, and long pieces come near to the
-// bound.
+// TestPieceIsNoFasterThanItsMachine: no resource is in use for longer than the piece takes, and the time of long pieces
+// is near the bound.
 func TestPieceIsNoFasterThanItsMachine(t *testing.T) {
 	b := BalanceOfPaper()
 	for i := range b.Programs {
@@ -72,7 +72,7 @@ func TestPieceIsNoFasterThanItsMachine(t *testing.T) {
 	}
 }
 
-// TestPaperProgram: with the paper's split and the even one it takes about as long as the paper says.
+// TestPaperProgram: the paper's split and the even one take about as long as in the paper.
 func TestPaperProgram(t *testing.T) {
 	b := BalanceOfPaper()
 	p := &b.Programs[0]
@@ -86,7 +86,7 @@ func TestPaperProgram(t *testing.T) {
 	}
 }
 
-// TestBalance looks at one result from all sides.
+// TestBalance checks one result in several ways.
 func TestBalance(t *testing.T) {
 	b := smallBalance()
 	r := runBalance(t, &b)
@@ -96,7 +96,7 @@ func TestBalance(t *testing.T) {
 	t.Run("crawls", func(t *testing.T) { lookAtCrawls(t, &r) })
 }
 
-// lookAtSplits: what is split by predictions takes less than the even split, and no split takes less than that by true
+// lookAtSplits: a split by predictions takes less time than the even split, and none takes less than the split by true
 // times.
 func lookAtSplits(t *testing.T, b *Balance, r *BalanceResult) {
 	for _, p := range b.Programs {
@@ -116,7 +116,7 @@ func lookAtSplits(t *testing.T, b *Balance, r *BalanceResult) {
 			}
 		}
 		for way, s := range of {
-			if s.Run < 0.95*best { // but for the pages of the runs
+			if s.Run < 0.95*best { // tolerance for the pages of the runs
 				t.Errorf("%s, %s: %.1f s, the best %.1f s", p.Name, way, s.Run, best)
 			}
 		}
@@ -181,7 +181,7 @@ func TestVarianceExample(t *testing.T) {
 	}
 }
 
-// lookAtCrawls: with balance a crawl of unequal nodes is shorter than with shard, and nothing goes wrong.
+// lookAtCrawls: with balance, a crawl of unequal nodes takes less time than with shard, without violations.
 func lookAtCrawls(t *testing.T, r *BalanceResult) {
 	for _, c := range r.Crawls {
 		if len(c.Violations) > 0 || c.Time < c.Shortest || c.Pages() != c.Requests {
@@ -196,7 +196,7 @@ func lookAtCrawls(t *testing.T, r *BalanceResult) {
 	}
 }
 
-// TestBalanceAgain: the same seed is the same tables and pictures; another one is not.
+// TestBalanceAgain: equal seeds give equal tables and pictures, different seeds do not.
 func TestBalanceAgain(t *testing.T) {
 	b := smallBalance()
 	b.Runs, b.Models, b.Curve, b.ColdRuns, b.Clusters = 2, 1, []int{30}, []int{1, 2}, []Clusters{{3, 3}}

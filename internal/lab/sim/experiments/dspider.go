@@ -5,40 +5,40 @@ import (
 	"fmt"
 )
 
-// DSpider is a simulation of the two experiments by which DSpider (Wu, Ke, He and Liu, 2011) was judged: nodes that
-// fetch and a control unit that says whose a host is, in one place or far apart. The paper ran eight computers of which
-// one played the web; here all is virtual time. What the paper leaves open is a field, so that what follows from an
-// assumption can be seen.
+// DSpider simulates the two experiments by which DSpider (Wu, Ke, He and Liu, 2011) was evaluated. Nodes fetch, and a
+// control unit assigns the hosts, in one network or far apart. The paper used eight computers, one of which served the
+// web; here everything runs in virtual time. Each assumption that the paper leaves open is a field, so that its
+// influence can be measured.
 type DSpider struct {
-	Files, Hosts   int     // the web: files, evenly on hosts
-	Classes        int     // a file is of 1 to so many f, all as likely
-	Delays         int     // a connection takes 1 to so many T, all as likely
-	Start          int     // hosts that each node knows at the beginning: m
-	StartReachable bool    // of those only such as the node reaches
-	LinkChance     float64 // chance that a file names another host
-	Timeout        float64 // T that a connection may take
+	Files, Hosts   int     // the web: files, spread evenly over hosts
+	Classes        int     // a file has 1 to Classes f, uniformly distributed
+	Delays         int     // a connection takes 1 to Delays T, uniformly distributed
+	Start          int     // hosts that each node knows at the start: m
+	StartReachable bool    // only hosts that the node can reach
+	LinkChance     float64 // probability that a file names another host
+	Timeout        float64 // of a connection, in T
 
 	LAN, WAN   Net
-	FixedShare bool    // a node of the LAN has its part of the bandwidth and no more, also while others fetch nothing
-	Persist    float64 // T until what kumo's control unit decides is on its servers' disks
-	Decider    Decider // of kumo's mode
-	RoundRobin bool    // hosts take turns at a node, file by file, instead of one being finished before the next
+	FixedShare bool    // each node of the LAN has a fixed share of the bandwidth, even if others are idle
+	Persist    float64 // T until a decision of kumo's control unit is durable
+	Decider    Decider // in kumo's mode
+	RoundRobin bool    // a node takes turns between its hosts, a file each, instead of finishing one host first
 
-	Places   int       // files that a node fetches at once where links are to be saturated
+	Places   int       // concurrent fetches of a node with saturated links
 	Nodes    []int     // of experiment 1
 	Timeouts []float64 // of experiment 2
 	FewNodes int       // nodes of experiment 2
-	Runs     int       // seeds
-	Seed     uint64    // the first
+	Runs     int       // number of seeds
+	Seed     uint64    // the first seed
 }
 
-// A Net is what nodes are connected by.
+// A Net is the network between nodes.
 type Net struct {
-	Bandwidth float64 // f/T: of all nodes of a LAN, and of each one of a WAN
+	Bandwidth float64 // f/T: of the whole LAN, or of each node of a WAN
 	Message   float64 // T that a message takes
 }
 
-// DSpiderOfPaper is the paper's world, and where it says nothing what seemed most likely.
+// DSpiderOfPaper returns the paper's world, with likely values where the paper gives none.
 func DSpiderOfPaper() DSpider {
 	return DSpider{
 		Files: 200_000, Hosts: 400, Classes: 10, Delays: 9, Start: 3, StartReachable: true, LinkChance: 0.01, Timeout: 5,
@@ -47,46 +47,47 @@ func DSpiderOfPaper() DSpider {
 	}
 }
 
-// A Mode is whose rules the nodes follow.
+// A Mode selects the rules that nodes follow.
 type Mode uint8
 
 // The modes.
 const (
-	AsPaper Mode = iota // fetch first and claim then; tell all of a failure; no host is tried twice by a node
-	// probe before the claim; links go to the owner; who may be near is asked first; hosts are parked and tried again
+	AsPaper Mode = iota // fetch, then claim; failures are sent to all; a node never retries a host
+	// probe before the claim; links are sent to the owner; nodes likely to be near are asked first; failed hosts are
+	// parked and retried
 	AsKumo
 )
 
 func (m Mode) String() string { return [...]string{"paper", "kumo"}[m] }
 
-// A Loading is how many files a node fetches at once.
+// A Loading is the number of files that a node fetches concurrently.
 type Loading uint8
 
 // The loadings.
 const (
-	OneByOne  Loading = iota // one file after another: a node waits for a connection half of its time
-	Saturated                // so many that links are full
+	OneByOne  Loading = iota // one file after another: a node spends half of its time waiting for connections
+	Saturated                // enough to saturate the links
 )
 
 func (l Loading) String() string { return [...]string{"one", "saturated"}[l] }
 
-// LongName is a longer name.
+// LongName returns a longer name.
 func (l Loading) LongName() string {
 	return [...]string{"one file after another", "links saturated"}[l]
 }
 
-// A Place is where the nodes are.
+// A NetworkKind is the kind of network between the nodes.
 type NetworkKind uint8
 
-// The places.
+// The kinds of networks.
 const (
-	LAN NetworkKind = iota // all in one network, which has its bandwidth; as far from a host as each other
-	WAN                    // each in its own
+	LAN NetworkKind = iota // one network with shared bandwidth; all nodes have the same delay to a host
+	WAN                    // each node has its own network
 )
 
 func (p NetworkKind) String() string { return [...]string{"LAN", "WAN"}[p] }
 
-// A Setting is what distinguishes one run from another.
+// A Setting has the parameters of a run.
 type Setting struct {
 	Experiment int
 	Mode       Mode
@@ -96,7 +97,7 @@ type Setting struct {
 	Timeout    float64
 }
 
-// X is the setting's place on its experiment's axis.
+// X returns the setting's value on its experiment's axis.
 func (s Setting) X() float64 {
 	if s.Experiment == 1 {
 		return float64(s.Nodes)
@@ -104,7 +105,7 @@ func (s Setting) X() float64 {
 	return s.Timeout
 }
 
-// Settings are those of both experiments, in the order of the tables.
+// Settings returns the settings of both experiments, in the order of the tables.
 func (d *DSpider) Settings() (all []Setting) {
 	for experiment := 1; experiment <= 2; experiment++ {
 		for _, mode := range []Mode{AsPaper, AsKumo} {
@@ -133,13 +134,13 @@ func (d *DSpider) axis(s Setting) (all []Setting) {
 	return all
 }
 
-// A Point is what all runs of a setting came to, in the order of their seeds.
+// A Point has the results of all runs of a setting, in the order of their seeds.
 type Point struct {
 	Setting
 	Runs []Figures
 }
 
-// Run makes all runs, and tells progress how many are done of how many. Points are in the order of Settings.
+// Run runs all settings. progress receives the number of finished runs and of all. Points are in the order of Settings.
 func (d *DSpider) Run(ctx context.Context, progress func(done, of int)) ([]Point, error) {
 	settings := d.Settings()
 	points := make([]Point, len(settings))
@@ -151,7 +152,7 @@ func (d *DSpider) Run(ctx context.Context, progress func(done, of int)) ([]Point
 		web := newGeneratedWeb(d, seed)
 		clear(made)
 		for i, s := range settings {
-			same := s // the same run in both experiments
+			same := s // both experiments may have the same run
 			same.Experiment = 0
 			f, ok := made[same]
 			if !ok {

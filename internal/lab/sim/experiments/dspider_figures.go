@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Figures are what one run came to.
+// Figures are the results of one run.
 type Figures struct {
-	Time        float64 // T until nothing was fetched any more
-	Speed       float64 // f a T, of all nodes
-	Srcuse      float64 // f a T and node
-	Communicate float64 // host requests that the control unit got and sent, a T
-	Duplicate   float64 // files that were fetched although they had been, of those that were fetched
+	Time        float64 // T until the last fetch
+	Speed       float64 // f/T, of all nodes
+	Srcuse      float64 // f/T per node
+	Communicate float64 // host requests that the control unit received and sent, per T
+	Duplicate   float64 // share of fetches that were of files fetched before
 
 	Downloads, Distinct, HostRequests, Links, Probes int
 
-	Missed      float64 // part of the files that was never fetched
-	Unreachable float64 // part of the hosts that no node reaches within the timeout
-	Unfound     float64 // part that could be reached, but is named by no file that could be fetched
+	Missed      float64 // share of files that were never fetched
+	Unreachable float64 // share of hosts that no node reaches within the timeout
+	Unfound     float64 // share of hosts that are reachable, but not named by any file that could be fetched
 
-	Delay                             float64 // T to connect, of files that were fetched
-	Connect, Transfer, TimedOut, Idle float64 // parts of the nodes' time
-	LinkUse                           float64 // part of the bandwidth that was used
+	Delay                             float64 // T to connect, for files that were fetched
+	Connect, Transfer, TimedOut, Idle float64 // shares of the nodes' time
+	LinkUse                           float64 // share of the bandwidth used
 }
 
 func (w *spiderWorld) figures() Figures {
@@ -51,7 +51,8 @@ func (w *spiderWorld) figures() Figures {
 	return f
 }
 
-// outOfReach are the parts of hosts that the paper's mode cannot fetch: too far from each node, and named only by such.
+// outOfReach returns the shares of hosts that the paper's mode cannot fetch: too far from each node, or named only by
+// such hosts.
 func (w *spiderWorld) outOfReach() (unnear, unfound float64) {
 	near := func(h int32) bool { return w.web.anyReaches(h, w.setting.Timeout) }
 	for h, found := range w.web.findHosts(near) {
@@ -69,12 +70,12 @@ func (w *spiderWorld) outOfReach() (unnear, unfound float64) {
 // A Measure is one of the paper's four.
 type Measure struct {
 	Name  string
-	Unit  string  // the paper's
-	Scale float64 // by which what Of returns is in that unit
+	Unit  string  // the paper's unit
+	Scale float64 // factor from the value of Of to Unit
 	Of    func(*Figures) float64
 }
 
-// Measures are in the order of the tables.
+// Measures are the paper's measures, in the order of the tables.
 var Measures = []Measure{
 	{"speed", "f/T", 1, func(f *Figures) float64 { return f.Speed }},
 	{"srcuse", "f/10T", 10, func(f *Figures) float64 { return f.Srcuse }},
@@ -82,7 +83,7 @@ var Measures = []Measure{
 	{"duplicate", "1/10,000", 10_000, func(f *Figures) float64 { return f.Duplicate }},
 }
 
-// PiecesEach are the values of all runs.
+// Each returns the values of all runs.
 func (p *Point) Each(of func(*Figures) float64) []float64 {
 	all := make([]float64, len(p.Runs))
 	for i := range p.Runs {
@@ -91,13 +92,13 @@ func (p *Point) Each(of func(*Figures) float64) []float64 {
 	return all
 }
 
-// Mean and standard deviation over the seeds, in the measure's unit.
+// Mean returns mean and standard deviation over the seeds, in the measure's unit.
 func (p *Point) Mean(m Measure) (mean, deviation float64) {
 	mean, deviation = meanAndDeviation(p.Each(m.Of))
 	return mean * m.Scale, deviation * m.Scale
 }
 
-// meanAndDeviation of a sample; the deviation is 0 for a single value.
+// meanAndDeviation returns mean and standard deviation of a sample; the deviation of a single value is 0.
 func meanAndDeviation(values []float64) (mean, deviation float64) {
 	n := float64(len(values))
 	for _, v := range values {
@@ -114,8 +115,8 @@ func meanAndDeviation(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / (n - 1))
 }
 
-// FigureTable is one experiment's points of a mode and loading: mean and standard deviation of the paper's measures in
-// the paper's units, then means of what explains them.
+// FigureTable returns one experiment's points with one mode and loading: mean and standard deviation of the paper's
+// measures in its units, then means of the values that explain them.
 func FigureTable(points []Point) Table {
 	t := newTable(FigureName(points[0].Setting), "place", "nodes", "timeout_T", "runs")
 	for _, m := range Measures {
@@ -161,8 +162,8 @@ var explaining = []struct {
 	{"bandwidth_used", func(f *Figures) float64 { return f.LinkUse }},
 }
 
-// Figure is the paper's figure 8 or 9 for the points of one experiment, mode and loading: its four measures in its
-// units.
+// Figure returns the paper's figure 8 or 9 for the points of one experiment, mode and loading: the four measures in the
+// paper's units.
 func Figure(points []Point) *Picture {
 	pic := &Picture{Columns: 2}
 	for _, m := range Measures {
@@ -181,12 +182,12 @@ func Figure(points []Point) *Picture {
 	return pic
 }
 
-// FigureName is the name of a figure's files, without what says their format.
+// FigureName returns the name of a figure's files, without the extension.
 func FigureName(s Setting) string {
 	return fmt.Sprintf("experiment%d-%v-%v", s.Experiment, s.Mode, s.Loading)
 }
 
-// InFigures are the points by figure, in order.
+// InFigures groups the points by figure, in order.
 func InFigures(points []Point) (all [][]Point) {
 	for i, p := range points {
 		if i == 0 || FigureName(p.Setting) != FigureName(points[i-1].Setting) {

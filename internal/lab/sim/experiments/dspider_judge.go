@@ -9,16 +9,15 @@ import (
 	"kumo/internal/view/results"
 )
 
-// What words of the paper are taken to mean; it gives no numbers.
+// Interpretations of the paper's words; it gives no numbers.
 const (
-	slightly = 1. / 3 // changes less than this part of its mean, from one end of the axis to the other
-	flatly   = 0.01   // less than this is no change, nor is what is less than two standard errors
-	fast     = 0.5    // changes at least by this part of its mean
-	farAbove = 2      // is at least so many times as large, on average
+	slightly = 1. / 3 // changes by less than this share of its mean from one end of the axis to the other
+	flatly   = 0.01   // a smaller change, or one below two standard errors, counts as none
+	fast     = 0.5    // changes by at least this share of its mean
+	farAbove = 2      // is at least this many times as large, on average
 )
 
-// Judge judges all statements by the points, for each mode and loading. Those of an experiment without two points are
-// left out.
+// Judge evaluates all statements for each mode and loading. It skips experiments with fewer than two points.
 func Judge(points []Point) (all []results.Statement) {
 	for _, mode := range []Mode{AsPaper, AsKumo} {
 		for _, loading := range []Loading{OneByOne, Saturated} {
@@ -39,7 +38,7 @@ func Judge(points []Point) (all []results.Statement) {
 	return all
 }
 
-// A judge judges one figure.
+// A judge evaluates the statements about one figure.
 type judge struct {
 	points []Point
 	set    Setting
@@ -66,7 +65,7 @@ func (j *judge) timeouts() {
 	j.steeper("communicate falls more steeply in the LAN than in the WAN", communicate, LAN, WAN, -1)
 }
 
-// The measures, by their place in Measures.
+// Indexes into Measures.
 const (
 	speed = iota
 	srcuse
@@ -74,7 +73,7 @@ const (
 	duplicate
 )
 
-// curve are the points of a place, in the order of the axis.
+// curve returns the points of one kind of network, in the order of the axis.
 func (j *judge) curve(p NetworkKind) (c []Point) {
 	for _, point := range j.points {
 		s := point.Setting
@@ -91,7 +90,7 @@ func (j *judge) add(text string, seen bool, numbers, why string) {
 		seen, numbers, why)
 }
 
-// direction judges whether a measure goes a way, by at least and at most so large a part of its mean.
+// direction evaluates a statement that a measure rises or falls, by at least and at most these shares of its mean.
 func (j *judge) direction(text string, measure int, p NetworkKind, sign, least, most float64) {
 	c, m := j.curve(p), Measures[measure]
 	t := trendOf(c, m)
@@ -111,7 +110,8 @@ func (j *judge) direction(text string, measure int, p NetworkKind, sign, least, 
 	}
 }
 
-// above judges whether the WAN's values are so many times the LAN's, on average and, for once, at all points but one.
+// above evaluates a statement that the WAN's values are at least the given multiple of the LAN's on average, and larger
+// at all points but one.
 func (j *judge) above(text string, measure int, times float64) {
 	m, lan, wan := Measures[measure], j.curve(LAN), j.curve(WAN)
 	var ratios []float64
@@ -134,12 +134,12 @@ func (j *judge) above(text string, measure int, times float64) {
 	j.add(text, mean >= times && higher >= len(ratios)-1, numbers, why)
 }
 
-// steeper judges whether a measure changes more, in its own unit, in one place than in the other, in the direction of
-// sign.
+// steeper evaluates a statement that a measure changes more in one network than in the other, in its own unit, in the
+// direction of sign.
 func (j *judge) steeper(text string, measure int, here, there NetworkKind, sign float64) {
 	m, a, b := Measures[measure], j.curve(here), j.curve(there)
 	x, y := trendOf(a, m), trendOf(b, m)
-	more := make([]float64, 0, len(x.slopes)) // seed by seed, because the web is the same
+	more := make([]float64, 0, len(x.slopes)) // for each seed, because both have the same web
 	for i := range min(len(x.slopes), len(y.slopes)) {
 		more = append(more, sign*(x.slopes[i]-y.slopes[i]))
 	}
@@ -158,13 +158,13 @@ func (j *judge) axis() string {
 	return "T"
 }
 
-// A trend is a line through a curve.
+// A trend is a linear fit to a curve.
 type trend struct {
-	slopes    []float64 // of each seed, in the measure's unit
+	slopes    []float64 // for each seed, in the measure's unit
 	slope     float64   // their mean
-	change    float64   // from end to end of the axis, divided by the measure's mean
-	threshold float64   // less than this part is no trend
-	none      bool      // all is 0
+	change    float64   // change from end to end of the axis, relative to the measure's mean
+	threshold float64   // a smaller change counts as none
+	none      bool      // all values are 0
 }
 
 func trendOf(c []Point, m Measure) (t trend) {
@@ -192,7 +192,7 @@ func trendOf(c []Point, m Measure) (t trend) {
 	return t
 }
 
-// slopeOf is that of the line with the least squares.
+// slopeOf returns the slope of the least-squares line.
 func slopeOf(xs, ys []float64) float64 {
 	mx, _ := meanAndDeviation(xs)
 	my, _ := meanAndDeviation(ys)
@@ -207,7 +207,7 @@ func slopeOf(xs, ys []float64) float64 {
 	return above / below
 }
 
-// sign is +1 where the trend rises, -1 where it falls, and 0 where it is flat.
+// sign returns +1 if the trend rises, -1 if it falls, and 0 if it is flat.
 func (t trend) sign() float64 {
 	if math.Abs(t.change) < t.threshold {
 		return 0
@@ -223,7 +223,7 @@ func (t trend) String() string {
 	return fmt.Sprintf("%+.0f %% ± %.0f %%", 100*t.change, 100*t.threshold)
 }
 
-// ends are a measure's first and last values.
+// endValues formats a measure's first and last values.
 func endValues(c []Point, m Measure) string {
 	a, _ := c[0].Mean(m)
 	b, _ := c[len(c)-1].Mean(m)
@@ -238,11 +238,11 @@ func listed(values []float64, format string) string {
 	return strings.Join(all, ", ")
 }
 
-// timeUse says what nodes did with their time at both ends of the axis: what a measure's change comes from.
+// timeUse describes how nodes spend their time at both ends of the axis, which explains a measure's change.
 func timeUse(c []Point) string {
 	first, last := &c[0], &c[len(c)-1]
 	var all []string
-	for _, e := range explaining[len(explaining)-5:] { // parts of the nodes' time, and of the bandwidth
+	for _, e := range explaining[len(explaining)-5:] { // shares of the nodes' time, and of the bandwidth
 		a, _ := meanAndDeviation(first.Each(e.of))
 		b, _ := meanAndDeviation(last.Each(e.of))
 		all = append(all, fmt.Sprintf("%s %.1f to %.1f %%", strings.ReplaceAll(e.name, "_", " "), 100*a, 100*b))

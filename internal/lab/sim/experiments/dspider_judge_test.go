@@ -9,13 +9,13 @@ import (
 	"kumo/internal/view/results"
 )
 
-// A made is a measure made up for one place of one experiment: a line with a noise that differs by seed.
+// A made is a generated measure for one place of one experiment: a line with noise that depends on the seed.
 type made struct{ first, last float64 }
 
 // madeFigures has the LAN's and the WAN's values of all measures for both experiments.
 type madeFigures [3][2][4]made
 
-// asReported are figures of which all that the paper states is true.
+// asReported returns figures that confirm all statements of the paper.
 func asReported() (f madeFigures) {
 	f[1][LAN] = [4]made{speed: {4, 7}, srcuse: {1.4, 1.2}, communicate: {0.01, 0.1}, duplicate: {0.002, 0.003}}
 	f[1][WAN] = [4]made{speed: {4, 9}, srcuse: {1.2, 1.4}, communicate: {0.01, 0.05}, duplicate: {0.005, 0.02}}
@@ -57,8 +57,7 @@ func unseen(all []results.Statement) (texts []string) {
 	return texts
 }
 
-// TestJudge: figures as the paper reports them are seen; each statement is not where its figures go another way, and
-// only that.
+// TestJudge: figures as in the paper confirm all statements. Figures that contradict a statement refute only that one.
 func TestJudge(t *testing.T) {
 	f := asReported()
 	if all := Judge(f.points()); len(all) != 15 || unseen(all) != nil {
@@ -104,7 +103,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeSpread: what is within the seeds' spread is no trend.
+// TestJudgeSpread: a change within the spread of the seeds is no trend.
 func TestJudgeSpread(t *testing.T) {
 	f := asReported()
 	points := f.points()
@@ -128,7 +127,7 @@ func TestJudgeSpread(t *testing.T) {
 	}
 }
 
-// TestJudgeFew: an axis with one point has no trend, and is left out.
+// TestJudgeFew: an axis with one point has no trend and is skipped.
 func TestJudgeFew(t *testing.T) {
 	f := asReported()
 	points := slices.DeleteFunc(f.points(), func(p Point) bool { return p.Experiment == 2 && p.X() > 3 })

@@ -7,16 +7,16 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// kumo's rules in their plainest form, as two strategies: nobody fetches a host before it is granted. What a real
-// control unit has to do besides, to fail, to be replaced and to lose messages, has no place in this world.
+// This file has kumo's rules in their simplest form, as two strategies: a node fetches a host only after the control
+// unit has granted it. Failures and replacement of the control unit, and lost messages, are not simulated.
 
-// Kinds of messages besides those of the paper.
+// Kinds of messages beyond the paper's.
 const (
-	reqWant byte = 'w' // to the control unit: links to this host wait
-	reqLong byte = 'l' // to a node: probe this, and wait longer; the node's field says how long
+	reqWant byte = 'w' // to the control unit: this node has links to the host
+	reqLong byte = 'l' // to a node: probe the host with the timeout in the node field
 )
 
-// An plainNode asks whose a host is, and probes where it is asked to.
+// A plainNode asks the control unit for owners, and probes hosts on request.
 type plainNode struct {
 	knownOwners
 	self, control strategy.Node
@@ -55,25 +55,25 @@ func (a *plainNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action
 	return out
 }
 
-// An plainControl is the control unit: it asks one node after another to probe a host, beginning with the one that
-// found it. Nothing in this world tells which of the others is near, so that they are asked in the order of what they
-// own, the least first. When all have failed the host is parked, and all are asked again with a longer timeout.
+// A plainControl is the control unit. It asks one node after another to probe a host: first the node that found it,
+// then, as it does not know which are near, those that own the fewest hosts. When all have failed, it parks the host
+// and retries with a longer timeout.
 type plainControl struct {
 	knownOwners
 	nodes    []strategy.Node
 	timeout  time.Duration
 	open     map[string]*openHost
-	hostByID map[uint64]string // what timers and entries of the log are about
+	hostByID map[uint64]string // host of each timer and log entry
 	last     uint64
-	entries  uint64 // of the log
+	entries  uint64 // entries of the log
 	owns     map[strategy.Node]int
 }
 
 // An openHost is a host without an owner.
 type openHost struct {
-	waiting  []strategy.Node // who waits for the answer
-	untried  []strategy.Node // who has not been asked in this round
-	claimant strategy.Node   // who reached it
+	waiting  []strategy.Node // nodes that wait for the owner
+	untried  []strategy.Node // nodes not asked in this round
+	claimant strategy.Node   // node that reached it
 	timeout  time.Duration
 	round    uint
 }
@@ -121,7 +121,7 @@ func (a *plainControl) receive(now time.Time, from strategy.Node, r hostRequest,
 	return append(out, strategy.Persist{ID: a.newID(r.host), After: a.entries - 1})
 }
 
-// newID makes a number for what is to come back about a host.
+// newID returns an identifier for a timer or log entry of a host.
 func (a *plainControl) newID(host string) uint64 {
 	a.last++
 	a.hostByID[a.last] = host
@@ -146,7 +146,7 @@ func (a *plainControl) askNode(n strategy.Node, host string, o *openHost, out []
 	return append(out, hostRequest{reqLong, host, strategy.Node(o.timeout.String())}.to(n))
 }
 
-// grant gives a host to the node that reached it, and tells all who asked.
+// grant gives a host to the node that reached it, and informs the nodes that wait for the owner.
 func (a *plainControl) grant(host string, out []strategy.Action) []strategy.Action {
 	o := a.open[host]
 	delete(a.open, host)

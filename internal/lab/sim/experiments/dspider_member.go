@@ -10,12 +10,12 @@ import (
 	"kumo/internal/cluster/strategy/hub"
 )
 
-// What a carrier does for package hub besides: a log that all write, and hosts that move from one living node to
-// another by an epoch. Nobody comes, goes or fails in this world, and no message is lost.
+// This file simulates the parts of a cluster that package hub needs: a shared log, and epochs by which hosts move
+// between living nodes. No node joins, leaves or fails, and no message is lost.
 
-// hubs are kumo's own strategies, one of which is the control unit, too. Their times are longer than any way in this
-// world, because an answer that is late would be asked for again, and words that only say that the control unit is
-// there would hide those that are counted.
+// hubs returns kumo's real strategies; one node is also the control unit. Their timeouts are longer than any delay
+// here: otherwise late answers would be requested again, and heartbeats of the control unit would drown the messages
+// that are counted.
 func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strategy) {
 	message, timeout := ticks(d.net(s.Network).Message), ticks(s.Timeout)
 	for _, self := range nodes {
@@ -27,13 +27,13 @@ func (d *DSpider) hubs(s Setting, nodes []strategy.Node) (all []strategy.Strateg
 	return all
 }
 
-// A membership is the epochs by which hosts move.
+// A membership has the epochs by which hosts move.
 type membership struct {
 	members          []strategy.Member
 	epoch, finalized uint64
-	moves            []strategy.Move // under this epoch
-	next             []strategy.Move // under the next one
-	acked            int             // nodes
+	moves            []strategy.Move // in this epoch
+	next             []strategy.Move // in the next epoch
+	acked            int             // nodes that have acknowledged the epoch
 }
 
 func newMembership(names []strategy.Node) (m membership) {
@@ -48,7 +48,7 @@ func (m *membership) event() strategy.Members {
 	return strategy.Members{Epoch: m.epoch, Settled: m.finalized, Members: m.members, Moves: m.moves}
 }
 
-// startEntry adds an entry to the log, if the writer has read all that is there.
+// write appends an entry to the log if the writer has read all earlier ones.
 func (w *spiderWorld) write(who int, a strategy.Persist) {
 	e := strategy.Persisted{ID: a.ID, State: strategy.Stale}
 	if a.After == uint64(len(w.log)) {
@@ -68,7 +68,7 @@ func (w *spiderWorld) read(who int, after uint64) {
 	w.after(w.persist, spiderEvent{kind: hDeliver, party: int32(who), event: strategy.LogEnd{Last: uint64(len(w.log))}})
 }
 
-// handOver moves hosts under the next epoch, which begins when the last one is settled.
+// handOver adds moves to the next epoch, which begins when the current one is finalized.
 func (w *spiderWorld) handOver(who int, a strategy.HandOver) {
 	for _, h := range a.Hosts {
 		w.member.next = append(w.member.next, strategy.Move{Host: h, From: w.name(who), To: a.To})
@@ -101,7 +101,7 @@ func (w *spiderWorld) moved(from, to *spiderNode, h int32) {
 	from.waiting = slices.DeleteFunc(from.waiting, func(o int32) bool { return o == h })
 	to.known[h] = true
 	if to.listed[h] {
-		return // it had the host already
+		return // it already had the host
 	}
 	to.taken[h] = max(to.taken[h], from.taken[h])
 	if !slices.Contains(to.waiting, h) {
@@ -112,7 +112,7 @@ func (w *spiderWorld) moved(from, to *spiderNode, h int32) {
 	w.retryWaiting(to)
 }
 
-// acknowledge counts who knows of all that has moved.
+// acknowledge counts the nodes that know all moves of the epoch, and finalizes it after the last.
 func (w *spiderWorld) acknowledge(epoch uint64) {
 	m := &w.member
 	if epoch != m.epoch || m.epoch == m.finalized {
@@ -126,16 +126,16 @@ func (w *spiderWorld) acknowledge(epoch uint64) {
 	w.nextEpoch()
 }
 
-// A Decider is who decides in kumo's mode.
+// A Decider selects the strategy in kumo's mode.
 type Decider uint8
 
 // The deciders.
 const (
-	ByHub   Decider = iota // package hub, as it runs in a crawl
-	ByPlain                // the same rules in their plainest form
+	ByHub   Decider = iota // the real package hub
+	ByPlain                // the same rules in their simplest form
 )
 
-// deciders are the strategies of a setting's nodes, and last that of a control unit which is none of these.
+// deciders returns the strategies of all nodes, then that of a separate control unit, if there is one.
 func (d *DSpider) deciders(s Setting, nodes []strategy.Node, control strategy.Node) (all []strategy.Strategy) {
 	timeout := ticks(s.Timeout)
 	switch {

@@ -6,24 +6,24 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// A spiderNode is what fetches at one node: its hosts in the order in which their turn comes, and its places.
+// A spiderNode fetches: it has a list of hosts in the order of their turns, and places for concurrent fetches.
 type spiderNode struct {
 	id      int
 	list    hostList
 	turns   bool
-	known   []bool  // hosts that it knows the names of
-	listed  []bool  // hosts that are in the list, or were until all was fetched
-	reached []bool  // hosts that it had a connection to
-	taken   []int32 // that it took of each host
-	waiting []int32 // hosts that nobody is known to own
+	known   []bool  // hosts whose names it knows
+	listed  []bool  // hosts that are in the list, or were until all their files were fetched
+	reached []bool  // hosts that it has connected to
+	taken   []int32 // next file of each host
+	waiting []int32 // hosts without a known owner
 	places  []fetchSlot
 	idle    []int
 }
 
-// fetchSlot is what a place is at.
+// A fetchSlot is the file that a place fetches.
 type fetchSlot struct {
 	host, file    int32
-	transferStart time.Duration // that the file comes
+	transferStart time.Duration // start of the transfer
 }
 
 func newSpiderNode(id, places int, turns bool, hosts int) *spiderNode {
@@ -36,7 +36,7 @@ func newSpiderNode(id, places int, turns bool, hosts int) *spiderNode {
 	return n
 }
 
-// A hostList is a queue that hosts can also be put in front of which came from it.
+// A hostList is a FIFO of hosts that also allows a host to be put back at the front.
 type hostList struct {
 	hosts []int32
 	head  int
@@ -66,7 +66,7 @@ func (w *spiderWorld) addHost(n *spiderNode, h int32) {
 	}
 }
 
-// enqueue puts a host in turn, unless it is: what comes to a node that has it is a stray copy.
+// enqueue adds a host to the list unless it is there already: a message may be a stray copy.
 func (n *spiderNode) enqueue(h int32) {
 	if !n.listed[h] {
 		n.listed[h] = true
@@ -74,7 +74,7 @@ func (n *spiderNode) enqueue(h int32) {
 	}
 }
 
-// route gives a host to its owner, if it is known who that is.
+// route sends a host to its owner; false if the owner is unknown.
 func (w *spiderWorld) route(n *spiderNode, h int32) bool {
 	owner, state := w.participants[n.id].strategy.View().Owner(w.web.names[h])
 	to := w.index[owner]
@@ -91,7 +91,7 @@ func (w *spiderWorld) route(n *spiderNode, h int32) bool {
 }
 
 func (w *spiderWorld) retryWaiting(n *spiderNode) {
-	if w.setting.Mode == AsPaper { // what it may take it was told to probe
+	if w.setting.Mode == AsPaper { // the control unit decides which of them it may fetch, by asking it to probe
 		n.waiting = n.waiting[:0]
 		return
 	}
@@ -118,7 +118,8 @@ func (w *spiderWorld) fetch(n *spiderNode) {
 	}
 }
 
-// nextFile takes the next file of the host whose turn it is. What a host has besides its first file that one tells.
+// nextFile takes the next file of the next host. A host returns to the list only after the download of its first file,
+// which names the others.
 func (w *spiderWorld) nextFile(n *spiderNode) (f fetchSlot, ok bool) {
 	for !n.list.empty() {
 		h := n.list.pop()
@@ -136,8 +137,8 @@ func (w *spiderWorld) nextFile(n *spiderNode) (f fetchSlot, ok bool) {
 	return f, false
 }
 
-// release has a host that is not the node's any more wait to be handed over. In the paper's mode what is left of it is
-// dropped.
+// release handles a host that the node no longer owns. It waits to be handed over; in the paper's mode its remaining
+// files are dropped.
 func (w *spiderWorld) release(n *spiderNode, h int32) {
 	n.listed[h] = false
 	if w.setting.Mode == AsKumo {
@@ -151,7 +152,7 @@ func (w *spiderWorld) mine(n *spiderNode, h int32) bool {
 	return state == strategy.Owned && w.index[owner] == n.id
 }
 
-// again has a host that has more files stay in turn.
+// requeue puts a host with more files back into the list.
 func (w *spiderWorld) requeue(n *spiderNode, h int32) {
 	switch {
 	case w.web.first[h]+n.taken[h] == w.web.first[h+1]:

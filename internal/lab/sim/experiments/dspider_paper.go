@@ -7,24 +7,25 @@ import (
 	"kumo/internal/cluster/strategy"
 )
 
-// The paper's algorithm (its figure 7) as two strategies: a node's, and the control unit's. As it is printed a claim is
-// never granted, and shuts the owner out of its own host; here the control unit compares owner and sender, and answers
-// each claim. It is also printed that a URL that nobody reaches is sent to all others by each node that fails, again
-// and again: n nodes would make n-1 of one. Here a node tries no host a second time, as the paper's section 3.1 has it.
+// This file has the paper's algorithm (its figure 7) as two strategies: a node's and the control unit's. As printed, a
+// claim is never granted and locks the owner out of its own host; here the control unit compares owner and sender and
+// answers each claim. Also as printed, each node that fails to reach a URL sends it to all others, so that a URL that
+// none reaches multiplies with n nodes without end. Here a node never tries a host twice, in line with the paper's
+// section 3.1.
 
-// A hostRequest is the paper's message, of a kind for each pair of direction and flag.
+// A hostRequest is the paper's message. Its kind combines direction and flag.
 type hostRequest struct {
 	kind byte
 	host string
-	node strategy.Node // whose the host is
+	node strategy.Node // the owner
 }
 
 // Kinds of host requests.
 const (
 	reqClaim  byte = 'c' // to the control unit, addOrWait: the host was reached
-	reqFailed byte = 'f' // to the control unit, not addOrWait: it was not
-	reqTry    byte = 't' // to a node, add: please crawl this
-	reqOwner  byte = 'o' // to a node, not add, or the answer to its claim: this is whose it is
+	reqFailed byte = 'f' // to the control unit, not addOrWait: the host was not reached
+	reqTry    byte = 't' // to a node, add: please crawl this host
+	reqOwner  byte = 'o' // to a node, not add, or the answer to its claim: the owner
 )
 
 func (r hostRequest) to(n strategy.Node) strategy.Send {
@@ -36,7 +37,7 @@ func readRequest(data []byte) hostRequest {
 	return hostRequest{data[0], host, strategy.Node(node)}
 }
 
-// knownOwners is a view, and answers for a strategy what that does not need.
+// knownOwners is a view. Strategies embed it for their View method.
 type knownOwners map[string]strategy.Node
 
 func (k knownOwners) Owner(host string) (strategy.Node, strategy.State) {
@@ -48,8 +49,8 @@ func (k knownOwners) Owner(host string) (strategy.Node, strategy.State) {
 
 func (k knownOwners) View() strategy.View { return k }
 
-// A paperNode is a crawl node: visitedURLs are hosts whose owner it is or takes itself for, othervisited those of
-// others, failedhost those without an owner, as far as it knows.
+// A paperNode is a crawl node. Its visitedURLs are the hosts that it owns or claims, othervisited those of others, and
+// failedhost those that have no owner as far as it knows.
 type paperNode struct {
 	knownOwners
 	self, control strategy.Node
@@ -76,7 +77,7 @@ func (p *paperNode) Step(_ time.Time, in []strategy.Event, out []strategy.Action
 	return append(out, strategy.ViewChanged{})
 }
 
-// try puts a host among those to fetch, provisionally as the node's own, unless it is known.
+// try adds an unknown host to those to fetch, provisionally as the node's own.
 func (p *paperNode) try(host string, out []strategy.Action) []strategy.Action {
 	if _, known := p.knownOwners[host]; known {
 		return out

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/lab/sim/queue"
 )
 
-// A scaleRun is one run of Scale.
+// A scaleRun is a run of Scale.
 type scaleRun struct {
 	Scale
 	variant Variant
@@ -19,61 +19,61 @@ type scaleRun struct {
 	rng     *rand.Rand
 	nodes   []scaleNode
 	units   []controlUnit
-	owned   []bool // hosts
+	owned   []bool // by host
 	from    time.Duration
 	until   time.Duration
 	offers  int
 	delays  []time.Duration // of the answers
-	pages   float64         // fetched while figures are taken
+	pages   float64         // fetched in the measured period
 }
 
-// A scaleNode fetches.
+// A scaleNode is a node that fetches.
 type scaleNode struct {
-	pending    int // pages that it owns and has not fetched
-	untilFound int // pages to fetch before one names a host; fetching has stopped if none is in stock
+	pending    int // pages of its hosts that are not fetched yet
+	untilFound int // pages to fetch until one names a host; the node has stopped if none is pending
 	idle       bool
-	gathered   [][]ownerRequest // by control unit, that are being gathered
+	gathered   [][]ownerRequest // by control unit: requests that are being batched
 }
 
-// A want is a host that a node wants to know the owner of.
+// An ownerRequest is a node's request for the owner of a host.
 type ownerRequest struct {
 	node, host int32
 	found      time.Duration
 	granted    bool
 }
 
-// A controlUnit is a processor with a line of jobs before it, and a log with a line of claims.
+// A controlUnit is a processor with a queue of jobs, and a log with a queue of claims.
 type controlUnit struct {
 	jobs    queue.FIFO[job]
 	working bool
 	claims  queue.FIFO[ownerRequest]
-	writing int // how many are being written
+	writing int // number of claims being written
 	worked  time.Duration
 	wrote   time.Duration
 }
 
-// A job is a message that comes or goes.
+// A job is a message that was received or is to be sent.
 type job struct {
 	requests []ownerRequest
 	answer   bool
 }
 
-// A scaleEvent is something that is due.
+// A scaleEvent is a scheduled event.
 type scaleEvent struct {
 	kind     uint8
-	who      int32 // a node or a control unit
+	who      int32 // node
 	unit     int32
 	requests []ownerRequest
 }
 
 const (
 	eHostFound    uint8 = iota // a node has fetched a page that names a host
-	eOutOfPages                // a node has fetched all it had
-	eSendGathered              // it asks what it has gathered
-	eArrived                   // that comes to the control unit
-	eWorked                    // the processor has done a job
-	eWritten                   // the log has an entry
-	eAnswered                  // an answer comes to a node
+	eOutOfPages                // a node has fetched all its pages
+	eSendGathered              // a node sends its batch of requests
+	eArrived                   // requests arrive at a control unit
+	eWorked                    // a processor has finished a job
+	eWritten                   // a log entry is written
+	eAnswered                  // an answer arrives at a node
 )
 
 func (s Scale) row(ctx context.Context, nodes int, v Variant) (ScaleRow, error) {
@@ -102,12 +102,12 @@ func (s Scale) row(ctx context.Context, nodes int, v Variant) (ScaleRow, error) 
 	return r.result(), nil
 }
 
-// drawGap draws how many pages there are until one names a host.
+// drawGap draws the number of pages until one names a host.
 func (r *scaleRun) drawGap() int {
 	return 1 + int(r.rng.ExpFloat64()*max(0, 1/r.Found-1))
 }
 
-// fetch lets a node fetch on until a page names a host, or it has none left.
+// fetch lets a node fetch until a page names a host or none is left.
 func (r *scaleRun) fetch(node int32) {
 	n := &r.nodes[node]
 	take, what := n.untilFound, eHostFound
@@ -125,7 +125,7 @@ func (r *scaleRun) fetch(node int32) {
 	r.agenda.Put(end, scaleEvent{kind: what, who: node})
 }
 
-// measuredTime is how much of a time lies where figures are taken.
+// measuredTime returns the part of a time range that is in the measured period.
 func (r *scaleRun) measuredTime(from, to time.Duration) time.Duration {
 	return max(0, min(to, r.until)-max(from, r.from))
 }
@@ -153,7 +153,7 @@ func (r *scaleRun) handle(e scaleEvent) {
 	}
 }
 
-// found has a node ask for a host: at once, or with what it finds until it asks.
+// requestOwner sends a node's request for a random host, or adds it to its batch.
 func (r *scaleRun) requestOwner(node int32) {
 	host := int32(r.rng.IntN(r.Hosts))
 	w := ownerRequest{node: node, host: host, found: r.now}
@@ -182,7 +182,7 @@ func (r *scaleRun) enqueue(unit int32, j job) {
 	r.startJob(unit)
 }
 
-// startJob begins the next job, if there is one and the processor is free.
+// startJob starts the next job if there is one and the processor is free.
 func (r *scaleRun) startJob(unit int32) {
 	u := &r.units[unit]
 	if u.working || u.jobs.Len() == 0 {
@@ -198,7 +198,8 @@ func (r *scaleRun) startJob(unit int32) {
 	r.agenda.Put(r.now+cost, scaleEvent{kind: eWorked, unit: unit})
 }
 
-// finishJob sends an answer, or looks in the table: what has an owner is answered, the rest written down first.
+// finishJob sends the job's answer, or processes its requests: it answers those for hosts with an owner and writes
+// claims for the others.
 func (r *scaleRun) finishJob(unit int32) {
 	u := &r.units[unit]
 	j := u.jobs.Pop()
@@ -224,7 +225,7 @@ func (r *scaleRun) finishJob(unit int32) {
 	r.startJob(unit)
 }
 
-// startEntry begins an entry of the log, if something waits for it and none is under way.
+// startEntry starts to write a log entry if claims are waiting and no other entry is being written.
 func (r *scaleRun) startEntry(unit int32) {
 	u := &r.units[unit]
 	if u.writing > 0 || u.claims.Len() == 0 {
@@ -238,7 +239,7 @@ func (r *scaleRun) startEntry(unit int32) {
 	r.agenda.Put(r.now+r.Persist, scaleEvent{kind: eWritten, unit: unit})
 }
 
-// finishEntry answers the claims of an entry, each node in one message.
+// finishEntry answers the claims of the written entry, in one message per node.
 func (r *scaleRun) finishEntry(unit int32) {
 	u := &r.units[unit]
 	var done []ownerRequest

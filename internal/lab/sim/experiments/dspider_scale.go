@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// Scale asks at how many nodes the control unit is the limit. Nodes fetch as fast as they can while they own pages that
-// wait; what they fetch names hosts, and each of these has to be asked for before its pages can be fetched. The control
-// unit is a queue for one processor, and a log to which one entry is added at a time, because each has to follow the
-// one before.
+// Scale finds the number of nodes at which the control unit becomes the bottleneck. Nodes fetch as fast as they can
+// while they own pending pages. These pages name hosts, and a node must claim a host before it fetches its pages. The
+// control unit is a queue for one processor and a log that is appended to one entry at a time, because each entry must
+// follow the last.
 type Scale struct {
 	Hosts     int     // of the web
-	Nodes     []int   // of the table
-	Speed     float64 // pages a second that a node fetches, if it has them
-	Pages     int     // of a host
-	Found     float64 // hosts that a page names whose owners the node does not know
-	Start     int     // hosts that a node begins with
-	Shards    int     // control units, where there are several
+	Nodes     []int   // of the rows
+	Speed     float64 // pages per second that a node fetches while it has some
+	Pages     int     // per host
+	Found     float64 // hosts with unknown owner named per page
+	Start     int     // hosts that a node starts with
+	Shards    int     // control units, for Sharded
 	Claim     time.Duration
-	Message   time.Duration // of the processor's time, for each that comes or goes
-	Persist   time.Duration // until an entry is in the log
-	Delay     time.Duration // of a message on its way
-	Gather    time.Duration // that a node waits for more to ask, with batches
-	WarmUp    time.Duration // before figures are taken
-	Time      time.Duration // for which they are
+	Message   time.Duration // processor time per message received or sent
+	Persist   time.Duration // until a log entry is durable
+	Delay     time.Duration // of a message
+	Gather    time.Duration // how long a node gathers requests for a batch
+	WarmUp    time.Duration // time before the measured period
+	Time      time.Duration // length of the measured period
 	Seed      uint64
-	mostWants int // in a run that looks for the limit
+	mostWants int // in a run that searches for the limit
 }
 
-// ScaleOfPaper has the paper's hosts of 500 files, of which one in a hundred names another host, and nodes of today.
+// ScaleOfPaper returns an experiment with the paper's hosts of 500 files, one in a hundred of which names another host,
+// and with nodes of today.
 func ScaleOfPaper() Scale {
 	return Scale{Hosts: 1_000_000, Nodes: []int{10, 20, 50, 100, 200, 500, 1000}, Speed: 500, Pages: 500, Found: 0.01,
 		Start: 3, Shards: 4,
@@ -38,45 +39,45 @@ func ScaleOfPaper() Scale {
 		Gather: 50 * time.Millisecond, WarmUp: 10 * time.Second, Time: 20 * time.Second, Seed: 1, mostWants: 100_000}
 }
 
-// A Variant is a way to build the control unit.
+// A Variant is a design of the control unit.
 type Variant uint8
 
 // The variants.
 const (
-	Single  Variant = iota // each claim is a message and an entry of the log
-	Batched                // what a node wants within a while is a message, and what waits for the log an entry
-	Sharded                // the same, for several control units that have a part of the hosts each
+	Single  Variant = iota // each claim is a message and a log entry
+	Batched                // a node gathers requests for a message, and the log gathers claims for an entry
+	Sharded                // as Batched, with several control units that each have a part of the hosts
 )
 
-// Variants are all of them.
+// Variants lists all variants.
 var Variants = []Variant{Single, Batched, Sharded}
 
 func (v Variant) String() string { return [...]string{"single", "batched", "sharded"}[v] }
 
-// A ScaleRow is what one number of nodes came to with one variant.
+// A ScaleRow is the result for one number of nodes and one variant.
 type ScaleRow struct {
 	Nodes       int
 	Variant     Variant
-	Offered     float64       // claims a second that nodes make
-	Answered    float64       // that are answered
-	Backlog     int           // more claims were made than answered
-	Median, P99 time.Duration // from finding a host until the answer is there
-	Processor   float64       // part of the time that it works, on average over control units
-	Log         float64       // part of the time that an entry is under way
-	Capacity    float64       // part of what nodes could fetch that they do
+	Offered     float64       // claims per second made
+	Answered    float64       // claims per second answered
+	Backlog     int           // claims made, but not answered
+	Median, P99 time.Duration // from finding a host to the answer
+	Processor   float64       // share of time for which it is busy, average over control units
+	Log         float64       // share of time for which an entry is being written
+	Capacity    float64       // pages fetched, as a share of what the nodes could fetch
 }
 
-// Saturated reports whether more is asked than can be answered; some are always under way.
+// Saturated reports whether the control unit cannot keep up. A few claims are always in flight.
 func (r *ScaleRow) Saturated() bool { return r.Answered < 0.95*r.Offered && r.Backlog > 30 }
 
-// Limit is where a variant saturates.
+// A Limit is the point where a variant saturates.
 type Limit struct {
 	Variant Variant
-	Nodes   int  // the least number with which it does, to a twentieth
-	Beyond  bool // it does with none that was tried; Nodes is the greatest of those
+	Nodes   int  // smallest number of nodes that saturates it, within 5 %
+	Beyond  bool // not saturated in any run; Nodes is then the largest number tried
 }
 
-// Rows makes the table, ordered by nodes.
+// Rows returns the results, ordered by nodes.
 func (s Scale) Rows(ctx context.Context, progress func(done, of int)) (rows []ScaleRow, err error) {
 	for _, n := range s.Nodes {
 		for _, v := range Variants {
@@ -91,10 +92,10 @@ func (s Scale) Rows(ctx context.Context, progress func(done, of int)) (rows []Sc
 	return rows, nil
 }
 
-// maxScaleNodes is beyond what is looked for.
+// maxScaleNodes ends the search for a limit.
 const maxScaleNodes = 1 << 17
 
-// Limits looks for where each variant saturates.
+// Limits searches for the limit of each variant.
 func (s Scale) Limits(ctx context.Context) (all []Limit, err error) {
 	for _, v := range Variants {
 		l, err := s.limit(ctx, v)
@@ -140,8 +141,8 @@ func (s Scale) limit(ctx context.Context, v Variant) (Limit, error) {
 	return Limit{v, bad, false}, nil
 }
 
-// shortened is the same for less time, so that a run with many nodes takes no longer than one with few, and with so many
-// hosts that they do not come to an end.
+// shortened returns the experiment with shorter periods, so that a run with many nodes takes no longer than one with
+// few, and with enough hosts for them.
 func (s Scale) shortened(nodes int) Scale {
 	rate := s.Speed * s.Found * float64(nodes)
 	most := time.Duration(float64(s.mostWants) / rate * float64(time.Second))
@@ -151,7 +152,7 @@ func (s Scale) shortened(nodes int) Scale {
 	return s
 }
 
-// ScaleTable is the table with all digits.
+// ScaleTable returns the table with all digits.
 func ScaleTable(rows []ScaleRow) Table {
 	t := newTable("scale", "nodes", "variant", "offered_per_second", "answered_per_second", "median_seconds",
 		"p99_seconds", "processor", "log", "capacity")
@@ -161,7 +162,7 @@ func ScaleTable(rows []ScaleRow) Table {
 	return t
 }
 
-// ScalePicture is the table as curves.
+// ScalePicture returns the table as curves.
 func ScalePicture(rows []ScaleRow, shards int) *Picture {
 	panels := []struct {
 		title, y string
@@ -192,7 +193,7 @@ func ScalePicture(rows []ScaleRow, shards int) *Picture {
 	return pic
 }
 
-// offeredCurve is what nodes ask with the variant that answers most.
+// offeredCurve returns the claims made with the variant that answers most.
 func offeredCurve(rows []ScaleRow) Curve {
 	c := Curve{Name: "offered"}
 	for _, r := range rows {

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// quick takes figures for a few seconds.
+// quick measures for a few seconds.
 func quick() Scale {
 	s := ScaleOfPaper()
 	s.Nodes, s.WarmUp, s.Time, s.mostWants = []int{20, 400}, 4*time.Second, 4*time.Second, 20_000
 	return s
 }
 
-// TestScale: what is asked is answered as long as the log and the processor can, and a control unit without batches can
-// write as many entries a second as their time allows.
+// TestScale: all claims are answered as long as log and processor are fast enough, and without batches the log's time
+// limits the entries per second.
 func TestScale(t *testing.T) {
 	rows, err := quick().Rows(t.Context(), func(int, int) {})
 	if err != nil || len(rows) != 6 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	for _, r := range rows {
-		over := r.Nodes == 400 && r.Variant == Single // 2,000 claims a second, of which 500 can be written
+		over := r.Nodes == 400 && r.Variant == Single // 2,000 claims per second; 500 can be written
 		if r.Saturated() != over || over != (r.P99 > time.Second) {
 			t.Errorf("%+v", r)
 		}
@@ -41,7 +41,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestScaleStarves: nodes that get too few hosts fetch as many pages as those have.
+// TestScaleStarves: nodes that get too few hosts fetch all the pages of these hosts.
 func TestScaleStarves(t *testing.T) {
 	s := quick()
 	s.Nodes, s.Persist, s.WarmUp, s.Time = []int{50}, 50*time.Millisecond, 20*time.Second, 40*time.Second
@@ -49,7 +49,7 @@ func TestScaleStarves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 20 hosts a second, where each node fetches one
+	// 20 hosts per second; each node could use one
 	if got, want := rows[Single].Capacity, 20./50; math.Abs(got-want) > 0.05 {
 		t.Errorf("%+v: %v of the capacity, %v expected", rows[Single], got, want)
 	}
@@ -58,8 +58,8 @@ func TestScaleStarves(t *testing.T) {
 	}
 }
 
-// TestScaleLimits: where the log is the limit, the number of nodes follows from its time; where the processor is,
-// batches and more units help.
+// TestScaleLimits: if the log is the bottleneck, its time determines the number of nodes; if the processor is, batches
+// and more control units help.
 func TestScaleLimits(t *testing.T) {
 	s := quick()
 	s.Claim = 500 * time.Microsecond
@@ -67,10 +67,10 @@ func TestScaleLimits(t *testing.T) {
 	if err != nil || len(limits) != 3 {
 		t.Fatal(limits, err)
 	}
-	if n := limits[Single].Nodes; n < 90 || n > 120 { // 500 entries a second, 5 claims a node
+	if n := limits[Single].Nodes; n < 90 || n > 120 { // 500 entries per second, 5 claims per node
 		t.Errorf("single: %+v", limits[Single])
 	}
-	if n := limits[Batched].Nodes; n < 300 || n > 420 { // less than 2,000 claims a second
+	if n := limits[Batched].Nodes; n < 300 || n > 420 { // less than 2,000 claims per second
 		t.Errorf("batched: %+v", limits[Batched])
 	}
 	if ratio := float64(limits[Sharded].Nodes) / float64(limits[Batched].Nodes); ratio < 3 || ratio > 5 {

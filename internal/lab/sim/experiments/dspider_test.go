@@ -13,7 +13,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// small is the paper's world with a tenth of its files.
+// small returns the paper's world with a tenth of its files.
 func small() DSpider {
 	d := DSpiderOfPaper()
 	d.Files, d.LinkChance, d.Runs, d.Nodes, d.Timeouts = 20_000, 0.1, 2, []int{3, 5, 7}, []float64{3, 6}
@@ -29,8 +29,8 @@ func allRuns(t *testing.T, d DSpider) []Point {
 	return points
 }
 
-// TestDSpiderConserves: kumo's mode fetches each file once; the paper's each that it can: those of hosts that a node
-// reaches within the timeout and that a file names which can be fetched.
+// TestDSpiderConserves: kumo's mode fetches each file once. The paper's mode fetches the files of hosts that are within
+// the timeout and named by a file that it fetches.
 func TestDSpiderConserves(t *testing.T) {
 	d := small()
 	d.Seed = 11
@@ -45,8 +45,8 @@ func TestDSpiderConserves(t *testing.T) {
 				case p.Mode == AsKumo && (f.Missed != 0 || f.Duplicate != 0):
 					t.Errorf("%v, seed %d, %+v: missed %v, fetched in vain %v", decider, seed, p.Setting, f.Missed, f.Duplicate)
 				case p.Mode == AsPaper && math.Abs(f.Missed-f.Unreachable-f.Unfound) > 1e-9:
-					t.Errorf("seed %d, %+v: missed %v, though out of reach are %v and unnamed %v", seed, p.Setting, f.Missed, f.Unreachable,
-						f.Unfound)
+					t.Errorf("seed %d, %+v: missed %v, though out of reach are %v and unnamed %v", seed, p.Setting, f.Missed,
+						f.Unreachable, f.Unfound)
 				}
 				if sum := f.Connect + f.Transfer + f.TimedOut + f.Idle; math.Abs(sum-1) > 1e-6 || f.LinkUse > 1+1e-6 {
 					t.Errorf("seed %d, %+v: parts of a node's time make %v, %v of the bandwidth are used", seed, p.Setting, sum,
@@ -57,7 +57,7 @@ func TestDSpiderConserves(t *testing.T) {
 	}
 }
 
-// TestDSpiderMoves: nothing is lost where messages are so slow that hosts come to nodes that have them already.
+// TestDSpiderMoves: nothing is lost if messages are so slow that nodes receive hosts that they already have.
 func TestDSpiderMoves(t *testing.T) {
 	d := small()
 	d.WAN.Message, d.Timeouts, d.Nodes, d.Runs = 20, []float64{2, 3}, []int{5}, 3
@@ -70,8 +70,8 @@ func TestDSpiderMoves(t *testing.T) {
 	}
 }
 
-// TestDSpiderOutOfReach: with a timeout of 5T each of n nodes of a WAN fails four ninths of the hosts, and all nodes of
-// a LAN the same.
+// TestDSpiderOutOfReach: with a timeout of 5T each of n WAN nodes fails to reach four ninths of the hosts; on a LAN all
+// nodes fail to reach the same ones.
 func TestDSpiderOutOfReach(t *testing.T) {
 	d := small()
 	d.Hosts, d.Files, d.Runs, d.Nodes, d.Timeouts, d.Decider = 2000, 20_000, 3, []int{1, 2, 3, 5}, []float64{5}, ByPlain
@@ -87,8 +87,7 @@ func TestDSpiderOutOfReach(t *testing.T) {
 	}
 }
 
-// TestDSpiderSpeed: a node that fetches one file after another takes as long for each as its connection and its
-// bandwidth do.
+// TestDSpiderSpeed: with one fetch at a time, each takes as long as its connection and transfer.
 func TestDSpiderSpeed(t *testing.T) {
 	d := small()
 	d.Delays, d.Nodes, d.Timeouts, d.FewNodes, d.Runs = 1, []int{1}, []float64{1}, 1, 1
@@ -105,7 +104,7 @@ func TestDSpiderSpeed(t *testing.T) {
 	}
 }
 
-// TestDSpiderAgain: the same seed is the same figures, tables and pictures; another one is not.
+// TestDSpiderAgain: equal seeds give equal figures, tables and pictures, different seeds do not.
 func TestDSpiderAgain(t *testing.T) {
 	testmain.Slow(t)
 	d := small()
@@ -149,7 +148,7 @@ func TestDSpiderInterrupted(t *testing.T) {
 func TestPipe(t *testing.T) {
 	p := newSharedLink(10)
 	p.begin(0, 20, 1)
-	p.begin(ticks(1), 10, 2) // 10 of the first are left: both end 2T later, but for rounding
+	p.begin(ticks(1), 10, 2) // 10 of the first are left: both end 2T later, except for rounding
 	p.begin(ticks(2), 5, 3)  // 5 each
 	var ends []float64
 	for range 3 {
@@ -167,7 +166,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestPaperDecides: the paper's algorithm, message by message.
+// TestPaperDecides checks the paper's algorithm message by message.
 func TestPaperDecides(t *testing.T) {
 	nodes := []strategy.Node{"a", "b", "c"}
 	u := &paperControl{knownOwners{}, nodes}

@@ -6,26 +6,25 @@ import (
 	"slices"
 )
 
-// A generatedWeb is the web that computer eight played: files on hosts, of which some name another host. All that is drawn
-// follows from the seed, and neither from the number of nodes nor from the timeout, so that settings are compared in
-// the same world.
+// A generatedWeb is the web that the paper's computer eight served: files on hosts, some of which name another host. It
+// depends only on the seed, so that runs with different numbers of nodes and timeouts have the same web.
 type generatedWeb struct {
 	seed      uint64
 	names     []string // of hosts
-	first     []int32  // a host's first file; one more at the end
-	size      []uint8  // f, of each file
-	link      []int32  // the host that a file names; -1: none
-	start     []int32  // hosts in the order in which nodes begin with them
+	first     []int32  // first file of each host, and the number of files at the end
+	size      []uint8  // of each file, in f
+	link      []int32  // host that each file names; -1: none
+	start     []int32  // hosts in the order in which they are assigned to nodes at the start
 	delays    int
-	startEach int // hosts that a node begins with
+	startEach int // hosts that a node starts with
 }
 
-// Streams of chance, one for each thing drawn.
+// Independent random streams.
 const (
 	drawFiles = iota + 1
 	drawStart
 	drawFound
-	drawDelay // and one more for each node
+	drawDelay // followed by one for each node
 )
 
 func (w *generatedWeb) chance(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, stream)) }
@@ -48,7 +47,7 @@ func newGeneratedWeb(d *DSpider, seed uint64) *generatedWeb {
 		for f := w.first[h]; f < w.first[h+1]; f++ {
 			w.size[f], w.link[f] = uint8(1+r.IntN(d.Classes)), -1
 			if r.Float64() < d.LinkChance {
-				w.link[f] = int32((h + 1 + r.IntN(d.Hosts-1)) % d.Hosts) // another
+				w.link[f] = int32((h + 1 + r.IntN(d.Hosts-1)) % d.Hosts) // never the host itself
 			}
 		}
 	}
@@ -58,15 +57,16 @@ func newGeneratedWeb(d *DSpider, seed uint64) *generatedWeb {
 	return w
 }
 
-// A settingWeb is a made web as the nodes of one setting see it.
+// A settingWeb is a generated web with the delays of one setting.
 type settingWeb struct {
 	*generatedWeb
 	link       []int32
 	delay      [][]uint8 // T to connect, by node and host
-	startHosts [][]int32 // hosts that each node begins with
+	startHosts [][]int32 // hosts that each node starts with
 }
 
-// forSetting makes a web's sight by nodes. Near: none begins with hosts that it does not reach, as long as there are others.
+// forSetting returns the web for a setting. With near, nodes start with hosts that they reach, as long as there are
+// any.
 func (w *generatedWeb) forSetting(place NetworkKind, nodes int, timeout float64, near bool) *settingWeb {
 	s := &settingWeb{generatedWeb: w, link: slices.Clone(w.link)}
 	for node := range nodes {
@@ -105,8 +105,8 @@ func (s *settingWeb) reaches(node int, host int32, timeout float64) bool {
 	return float64(s.delay[node][host]) <= timeout
 }
 
-// linkAll has every host named: chance leaves less than one in a hundred without a file that names it, and a crawl
-// could not find these.
+// linkAll makes all hosts reachable: fewer than one in a hundred are not named by any file by chance, and a crawl could
+// not find them.
 func (s *settingWeb) linkAll() {
 	found := s.findHosts(func(int32) bool { return true })
 	r := s.chance(drawFound)
@@ -122,7 +122,7 @@ func (s *settingWeb) linkAll() {
 	}
 }
 
-// found says which hosts a crawl finds that can fetch from those which it can open.
+// findHosts returns the hosts that a crawl finds if it can open the hosts that opens selects.
 func (s *settingWeb) findHosts(opens func(host int32) bool) []bool {
 	found := make([]bool, len(s.names))
 	for _, begin := range s.startHosts {

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/lab/sim/queue"
 )
 
-// A spiderWorld is one run: nodes that fetch, in virtual time, and do for their strategies what these ask for.
+// A spiderWorld is a run: nodes that fetch in virtual time and carry out the actions of their strategies.
 type spiderWorld struct {
 	web          *settingWeb
 	setting      Setting
@@ -17,34 +17,34 @@ type spiderWorld struct {
 	now          time.Duration
 	links        []*sharedLink
 	nodes        []*spiderNode
-	participants []*participant // of the nodes, and last the control unit's
+	participants []*participant // the nodes', then the control unit's
 	index        map[strategy.Node]int
 	hosts        map[string]int32
-	message      time.Duration // that one takes
+	message      time.Duration // duration of a message
 	persist      time.Duration
-	fetched      []uint8 // how often each file was, up to 255
+	fetched      []uint8 // number of fetches of each file, at most 255
 	sum          counters
 	log          [][]byte
 	member       membership
-	lastActivity time.Duration // when something was last fetched, or could not be
+	lastActivity time.Duration // time of the last fetch or failure
 }
 
-// A tally counts as a run goes.
+// counters count events of a run.
 type counters struct {
 	downloads, distinct, links, probes int
 	hostRequests                       int
 	units                              float64
-	connecting, moving, timedOut       time.Duration // of all places
+	connecting, moving, timedOut       time.Duration // sums over all places
 }
 
-// A party is a strategy and what waits to be told to it.
+// A participant is a strategy with its pending events.
 type participant struct {
 	strategy strategy.Strategy
 	events   []strategy.Event
 	actions  []strategy.Action
 }
 
-// A happening is something that is due.
+// A spiderEvent is a scheduled event.
 type spiderEvent struct {
 	kind  uint8
 	party int32
@@ -54,16 +54,16 @@ type spiderEvent struct {
 }
 
 const (
-	hDeliver   uint8 = iota // event is told to party
-	hConnected              // place has a connection
-	hTimedOut               // place has none
-	hLink                   // a link to host comes to a node from another
-	hMoved                  // a host comes to a node from the one that place says
+	hDeliver   uint8 = iota // deliver event to party
+	hConnected              // place has connected
+	hTimedOut               // place's connection timed out
+	hLink                   // a node receives a link to host from another
+	hMoved                  // party receives host from the node in place
 )
 
-var errTooLong = errors.New("it does not come to an end")
+var errTooLong = errors.New("the simulation does not end")
 
-// maxTime is later than a sensible run ends.
+// maxTime is later than the end of any sensible run.
 const maxTime = 100_000_000 * tick
 
 func newSpiderWorld(d *DSpider, s Setting, web *settingWeb) *spiderWorld {
@@ -105,7 +105,7 @@ func (w *spiderWorld) addLinks(net Net, s Setting, own bool) {
 
 func (w *spiderWorld) linkOf(node int) *sharedLink { return w.links[node%len(w.links)] }
 
-// run lets the nodes begin, and time pass until all is fetched or nobody does anything any more.
+// run starts the nodes and runs until all files are fetched or no event is left.
 func (w *spiderWorld) run(ctx context.Context) error {
 	for _, n := range w.nodes {
 		for _, h := range w.web.startHosts[n.id] {
@@ -175,7 +175,7 @@ func (w *spiderWorld) deliver(to int, e strategy.Event) {
 	w.participants[to].events = append(w.participants[to].events, e)
 }
 
-// step lets a strategy step over what it was told, and does what it wants done.
+// step runs a strategy on its pending events and carries out its actions.
 func (w *spiderWorld) step(who int) {
 	p := w.participants[who]
 	for len(p.events) > 0 {
@@ -222,8 +222,8 @@ func (w *spiderWorld) name(who int) strategy.Node {
 	return w.member.members[who].Node
 }
 
-// probe opens a connection and closes it, beside what the node fetches. In the paper's mode a node learns whether it
-// reaches a host by fetching, when the host's turn has come.
+// probe opens and closes a connection, in parallel with fetches. In the paper's mode a node instead finds out whether
+// it reaches a host by fetching from it.
 func (w *spiderWorld) probe(who int, a strategy.Probe) {
 	n, h := w.nodes[who], w.hosts[a.Host]
 	if w.setting.Mode == AsPaper {

@@ -14,36 +14,36 @@ import (
 	"kumo/internal/cluster/strategy/shard"
 )
 
-// A Hash compares ways to place hosts on equal nodes: Igloo's two-level hash with each of its second levels, and a ring
-// without a table of slots.
+// A Hash compares ways to assign hosts to equal nodes: Igloo's two-level hash with each of its second levels, and a
+// ring without a slot table.
 type Hash struct {
 	Slots int              // of the table
-	Nodes []int            // for each a row a way; from 1 to Slots
-	Hosts int              // that are placed; fewer than 5 a node say nothing about evenness
+	Nodes []int            // numbers of nodes, from 1 to Slots; each gives one row per way
+	Hosts int              // number of hosts; fewer than 5 per node say nothing about evenness
 	Seed  uint64           // of the hashes
-	Now   func() time.Time // the clock by which look-ups are measured; nil: they are not
+	Now   func() time.Time // clock for measuring look-ups; nil: not measured
 }
 
-// A HashRow is how one way places the hosts on a number of nodes. Shares are of all hosts, from 0 to 1.
+// A HashRow is the result of one way for a number of nodes. Shares are of all hosts, from 0 to 1.
 type HashRow struct {
 	Way       string
 	Nodes     int
-	MaxMean   float64 // the largest share, divided by the mean one
-	Deviation float64 // the standard deviation of shares, divided by the mean one
-	P         float64 // the chance that an even spread is as uneven as this
-	Join      Moves   // when one more node comes, behind the others in the list; its zero value if there is no slot left
-	Leave     Moves   // when the node in the middle of the list goes; its zero value if there is no other
+	MaxMean   float64 // largest share divided by the mean
+	Deviation float64 // standard deviation of the shares divided by the mean
+	P         float64 // probability that a random assignment is at least as uneven
+	Join      Moves   // when a node is added at the end of the list; zero if no slot is left
+	Leave     Moves   // when the node in the middle of the list leaves; zero if it is the only one
 	Cost      time.Duration
 }
 
-// Moves say what share of the hosts moves to another node.
+// Moves describe which shares of the hosts move to another node.
 type Moves struct {
 	All         float64
-	Minimum     float64 // what must move, so that shares can be even
-	Unnecessary float64 // what moves between nodes that were there before and are there after
+	Minimum     float64 // necessary for even shares
+	Unnecessary float64 // moved between nodes that are in both lists
 }
 
-// Rows makes the table, ordered by nodes as they are given. Its only error is that of ctx.
+// Rows returns the results in the order of Nodes. The only error is that of ctx.
 func (h Hash) Rows(ctx context.Context) (rows []HashRow, err error) {
 	hosts := hostNames(h.Hosts)
 	for _, n := range h.Nodes {
@@ -61,17 +61,17 @@ func (h Hash) Rows(ctx context.Context) (rows []HashRow, err error) {
 	return rows, nil
 }
 
-// A hashing is a way to place hosts.
+// A hashing is a way to assign hosts.
 type hashing struct {
 	name   string
 	placer strategy.Placer
-	slot   func([]strategy.Member, strategy.Node) int // that a node takes which joins
+	slot   func([]strategy.Member, strategy.Node) int // slot of a new node
 }
 
 // noSlot leaves all hosts to the second level.
 func noSlot([]strategy.Member, strategy.Node) int { return -1 }
 
-// join is a list with one more node, whose name is the last.
+// join returns the list with one more node, whose name comes last.
 func (w hashing) join(members []strategy.Member) []strategy.Member {
 	node := strategy.Node(fmt.Sprintf("node%05d~1", len(members)))
 	return append(slices.Clone(members), strategy.Member{Node: node, Slot: w.slot(members, node)})
@@ -115,7 +115,7 @@ func owners(v strategy.View, hosts []string) []strategy.Node {
 	return all
 }
 
-// evenness tells of n nodes how even their shares are.
+// evenness describes how even the shares of n nodes are.
 func evenness(owners []strategy.Node, n int) (maxMean, deviation, p float64) {
 	by := map[strategy.Node]int{}
 	for _, o := range owners {
@@ -126,7 +126,7 @@ func evenness(owners []strategy.Node, n int) (maxMean, deviation, p float64) {
 		counts = append(counts, count)
 	}
 	counts = append(counts, make([]int, n-len(counts))...)
-	slices.Sort(counts) // sums of floats depend on the order
+	slices.Sort(counts) // the sum of floats depends on their order
 	mean, squares := float64(len(owners))/float64(n), 0.0
 	for _, c := range counts {
 		squares += (float64(c) - mean) * (float64(c) - mean)
@@ -148,7 +148,7 @@ func moves(before, after []strategy.Node, changed strategy.Node) (m Moves) {
 	return Moves{All: float64(all) / n, Unnecessary: float64(inVain) / n}
 }
 
-// hostNames are made-up names that differ in a few digits, as real ones do.
+// hostNames returns generated names that differ in a few digits, as real ones do.
 func hostNames(n int) []string {
 	all := make([]string, n)
 	for i := range all {

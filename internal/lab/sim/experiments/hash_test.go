@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestHash: the table says what is known of each way.
+// TestHash checks known properties of each way.
 func TestHash(t *testing.T) {
 	rows := table(t, Hash{Slots: 16, Nodes: []int{1, 4, 16}, Hosts: 40_000, Seed: 1})
 	if len(rows) != 15 {
@@ -43,7 +43,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestHashAgain: the same table each time; with a clock, but for what look-ups cost.
+// TestHashAgain: runs give equal tables; with a clock, only the cost of look-ups differs.
 func TestHashAgain(t *testing.T) {
 	h := Hash{Slots: 8, Nodes: []int{3, 7}, Hosts: 2000, Seed: 5}
 	rows, again := table(t, h), table(t, h)

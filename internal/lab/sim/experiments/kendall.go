@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// kendall is how far two orders of the same things agree, Kendall's tau-b: from -1, where one is the other backwards,
-// to 1. Pairs that are equal in one of them say nothing. It sorts, as Knight did (1966), and compares no pairs; NaN if
-// one of them has all things equal.
+// kendall returns Kendall's tau-b of two orders: 1 if they agree, -1 if one is the reverse of the other. Ties count for
+// neither. It sorts instead of comparing all pairs (Knight, 1966). It returns NaN if all values of one order are equal.
 func kendall(x, y []float64) float64 {
 	order := make([]int32, len(x))
 	for i := range order {
@@ -27,7 +26,7 @@ func kendall(x, y []float64) float64 {
 	return agreed / math.Sqrt(float64(all-equalX)*float64(all-equalY))
 }
 
-// equalPairs is how many pairs of a sorted list are the same.
+// equalPairs returns the number of pairs of equal elements of a sorted list.
 func equalPairs(order []int32, same func(a, b int32) bool) (pairs int64) {
 	run := int64(1)
 	for i := 1; i < len(order); i++ {
@@ -40,7 +39,7 @@ func equalPairs(order []int32, same func(a, b int32) bool) (pairs int64) {
 	return pairs
 }
 
-// sortPairs sorts a list by y, and returns how many pairs it had the other way round. room is as long as the list.
+// sortPairs sorts a list by y, and returns the number of inversions. room is a buffer of the same length.
 func sortPairs(order, room []int32, y []float64) (against int64) {
 	if len(order) < 2 {
 		return 0

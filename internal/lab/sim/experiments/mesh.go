@@ -8,40 +8,40 @@ import (
 	"kumo/internal/lab/sim"
 )
 
-// Mesh is the three experiments by which Huang, Zeng and Chen judged their crawler without a centre on Kademlia: how
-// its speed grows with nodes, how load is balanced, and what it costs to keep together. Nodes are kumo's own, overlay
-// and mesh, in virtual time. What the paper leaves open is a field.
+// Mesh has the three experiments by which Huang, Zeng and Chen evaluated their decentralized crawler on Kademlia: how
+// its speed grows with nodes, how it balances load, and what communication it needs. The nodes run kumo's own overlay
+// and mesh in virtual time. What the paper leaves open is a field.
 type Mesh struct {
 	Seed   uint64
 	Sample time.Duration // between two samples
 
-	Speed        float64         // URLs a second that each node of experiment 1 fetches
-	JoinTimes    []time.Duration // when each of its nodes comes; 0: it is there at the beginning
-	Samples      int             // of experiment 1
-	Hosts, Pages int             // of the web that it crawls
+	Speed        float64         // URLs per second that each node of experiment 1 fetches
+	JoinTimes    []time.Duration // when each of its nodes joins; 0: at the start
+	Samples      int             // number of samples of experiment 1
+	Hosts, Pages int             // of the web of experiment 1
 
-	Table     []MeshNode      // the nodes of experiments 2 and 3
-	FixedArea int             // blocks of all their areas where load is not balanced
-	Block     int             // URLs: H
-	Time      time.Duration   // that each run of experiment 2 takes
-	T         time.Duration   // in which nodes look at their load
-	OtherT    []time.Duration // other values of T that are tried
-	HostURLs  []int           // URLs of a host that are tried; one always is
+	Table     []MeshNode      // nodes of experiments 2 and 3
+	FixedArea int             // blocks of each work area without balancing
+	Block     int             // URLs per block: H
+	Time      time.Duration   // length of each run of experiment 2
+	T         time.Duration   // interval between two checks of a node's load
+	OtherT    []time.Duration // other values of T to try
+	HostURLs  []int           // other numbers of URLs per host to try; 1 is always tried
 
 	Processor func() time.Duration // as in sim.MeshConfig
 }
 
 // A MeshNode is a row of the paper's table 2.
 type MeshNode struct {
-	Speed    float64 // URLs a second that it can fetch: v
-	Arriving float64 // URLs a second that come: lambda
-	Area     int     // blocks on which it works: n
+	Speed    float64 // URLs per second that it can fetch: v
+	Arriving float64 // URLs per second that arrive: lambda
+	Area     int     // blocks of its work area: n
 }
 
-// Heavy reports whether more URLs come to the node than it can fetch.
+// Heavy reports whether more URLs arrive than the node can fetch.
 func (n MeshNode) Heavy() bool { return n.Arriving > n.Speed }
 
-// MeshOfPaper is the paper's experiments, and where it says nothing what seemed most likely.
+// MeshOfPaper returns the paper's experiments, with likely values where the paper gives none.
 func MeshOfPaper() Mesh {
 	const m = time.Minute
 	return Mesh{
@@ -63,41 +63,41 @@ func MeshOfPaper() Mesh {
 	}
 }
 
-// A Rule is by which load is balanced.
+// A Rule selects how load is balanced.
 type Rule uint8
 
 // The rules.
 const (
-	NoRule    Rule = iota // it is not
-	ByPaper               // as the paper has it: load goes only where there is room for all that a node has too much
-	ByKumo                // as much goes as there is room for
-	ruleCount             // how many rules there are
+	NoRule    Rule = iota // no balancing
+	ByPaper               // the paper's: a node gives load away only if all its excess fits
+	ByKumo                // kumo's: a node gives away as much as fits
+	ruleCount             // number of rules
 )
 
 func (r Rule) String() string { return [...]string{"none", "paper", "kumo"}[r] }
 
-// A MeshSetting is what distinguishes one run of experiment 2 from another.
+// A MeshSetting has the parameters of a run of experiment 2.
 type MeshSetting struct {
 	Rule     Rule
 	T        time.Duration
 	HostURLs int
-	OwnAreas bool // nodes have areas as mesh computes them, instead of the table's
+	OwnAreas bool // mesh computes the work areas, instead of those of the table
 }
 
-// A MeshRun is what a setting came to.
+// A MeshRun is the result of a setting.
 type MeshRun struct {
 	MeshSetting
 	sim.MeshSamples
 }
 
-// MeshResult is what the experiments came to. Balance begins with the runs of the three rules with the same T and hosts
-// of one URL, in the order of the rules.
+// MeshResult has the results of all experiments. Balance begins with the runs of the three rules, in their order, with
+// the same T and hosts of one URL.
 type MeshResult struct {
 	Scaling sim.MeshSamples
 	Balance []MeshRun
 }
 
-// Settings are the runs of experiment 2, in the order of the tables.
+// Settings returns the runs of experiment 2, in the order of the tables.
 func (m *Mesh) Settings() (all []MeshSetting) {
 	for r := range ruleCount {
 		all = append(all, MeshSetting{Rule: r, T: m.T, HostURLs: 1})
@@ -117,7 +117,7 @@ func (m *Mesh) Settings() (all []MeshSetting) {
 	return all
 }
 
-// Run makes all runs, and tells progress how many are done of how many. Its only error is that of ctx.
+// Run runs all experiments. progress receives the number of finished runs and of all. The only error is that of ctx.
 func (m *Mesh) Run(ctx context.Context, progress func(done, of int)) (r MeshResult, err error) {
 	settings := m.Settings()
 	of := 1 + len(settings)
@@ -133,7 +133,7 @@ func (m *Mesh) Run(ctx context.Context, progress func(done, of int)) (r MeshResu
 	return r, ctx.Err()
 }
 
-// scaling is experiment 1.
+// scaling runs experiment 1.
 func (m *Mesh) scaling() sim.MeshSamples {
 	c := sim.MeshRates{Hosts: m.Hosts, Pages: m.Pages, Interval: m.T, Sample: m.Sample, Samples: m.Samples,
 		Processor: m.Processor}
@@ -143,7 +143,7 @@ func (m *Mesh) scaling() sim.MeshSamples {
 	return sim.RunMeshRates(c, m.Seed)
 }
 
-// balance is a run of experiment 2.
+// balance makes a run of experiment 2.
 func (m *Mesh) balance(s MeshSetting) sim.MeshSamples {
 	c := sim.MeshRates{HostURLs: s.HostURLs, Balance: s.Rule != NoRule, AllOrNothing: s.Rule == ByPaper, Block: m.Block,
 		Interval: s.T, Sample: m.Sample, Samples: int(m.Time / m.Sample), Processor: m.Processor}
@@ -157,7 +157,7 @@ func (m *Mesh) balance(s MeshSetting) sim.MeshSamples {
 	return sim.RunMeshRates(c, m.Seed)
 }
 
-// Area is how many blocks a node of the table works on, by which its load ratio is taken.
+// Area returns the size of a table node's work area in blocks, which its load ratio refers to.
 func (m *Mesh) Area(s MeshSetting, node int) int {
 	if s.Rule == NoRule {
 		return m.FixedArea
@@ -165,12 +165,13 @@ func (m *Mesh) Area(s MeshSetting, node int) int {
 	return m.Table[node].Area
 }
 
-// Formula is how many blocks mesh has a node of the table work on with an interval, by the paper's formula.
+// Formula returns the size of a table node's work area in blocks, by the paper's formula, for an interval.
 func (m *Mesh) Formula(node int, t time.Duration) int {
 	return mesh.AreaOf(m.Table[node].Arriving, m.Table[node].Speed, t, m.Block)
 }
 
-// Ceiling is by what part more is fetched where all nodes fetch all the time, than where each fetches what comes to it.
+// Ceiling returns the relative increase of output if all nodes fetched all the time, compared with each node fetching
+// only the URLs that arrive at it.
 func (m *Mesh) Ceiling() float64 {
 	all, own := 0.0, 0.0
 	for _, n := range m.Table {
@@ -180,7 +181,7 @@ func (m *Mesh) Ceiling() float64 {
 	return all/own - 1
 }
 
-// Surplus is how many URLs a second come beyond what all nodes together can fetch.
+// Surplus returns the URLs per second that arrive beyond what all nodes can fetch.
 func (m *Mesh) Surplus() (s float64) {
 	for _, n := range m.Table {
 		s += n.Arriving - n.Speed
@@ -188,7 +189,7 @@ func (m *Mesh) Surplus() (s float64) {
 	return s
 }
 
-// Ratio is a node's load ratio at the end of a sample, u: URLs that wait, by its area's size. Ideal is 1.
+// Ratio returns a node's load ratio u at the end of a sample: pending URLs divided by the size of its area. 1 is ideal.
 func (m *Mesh) Ratio(r *MeshRun, sample, node int) float64 {
 	return float64(r.Nodes[sample][node].Waiting) / float64(m.Area(r.MeshSetting, node)*m.Block)
 }
@@ -219,13 +220,13 @@ func anyNode(MeshNode) bool { return true }
 
 func lightNode(n MeshNode) bool { return !n.Heavy() }
 
-// Waiting is how many URLs wait at the end of a run: at all nodes, and at those to which more come than they can fetch.
+// Waiting returns the URLs pending at the end of a run: at all nodes, and at heavy nodes.
 func (m *Mesh) Waiting(r *MeshRun) (all, heavy int) {
 	last := len(r.Nodes) - 1
 	return m.sum(r, last, waitingOf, anyNode), m.sum(r, last, waitingOf, MeshNode.Heavy)
 }
 
-// Fetched is how many URLs all nodes have fetched after so many samples.
+// Fetched returns the URLs that all nodes have fetched after a number of samples.
 func (m *Mesh) Fetched(r *MeshRun, samples int) int {
 	if samples == 0 {
 		return 0
@@ -233,15 +234,16 @@ func (m *Mesh) Fetched(r *MeshRun, samples int) int {
 	return m.sum(r, samples-1, fetchedOf, anyNode)
 }
 
-// Rise is by what part a run has fetched more than another in samples from one to before another.
+// Rise returns the relative increase in fetched URLs of a run over another, in samples from (inclusive) to to
+// (exclusive).
 func (m *Mesh) Rise(r, than *MeshRun, from, to int) float64 {
 	a := m.Fetched(r, to) - m.Fetched(r, from)
 	b := m.Fetched(than, to) - m.Fetched(than, from)
 	return float64(a)/float64(max(b, 1)) - 1
 }
 
-// MaxLightLevel is the highest level that a node to which less comes than it can fetch was at, at the end of a sample:
-// above 0 it has tipped into heavy.
+// MaxLightLevel returns the highest load level of a light node at the end of any sample. Above 0, balancing has made
+// the node heavy.
 func (m *Mesh) MaxLightLevel(r *MeshRun) int {
 	most := -1 << 30
 	for _, nodes := range r.Nodes {
@@ -254,7 +256,8 @@ func (m *Mesh) MaxLightLevel(r *MeshRun) int {
 	return most
 }
 
-// Full is the first sample at the end of which as many URLs wait as all the table's areas hold; -1: there is none.
+// Full returns the first sample at whose end as many URLs are pending as all areas of the table hold; -1 if there is
+// none.
 func (m *Mesh) Full(r *MeshRun) int {
 	hold := 0
 	for _, n := range m.Table {

@@ -10,19 +10,19 @@ import (
 	"kumo/internal/view/results"
 )
 
-// What words of the paper are taken to mean, where it gives no numbers.
+// Interpretations of the paper's words where it gives no numbers.
 const (
-	stable       = 0.1   // differs by less than this part from the mean
-	stepsUp      = 0.9   // rises at least by this part of what the new nodes can fetch
-	linear       = 0.99  // share of the variance that a line leaves nothing of
-	reduced      = 0.5   // is at most this part of what it was
-	aroundOne    = 0.5   // differs by at most so much from 1
-	paperRise    = 0.333 // "at most 33.3 % more": some samples have at least that
+	stable       = 0.1   // differs from the mean by less than this share
+	stepsUp      = 0.9   // rises by at least this share of what the new nodes can fetch
+	linear       = 0.99  // minimum R² of a line
+	reduced      = 0.5   // is at most this share of the former value
+	aroundOne    = 0.5   // differs from 1 by at most this
+	paperRise    = 0.333 // "at most 33.3 % more": reached in some samples
 	nearlyEqual  = 0.1
-	windowOfRise = 5 // samples, over which a rise is taken
+	windowOfRise = 5 // samples over which a rise is measured
 )
 
-// Judge judges all statements by a result.
+// Judge evaluates all statements.
 func (m *Mesh) Judge(r *MeshResult) []results.Statement {
 	j := meshJudge{m: m}
 	j.scaling(m.Steps(r))
@@ -42,7 +42,8 @@ type meshJudge struct {
 	judged
 }
 
-// add is about runs by a rule; NoRule: load was not balanced, or the statement is not about it.
+// add adds a statement about runs with a rule. NoRule stands for runs without balancing, and for statements that are
+// not about balancing.
 func (j *meshJudge) add(experiment int, rule Rule, text string, seen bool, numbers, why string) {
 	of := fmt.Sprintf("experiment %d", experiment)
 	if rule != NoRule {
@@ -51,19 +52,19 @@ func (j *meshJudge) add(experiment int, rule Rule, text string, seen bool, numbe
 	j.judged.add(of, text, seen, numbers, why)
 }
 
-// A MeshStep is samples of experiment 1 with the same number of nodes.
+// A MeshStep has the samples of experiment 1 with the same number of nodes.
 type MeshStep struct {
 	Nodes   int
-	Samples []float64 // URLs that all nodes fetched in each
+	Samples []float64 // URLs fetched by all nodes in each sample
 }
 
-// Mean is that of the samples.
+// Mean returns the mean of the samples.
 func (s *MeshStep) Mean() float64 {
 	mean, _ := meanAndDeviation(s.Samples)
 	return mean
 }
 
-// Steps are experiment 1's samples by the number of nodes.
+// Steps groups experiment 1's samples by the number of nodes.
 func (m *Mesh) Steps(r *MeshResult) (steps []MeshStep) {
 	before := 0
 	for _, nodes := range r.Scaling.Nodes {
@@ -100,14 +101,14 @@ func (j *meshJudge) scaling(steps []MeshStep) {
 		"some nodes have nothing to fetch")
 	j.add(1, NoRule, "speed rises with each join", least >= stepsUp,
 		fmt.Sprintf("by at least %.0f %% of what the nodes that come can fetch", 100*least),
-		"what comes has not enough to fetch")
+		"new nodes do not have enough to fetch")
 	r2 := fit(xs, ys)
 	j.add(1, NoRule, "speed is linear in the number of nodes", r2 >= linear,
 		fmt.Sprintf("%s URLs a node and sample with %s nodes, R² = %.4f", listed(perNode, "%.1f"), listed(xs, "%.0f"), r2),
 		"some nodes have nothing to fetch")
 }
 
-// fit is the share of the variance that the line with the least squares leaves nothing of: R².
+// fit returns R² of the least-squares line.
 func fit(xs, ys []float64) float64 {
 	slope := slopeOf(xs, ys)
 	mx, _ := meanAndDeviation(xs)
@@ -124,7 +125,7 @@ func fit(xs, ys []float64) float64 {
 	return 1 - left/all
 }
 
-// laterHalf is the mean load ratio of each node of a kind, over the second half of a run.
+// laterHalf returns the mean load ratio of each node of a kind, over the second half of a run.
 func (j *meshJudge) laterHalf(r *MeshRun, kind func(MeshNode) bool) []float64 {
 	var sum []float64
 	from := len(r.Nodes) / 2
@@ -147,12 +148,12 @@ func (j *meshJudge) without(none *MeshRun) {
 	for i := range end {
 		diverge = diverge && end[i] > 1 && end[i] > 1.5*half[i]
 	}
-	j.add(2, NoRule, "without balancing, nodes to which more comes than they fetch get heavier all the time", diverge,
+	j.add(2, NoRule, "without balancing, heavy nodes get heavier all the time", diverge,
 		fmt.Sprintf("u after half of the time %s, at the end %s", listed(half, "%.1f"), listed(end, "%.1f")),
-		"some do not, in so short a time")
+		"some do not within this time")
 	light := slices.Max(j.laterHalf(none, lightNode))
-	j.add(2, NoRule, "without balancing, the others are light all the time", light < 1,
-		fmt.Sprintf("mean u of the second half is at most %.2f", light), "more comes to one than was set")
+	j.add(2, NoRule, "without balancing, the other nodes stay light", light < 1,
+		fmt.Sprintf("mean u of the second half is at most %.2f", light), "more URLs arrive at one of them than configured")
 }
 
 func (j *meshJudge) with(r, none *MeshRun) {
@@ -162,8 +163,8 @@ func (j *meshJudge) with(r, none *MeshRun) {
 	part := float64(heavy) / float64(max(before, 1))
 	later := j.laterHalf(r, MeshNode.Heavy)
 	j.add(2, r.Rule, "load of heavy nodes falls much", part <= reduced,
-		fmt.Sprintf("%d URLs wait at them at the end, %.0f %% of %d without balancing", heavy, 100*part, before),
-		fmt.Sprintf("what is too much for any bucket stays where it is: u %s in the second half", listed(later, "%.1f")))
+		fmt.Sprintf("%d URLs are pending at them at the end, %.0f %% of %d without balancing", heavy, 100*part, before),
+		fmt.Sprintf("load that no bucket has room for stays where it is: u %s in the second half", listed(later, "%.1f")))
 	light, was := j.laterHalf(r, lightNode), j.laterHalf(none, lightNode)
 	rises, near := true, true
 	for i, u := range light {
@@ -172,31 +173,31 @@ func (j *meshJudge) with(r, none *MeshRun) {
 	}
 	j.add(2, r.Rule, "load of light nodes rises", rises,
 		fmt.Sprintf("u %s in the second half, without balancing %s", listed(light, "%.2f"), listed(was, "%.2f")),
-		"nobody gives to some of them any more")
-	j.add(2, r.Rule, "load ratios of light nodes come to be around 1", near,
-		fmt.Sprintf("u %s in the second half", listed(light, "%.2f")), "nobody gives to some of them any more")
+		"some of them receive no more load")
+	j.add(2, r.Rule, "load ratios of light nodes approach 1", near,
+		fmt.Sprintf("u %s in the second half", listed(light, "%.2f")), "some of them receive no more load")
 	all := j.m.ratios(r, last, anyNode)
 	far := 0.0
 	for _, u := range all {
 		far = max(far, math.Abs(u-1))
 	}
-	atFull := "as many URLs wait as areas hold at no time"
+	atFull := "the areas are never full"
 	if full := m.Full(r); full >= 0 {
-		atFull = fmt.Sprintf("after %.0f min, when as many URLs wait as areas hold, %s",
+		atFull = fmt.Sprintf("after %.0f min, when the areas are full, %s",
 			(m.Sample * time.Duration(full+1)).Minutes(), listed(j.m.ratios(r, full, anyNode), "%.1f"))
 	}
-	j.add(2, r.Rule, "all load ratios come to be around 1", far <= aroundOne,
+	j.add(2, r.Rule, "all load ratios approach 1", far <= aroundOne,
 		fmt.Sprintf("u at the end %s; %s", listed(all, "%.1f"), atFull),
-		fmt.Sprintf("%.3f URLs a second come beyond what all nodes can fetch, and no rule takes them away", m.Surplus()))
+		fmt.Sprintf("%.3f URLs a second arrive beyond what all nodes can fetch, and no rule removes them", m.Surplus()))
 	most := m.MaxLightLevel(r)
-	j.add(2, r.Rule, "no light node tips into heavy", most <= 0, fmt.Sprintf("the highest level of one is %d", most),
-		"URLs that arrived filled room that had been given away")
+	j.add(2, r.Rule, "no light node becomes heavy", most <= 0, fmt.Sprintf("the highest level of one is %d", most),
+		"arriving URLs filled room that was already given away")
 	rise, best := m.Rise(r, none, 0, last+1), math.Inf(-1)
 	for i := 0; i+windowOfRise <= last+1; i++ {
 		best = max(best, m.Rise(r, none, i, i+windowOfRise))
 	}
 	j.add(2, r.Rule, "output rises by up to 33.3 %", best >= paperRise,
-		fmt.Sprintf("by %.1f %% in all, by up to %.1f %% over %v; where all nodes fetch all the time it is %.1f %%", 100*rise,
+		fmt.Sprintf("by %.1f %% in total, by up to %.1f %% over %v; if all nodes fetched all the time: %.1f %%", 100*rise,
 			100*best, m.Sample*windowOfRise, 100*m.Ceiling()), "light nodes get too little, too late")
 	third := (last + 1) / 3
 	a, b := m.Rise(r, none, 0, third), m.Rise(r, none, last+1-third, last+1)
@@ -205,14 +206,14 @@ func (j *meshJudge) with(r, none *MeshRun) {
 		"heavy nodes are too heavy for any bucket by then")
 }
 
-// A Traffic is messages and bytes of one kind, or of all, per second and node, and per page that was fetched.
+// A Traffic has the messages and bytes of one kind, or of all: per node and second, and per page fetched.
 type Traffic struct {
 	Kind                    string
-	Messages, Bytes         float64 // a node and second
+	Messages, Bytes         float64 // per node and second
 	PageMessages, PageBytes float64
 }
 
-// Traffic is what the nodes of a run have sent: of each kind, and in all.
+// Traffic returns what the nodes of a run have sent: of each kind, and in total.
 func (m *Mesh) Traffic(r *MeshRun) (all []Traffic) {
 	last := len(r.Nodes) - 1
 	f := &r.Figures[last]
@@ -236,12 +237,12 @@ func (j *meshJudge) overhead(r, none *MeshRun) {
 	messages, bytes := a.Messages/b.Messages-1, a.Bytes/b.Bytes-1
 	j.add(3, r.Rule, "communication is nearly the same with balancing",
 		math.Abs(messages) <= nearlyEqual && bytes <= nearlyEqual,
-		fmt.Sprintf("%+.0f %% messages and %+.0f %% bytes a node and second; a page %+.0f %% and %+.0f %%", 100*messages,
+		fmt.Sprintf("%+.0f %% messages and %+.0f %% bytes per node and second; %+.0f %% and %+.0f %% per page", 100*messages,
 			100*bytes, 100*(a.PageMessages/b.PageMessages-1), 100*(a.PageBytes/b.PageBytes-1)),
 		"more pages are fetched, and each takes its messages")
 	share := with[sim.OverlayMessage].Messages / a.Messages
 	j.add(3, r.Rule, "most of it is for routing", share > 0.5,
 		fmt.Sprintf("%.0f %% of messages are the overlay's, %.0f %% of bytes", 100*share,
 			100*with[sim.OverlayMessage].Bytes/a.Bytes),
-		"links are claimed, dispatched and said to be fetched, and hosts that wait are asked for")
+		"links are claimed, dispatched and marked as fetched, and pending hosts are requested")
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Tables are what the experiments came to, with all digits.
+// Tables returns the results with all digits.
 func (m *Mesh) Tables(r *MeshResult) []Table {
 	return []Table{m.scalingTable(r), m.loadTable(r), m.runTable(r), m.trafficTable(r)}
 }
@@ -22,15 +22,15 @@ func (m *Mesh) scalingTable(r *MeshResult) Table {
 	return t
 }
 
-// minutes is when a sample ends, counted from 1.
+// minutes returns when a sample ends. Samples count from 1.
 func (m *Mesh) minutes(sample int) float64 { return float64(sample) * m.Sample.Minutes() }
 
-// runTable is a table whose lines begin with what a run is told from others by.
+// runTable returns a table whose first columns identify a run.
 func runTable(name string, columns ...string) Table {
 	return newTable(name, append([]string{"rule", "t_seconds", "urls_per_host", "areas"}, columns...)...)
 }
 
-// Areas are in words by what a run's load ratio is taken.
+// Areas names the areas that a run's load ratio refers to.
 func (s *MeshSetting) Areas() string {
 	switch {
 	case s.OwnAreas:
@@ -64,25 +64,25 @@ func (m *Mesh) runTable(r *MeshResult) Table {
 		"hosts_given")
 	for i := range r.Balance {
 		s := m.Summary(r, i)
-		r.Balance[i].add(&t, s.Fetched, s.Rise, s.LastRise, s.Waiting, s.Heavy, s.MostOfLight, s.Given)
+		r.Balance[i].add(&t, s.Fetched, s.Rise, s.LastRise, s.Waiting, s.Heavy, s.MaxLightLevel, s.Given)
 	}
 	return t
 }
 
-// A MeshSummary is a run in a line.
+// A MeshSummary is a one-line summary of a run.
 type MeshSummary struct {
 	Fetched        int     // URLs
-	Rise, LastRise float64 // more than without balancing: in all, and in the last third of the time
-	Waiting, Heavy int     // URLs at the end: in all, and at nodes to which more come than they can fetch
-	MostOfLight    int
-	Given          int // hosts that went to nodes that had less to do
+	Rise, LastRise float64 // increase over no balancing: in total, and in the last third of the time
+	Waiting, Heavy int     // URLs pending at the end: in total, and at heavy nodes
+	MaxLightLevel  int
+	Given          int // hosts moved to nodes with less load
 }
 
-// Summary sums up one of Balance.
+// Summary returns the summary of Balance[i].
 func (m *Mesh) Summary(r *MeshResult, i int) (s MeshSummary) {
 	run, none := &r.Balance[i], &r.Balance[NoRule]
 	n := len(run.Nodes)
-	s.Fetched, s.MostOfLight, s.Given = m.Fetched(run, n), m.MaxLightLevel(run), run.Figures[n-1].MovedHosts
+	s.Fetched, s.MaxLightLevel, s.Given = m.Fetched(run, n), m.MaxLightLevel(run), run.Figures[n-1].MovedHosts
 	s.Rise, s.LastRise = m.Rise(run, none, 0, n), m.Rise(run, none, n-n/3, n)
 	s.Waiting, s.Heavy = m.Waiting(run)
 	return s
@@ -99,7 +99,7 @@ func (m *Mesh) trafficTable(r *MeshResult) Table {
 	return t
 }
 
-// Pictures are the paper's figures 4 to 8, and what depends on T.
+// Pictures returns the paper's figures 4 to 8, and the dependence on T.
 func (m *Mesh) Pictures(r *MeshResult) []NamedPicture {
 	return []NamedPicture{
 		m.scalingPicture(r),
@@ -123,11 +123,11 @@ func (m *Mesh) scalingPicture(r *MeshResult) NamedPicture {
 		mean.Curves.add("mean", nodes, s.Mean())
 		mean.Curves.add("all they can fetch", nodes, nodes*m.Speed*m.Sample.Seconds())
 	}
-	return NamedPicture{"scaling", "Speed of nodes that come one after the other",
+	return NamedPicture{"scaling", "Speed of nodes that join one after another",
 		Picture{Columns: 1, Panels: []Panel{speed, mean}}}
 }
 
-// rules are the runs of the three rules that differ in nothing else.
+// rules returns the runs of the three rules that differ in nothing else.
 func (r *MeshResult) rules() []MeshRun { return r.Balance[:ruleCount] }
 
 var rulesInWords = map[Rule]string{NoRule: "no balancing", ByPaper: "the paper's rule", ByKumo: "kumo's rule"}
@@ -135,7 +135,7 @@ var rulesInWords = map[Rule]string{NoRule: "no balancing", ByPaper: "the paper's
 func (m *Mesh) loadPicture(r *MeshResult) NamedPicture {
 	pic := NamedPicture{
 		"load",
-		"Load ratio u of eight nodes: URLs that wait, by the size of the work area",
+		"Load ratio u of eight nodes: pending URLs divided by the size of the work area",
 		Picture{Columns: 1},
 	}
 	light := Panel{Title: "mean of the light nodes", X: "minutes"}
@@ -160,7 +160,7 @@ func (m *Mesh) loadPicture(r *MeshResult) NamedPicture {
 
 func (m *Mesh) outputPicture(r *MeshResult) NamedPicture {
 	each := Panel{Title: fmt.Sprintf("URLs fetched in %v", m.Sample), X: "minutes"}
-	all := Panel{Title: "URLs fetched since the beginning", X: "minutes"}
+	all := Panel{Title: "URLs fetched since the start", X: "minutes"}
 	for i := range r.rules() {
 		run := &r.Balance[i]
 		for sample := range run.Nodes {
@@ -174,7 +174,7 @@ func (m *Mesh) outputPicture(r *MeshResult) NamedPicture {
 
 func (m *Mesh) intervalPicture(r *MeshResult) NamedPicture {
 	rise := Panel{Title: "output, % more than without balancing", X: "T (s)", LogX: true}
-	waiting := Panel{Title: "URLs that wait at heavy nodes at the end", X: "T (s)", LogX: true}
+	waiting := Panel{Title: "URLs pending at heavy nodes at the end", X: "T (s)", LogX: true}
 	var runs []int
 	for i := range r.Balance {
 		if b := &r.Balance[i]; b.Rule != NoRule && b.HostURLs == 1 && !b.OwnAreas {
@@ -187,7 +187,7 @@ func (m *Mesh) intervalPicture(r *MeshResult) NamedPicture {
 		rise.Curves.add(rule, t, 100*s.Rise)
 		waiting.Curves.add(rule, t, float64(s.Heavy))
 	}
-	return NamedPicture{"interval", "What depends on T, the time between two looks at the load",
+	return NamedPicture{"interval", "Influence of T, the interval between load checks",
 		Picture{Columns: 1, Panels: []Panel{rise, waiting}}}
 }
 
@@ -211,7 +211,7 @@ func (m *Mesh) trafficPicture(r *MeshResult) NamedPicture {
 	}
 	return NamedPicture{
 		"traffic",
-		"What eight nodes send each other",
+		"Traffic between eight nodes",
 		Picture{Columns: 1, Panels: []Panel{messages, bytes}},
 	}
 }

@@ -11,23 +11,23 @@ import (
 	"kumo/internal/lab/sim"
 )
 
-// MeshScale asks what it takes to keep nodes without a centre together, as they become more. For each number of nodes
-// the overlay runs alone, first while nobody comes or goes, then while each node stays for some time only, and one
-// comes for each that goes; half of them go without a word. No message is lost. Where nodes are few enough the whole
-// machine runs as well, with a crawl.
+// MeshScale measures the communication that keeps decentralized nodes together as their number grows. For each number
+// the overlay runs alone: first with a fixed set of nodes, then with nodes that leave after some time and are replaced,
+// half of them without notice. No message is lost. If there are few enough nodes, the complete nodes also run, with a
+// crawl.
 type MeshScale struct {
 	Nodes    []int
-	FullUpTo int           // nodes up to which the whole machine runs
-	MeanStay time.Duration // of a node, on average
+	FullUpTo int           // largest number of nodes for which the complete nodes run
+	MeanStay time.Duration // average stay of a node
 	Seed     uint64
 
-	Joining  time.Duration // within which nodes come
-	WarmUp   time.Duration // before figures are taken, each time
-	Measured time.Duration // for which they are, each time
-	LookUps  int           // by which hops are counted
+	Joining  time.Duration // time within which the nodes join
+	WarmUp   time.Duration // time before each measured period
+	Measured time.Duration // length of each measured period
+	LookUps  int           // look-ups that hops are measured with
 }
 
-// MeshScales is what ends within two minutes.
+// MeshScales returns an experiment that ends within two minutes.
 func MeshScales() MeshScale {
 	return MeshScale{
 		Nodes:    []int{10, 100, 1000},
@@ -41,37 +41,37 @@ func MeshScales() MeshScale {
 	}
 }
 
-// A MeshScaleRow is what a number of nodes came to.
+// A MeshScaleRow is the result for a number of nodes.
 type MeshScaleRow struct {
 	Nodes    int
-	Direct   float64 // part of the look-ups that a node answers of what it knows
-	Hops     float64 // of the others, to the closest node that is found
-	Asked    float64 // questions of these
-	Correct  float64 // part of the look-ups that found the three closest nodes, while nodes come and go
-	Contacts float64 // of a node, in all its buckets
-	Buckets  float64 // of a node, that have some
-	Quiet    Rate    // while nobody comes or goes
-	Churn    Rate    // while nodes do
+	Direct   float64 // share of look-ups that a node answers from its own table
+	Hops     float64 // of the other look-ups, to the closest node found
+	Asked    float64 // requests of the other look-ups
+	Correct  float64 // share of look-ups under churn that found the three closest nodes
+	Contacts float64 // in all buckets of a node
+	Buckets  float64 // of a node, that are not empty
+	Quiet    Rate    // while no node joins or leaves
+	Churn    Rate    // while nodes join and leave
 
-	RanFull bool        // the whole machine has run, too
-	Crawl   FullFigures // it has come to
+	RanFull bool        // the complete nodes ran, too
+	Crawl   FullFigures // their result
 }
 
-// A Rate is what a node sends in a second.
+// A Rate is what a node sends per second.
 type Rate struct{ Messages, Bytes float64 }
 
-// FullFigures are what the whole machine came to.
+// FullFigures are the results of the complete nodes.
 type FullFigures struct {
-	PageMessages [len(sim.MessageKinds)]float64 // a page, of each kind, while nobody comes or goes
-	Hops         float64                        // of a look-up of the crawl
-	Known        float64                        // URLs in a node's history when all is fetched
-	// from then on, but for what the overlay sends: while nobody comes or goes, and while nodes do
+	PageMessages [len(sim.MessageKinds)]float64 // per page and kind, while no node joins or leaves
+	Hops         float64                        // per look-up of the crawl
+	Known        float64                        // URLs in a node's history after the crawl
+	// after the crawl, without the overlay's messages: while no node joins or leaves, and under churn
 	Rest, Churn Rate
-	Copied      int // URLs that were entered into histories while nodes come and go
-	NodesLeft   int // nodes that went then
+	Copied      int // URLs added to histories under churn
+	NodesLeft   int // nodes that left under churn
 }
 
-// Rows makes the table. Its only error is that of ctx.
+// Rows returns the results. The only error is that of ctx.
 func (s *MeshScale) Rows(ctx context.Context, progress func(done, of int)) (rows []MeshScaleRow, err error) {
 	for i, n := range s.Nodes {
 		row := s.overlays(ctx, n)
@@ -118,7 +118,7 @@ func (s *MeshScale) overlays(ctx context.Context, nodes int) MeshScaleRow {
 	return row
 }
 
-// tables are how many contacts a node has, and buckets that have some, on average.
+// tables returns a node's average number of contacts and of buckets that are not empty.
 func tables(w *overlaytest.World) (contacts, buckets float64) {
 	for _, n := range w.Live() {
 		contacts += float64(n.Len())
@@ -147,7 +147,7 @@ func (s *MeshScale) churn(w *overlaytest.World, nodes int) {
 	w.After(time.Duration(rng.ExpFloat64()*float64(s.MeanStay)/float64(nodes)), next)
 }
 
-// lookUps lets nodes look ids up, twenty a second.
+// lookUps lets nodes look up random ids, twenty per second.
 func (s *MeshScale) lookUps(w *overlaytest.World, run func(time.Duration), row *MeshScaleRow) {
 	found, right := 0, 0
 	for range s.LookUps {
@@ -203,7 +203,7 @@ func (s *MeshScale) whole(nodes int) (f FullFigures) {
 	return f
 }
 
-// Table is the rows with all digits; what was not run is empty.
+// Table returns the rows with all digits. Cells that were not measured are empty.
 func (s *MeshScale) Table(rows []MeshScaleRow) Table {
 	t := newTable("scale", "nodes", "hops", "questions", "direct", "right", "contacts", "buckets",
 		"quiet_messages_per_node_second", "quiet_bytes_per_node_second", "churn_messages_per_node_second",
@@ -242,7 +242,7 @@ func (s *MeshScale) Table(rows []MeshScaleRow) Table {
 	return t
 }
 
-// Picture is the table as curves.
+// Picture returns the table as curves.
 func (s *MeshScale) Picture(rows []MeshScaleRow) NamedPicture {
 	curve := func(name string, whole bool, of func(*MeshScaleRow) float64) (c Curve) {
 		c.Name = name
@@ -260,13 +260,13 @@ func (s *MeshScale) Picture(rows []MeshScaleRow) NamedPicture {
 	panel := func(title string, curves ...Curve) Panel {
 		return Panel{Title: title, X: "nodes", LogX: true, Curves: curves}
 	}
-	return NamedPicture{"scale", "What it takes to keep nodes together", Picture{Columns: 1, Panels: []Panel{
+	return NamedPicture{"scale", "Traffic that keeps nodes together", Picture{Columns: 1, Panels: []Panel{
 		panel("a look-up",
 			curve("hops", false, func(r *MeshScaleRow) float64 { return r.Hops }),
 			curve("questions", false, func(r *MeshScaleRow) float64 { return r.Asked })),
 		panel("contacts of a node", curve("contacts", false, func(r *MeshScaleRow) float64 { return r.Contacts })),
 		panel("messages of the overlay, a node and second",
-			curve("nobody comes or goes", false, func(r *MeshScaleRow) float64 { return r.Quiet.Messages }),
-			curve("nodes come and go", false, func(r *MeshScaleRow) float64 { return r.Churn.Messages })),
+			curve("no node joins or leaves", false, func(r *MeshScaleRow) float64 { return r.Quiet.Messages }),
+			curve("nodes join and leave", false, func(r *MeshScaleRow) float64 { return r.Churn.Messages })),
 		panel("messages a page, whole machine", kinds...)}}}
 }

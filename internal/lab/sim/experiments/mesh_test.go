@@ -12,7 +12,7 @@ import (
 	"kumo/internal/lab/testmain"
 )
 
-// shortMesh is the paper's experiments, but for further settings, and shorter.
+// shortMesh returns the paper's experiments without further settings, and shorter.
 func shortMesh(seed uint64, takes time.Duration) *Mesh {
 	m := MeshOfPaper()
 	m.Seed, m.Time, m.OtherT, m.HostURLs = seed, takes, nil, nil
@@ -28,23 +28,23 @@ func runMesh(t *testing.T, m *Mesh) MeshResult {
 	return r
 }
 
-// TestMeshExperiments: whatever the seed, nodes' speeds add up, load goes where there is room for it, and by the
-// paper's rule it stops to where a node has far too much. By kumo's rule, which leaves no room unused, URLs that arrive
-// fill a light node beyond its area with some seeds: by a block, and not for long.
+// TestMeshExperiments: with any seed, the nodes' speeds add up and load moves to nodes with room. With the paper's rule
+// this stops for nodes with far too much load. With kumo's rule, which leaves no room unused, arriving URLs may exceed
+// a light node's area: by a block, and briefly.
 func TestMeshExperiments(t *testing.T) {
 	testmain.Slow(t)
 	seed := rand.Uint64N(1e6) + 1
 	t.Logf("seed %d", seed)
 	m := shortMesh(seed, 75*time.Minute)
 	r := runMesh(t, m)
-	want := []string{ // those that are not seen
-		"paper: load ratios of light nodes come to be around 1",
-		"paper: all load ratios come to be around 1",
-		"kumo: all load ratios come to be around 1",
+	want := []string{ // refuted statements
+		"paper: load ratios of light nodes approach 1",
+		"paper: all load ratios approach 1",
+		"kumo: all load ratios approach 1",
 		"paper: most of it is for routing",
 		"kumo: most of it is for routing",
 	}
-	either := []string{"kumo: no light node tips into heavy", "paper: load of heavy nodes falls much",
+	either := []string{"kumo: no light node becomes heavy", "paper: load of heavy nodes falls much",
 		"paper: load of light nodes rises",
 		"paper: output rises more with time",
 		"paper: communication is nearly the same with balancing", "kumo: communication is nearly the same with balancing"}
@@ -62,15 +62,15 @@ func TestMeshExperiments(t *testing.T) {
 		t.Errorf("not seen: %q\nwant %q", got, want)
 	}
 	paper, kumo := m.Summary(&r, int(ByPaper)), m.Summary(&r, int(ByKumo))
-	if tips, of := m.tips(&r.Balance[ByKumo]); kumo.MostOfLight > 1 || tips > of/20 {
-		t.Errorf("light nodes are heavy in %d of %d samples, by up to %d blocks", tips, of, kumo.MostOfLight)
+	if tips, of := m.tips(&r.Balance[ByKumo]); kumo.MaxLightLevel > 1 || tips > of/20 {
+		t.Errorf("light nodes are heavy in %d of %d samples, by up to %d blocks", tips, of, kumo.MaxLightLevel)
 	}
 	if kumo.Fetched <= paper.Fetched || kumo.Heavy >= paper.Heavy || paper.Fetched <= m.Summary(&r, int(NoRule)).Fetched {
 		t.Errorf("paper %+v, kumo %+v", paper, kumo)
 	}
 }
 
-// tips is in how many samples of light nodes these were heavy.
+// tips counts the samples of light nodes, and those in which they were heavy.
 func (m *Mesh) tips(r *MeshRun) (tips, of int) {
 	for _, nodes := range r.Nodes {
 		for i, n := range nodes {
@@ -111,7 +111,7 @@ func TestMeshOfOneSeedIsTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestMeshOfPaper: what follows from the paper's table alone.
+// TestMeshOfPaper checks values that follow from the paper's table alone.
 func TestMeshOfPaper(t *testing.T) {
 	m := MeshOfPaper()
 	if c := m.Ceiling(); c < 0.572 || c > 0.573 {
@@ -131,7 +131,7 @@ func TestMeshOfPaper(t *testing.T) {
 	}
 }
 
-// asMeshReported is a result of which all that the paper states is true.
+// asMeshReported returns a result that confirms all statements of the paper.
 func asMeshReported(m *Mesh) (r MeshResult) {
 	all := 0
 	for sample := range 20 {
@@ -170,8 +170,8 @@ func asMeshReported(m *Mesh) (r MeshResult) {
 	return r
 }
 
-// TestMeshJudge: figures as the paper reports them are seen; each statement is not where its figures go another way,
-// and only that.
+// TestMeshJudge: figures as in the paper confirm all statements. Figures that contradict a statement refute only that
+// one.
 func TestMeshJudge(t *testing.T) {
 	m := MeshOfPaper()
 	last := func(r *MeshResult, rule Rule) ([]sim.NodeSample, *sim.MeshFigures) {
@@ -197,24 +197,24 @@ func TestMeshJudge(t *testing.T) {
 			}
 		}, []string{"speed rises with each join", "speed is linear in the number of nodes"}},
 		{func(r *MeshResult) { s, _ := last(r, NoRule); s[3].Waiting = 300 },
-			[]string{"without balancing, nodes to which more comes than they fetch get heavier all the time"}},
+			[]string{"without balancing, heavy nodes get heavier all the time"}},
 		{func(r *MeshResult) {
 			each(r, NoRule, func(_, node int, s *sim.NodeSample) {
 				if node == 0 {
 					s.Waiting = 110
 				}
 			})
-		}, []string{"without balancing, the others are light all the time", "load of light nodes rises"}},
+		}, []string{"without balancing, the other nodes stay light", "load of light nodes rises"}},
 		{func(r *MeshResult) { s, _ := last(r, ByKumo); s[3].Waiting = 2000 },
-			[]string{"load of heavy nodes falls much", "all load ratios come to be around 1"}},
+			[]string{"load of heavy nodes falls much", "all load ratios approach 1"}},
 		{func(r *MeshResult) {
 			each(r, ByKumo, func(_, node int, s *sim.NodeSample) {
 				if node == 5 {
 					s.Waiting = 8
 				}
 			})
-		}, []string{"load ratios of light nodes come to be around 1", "all load ratios come to be around 1"}},
-		{func(r *MeshResult) { r.Balance[ByKumo].Nodes[7][4].Level = 1 }, []string{"no light node tips into heavy"}},
+		}, []string{"load ratios of light nodes approach 1", "all load ratios approach 1"}},
+		{func(r *MeshResult) { r.Balance[ByKumo].Nodes[7][4].Level = 1 }, []string{"no light node becomes heavy"}},
 		{func(r *MeshResult) {
 			each(r, ByKumo, func(sample, _ int, s *sim.NodeSample) { s.Fetched = 12 * (1 + sample) })
 		}, []string{"output rises by up to 33.3 %", "output rises more with time"}},
@@ -238,7 +238,7 @@ func TestMeshJudge(t *testing.T) {
 	}
 }
 
-// TestMeshScale: look-ups take more hops among more nodes, and are right; the same seed is the same table.
+// TestMeshScale: look-ups among more nodes take more hops and are correct; equal seeds give equal tables.
 func TestMeshScale(t *testing.T) {
 	seed := rand.Uint64N(1e6) + 1
 	t.Logf("seed %d", seed)

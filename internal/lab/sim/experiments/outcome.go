@@ -13,10 +13,10 @@ import (
 	"kumo/internal/view/results"
 )
 
-// judged are statements of a paper, or of what kumo is to do, and whether the runs show them.
+// judged are the evaluated statements: a paper's, or goals of kumo.
 type judged []results.Statement
 
-// add adds a statement about some runs. Why it is not seen is as far as the figures tell.
+// add adds a statement about some runs. why explains why it was not confirmed, as far as the figures show.
 func (j *judged) add(of, text string, seen bool, numbers, why string) {
 	if seen {
 		why = ""
@@ -24,15 +24,15 @@ func (j *judged) add(of, text string, seen bool, numbers, why string) {
 	*j = append(*j, results.Statement{Of: of, Seen: seen, Statement: text, Measured: numbers, Why: why})
 }
 
-// A Table is a file of lines.
+// A Table is a CSV file.
 type Table struct {
 	Name  string
-	Lines [][]string // the first are the names of columns
+	Lines [][]string // the first line has the column names
 }
 
 func newTable(name string, columns ...string) Table { return Table{name, [][]string{columns}} }
 
-// add adds a line; of numbers it has as many digits as mean something.
+// add adds a line. Numbers get their significant digits.
 func (t *Table) add(cells ...any) {
 	line := make([]string, len(cells))
 	for i, c := range cells {
@@ -50,27 +50,27 @@ func (t *Table) Write(w io.Writer) error { return csv.NewWriter(w).WriteAll(t.Li
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 
-// A Picture is panels beside and below each other. It is written as JSON, which bench/plot draws: what draws is a
-// module of its own, so that kumo depends neither on it nor on its fonts.
+// A Picture has panels in rows and columns. It is written as JSON for bench/plot, a separate module, so that kumo
+// depends neither on a plotting library nor on its fonts.
 type Picture struct {
 	Columns int     `json:"columns"`
 	Panels  []Panel `json:"panels"`
 }
 
-// A Panel is curves over one axis.
+// A Panel has curves over a common axis.
 type Panel struct {
 	Title  string `json:"title"`
 	X      string `json:"x"`
 	Y      string `json:"y"`
-	LogX   bool   `json:"log_x,omitempty"` // for values above 0
+	LogX   bool   `json:"log_x,omitempty"` // for positive values
 	LogY   bool   `json:"log_y,omitempty"`
 	Curves Curves `json:"curves"`
 }
 
-// Curves are those of a panel.
+// Curves are the curves of a panel.
 type Curves []Curve
 
-// add adds a point to the curve of a name, which is the last one if there was none.
+// add adds a point to the named curve, which must be the last one, or is new.
 func (c *Curves) add(name string, x, y float64) *Curve {
 	at := slices.IndexFunc(*c, func(known Curve) bool { return known.Name == name })
 	if at < 0 {
@@ -81,7 +81,7 @@ func (c *Curves) add(name string, x, y float64) *Curve {
 	return to
 }
 
-// A Curve is points with a mark at each, and with bars as long as a deviation if there is one for each point.
+// A Curve has points with markers, and error bars if there is a deviation for each point.
 type Curve struct {
 	Name       string    `json:"name"`
 	X          []float64 `json:"x"`
@@ -89,13 +89,13 @@ type Curve struct {
 	Deviations []float64 `json:"deviations,omitempty"`
 }
 
-// A Named is a picture with the name of its file, without what says the format, and a title.
+// A NamedPicture is a picture with a title and the name of its file, without extension.
 type NamedPicture struct {
 	Name, Title string
 	Picture
 }
 
-// Write writes the picture as JSON. Points without a value are left out.
+// Write writes the picture as JSON, without points that have no value.
 func (p *Picture) Write(w io.Writer) error {
 	known := *p
 	known.Panels = make([]Panel, len(p.Panels))
@@ -111,7 +111,7 @@ func (p *Picture) Write(w io.Writer) error {
 	return enc.Encode(known)
 }
 
-// SVG draws the picture, its panels below each other. Deviations are not drawn.
+// SVG draws the picture with its panels below each other, without deviations.
 func (p *Picture) SVG(w io.Writer, title string) error {
 	plot := chart.Plot{Title: title}
 	for _, panel := range p.Panels {
@@ -124,7 +124,7 @@ func (p *Picture) SVG(w io.Writer, title string) error {
 	return plot.SVG(w)
 }
 
-// known is the curve without points that have no value, which JSON has no number for.
+// known returns the curve without points that have no value (NaN), which JSON cannot represent.
 func (c *Curve) known() Curve {
 	k := Curve{Name: c.Name}
 	for i, y := range c.Y {

@@ -20,23 +20,23 @@ import (
 	"kumo/internal/state/rank/random"
 )
 
-// Rank is Igloo's experiment with orders of what waits (Ye, Yu and Ma, 2002): how soon a crawl has the pages that turn
-// out to be important. Orders are those of a crawl, and so are the places that they give; fetching is made up.
+// Rank is Igloo's experiment with URL orders (Ye, Yu and Ma, 2002): how soon a crawl fetches the pages that turn out to
+// be important. It uses a crawl's own orders and ranks; the fetching is simulated.
 type Rank struct {
 	Seed   uint64
-	Seeds  int     // pages from which each crawl begins
-	Top    int     // how many pages are important
-	Delay  int     // fetches for which a host is left alone after one, where crawls are polite
-	Growth float64 // by which share links become more between two passes of PageRank
+	Seeds  int     // pages that each crawl starts from
+	Top    int     // number of important pages
+	Delay  int     // fetches of other hosts between two of a host, in polite crawls
+	Growth float64 // share by which links grow between two passes of PageRank
 	Orders []string
 }
 
-// RankOfPaper is the paper's experiment, and where it says nothing what seemed most likely.
+// RankOfPaper returns the paper's experiment, with likely values where the paper gives none.
 func RankOfPaper() Rank {
 	return Rank{Seed: 1, Seeds: 20, Top: 500, Delay: 100, Growth: 0.1, Orders: RankOrders()}
 }
 
-// RankOrders are the names of all orders.
+// RankOrders returns the names of all orders.
 func RankOrders() []string {
 	return []string{"pagerank", "opic", "indegree", "breadth", "depth", "random"}
 }
@@ -56,54 +56,55 @@ func (r *Rank) newOrder(name string) (rank.Order, error) {
 	case "random":
 		return random.New(r.Seed), nil
 	}
-	return nil, fmt.Errorf("there is no order %q", name)
+	return nil, fmt.Errorf("unknown order %q", name)
 }
 
-// An Importance is by what pages are important.
+// An Importance is a measure of a page's importance.
 type Importance int
 
-// The ways.
+// The measures of importance.
 const (
-	ByPageRank Importance = iota // of the whole graph
+	ByPageRank Importance = iota // in the complete graph
 	ByInDegree
 	importances
 )
 
 func (m Importance) String() string { return [...]string{"PageRank", "in-degree"}[m] }
 
-// A RankRun is what a crawl came to.
+// A RankRun is the result of a crawl.
 type RankRun struct {
 	Order  string
 	Polite bool
-	Found  [importances][]int // after how many fetches each of the important pages was there, ascending
-	Idle   float64            // share of the time in which no host could be asked
+	Found  [importances][]int // number of fetches after which each important page was fetched, ascending
+	Idle   float64            // share of time in which no host could be fetched from
 }
 
-// A GraphSummary is a graph, and what of it is found from the seeds.
+// A GraphSummary describes a graph and the part of it that is reachable from the seeds.
 type GraphSummary struct {
 	Pages, Links, Hosts int
-	Reached, Followed   int // pages and links that are found
+	Reached, Followed   int // pages and links reachable from the seeds
 }
 
-// A RankResult is what the experiment came to.
+// A RankResult is the result of the experiment.
 type RankResult struct {
 	GraphSummary
-	Passes int // over all links, until the whole graph's PageRank stood still
+	Passes int // over all links, until the complete graph's PageRank converged
 	Runs   []RankRun
 }
 
-// After is how many fetches it took until a share of the important pages was there.
+// After returns the number of fetches until a share of the important pages was fetched.
 func (r *RankRun) After(m Importance, share float64) int {
 	return r.Found[m][max(0, int(share*float64(len(r.Found[m]))+0.9999)-1)]
 }
 
-// At is the share of the important pages that are there after some fetches.
+// At returns the share of the important pages fetched after a number of fetches.
 func (r *RankRun) At(m Importance, fetches int) float64 {
 	n, _ := slices.BinarySearch(r.Found[m], fetches+1)
 	return float64(n) / float64(len(r.Found[m]))
 }
 
-// Area is that under the curve of the share found over the share fetched: 1 if all are there at once.
+// Area returns the area under the curve of the share found over the share fetched. It is 1 if the important pages come
+// first.
 func (r *RankRun) Area(m Importance, pages int) float64 {
 	sum := 0
 	for _, at := range r.Found[m] {
@@ -112,9 +113,9 @@ func (r *RankRun) Area(m Importance, pages int) float64 {
 	return float64(sum) / float64(pages) / float64(len(r.Found[m]))
 }
 
-var errFewPages = errors.New("too few pages are found from the seeds: take others (--seed), or more (--seeds)")
+var errFewPages = errors.New("too few pages are reachable from the seeds: choose others (--seed) or more (--seeds)")
 
-// Run makes all crawls, and tells progress how many are done of how many.
+// Run makes all crawls. progress receives the number of finished crawls and of all.
 func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (*RankResult, error) {
 	ground, seeds, reached, err := r.explore(g)
 	if err != nil {
@@ -136,7 +137,7 @@ func (r *Rank) Run(ctx context.Context, g *Graph, progress func(done, of int)) (
 	var mu sync.Mutex
 	done := 0
 	crawls, ctx := errgroup.WithContext(ctx)
-	crawls.SetLimit(2) // each has some 100 bytes a page
+	crawls.SetLimit(2) // each takes about 100 bytes per page
 	for i := range res.Runs {
 		crawls.Go(func() error {
 			err := r.crawl(ctx, g, &res.Runs[i], seeds, &top)
@@ -154,7 +155,7 @@ func (r *Rank) explore(g *Graph) (ground GraphSummary, seeds, reached []rank.ID,
 	seeds = r.seeds(g)
 	reached = g.reach(seeds)
 	if len(reached) < 2*r.Top {
-		err = fmt.Errorf("%w: %d of %d pages, and %d of them are to be important", errFewPages, len(reached), g.Pages(),
+		err = fmt.Errorf("%w: %d of %d pages, but --top is %d", errFewPages, len(reached), g.Pages(),
 			r.Top)
 	}
 	return GraphSummary{g.Pages(), g.Links(), g.Hosts(), len(reached), g.linksOf(reached)}, seeds, reached, err
@@ -165,7 +166,7 @@ func (r *Rank) crawl(ctx context.Context, g *Graph, run *RankRun, seeds []rank.I
 	if err != nil {
 		return err
 	}
-	important := make([]uint8, g.Pages()) // a bit a way
+	important := make([]uint8, g.Pages()) // a bit per measure
 	for m := range top {
 		for _, u := range top[m] {
 			important[u] |= 1 << m
@@ -192,7 +193,7 @@ func (r *Rank) crawl(ctx context.Context, g *Graph, run *RankRun, seeds []rank.I
 	return err
 }
 
-// seeds draws pages that link to others: front pages of hosts, where these are known.
+// seeds draws pages with links: root pages of hosts, if hosts are known.
 func (r *Rank) seeds(g *Graph) []rank.ID {
 	var can []rank.ID
 	met := make([]bool, g.Hosts())
@@ -236,10 +237,10 @@ func (g *Graph) reach(seeds []rank.ID) (all []rank.ID) {
 	return all
 }
 
-// minChange is the change between two passes, as a share of all rank, that is none.
+// minChange is the relative change between two passes below which PageRank has converged.
 const minChange = 1e-5
 
-// topByPageRank are the pages with the highest PageRank in the graph of all that is reached.
+// topByPageRank returns the pages with the highest PageRank in the graph of all reached pages.
 func (r *Rank) topByPageRank(ctx context.Context, g *Graph, reached []rank.ID) (top []rank.ID, passes int, err error) {
 	o := pagerank.New(0)
 	o.Grow(g.Pages())
@@ -250,7 +251,7 @@ func (r *Rank) topByPageRank(ctx context.Context, g *Graph, reached []rank.ID) (
 	return r.top(reached, func(u rank.ID) float64 { return o.Importance(u, 0) }), passes, nil
 }
 
-// settle makes passes over the links of pages until the ranks of URLs stand still.
+// iterate makes passes over the links of pages until the ranks of urls converge.
 func iterate(ctx context.Context, o *pagerank.Order, g *Graph, pages, urls []rank.ID) (passes int, err error) {
 	for change := 1.0; change > minChange; passes++ {
 		if err := passOver(ctx, o, pages, g.page, nil); err != nil {
@@ -276,7 +277,7 @@ func (r *Rank) topByInDegree(g *Graph, reached []rank.ID) []rank.ID {
 	return r.top(reached, func(u rank.ID) float64 { return float64(in[u]) })
 }
 
-// top are the pages that are the most important; of pages that are as important, those that were reached first.
+// top returns the most important pages. Of equally important ones it prefers those reached first.
 func (r *Rank) top(reached []rank.ID, importance func(rank.ID) float64) []rank.ID {
 	var best queue.Heap[ranked] // the least important first
 	for i, u := range reached {

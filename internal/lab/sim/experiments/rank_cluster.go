@@ -8,8 +8,8 @@ import (
 	"kumo/internal/state/rank/pagerank"
 )
 
-// A rankCluster is nodes that fetch a graph together, by turns. Each has the URLs of its own hosts, and fetches what
-// ranks highest of them.
+// A rankCluster has nodes that crawl a graph together, in turns. Each has the URLs of its own hosts, and fetches the
+// one that ranks highest.
 type rankCluster struct {
 	g      *Graph
 	silent bool
@@ -17,38 +17,38 @@ type rankCluster struct {
 	batch  int
 
 	nodes      []*rankNode
-	owner      []uint16  // of each host
-	links      []rank.ID // as the graph's, but of each page those to its own node's URLs are first
-	localLinks []int32   // how many these are
+	owner      []uint16  // node of each host
+	links      []rank.ID // as in the graph, but each page's links to its own node's URLs come first
+	localLinks []int32   // number of these, for each page
 
 	place       []rank.Place // of each URL at its node
-	isKnown     []bool       // to its node
-	known       []rank.ID    // in the order in which they became so
+	isKnown     []bool       // by its node
+	known       []rank.ID    // in the order in which they became known
 	fetched     []bool
-	pages       []rank.ID // that were fetched
-	remoteLinks int       // links that were found to other nodes' URLs
+	pages       []rank.ID // fetched
+	remoteLinks int       // links found to other nodes' URLs
 	sent        int
-	resent      int // of which were sent after a pass, without a link
+	resent      int // contributions sent after a pass, not because of a link
 }
 
-// A rankNode is one node.
+// A rankNode is a node.
 type rankNode struct {
 	c             *rankCluster
 	order         *pagerank.Order
 	queue         oneQueue
 	known         []rank.ID
-	pages         []rank.ID // that it has fetched
+	pages         []rank.ID // fetched by it
 	contributions []contribution
 
-	found, passed int // links and gifts: all, and at the last pass
+	found, passed int // links and contributions: now, and at the last pass
 
 	reports       *rank.Reports
-	reported      []rank.ID       // that were told of
-	outgoing      []contribution  // what is to be sent, in the order in which it came
-	outgoingIndex map[rank.ID]int // where in box a URL is
+	reported      []rank.ID       // reported URLs
+	outgoing      []contribution  // to be sent, in order
+	outgoingIndex map[rank.ID]int // index in outgoing of each URL
 }
 
-// A contribution is what links to a URL are worth.
+// A contribution is the rank that a node's links give to another node's URL.
 type contribution struct {
 	to    rank.ID
 	worth float32
@@ -93,13 +93,13 @@ func newRankCluster(g *Graph, seed uint64, nodes int, silent bool, growth float6
 
 func (c *rankCluster) ownerOf(u rank.ID) uint16 { return c.owner[c.g.hosts[u]] }
 
-// out are the links of a page: those to its own node's URLs, and the others.
+// out returns the links of a page: those to its own node's URLs, and the others.
 func (c *rankCluster) out(u rank.ID) (home, abroad []rank.ID) {
 	all := c.page(u).Links
 	return all[:c.localLinks[u]], all[c.localLinks[u]:]
 }
 
-// page is one as its node's order has it.
+// page returns a page in the form that orders use.
 func (c *rankCluster) page(u rank.ID) rank.Page {
 	links := c.links[c.g.first[u]:c.g.first[u+1]]
 	return rank.Page{ID: u, Links: links, Out: len(links)}
@@ -109,7 +109,7 @@ func (c *rankCluster) importance(u rank.ID) float64 {
 	return c.nodes[c.ownerOf(u)].order.Importance(u, 0)
 }
 
-// run crawls from seeds all there is to be found, and tells at each fetch.
+// run crawls from the seeds until no URL is left. It calls fetched after each fetch.
 func (c *rankCluster) run(ctx context.Context, seeds []rank.ID, fetched func(context.Context) error) error {
 	for _, u := range seeds {
 		c.nodes[c.ownerOf(u)].addLink(u)
@@ -139,7 +139,7 @@ func (c *rankCluster) run(ctx context.Context, seeds []rank.ID, fetched func(con
 	}
 }
 
-// exchange has nodes take in what others have for them, and reports whether there was anything.
+// exchange delivers all outgoing contributions, and reports whether there were any.
 func (c *rankCluster) exchange() (any bool) {
 	for _, from := range c.nodes {
 		for _, gift := range from.outgoing {
@@ -153,7 +153,7 @@ func (c *rankCluster) exchange() (any bool) {
 	return any
 }
 
-// fetch fetches what ranks highest of what waits; false if nothing does.
+// fetch fetches the pending page that ranks highest; false if there is none.
 func (n *rankNode) fetch(ctx context.Context) (bool, error) {
 	c := n.c
 	u, ok := n.queue.pop(func(u rank.ID, at rank.Place) bool { return !c.fetched[u] && c.place[u] == at })
@@ -177,7 +177,7 @@ func (n *rankNode) fetch(ctx context.Context) (bool, error) {
 	return true, n.pass(ctx)
 }
 
-// addLink puts a URL of the node's where it belongs, if it waits.
+// addLink adds a URL of the node to its queue, or updates its position.
 func (n *rankNode) addLink(u rank.ID) {
 	c := n.c
 	if !c.isKnown[u] {
@@ -195,7 +195,7 @@ func (n *rankNode) move(u rank.ID) {
 	}
 }
 
-// tell keeps a link to another node's URL for that node, with what all links to it are worth, as far as that is news.
+// report queues a contribution to another node's URL, if it has changed enough.
 func (n *rankNode) report(to rank.ID) {
 	if n.reports.Worth(to) == 0 {
 		n.reported = append(n.reported, to)
@@ -214,7 +214,7 @@ func (n *rankNode) report(to rank.ID) {
 	n.put(contribution{to, more})
 }
 
-// reportChanges tells of what has changed with a pass.
+// reportChanges reports the contributions that a pass has changed.
 func (n *rankNode) reportChanges() {
 	if n.c.silent {
 		return
@@ -241,7 +241,7 @@ func (n *rankNode) put(gift contribution) {
 	n.outgoing = append(n.outgoing, gift)
 }
 
-// receive takes in what links that another node has found are worth.
+// receive applies a contribution from another node.
 func (n *rankNode) receive(gift contribution) {
 	if gift.worth != 0 {
 		n.order.AddExternal(gift.to, gift.worth)
@@ -251,7 +251,7 @@ func (n *rankNode) receive(gift contribution) {
 	n.addLink(gift.to)
 }
 
-// advance computes ranks again of all links and gifts, when these have become more by enough.
+// pass recomputes ranks when links and contributions have grown enough.
 func (n *rankNode) pass(ctx context.Context) error {
 	if float64(n.found) < (1+n.c.growth)*float64(n.passed) {
 		return nil

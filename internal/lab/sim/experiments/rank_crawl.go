@@ -7,29 +7,30 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A rankCrawl fetches a graph's pages in the order that an order gives them, one after the other.
+// A rankCrawl fetches a graph's pages one after another, in the order that an order gives.
 type rankCrawl struct {
 	g      *Graph
 	order  rank.Order
-	growth float64 // by which share links become more between two passes
+	growth float64 // share by which links grow between two passes
 
-	depth   []int32 // -1: not known
+	depth   []int32 // -1: unknown page
 	place   []rank.Place
 	fetched []bool
-	pages   []rank.ID // that were fetched, in that order
+	pages   []rank.ID // fetched, in this order
 	queue   rankQueue
 
-	found, passed int // links of what was fetched: all, and at the last pass
+	found, passed int // links of fetched pages: now, and at the last pass
 }
 
-// A rankQueue is what waits. What moved is in it twice; it gives each page once where it belongs.
+// A rankQueue holds the pending pages. A page that has moved is in it more than once, but is returned only at its
+// current place.
 type rankQueue interface {
 	push(u rank.ID, place rank.Place)
-	// pop is the next page, false if none waits. is says whether a page still waits, at that place.
+	// pop returns the next page; false if there is none. is reports whether a page is still pending at a place.
 	pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool)
 }
 
-// minPassLinks is how many links there are before the first pass.
+// minPassLinks is the number of links before the first pass.
 const minPassLinks = 1000
 
 func newRankCrawl(g *Graph, order rank.Order, queue rankQueue, growth float64) *rankCrawl {
@@ -43,7 +44,7 @@ func newRankCrawl(g *Graph, order rank.Order, queue rankQueue, growth float64) *
 	return c
 }
 
-// run crawls from seeds all there is to be found, and tells at each fetch.
+// run crawls from the seeds until no page is left. It calls fetched after each fetch.
 func (c *rankCrawl) run(ctx context.Context, seeds []rank.ID, fetched func(rank.ID)) error {
 	for _, u := range seeds {
 		c.addPage(u, 0)
@@ -89,7 +90,7 @@ func (c *rankCrawl) addPage(u rank.ID, depth int32) {
 	c.move(u)
 }
 
-// move puts a page where it belongs.
+// move updates a page's position in the queue.
 func (c *rankCrawl) move(u rank.ID) {
 	if place := rank.PlaceOf(c.order.Importance(u, c.depth[u])); place != c.place[u] {
 		c.place[u] = place
@@ -97,7 +98,7 @@ func (c *rankCrawl) move(u rank.ID) {
 	}
 }
 
-// advance makes a pass over all links of what was fetched, when these have become more by enough.
+// pass makes a pass over the links of all fetched pages when they have grown enough.
 func (c *rankCrawl) pass(ctx context.Context) error {
 	o, iterative := c.order.(rank.Iterative)
 	if !iterative || float64(c.found) < (1+c.growth)*float64(c.passed) {
@@ -115,7 +116,7 @@ func (c *rankCrawl) pass(ctx context.Context) error {
 	return nil
 }
 
-// passOver makes a pass over the links of pages, as pageOf has them, and gifts.
+// passOver makes a pass over the links of pages, which pageOf returns, and over contributions.
 func passOver(ctx context.Context, o rank.Iterative, pages []rank.ID, pageOf func(rank.ID) rank.Page,
 	gifts []contribution) error {
 	o.Begin()
@@ -137,7 +138,7 @@ func passOver(ctx context.Context, o rank.Iterative, pages []rank.ID, pageOf fun
 	return nil
 }
 
-// oneQueue has all pages in one queue: the least place goes first, and who came there first.
+// oneQueue has all pages in one queue, ordered by place, then by arrival.
 type oneQueue struct {
 	places []queue.FIFO[rank.ID]
 	least  int
@@ -163,25 +164,26 @@ func (q *oneQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 	return 0, false
 }
 
-// politeQueue has a queue a host. A fetch takes 1; a host is asked again when delay has passed. Of the hosts that may
-// be asked the one goes first whose first page has the least place, and then who has waited longest.
+// politeQueue has a queue per host. A fetch takes one unit of time; a host may be fetched from again after delay more.
+// Of the available hosts, the one whose first page has the lowest place goes first, then the one that has waited
+// longest.
 type politeQueue struct {
 	hostOf []uint32
 	delay  int
 
 	hosts   []politeHost
 	ready   queue.Heap[readyHost]
-	resting queue.FIFO[restingHost] // hosts that were asked lately, by time
+	resting queue.FIFO[restingHost] // hosts whose delay has not passed, by time
 	now     int
-	idle    int // time in which no host could be asked
+	idle    int // time in which no host was available
 	seq     uint32
 }
 
 type politeHost struct {
 	pages       queue.Heap[waitingPage]
 	resting     bool
-	queuedPlace rank.Place // by which it is in due; what is there with another place is no more
-	queued      bool       // it is in due
+	queuedPlace rank.Place // place of its valid entry in ready; others are stale
+	queued      bool       // it has an entry in ready
 }
 
 type waitingPage struct {
@@ -266,7 +268,7 @@ func (q *politeQueue) pop(is func(rank.ID, rank.Place) bool) (rank.ID, bool) {
 	}
 }
 
-// settle has the first page of a host be one that waits; false if there is none.
+// dropStale removes stale entries from the front of a host's queue; false if the queue becomes empty.
 func (q *politeQueue) dropStale(h *politeHost, is func(rank.ID, rank.Place) bool) bool {
 	for len(h.pages) > 0 && !is(h.pages[0].page, h.pages[0].place) {
 		h.pages.Pop()

@@ -8,21 +8,21 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// A Graph is pages by numbers from 0, with the pages that each links to, and the host of each.
+// A Graph has pages, numbered from 0, with their links and hosts.
 type Graph struct {
-	first []int     // of each page among links, and how many there are
-	links []rank.ID // of each page once, ascending
-	hosts []uint32  // nil: they are not known
-	count int       // hosts
+	first []int     // index in links of each page's first link, and the number of links
+	links []rank.ID // targets of each page, ascending, without duplicates
+	hosts []uint32  // of each page; nil: unknown
+	count int       // number of hosts
 }
 
-// Pages is how many pages there are.
+// Pages returns the number of pages.
 func (g *Graph) Pages() int { return len(g.first) - 1 }
 
-// Links is how many links there are.
+// Links returns the number of links.
 func (g *Graph) Links() int { return len(g.links) }
 
-// Hosts is how many hosts there are, 0 if that is not known.
+// Hosts returns the number of hosts, 0 if unknown.
 func (g *Graph) Hosts() int { return g.count }
 
 func (g *Graph) linksOf(pages []rank.ID) (n int) {
@@ -34,13 +34,14 @@ func (g *Graph) linksOf(pages []rank.ID) (n int) {
 
 func (g *Graph) out(u rank.ID) []rank.ID { return g.links[g.first[u]:g.first[u+1]] }
 
-// page is one as an order has it.
+// page returns a page in the form that orders use.
 func (g *Graph) page(u rank.ID) rank.Page {
 	out := g.out(u)
 	return rank.Page{ID: u, Links: out, Out: len(out)}
 }
 
-// graphOf makes a graph of links that are told twice in the same order, from pages in any.
+// graphOf builds a graph from links. It calls each twice, which must produce the same links in the same order both
+// times; pages may be in any order.
 func graphOf(pages int, each func(link func(from, to rank.ID))) *Graph {
 	g := &Graph{first: make([]int, pages+1)}
 	each(func(from, _ rank.ID) { g.first[from+1]++ })
@@ -57,7 +58,7 @@ func graphOf(pages int, each func(link func(from, to rank.ID))) *Graph {
 	return g
 }
 
-// sortLinks sorts links, and leaves out those that a page has twice.
+// sortLinks sorts the links of each page and removes duplicates.
 func (g *Graph) sortLinks() {
 	kept := 0
 	for u := range g.Pages() {
@@ -70,36 +71,36 @@ func (g *Graph) sortLinks() {
 	g.links = slices.Clip(g.links[:kept])
 }
 
-// A GeneratedGraph is a made-up web. What is true of real ones is true of it: few pages have most of the in-links (a power
-// law, by an exponent of 2.1), hosts are of very different sizes, three links in four stay on their host, half of the
-// pages link to their host's front page, and what is popular may be deep within a host.
+// A GeneratedGraph is a generated web with properties of real ones: few pages have most of the in-links (a power law
+// with exponent 2.1), host sizes vary widely, three in four links stay on their host, half of the pages link to their
+// host's root page, and popular pages may be deep within a host.
 type GeneratedGraph struct {
 	Seed  uint64
 	Pages int
-	// BySize is which part of the links to other hosts leads to the host of any page, so that large hosts are likelier;
-	// how likely others are has nothing to do with their size.
+	// BySize is the share of external links that lead to the host of a random page, which prefers large hosts. The
+	// targets of the others do not depend on host size.
 	BySize float64
 }
 
-// BySize is the usual part: what real webs have is not known well.
+// BySize is the usual value. The value of real webs is not well known.
 const BySize = 0.25
 
 const (
 	minHost     = 10   // pages of the smallest hosts; half of the hosts are less than twice as large
-	internal    = 0.75 // of the links that are drawn
-	popular     = 0.75 // of the internal ones
-	linkHome    = 0.5  // of the pages
-	toHome      = 0.5  // of the external links
+	internal    = 0.75 // share of the links drawn
+	popular     = 0.75 // share of the internal links
+	linkHome    = 0.5  // share of the pages
+	toHome      = 0.5  // share of the external links
 	leastLinks  = 2
-	linksScale  = 3   // mean of the links beyond: twice as many
-	maxLinks    = 300 // of a page, about
-	largestHost = 20  // no host has more than this part of all pages
+	linksScale  = 3   // half the mean number of links beyond leastLinks
+	maxLinks    = 300 // of a page, approximately
+	largestHost = 20  // no host has more than 1/largestHost of all pages
 )
 
-// Graph makes it.
+// Graph generates the graph.
 func (m GeneratedGraph) Graph() *Graph {
 	d := dice.Dice(m.Seed)
-	var begin []int // of each host; then the number of pages
+	var begin []int // first page of each host, and the number of pages
 	for at := 0; at < m.Pages; {
 		begin = append(begin, at)
 		at += min(int(minHost/(1-d.Unit())), max(m.Pages/largestHost, 1))
@@ -120,7 +121,7 @@ func (m GeneratedGraph) Graph() *Graph {
 	return g
 }
 
-// host tells the links by which a host's pages are found, and those that they have.
+// host generates the links to a host's pages by which they are found, and the links of these pages.
 func (m GeneratedGraph) host(begin []int, h int, link func(from, to rank.ID)) {
 	home, n := begin[h], begin[h+1]-begin[h]
 	for i := range n {
@@ -128,9 +129,9 @@ func (m GeneratedGraph) host(begin []int, h int, link func(from, to rank.ID)) {
 		d.Next()
 		u := rank.ID(home + i)
 		switch {
-		case i > 0: // a page before it on its host
+		case i > 0: // from an earlier page of the host
 			link(rank.ID(home+below(&d, i)), u)
-		case h > 0: // any page of the hosts before
+		case h > 0: // from any page of the earlier hosts
 			link(rank.ID(below(&d, home)), u)
 		}
 		if d.Unit() < linkHome {
@@ -143,7 +144,7 @@ func (m GeneratedGraph) host(begin []int, h int, link func(from, to rank.ID)) {
 	}
 }
 
-// target draws where a link of a host's page leads.
+// target draws the target of a link from a host's page.
 func (m GeneratedGraph) target(begin []int, h int, d *dice.Dice) int {
 	if d.Unit() < internal {
 		n := begin[h+1] - begin[h]
@@ -166,7 +167,7 @@ func (m GeneratedGraph) target(begin []int, h int, d *dice.Dice) int {
 	return begin[h] + shuffled(skewed(d, n), n)
 }
 
-// shuffled is the number that has a place in an order of n numbers that has nothing to do with theirs.
+// shuffled returns the number at a place of a fixed pseudorandom permutation of n numbers.
 func shuffled(place, n int) int {
 	const prime = 1_000_000_007
 	if n%prime == 0 {
@@ -177,7 +178,7 @@ func shuffled(place, n int) int {
 
 func below(d *dice.Dice, n int) int { return int(d.Next() >> 1 % uint64(n)) }
 
-// skewed is a number below n: 0 is the likeliest, and i has a share of i^(-7/8).
+// skewed draws a number below n. 0 is the most likely; the probability of i is proportional to i^(-7/8).
 func skewed(d *dice.Dice, n int) int {
 	x := d.Unit()
 	x *= x

@@ -8,14 +8,14 @@ import (
 	"kumo/internal/view/results"
 )
 
-// What words of the paper are taken to mean.
+// Interpretations of the paper's words.
 const (
-	mostFound        = 0.9 // of the important pages: that they are found
-	littleDifference = 0.1 // of the important pages
+	mostFound        = 0.9 // share of the important pages that counts as found
+	littleDifference = 0.1 // share of the important pages
 )
 
-// Judge judges the paper's statements by the crawls whose orders they speak of. Important is what has the highest
-// PageRank in the end; early on is as many fetches as there are important pages.
+// Judge evaluates the paper's statements for the crawls with the orders concerned. Important pages are those with the
+// highest final PageRank; early on means as many fetches as there are important pages.
 func (r *Rank) Judge(res *RankResult) []results.Statement {
 	var j judged
 	for _, polite := range []bool{false, true} {
@@ -56,7 +56,7 @@ func (r *Rank) early(j *judged, how string, a, b *RankRun) {
 	j.add("", fmt.Sprintf("%sthere is little difference early on, in the first %d fetches", how, r.Top),
 		worst <= littleDifference, fmt.Sprintf("%.0f points at the most: after %d fetches %.0f %% and %.0f %%", 100*worst,
 			at, 100*a.At(ByPageRank, at), 100*b.At(ByPageRank, at)),
-		"what the first pages link to tells already what is important")
+		"the links of the first pages already show which pages are important")
 }
 
 func percentOf(n, of int) string { return fmt.Sprintf("%.2g %%", 100*float64(n)/float64(of)) }
@@ -69,7 +69,7 @@ func (res *RankResult) run(order string, polite bool) *RankRun {
 	return &res.Runs[i]
 }
 
-// Tables are what the crawls came to, with all digits.
+// Tables returns the results with all digits.
 func (r *Rank) Tables(res *RankResult) []Table {
 	sums := newTable("orders", "polite", "order", "important_by", "half_after", "ninety_percent_after", "all_after",
 		"area", "idle")
@@ -87,7 +87,8 @@ func (r *Rank) Tables(res *RankResult) []Table {
 	return []Table{sums, curves}
 }
 
-// samples are after how many fetches curves have points: by a step of a twentieth, and finer in the beginning.
+// samples returns the numbers of fetches at which curves have points: steps of a twentieth, and smaller ones at the
+// beginning.
 func (res *RankResult) samples() (all []int) {
 	for n := 1; n < res.Reached; n = max(n+1, n+n/20) {
 		all = append(all, n)
@@ -95,8 +96,8 @@ func (res *RankResult) samples() (all []int) {
 	return append(all, res.Reached)
 }
 
-// Pictures are the share of the important pages that is there over the share of all pages that was fetched: on a linear
-// axis, and on a logarithmic one, which shows the beginning.
+// Pictures returns the share of important pages found over the share of pages fetched: with a linear axis, and with a
+// logarithmic one that shows the beginning.
 func (r *Rank) Pictures(res *RankResult) []NamedPicture {
 	return []NamedPicture{r.picture(res, "rank", false), r.picture(res, "rank-log", true)}
 }

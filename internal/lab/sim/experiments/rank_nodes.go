@@ -10,50 +10,49 @@ import (
 	"kumo/internal/state/rank/pagerank"
 )
 
-// RankNodes is an experiment with nodes that share a crawl, of which each has the URLs of its own hosts and ranks these
-// by the links that it finds, and by what others tell it of theirs. How near is that to PageRank in the graph that all
-// of them have found together?
+// RankNodes is an experiment with nodes that share a crawl. Each ranks the URLs of its own hosts, by the links that it
+// finds and the contributions that others send. It measures how close these ranks are to PageRank in the graph that all
+// nodes have found together.
 type RankNodes struct {
-	Rank            // how they crawl: Seed, Seeds, Top and Growth
-	Nodes []int     // as many crawls, each by so many nodes
-	At    []float64 // after which shares of the pages nodes are judged, ascending
-	Batch int       // pages that a node fetches between two batches of links to others
+	Rank            // parameters of the crawls: Seed, Seeds, Top and Growth
+	Nodes []int     // number of nodes of each crawl
+	At    []float64 // shares of the pages after which the ranks are compared, ascending
+	Batch int       // pages that a node fetches between two batches of contributions
 }
 
-// DefaultRankNodes is the experiment as it is made if nothing else is wanted. A hundred pages between two batches is what
-// a node fetches in a second.
+// DefaultRankNodes returns the default experiment. A batch after a hundred pages is about one per second for a node.
 func DefaultRankNodes() RankNodes {
 	return RankNodes{Rank: RankOfPaper(), At: []float64{0.02, 0.1, 0.25, 0.5, 1}, Batch: 100}
 }
 
-// A RankNodesRun is a crawl by some nodes.
+// A RankNodesRun is a crawl by a number of nodes.
 type RankNodesRun struct {
 	Nodes  int
-	Silent bool // links to others' URLs are taken there, but not what they are worth
+	Silent bool // links to others' URLs are sent without their contributions
 	Points []RankNodesPoint
 }
 
-// A RankNodesPoint is how well nodes rank at some time.
+// A RankNodesPoint compares the ranks at one time.
 type RankNodesPoint struct {
 	Fetched, Known int     // URLs
-	RemoteLinks    int     // links that were found to URLs of another node
-	Sent           int     // what went there: what links to a URL are worth, more than one's or anew
-	Resent         int     // of that, how much after a pass, without a link
-	Overlap        int     // of the Top URLs that rank highest by the graph found so far, how many do so by the nodes
-	Tau            float64 // Kendall's, of all known URLs' ranks by the nodes and by the graph found so far
-	Found          int     // of the Top pages of the whole graph, how many were fetched
+	RemoteLinks    int     // links found to URLs of another node
+	Sent           int     // contributions sent; one may stand for several links, or for a change
+	Resent         int     // of Sent: after a pass, not because of a link
+	Overlap        int     // of the Top URLs by the graph found so far, how many are among the Top by the nodes
+	Tau            float64 // Kendall's tau of all known URLs' ranks by the nodes and by the graph found so far
+	Found          int     // of the Top pages of the complete graph, how many were fetched
 }
 
-// A RankNodesResult is what the experiment came to.
+// A RankNodesResult is the result of the experiment.
 type RankNodesResult struct {
 	GraphSummary
 	Runs []RankNodesRun
 }
 
-var errNoHosts = errors.New("the hosts of the graph's pages are not known, which nodes share: pages are to be " +
-	"URLs, or numbers, with --host-pages")
+var errNoHosts = errors.New("the hosts of the graph's pages are unknown, but the nodes share hosts: pages must be " +
+	"URLs, or numbers with --host-pages")
 
-// Run makes all crawls, and tells progress how many are done of how many.
+// Run makes all crawls. progress receives the number of finished crawls and of all.
 func (r *RankNodes) Run(ctx context.Context, g *Graph, progress func(done, of int)) (*RankNodesResult, error) {
 	if g.Hosts() == 0 {
 		return nil, errNoHosts
@@ -96,15 +95,15 @@ func (r *RankNodes) crawl(ctx context.Context, g *Graph, run *RankNodesRun, seed
 	return err
 }
 
-// A rankNodesJudge holds what nodes believe against what they all have found.
+// A rankNodesJudge compares the nodes' ranks with those in the graph that all of them have found.
 type rankNodesJudge struct {
 	*RankNodes
 	g     *Graph
 	c     *rankCluster
 	run   *RankNodesRun
-	top   []rank.ID       // the most important pages of the whole graph
-	whole *pagerank.Order // of the graph found so far
-	at    []int           // the next point, and those behind it
+	top   []rank.ID       // the most important pages of the complete graph
+	whole *pagerank.Order // ranks in the graph found so far
+	at    []int           // numbers of fetches of the next points
 }
 
 func (j *rankNodesJudge) fetched(ctx context.Context) error {
@@ -154,7 +153,7 @@ func (j *rankNodesJudge) point(ctx context.Context) (p RankNodesPoint, err error
 	return p, nil
 }
 
-// Tables are what the crawls came to, with all digits.
+// Tables returns the results with all digits.
 func (r *RankNodes) Tables(res *RankNodesResult) []Table {
 	t := newTable("nodes", "nodes", "silent", "fetched", "share_fetched", "known", "links_abroad", "links_sent",
 		"sent_again", "top_common", "tau", "top_found")
@@ -168,7 +167,7 @@ func (r *RankNodes) Tables(res *RankNodesResult) []Table {
 	return []Table{t}
 }
 
-// Pictures are overlap and tau over the share of all pages that was fetched.
+// Pictures returns overlap and tau over the share of pages fetched.
 func (r *RankNodes) Pictures(res *RankNodesResult) []NamedPicture {
 	overlap := Panel{Title: fmt.Sprintf("share of the %d that rank highest by one PageRank", r.Top)}
 	tau := Panel{Title: "Kendall's tau over all known URLs"}

@@ -23,8 +23,8 @@ func rankNodes(t *testing.T, r RankNodes, g *Graph) *RankNodesResult {
 	return res
 }
 
-// TestRankNodes: one node ranks nearly as one PageRank does, several nearly as well, and all the better for what they
-// tell each other.
+// TestRankNodes: one node's ranks are close to a single PageRank; those of several nodes are nearly as close, and
+// closer if they exchange contributions.
 func TestRankNodes(t *testing.T) {
 	testmain.Slow(t)
 	g := GeneratedGraph{Seed: 1, Pages: 30_000, BySize: BySize}.Graph()
@@ -60,8 +60,7 @@ func TestRankNodes(t *testing.T) {
 	}
 }
 
-// TestLittleIsKeptBack: what links to another node's URL are worth, that node has but for a place, at any time when
-// nothing is under way.
+// TestLittleIsKeptBack: when no message is in flight, each node knows the contributions to its URLs within one place.
 func TestLittleIsKeptBack(t *testing.T) {
 	g := GeneratedGraph{Seed: 5, Pages: 3000, BySize: BySize}.Graph()
 	c := newRankCluster(g, 1, 2, false, 1e9, 20) // no pass
@@ -97,7 +96,7 @@ func TestRankNodesNeedHosts(t *testing.T) {
 	}
 }
 
-// TestKendall: the same as by comparing all pairs.
+// TestKendall: the result equals that of comparing all pairs.
 func TestKendall(t *testing.T) {
 	const seed = 2
 	t.Log("seed", seed)
@@ -107,7 +106,7 @@ func TestKendall(t *testing.T) {
 		for i := range x {
 			x[i], y[i] = float64(dice.IntN(n/2+2)), float64(dice.IntN(n/2+2))
 		}
-		x[0], x[1], y[0], y[1] = -1, -2, -1, -2 // not all the same
+		x[0], x[1], y[0], y[1] = -1, -2, -1, -2 // avoid lists of equal values
 		if got, want := kendall(x, y), kendallOfPairs(x, y); math.Abs(got-want) > 1e-12 {
 			t.Errorf("of %v and %v: %v, by pairs %v", x, y, got, want)
 		}

@@ -15,15 +15,16 @@ import (
 	"kumo/internal/state/rank"
 )
 
-// maxLine is how long a line of a graph may be.
+// maxLine is the maximum length of a line of a graph file.
 const maxLine = 64 << 20
 
-// ReadGraph reads a graph as text, or that compressed by gzip or zstd. A line has a page and one that it links to, or
-// more (an adjacency list), by URLs, numbers or other names without blanks; a line that begins with # or % says
-// nothing. Where the first line is one number, pages are numbered from 0: it says how many there are, and each line
-// behind it has the pages to which the next links, which may be none.
+// ReadGraph reads a graph from text, which may be compressed with gzip or zstd. A line has a page and one or more pages
+// that it links to, as URLs, numbers or other names without blanks. Lines that begin with # or % are comments. If the
+// first line is a single number, it is the number of pages, and the n-th line after it has the targets of page n, from
+// 0; the line may be empty.
 //
-// Hosts are those of URLs. Where pages have numbers, and hostPages is not 0, so many numbers in a row are a host.
+// The host of a page is that of its URL. For numbered pages and hostPages above 0, each hostPages consecutive numbers
+// are a host.
 func ReadGraph(from io.Reader, hostPages int) (*Graph, error) {
 	r, end, err := inflated(bufio.NewReaderSize(from, 1<<20))
 	if err != nil {
@@ -37,16 +38,16 @@ func ReadGraph(from io.Reader, hostPages int) (*Graph, error) {
 	return p.graph()
 }
 
-// ReadNumbered reads a graph of two lists: nodes, a line with a number, from 0 on, and a URL for each page, and edges,
-// a line with the numbers of a page and of one that it links to.
+// ReadNumbered reads a graph from two lists: nodes has a line with the number, from 0, and the URL of each page; edges
+// has a line with the numbers of a page and of a page that it links to.
 func ReadNumbered(nodes, edges io.Reader) (*Graph, error) {
 	p := graphReader{hosts: map[string]uint32{}}
 	err := p.eachPair(nodes, "nodes", func(number, url string) error {
 		if n, err := strconv.Atoi(number); err != nil || n != len(p.hostOf) {
-			return fmt.Errorf("its number is %.20q, and %d was to come", number, len(p.hostOf))
+			return fmt.Errorf("page number %.20q, want %d", number, len(p.hostOf))
 		}
 		if len(p.hostOf) == mostPages {
-			return fmt.Errorf("up to %d pages are possible", mostPages)
+			return fmt.Errorf("more than %d pages", mostPages)
 		}
 		p.hostOf = append(p.hostOf, p.host(url))
 		return nil
@@ -57,7 +58,7 @@ func ReadNumbered(nodes, edges io.Reader) (*Graph, error) {
 	err = p.eachPair(edges, "edges", func(from, to string) error {
 		for _, field := range []string{from, to} {
 			if n, err := strconv.Atoi(field); err != nil || n < 0 || n >= len(p.hostOf) {
-				return fmt.Errorf("%.20q is no node from 0 to %d", field, len(p.hostOf)-1)
+				return fmt.Errorf("%.20q is not a page number from 0 to %d", field, len(p.hostOf)-1)
 			}
 		}
 		u, _ := strconv.Atoi(from)
@@ -75,13 +76,13 @@ func (p *graphReader) eachPair(from io.Reader, what string, f func(a, b string) 
 	return eachLine(from, " of the "+what, func(line string) error {
 		a, b, is := strings.Cut(line, "\t")
 		if !is {
-			return errors.New("it has not two fields with a tab between them")
+			return errors.New("want two fields separated by a tab")
 		}
 		return f(a, b)
 	})
 }
 
-// eachLine calls f for each line. An error says in which line of what it came.
+// eachLine calls f for each line. Errors have the line number and of, which names the list.
 func eachLine(from io.Reader, of string, f func(line string) error) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -98,7 +99,7 @@ func eachLine(from io.Reader, of string, f func(line string) error) error {
 }
 
 func inflated(r *bufio.Reader) (io.Reader, func(), error) {
-	head, _ := r.Peek(4) // what is shorter is no archive
+	head, _ := r.Peek(4) // shorter input is not compressed
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(r)
@@ -115,13 +116,13 @@ func inflated(r *bufio.Reader) (io.Reader, func(), error) {
 
 type graphReader struct {
 	hostPages int
-	numbered  int // pages, of a graph that says so; 0 if it does not
-	row       int // the page whose line is next, of a numbered graph
+	numbered  int // number of pages in the first line; 0 if there is none
+	row       int // page of the next line, with numbered
 
 	numbers map[string]rank.ID
 	hosts   map[string]uint32
 	hostOf  []uint32
-	unknown bool // some page's host is
+	unknown bool // the host of some page is unknown
 
 	from, to []rank.ID
 }
@@ -145,18 +146,18 @@ func (p *graphReader) read(r io.Reader) error {
 		return err
 	}
 	if p.numbered > 0 && p.row != p.numbered {
-		return fmt.Errorf("the first line says %d pages, and there are lines for %d", p.numbered, p.row)
+		return fmt.Errorf("the first line announces %d pages, but there are lines for %d", p.numbered, p.row)
 	}
 	return nil
 }
 
-// mostPages is how many pages a graph may have.
+// mostPages is the maximum number of pages of a graph.
 const mostPages = 1 << 27
 
 func (p *graphReader) header(field string) error {
 	n, err := strconv.Atoi(field)
 	if err != nil || n < 1 || n > mostPages {
-		return fmt.Errorf("%q is neither two pages nor how many there are, from 1 to %d", field, mostPages)
+		return fmt.Errorf("%q is neither two pages nor a number of pages from 1 to %d", field, mostPages)
 	}
 	p.numbered = n
 	return nil
@@ -172,7 +173,7 @@ func (p *graphReader) adjacent(fields []string) error {
 	for _, f := range fields {
 		to, err := strconv.Atoi(f)
 		if err != nil || to < 0 || to >= p.numbered {
-			return fmt.Errorf("%q is no page from 0 to %d", f, p.numbered-1)
+			return fmt.Errorf("%q is not a page number from 0 to %d", f, p.numbered-1)
 		}
 		p.link(rank.ID(p.row), rank.ID(to))
 	}
@@ -193,14 +194,14 @@ func (p *graphReader) number(name string) rank.ID {
 	id, known := p.numbers[name]
 	if !known {
 		id = rank.ID(len(p.numbers))
-		name = strings.Clone(name) // a part of its line
+		name = strings.Clone(name) // otherwise it would keep its line in memory
 		p.numbers[name] = id
 		p.hostOf = append(p.hostOf, p.host(name))
 	}
 	return id
 }
 
-// host is the number of a page's host.
+// host returns the number of a page's host.
 func (p *graphReader) host(page string) uint32 {
 	name := ""
 	if _, rest, isURL := strings.Cut(page, "://"); isURL {
@@ -222,7 +223,7 @@ func (p *graphReader) host(page string) uint32 {
 	return h
 }
 
-var errNoLinks = errors.New("the graph has no links")
+var errNoLinks = errors.New("graph without links")
 
 func (p *graphReader) graph() (*Graph, error) {
 	if len(p.from) == 0 {
@@ -230,7 +231,7 @@ func (p *graphReader) graph() (*Graph, error) {
 	}
 	n := max(p.numbered, len(p.hostOf))
 	if n > mostPages {
-		return nil, fmt.Errorf("the graph has %d pages, and up to %d are possible", n, mostPages)
+		return nil, fmt.Errorf("the graph has %d pages; the maximum is %d", n, mostPages)
 	}
 	g := graphOf(n, func(link func(from, to rank.ID)) {
 		for i := range p.from {

@@ -27,7 +27,7 @@ func rankExperiment(t *testing.T, r Rank, g *Graph) *RankResult {
 	return res
 }
 
-// TestRank: every crawl fetches all pages once; orders that know more find what is important sooner.
+// TestRank: every crawl fetches all pages once; orders with more information find important pages sooner.
 func TestRank(t *testing.T) {
 	g := GeneratedGraph{Seed: 1, Pages: 30_000, BySize: BySize}.Graph()
 	r := RankOfPaper()
@@ -108,7 +108,7 @@ func TestRankJudge(t *testing.T) {
 	}
 }
 
-// TestPoliteQueue: a host is left alone for as long as it is to be, and the best that may be asked goes first.
+// TestPoliteQueue: the delay of each host is kept, and the best available page goes first.
 func TestPoliteQueue(t *testing.T) {
 	const seed, pages, hosts, delay = 3, 2000, 40, 15
 	t.Log("seed", seed)
@@ -151,7 +151,7 @@ func TestPoliteQueue(t *testing.T) {
 	}
 }
 
-// TestReadGraph: the same graph in all forms.
+// TestReadGraph: all formats give the same graph.
 func TestReadGraph(t *testing.T) {
 	edges := "# a comment\n0 1\n0 2\n1 2\n2 0\n2 0\n4 4\n3 0\n"
 	var zipped, zstdd bytes.Buffer
@@ -225,7 +225,7 @@ func TestRankInterrupted(t *testing.T) {
 	}
 }
 
-// TestBreadthFirst: in one queue it fetches by depth.
+// TestBreadthFirst: with one queue, pages are fetched by depth.
 func TestBreadthFirst(t *testing.T) {
 	g := GeneratedGraph{Seed: 1, Pages: 5000}.Graph()
 	c := newRankCrawl(g, breadth.New(), &oneQueue{}, 1)
@@ -241,7 +241,7 @@ func TestBreadthFirst(t *testing.T) {
 	}
 }
 
-// TestReadNumbered: a graph of two lists is the same as one of URLs.
+// TestReadNumbered: a graph of two lists equals one of URLs.
 func TestReadNumbered(t *testing.T) {
 	g, err := ReadNumbered(strings.NewReader("0\thttp://a.test/\n1\thttp://a.test/x\n2\thttp://b.test/\n"),
 		strings.NewReader("0\t1\n0\t2\n2\t0\n"))
@@ -254,11 +254,11 @@ func TestReadNumbered(t *testing.T) {
 		t.Errorf("%+v, want %+v (%v)", g, want, err)
 	}
 	for _, bad := range []struct{ nodes, edges, want string }{
-		{"1\thttp://a.test/\n", "", `line 1 of the nodes: its number is "1", and 0 was to come`},
-		{"0 http://a.test/\n", "", "line 1 of the nodes: it has not two fields"},
-		{"0\thttp://a.test/\n", "0\t1\n", `line 1 of the edges: "1" is no node from 0 to 0`},
-		{"0\thttp://a.test/\n", "0\t0\n-1\t0\n", `line 2 of the edges: "-1" is no node`},
-		{"0\thttp://a.test/\n", "", "the graph has no links"},
+		{"1\thttp://a.test/\n", "", `line 1 of the nodes: page number "1", want 0`},
+		{"0 http://a.test/\n", "", "line 1 of the nodes: want two fields"},
+		{"0\thttp://a.test/\n", "0\t1\n", `line 1 of the edges: "1" is not a page number from 0 to 0`},
+		{"0\thttp://a.test/\n", "0\t0\n-1\t0\n", `line 2 of the edges: "-1" is not a page number`},
+		{"0\thttp://a.test/\n", "", "graph without links"},
 	} {
 		if _, err := ReadNumbered(strings.NewReader(bad.nodes), strings.NewReader(bad.edges)); err == nil ||
 			!strings.Contains(err.Error(), bad.want) {

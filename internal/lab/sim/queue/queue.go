@@ -1,15 +1,15 @@
-// Package queue holds what is to happen in a simulation, and what waits there.
+// Package queue has queues for simulations: scheduled events, priority queues and FIFOs.
 package queue
 
 import "time"
 
-// Forever is later than any run ends.
+// Forever is later than the end of any run.
 const Forever = time.Duration(1) << 62
 
-// An Agenda holds what is to happen, in order of its moment, and in the order in which it was put there where those are
-// the same. Entries are plain data, so that the millions of a run cost no allocation each.
+// An Agenda holds scheduled entries, ordered by time and then by insertion. Entries are plain data, so that the
+// millions of a run need no allocation each.
 type Agenda[E any] struct {
-	heap []entry[E] // of which each has four children: half as deep as with two, and a cache line's worth
+	heap []entry[E] // a 4-ary heap: half as deep as a binary one, and four children fill a cache line
 	seq  uint64
 }
 
@@ -21,7 +21,7 @@ type entry[E any] struct {
 
 func (e *entry[E]) before(o *entry[E]) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
-// Next is the moment of the first entry.
+// Next returns the time of the first entry; Forever if the agenda is empty.
 func (a *Agenda[E]) Next() time.Duration {
 	if len(a.heap) == 0 {
 		return Forever
@@ -42,7 +42,7 @@ func (a *Agenda[E]) Put(at time.Duration, what E) {
 	a.heap[i] = e
 }
 
-// Take removes the first entry, of which there must be one.
+// Take removes and returns the first entry. The agenda must not be empty.
 func (a *Agenda[E]) Take() E {
 	h, end := a.heap, len(a.heap)-1
 	top, last := h[0].what, h[end]
@@ -69,7 +69,7 @@ func (a *Agenda[E]) Take() E {
 	return top
 }
 
-// A Heap has the element first that comes before all others.
+// A Heap is a priority queue: its first element comes before all others.
 type Heap[T interface{ Before(T) bool }] []T
 
 // Push adds an element.
@@ -83,7 +83,7 @@ func (q *Heap[T]) Push(x T) {
 	h[i] = x
 }
 
-// Pop removes the first element, of which there must be one.
+// Pop removes and returns the first element. The heap must not be empty.
 func (q *Heap[T]) Pop() T {
 	h := *q
 	first, x := h[0], h[len(h)-1]
@@ -104,16 +104,16 @@ func (q *Heap[T]) Pop() T {
 	return first
 }
 
-// A FIFO is elements in the order in which they came.
+// A FIFO is a first-in, first-out queue.
 type FIFO[T any] struct {
 	all  []T
 	head int
 }
 
-// Len is how many elements there are.
+// Len returns the number of elements.
 func (q *FIFO[T]) Len() int { return len(q.all) - q.head }
 
-// First is the one that has been there for longest.
+// First returns the oldest element.
 func (q *FIFO[T]) First() *T { return &q.all[q.head] }
 
 // Push adds an element.
@@ -126,7 +126,7 @@ func (q *FIFO[T]) Push(x T) {
 	q.all = append(q.all, x)
 }
 
-// Pop removes the first element.
+// Pop removes and returns the oldest element.
 func (q *FIFO[T]) Pop() (x T) {
 	x, q.all[q.head] = q.all[q.head], x
 	q.head++

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestAgenda: in order of time, and then of coming.
+// TestAgenda: entries are ordered by time, then by insertion.
 func TestAgenda(t *testing.T) {
 	var a Agenda[int]
 	for i := range 1000 {

@@ -9,14 +9,14 @@ import (
 	"kumo/internal/lab/sim/experiments"
 )
 
-// Balance prints the results of the experiments on balancing by predicted times, and writes tables and pictures.
+// Balance prints the results of load balancing with predicted times, and writes tables and pictures.
 func Balance(out io.Writer, to *Folder, w *experiments.Balance, r *experiments.BalanceResult) error {
 	b := balanceSheet{Balance: w, r: r}
-	b.printf("Means of %d runs with other pages each; seed %d\n", w.Runs, w.Seed)
+	b.printf("Means of %d runs, each with different pages; seed %d\n", w.Runs, w.Seed)
 	for _, print := range []func(){b.factors, b.splits, b.swarm, b.variance, b.curve, b.whole, b.crawls} {
 		print()
 	}
-	b.statements(to, "What the paper states, and in experiment 5 what kumo is to do. Changes are ± two standard errors.",
+	b.statements(to, "What the paper states; in experiment 5, goals of kumo. Changes are ± two standard errors.",
 		w.Judge(r))
 	return b.finish(out, to, w.Tables(r), w.Pictures(r))
 }
@@ -32,7 +32,7 @@ func (b *balanceSheet) factors() {
 		f := &b.Factors[i]
 		m := f.Machine
 		title := fmt.Sprintf("Experiment 1, %s. Otherwise %g cores, %g GHz, %g GB, %g and %g Mb/s to network and disk, %d "+
-			"URLs.\nSeconds, as predicted for a machine never seen, and what is in use nearly all the time", f.Name, m.Cores,
+			"URLs.\nSeconds, as predicted for an unknown machine, and the resource in use nearly all the time", f.Name, m.Cores,
 			m.GHz,
 			m.MemoryGB, m.NetworkMbps, m.DiskMbps, f.URLs)
 		b.grid(title, func(tab io.Writer) {
@@ -57,7 +57,7 @@ func (b *balanceSheet) factors() {
 
 func (b *balanceSheet) splits() {
 	title := fmt.Sprintf("Experiment 2: %d URLs split among the five nodes of the paper: URLs, and seconds that each "+
-		"node takes; whole runs.\nThe paper had 134 s by 233 s, a ratio of 0.575. Best is the shortest run by true times",
+		"node takes; whole runs.\nThe paper had 134 s and 233 s, a ratio of 0.575. Best is the shortest run by true times",
 		b.URLs)
 	b.grid(title, func(tab io.Writer) {
 		fmt.Fprint(tab, "program\tsplit\t")
@@ -77,7 +77,7 @@ func (b *balanceSheet) splits() {
 }
 
 func (b *balanceSheet) swarm() {
-	title := "Experiment 3: random clusters, 100 URLs a node: whole runs by the shortest one, and what a split takes"
+	title := "Experiment 3: random clusters, 100 URLs a node: run times relative to the shortest, and the cost of a split"
 	b.grid(title, func(tab io.Writer) {
 		fmt.Fprint(tab, "nodes\tclusters\tsplit\tmean\tworst\ttimes evaluated a node\t")
 		if b.Now != nil {
@@ -122,7 +122,7 @@ func (b *balanceSheet) curve() {
 }
 
 func (b *balanceSheet) whole() {
-	title := "Experiment 4: a cold start. Each run has a sample for each node, which the next one knows"
+	title := "Experiment 4: a cold start. Each run adds a sample for each node"
 	b.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "program\trun\tsamples\tbasis\tsplit\terror\trun\tby the shortest\t")
 		for _, c := range b.r.Whole {

@@ -1,4 +1,3 @@
-// Package report prints the results of experiments as tables, and writes them to a folder as CSV and SVG.
-//
-// The tables are read by people, the folder by kumo serve. The same results give the same bytes.
+// Package report prints the results of experiments as tables, and writes them to a folder as CSV and SVG for kumo
+// serve. The same results give the same bytes.
 package report

@@ -8,7 +8,8 @@ import (
 	"kumo/internal/lab/sim/experiments"
 )
 
-// DSpider prints DSpider's experiments and which statements of its paper they confirm, and writes tables and pictures.
+// DSpider prints the results of DSpider's experiments and the paper's statements that they confirm, and writes tables
+// and pictures.
 func DSpider(out io.Writer, to *Folder, w *experiments.DSpider, points []experiments.Point) error {
 	var s sheet
 	s.printf("%d files on %d hosts, %d runs from seed %d; mean ± standard deviation\n", w.Files, w.Hosts, w.Runs,
@@ -32,7 +33,7 @@ func DSpider(out io.Writer, to *Folder, w *experiments.DSpider, points []experim
 	return nil
 }
 
-// plot writes a table, and a picture of it as SVG, and as JSON for bench/plot.
+// plot writes a table, and its picture as SVG and as JSON for bench/plot.
 func (f *Folder) plot(t experiments.Table, title string, pic *experiments.Picture) error {
 	named := experiments.NamedPicture{Name: t.Name, Title: title, Picture: *pic}
 	if err := f.results([]experiments.Table{t}, []experiments.NamedPicture{named}); err != nil {
@@ -70,7 +71,8 @@ func (s *sheet) figure(points []experiments.Point) {
 	})
 }
 
-// DSpiderScale prints at how many nodes the control unit is the limit, and writes the table and the picture.
+// DSpiderScale prints the numbers of nodes at which the control unit becomes the bottleneck, and writes the table and
+// the picture.
 func DSpiderScale(out io.Writer, to *Folder, s *experiments.Scale, rows []experiments.ScaleRow,
 	limits []experiments.Limit) error {
 	var w sheet
@@ -97,21 +99,21 @@ func DSpiderScale(out io.Writer, to *Folder, s *experiments.Scale, rows []experi
 		experiments.ScalePicture(rows, s.Shards))
 }
 
-// limitText says where a variant saturates, and from where on nodes fetch less for it.
+// limitText describes where a variant saturates, and from which number of nodes on they fetch less because of it.
 func limitText(l experiments.Limit, rows []experiments.ScaleRow) string {
-	text := fmt.Sprintf("%v: more is asked than can be answered from about %d nodes on", l.Variant, l.Nodes)
+	text := fmt.Sprintf("%v: saturated from about %d nodes on", l.Variant, l.Nodes)
 	if l.Beyond {
-		text = fmt.Sprintf("%v: all is answered with up to %d nodes, the most that were tried", l.Variant, l.Nodes)
+		text = fmt.Sprintf("%v: not saturated with up to %d nodes, the most that were tried", l.Variant, l.Nodes)
 	}
 	for _, r := range rows {
 		if r.Variant == l.Variant && r.Capacity < 0.95 {
-			return text + fmt.Sprintf("; with %d nodes these fetch %s of what they could", r.Nodes, percent(r.Capacity))
+			return text + fmt.Sprintf("; with %d nodes they fetch %s of what they could", r.Nodes, percent(r.Capacity))
 		}
 	}
-	return text + "; no number of nodes in the table fetches less for it"
+	return text + "; no run in the table fetches less because of it"
 }
 
-// roundTime is a time with as many digits as mean something.
+// roundTime rounds a time to its significant digits.
 func roundTime(d time.Duration) time.Duration {
 	unit := time.Microsecond
 	for d > 1000*unit {

@@ -12,13 +12,14 @@ import (
 	"kumo/internal/view/results"
 )
 
-// A Folder receives an experiment's files, and a description of them. Without a Dir nothing is written.
+// A Folder receives an experiment's files and their description. With an empty Dir it writes nothing.
 type Folder struct {
 	Dir  string
 	made results.Experiment
 }
 
-// Begin starts the description of an experiment. Text printed to the returned writer is part of it, and goes to w.
+// Begin starts the description of an experiment. The returned writer adds the text to the description and passes it on
+// to w.
 func (f *Folder) Begin(made results.Experiment, w io.Writer) *Output {
 	f.made = made
 	f.made.Statements, f.made.Tables, f.made.Pictures = []results.Statement{}, []string{}, []results.Picture{}
@@ -48,7 +49,7 @@ func (o *Output) Write(b []byte) (int, error) {
 	return o.Writer.Write(b)
 }
 
-// Prepare creates the folder and tests that it is writable, before the experiment runs.
+// Prepare creates the folder and checks that it is writable, before the experiment runs.
 func (f *Folder) Prepare() error {
 	if f.Dir == "" {
 		return nil
@@ -80,7 +81,7 @@ func (f *Folder) write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// results writes tables as CSV, and draws pictures as SVG.
+// results writes tables as CSV and pictures as SVG.
 func (f *Folder) results(tables []experiments.Table, pictures []experiments.NamedPicture) error {
 	for _, t := range tables {
 		f.made.Tables = append(f.made.Tables, t.Name+".csv")

@@ -12,35 +12,35 @@ import (
 	"kumo/internal/view/results"
 )
 
-// A sheet is the text of a report.
+// A sheet is a report's text.
 type sheet struct{ bytes.Buffer }
 
 func (s *sheet) printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
-// grid prints a table for people below its title.
+// grid prints a table with a title.
 func (s *sheet) grid(title string, fill func(tab io.Writer)) {
 	s.printf("\n%s\n", title)
 	s.table(fill)
 }
 
-// table prints a table for people: cells of a line end with tabs. It has no blanks at the end of lines.
+// table prints an aligned table without trailing blanks. fill ends each cell with a tab.
 func (s *sheet) table(fill func(tab io.Writer)) {
 	var b strings.Builder
 	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fill(tab)
-	_ = tab.Flush() // into memory
+	_ = tab.Flush() // writes to memory
 	for line := range strings.Lines(b.String()) {
 		s.printf("%s\n", strings.TrimRight(line, " \n"))
 	}
 }
 
-// separator is a line between others of so many cells; one without cells would end the columns.
+// separator returns an empty line of cells. Without cells, the line would end the alignment of columns.
 func separator(cells int) string { return strings.Repeat("\t", cells) }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 2, 64) + " %" }
 
-// statements prints for each statement of a paper whether the numbers confirm it, and why not, grouped by runs. The
-// folder's description has them, too.
+// statements prints whether the numbers confirm each statement of a paper, and if not, why, grouped by runs. It also
+// adds the statements to the folder's description.
 func (s *sheet) statements(to *Folder, heading string, all []results.Statement) {
 	s.printf("\n%s\n", heading)
 	to.made.Statements = append(to.made.Statements, all...)
@@ -57,7 +57,7 @@ func (s *sheet) statements(to *Folder, heading string, all []results.Statement) 
 	}
 }
 
-// finish writes the sheet, and the results to the folder.
+// finish prints the sheet, and writes the results to the folder.
 func (s *sheet) finish(
 	out io.Writer,
 	to *Folder,

@@ -9,7 +9,7 @@ import (
 	"kumo/internal/lab/sim/experiments"
 )
 
-// Hash prints how evenly hosts are placed on nodes, and writes the table.
+// Hash prints how evenly hosts are assigned to nodes, and writes the table.
 func Hash(out io.Writer, to *Folder, h *experiments.Hash, rows []experiments.HashRow) error {
 	var w sheet
 	w.printf("%d slots, %d hosts, seed %d\n\n", h.Slots, h.Hosts, h.Seed)
@@ -34,7 +34,7 @@ func Hash(out io.Writer, to *Folder, h *experiments.Hash, rows []experiments.Has
 	return w.finish(out, to, []experiments.Table{HashTable(rows)}, nil)
 }
 
-// moves are three cells; dashes if there was no change to look at.
+// moves formats three cells; dashes if no change was measured.
 func moves(m experiments.Moves) string {
 	if m == (experiments.Moves{}) {
 		return "-\t-\t-"
@@ -42,7 +42,7 @@ func moves(m experiments.Moves) string {
 	return percent(m.All) + "\t" + percent(m.Minimum) + "\t" + percent(m.Unnecessary)
 }
 
-// HashTable is the table with all digits.
+// HashTable returns the table with all digits.
 func HashTable(rows []experiments.HashRow) experiments.Table {
 	t := experiments.Table{Name: "hash", Lines: [][]string{{"nodes", "way", "max_mean", "deviation", "p", "join",
 		"join_least", "join_in_vain", "leave", "leave_least", "leave_in_vain", "ns"}}}

@@ -10,7 +10,7 @@ import (
 	"kumo/internal/lab/sim/experiments"
 )
 
-// Mesh prints the results of the experiments of a crawler without a center, and writes tables and pictures.
+// Mesh prints the results of the experiments with a decentralized crawler, and writes tables and pictures.
 func Mesh(out io.Writer, to *Folder, w *experiments.Mesh, r *experiments.MeshResult) error {
 	m := meshSheet{Mesh: w, r: r}
 	m.printf("H = %d URLs, T = %v, a sample each %v, seed %d\n", w.Block, w.T, w.Sample, w.Seed)
@@ -55,7 +55,7 @@ func (m *meshSheet) nodes() {
 	})
 }
 
-// areas prints the areas of the table beside those that the formula makes.
+// areas prints the work areas of the table and those computed by the formula.
 func (m *meshSheet) areas() {
 	all := append([]time.Duration{m.T}, m.OtherT...)
 	slices.Sort(all)
@@ -81,7 +81,7 @@ func (m *meshSheet) areas() {
 	})
 }
 
-// minutes is a time as short as it can be written.
+// minutes formats a time in its shortest form.
 func minutes(d time.Duration) string {
 	if d%time.Minute == 0 {
 		return fmt.Sprintf("%dm", d/time.Minute)
@@ -90,7 +90,7 @@ func minutes(d time.Duration) string {
 }
 
 func (m *meshSheet) runs() {
-	title := fmt.Sprintf("All runs of experiment 2. Where all nodes fetch all the time, the rise is %s",
+	title := fmt.Sprintf("All runs of experiment 2. If all nodes fetched all the time, the rise would be %s",
 		percent(m.Ceiling()))
 	m.grid(title, func(tab io.Writer) {
 		fmt.Fprintln(tab, "rule\tT\tURLs a host\tareas\tfetched\trise\tin the last third\twaiting\tat heavy\t"+
@@ -98,7 +98,7 @@ func (m *meshSheet) runs() {
 		for i := range m.r.Balance {
 			run, s := &m.r.Balance[i], m.Summary(m.r, i)
 			fmt.Fprintf(tab, "%v\t%s\t%d\t%s\t%d\t%s\t%s\t%d\t%d\tL = %d\t%d\t\n", run.Rule, minutes(run.T),
-				run.HostURLs, run.Areas(), s.Fetched, percent(s.Rise), percent(s.LastRise), s.Waiting, s.Heavy, s.MostOfLight,
+				run.HostURLs, run.Areas(), s.Fetched, percent(s.Rise), percent(s.LastRise), s.Waiting, s.Heavy, s.MaxLightLevel,
 				s.Given)
 		}
 	})
@@ -120,7 +120,7 @@ func (m *meshSheet) traffic() {
 	})
 }
 
-// cost says what nodes took of the processor, if it was measured, and what that is not.
+// cost prints the nodes' CPU time if it was measured, and why it is not comparable with the paper's.
 func (m *meshSheet) cost() {
 	m.printf("\nThe paper's nodes took 15 to 36 %% of a processor, 10 to 13 %% of it when they did not crawl; " +
 		"that is not comparable: nothing is fetched, parsed or stored here.\n")
@@ -134,10 +134,10 @@ func (m *meshSheet) cost() {
 	}
 }
 
-// MeshScale prints what nodes exchange as they become more, and writes the table and the picture.
+// MeshScale prints what nodes send as their number grows, and writes the table and the picture.
 func MeshScale(out io.Writer, to *Folder, s *experiments.MeshScale, rows []experiments.MeshScaleRow) error {
 	var w sheet
-	w.printf("Nodes stay for %v on average where they come and go; seed %d\n", s.MeanStay, s.Seed)
+	w.printf("Under churn, nodes stay for %v on average; seed %d\n", s.MeanStay, s.Seed)
 	w.grid("The overlay alone: look-ups, a node's table, and what a node sends in a second", func(tab io.Writer) {
 		fmt.Fprintln(tab, "nodes\tknown at once\thops of others\tquestions\tright\tcontacts\tbuckets\t"+
 			"quiet: messages\tbytes\tchurn: messages\tbytes\t")

@@ -7,7 +7,7 @@ import (
 	"kumo/internal/lab/sim/experiments"
 )
 
-// Rank prints in which order important pages are fetched, and writes tables and pictures.
+// Rank prints how soon crawls fetch the important pages, and writes tables and pictures.
 func Rank(out io.Writer, to *Folder, r *experiments.Rank, res *experiments.RankResult) error {
 	s := rankSheet{Rank: r}
 	s.ground(&res.GraphSummary)

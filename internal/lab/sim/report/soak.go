@@ -9,10 +9,10 @@ import (
 	"kumo/internal/lab/sim"
 )
 
-// errViolated ends a soak whose report lists violations.
-var errViolated = errors.New("something was not as it must be")
+// errViolated is the error of a soak with violations.
+var errViolated = errors.New("invariants were violated")
 
-// Soak prints a story, the violations, and the figures in the last line. Violations are an error.
+// Soak prints a story, the violations, and the figures in the last line. It returns an error if there are violations.
 func Soak(w io.Writer, story []string, report sim.Report, strategy string, nodes int) error {
 	for _, line := range story {
 		fmt.Fprintln(w, line)
