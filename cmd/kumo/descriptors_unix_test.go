@@ -55,7 +55,7 @@ func TestFewDescriptors(t *testing.T) {
 
 func TestTooFewDescriptorsAreSaid(t *testing.T) {
 	said := limited(t, 40, exitUsage, "crawl", "-o", filepath.Join(t.TempDir(), "crawl"), "http://127.0.0.1:1/")
-	if !strings.Contains(said, "a limit of 40 open files is too few: a crawl takes 52 at least") {
+	if !strings.Contains(said, "a limit of 40 open files is too low: a crawl needs at least 52") {
 		t.Error(said)
 	}
 }

@@ -19,7 +19,8 @@ func TestSearchIsBounded(t *testing.T) {
 	var text strings.Builder
 	const all = 2500
 	for i := range all {
-		fmt.Fprintf(&text, `{"url":"http://a.test/%d","status":200,"type":"text/html","title":"Page %[1]d","warc":"gone.warc.gz","offset":0}`+"\n", i)
+		fmt.Fprintf(&text,
+			`{"url":"http://a.test/%d","status":200,"type":"text/html","title":"Page %[1]d","warc":"gone.warc.gz","offset":0}`+"\n", i)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "pages.jsonl"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)

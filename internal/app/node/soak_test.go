@@ -33,7 +33,8 @@ type drama struct {
 
 func comeAndGo(t *testing.T, seed uint64) {
 	w := newWorld(t, 120, 80)
-	w.hub.SetFaults(inproc.Faults{Drop: 0.03, Duplicate: 0.03, Delayed: 0.1, Delay: 300 * time.Millisecond, Uncertain: 0.03})
+	w.hub.SetFaults(inproc.Faults{Drop: 0.03, Duplicate: 0.03, Delayed: 0.1, Delay: 300 * time.Millisecond,
+		Uncertain: 0.03})
 	d := &drama{world: w, dice: rand.New(rand.NewPCG(seed, 7))}
 	for range 4 {
 		d.join()

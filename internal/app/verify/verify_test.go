@@ -282,10 +282,10 @@ func TestDamageIsNamed(t *testing.T) {
 		check, what string // of one fault at least
 	}{
 		{"a WARC file cut short", "warc", half, checkWARC, "the file ends within a record"},
-		{"a WARC file cut short, for the journal", "warc", half, checkWARC, "the journal says that"},
-		{"a WARC file that is not here", "warc", nil, checkWARC, "it is not here"},
+		{"a WARC file cut short, for the journal", "warc", half, checkWARC, "the journal records"},
+		{"a WARC file that is not here", "warc", nil, checkWARC, "the file is missing"},
 		{"something else in a WARC file", "warc", func(s string) string { return "none" + s }, checkWARC, ""},
-		{"an index that is not here", "cdxj", nil, checkCDXJ, "the index is not here"},
+		{"an index that is not here", "cdxj", nil, checkCDXJ, "the index is missing"},
 		{"a lost line of an index", "cdxj", without("page-00001"), checkCDXJ, "no line in its file's index"},
 		{"a line of the index twice", "cdxj", twice("page-00001"), checkCDXJ, "a second line for the same record"},
 		{"a line of the index of another file", "cdxj", replaced(`"filename":"test`, `"filename":"rest`), checkCDXJ,
@@ -296,7 +296,7 @@ func TestDamageIsNamed(t *testing.T) {
 		{"an index of all that lacks a line", mergedIndex, without("page-00001"), checkCDXJ, "no line in " + mergedIndex},
 		{"a line of the index of all twice", mergedIndex, twice("page-00001"), checkCDXJ, "a second line"},
 		{"an index of all that says other things", mergedIndex, replaced(`"status":"200"`, `"status":"201"`), checkCDXJ,
-			"the line is not that of"},
+			"the line differs from that in"},
 
 		{"a page's line lost", "pages.jsonl", without(page1), checkWARC, "no line of pages.jsonl names the record"},
 		{"a page's line lost, for its visit", "pages.jsonl", without(page1), checkLog,
@@ -326,7 +326,7 @@ func TestDamageIsNamed(t *testing.T) {
 		{"a visit's line lost, for the database", "crawl.log", without(page1), checkSeen, "but crawl.log has no visit then"},
 		{"a robots.txt's line lost", "crawl.log", without("/robots.txt"), checkWARC, "no visit for robots.txt in crawl.log"},
 		{"another path", "crawl.log", replaced(" L ", " LL "), checkLog, "another type, path, via, seed or duration"},
-		{"a visit that has no digest", "crawl.log", replaced("sha1:", "sha2:"), checkLog, "is no digest"},
+		{"a visit that has no digest", "crawl.log", replaced("sha1:", "sha2:"), checkLog, "is not a digest"},
 		{"half a line", "crawl.log", replaced(" #000 ", " "), checkLog, "fields, want 12"},
 
 		{"a skip lost", "skipped.jsonl", without("/forbidden"), checkURLs, "it is lost"},
@@ -335,23 +335,24 @@ func TestDamageIsNamed(t *testing.T) {
 		{"a skip of what was fetched", "skipped.jsonl", replaced(origin+"/forbidden", page1), checkSkipped,
 			"says that it was fetched"},
 		{"a skip of another host", "skipped.jsonl", replaced(`"host":"example.org"`, `"host":"example.com"`), checkSkipped,
-			"is the host of"},
+			"is not that of"},
 		{"a skip without its rule", "skipped.jsonl", replaced(`"rule":"robots"`, `"rule":""`), checkSkipped,
 			"lacks its URL, rule or time"},
-		{"a skip of nobody", "skipped.jsonl", appended(`{"url":"https://x.example/","host":"x.example","rule":"robots","why":"w","from":"f","depth":1,` +
-			`"time":"2026-11-21T03:00:00.000Z"}` + "\n"), checkSeen, "the URL database does not know it"},
+		{"a skip of nobody", "skipped.jsonl",
+			appended(`{"url":"https://x.example/","host":"x.example","rule":"robots","why":"w","from":"f","depth":1,` +
+				`"time":"2026-11-21T03:00:00.000Z"}` + "\n"), checkSeen, "the URL database does not know it"},
 
-		{"what was set aside lost", "state/deferred", nil, checkDeferred, "the journal says that"},
+		{"what was set aside lost", "state/deferred", nil, checkDeferred, "the journal records"},
 		{"what was set aside cut short", "state/deferred", half, checkDeferred, ""},
 		{"a flipped byte in what was set aside", "state/deferred", replaced("a reason", "A reason"), checkDeferred,
 			"checksum"},
 
-		{"another count", reportName, replaced(`"pages":4`, `"pages":5`), checkReport, "pages: it says 5, but it is 4"},
+		{"another count", reportName, replaced(`"pages":4`, `"pages":5`), checkReport, "pages: recorded 5, counted 4"},
 		{"another number of known URLs", reportName, replaced(`"urls_known":`, `"urls_known":1`), checkReport, "urls_known"},
 		{"another number of waiting URLs", reportName, replaced(`"urls_waiting":1`, `"urls_waiting":9`), checkReport,
 			"urls_waiting"},
 		{"a report of another journal", reportName, replaced(`"journal":0`, `"journal":99`), checkReport,
-			"but that ends at 0"},
+			"but the journal ends at 0"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			f := newFolder(t, "gzip")
@@ -605,7 +606,7 @@ func TestAPageAsItWasKeepsItsStatus(t *testing.T) {
 	}{
 		{"as it was", []*fact{visit(200, page), visit(304, page)}, 200, page, ""},
 		{"as it was, and lost", []*fact{visit(200, page), visit(304, page)}, 304, page,
-			"status 304 (the page is as it was, with status 200)"},
+			"status 304 (unchanged, with status 200)"},
 		{"said unasked", []*fact{visit(304, own), visit(304, own)}, 304, own, ""},
 		{"said unasked of a page", []*fact{visit(200, page), visit(304, own)}, 304, own, ""},
 		{"said unasked, and lost", []*fact{visit(200, page), visit(304, own)}, 200, page, "status 304 and"},

@@ -234,7 +234,8 @@ func TestASeedGivenLaterIsFetchedWhateverWasSaidOfIt(t *testing.T) {
 
 func TestARunThatAddsNothingSaysNothingAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, map[string]http.HandlerFunc{"a.test/": html(`<img src=/i.png><a href=/1>1</a><a href=//b.test/>b</a>`)})
+	s := newSite(t,
+		map[string]http.HandlerFunc{"a.test/": html(`<img src=/i.png><a href=/1>1</a><a href=//b.test/>b</a>`)})
 	j := s.job(t, "a.test/")
 	j.Crawl.Depth = 0
 	mustRun(t, j)

@@ -27,8 +27,7 @@ func listed(t *testing.T) *site {
 	end := html("end")
 	return newSite(t, map[string]http.HandlerFunc{
 		"a.test/robots.txt": body("text/plain", "Sitemap: http://a.test:PORT/maps/index.xml\nSitemap: "+
-			"/maps/list.txt\nSitemap: http://b.test:PORT/s.xml\n"+
-			"Sitemap: http://[\nUser-agent: *\nDisallow: /no\n"),
+			"/maps/list.txt\nSitemap: http://b.test:PORT/s.xml\nSitemap: http://[\nUser-agent: *\nDisallow: /no\n"),
 		"a.test/maps/index.xml": body("application/xml",
 			`<sitemapindex><sitemap><loc>http://a.test:PORT/maps/1.xml.gz</loc></sitemap>
 			<sitemap><loc>/maps/lost.xml</loc></sitemap></sitemapindex>`),
@@ -133,7 +132,8 @@ func TestCleanParam(t *testing.T) {
 
 func TestSitemapsElsewhere(t *testing.T) {
 	t.Parallel()
-	entries := body("text/xml", `<urlset><url><loc>http://a.test:PORT/1</loc></url><url><loc>http://b.test:PORT/2</loc></url></urlset>`)
+	entries := body("text/xml",
+		`<urlset><url><loc>http://a.test:PORT/1</loc></url><url><loc>http://b.test:PORT/2</loc></url></urlset>`)
 	for _, c := range []struct {
 		name  string
 		pages map[string]http.HandlerFunc
@@ -144,8 +144,9 @@ func TestSitemapsElsewhere(t *testing.T) {
 			[]string{"a.test/s.xml.gz", "a.test/new", "a.test/1"}},
 		{"on another host, whose pages are not the crawl's", map[string]http.HandlerFunc{
 			"a.test/robots.txt": body("text/plain", "Sitemap: http://b.test:PORT/index.xml"),
-			"b.test/index.xml":  body("text/xml", `<sitemapindex><sitemap><loc>/s.xml</loc></sitemap><sitemap><loc>http://c.test:PORT/s.xml</loc></sitemap></sitemapindex>`),
-			"b.test/s.xml":      entries, "c.test/s.xml": entries},
+			"b.test/index.xml": body("text/xml",
+				`<sitemapindex><sitemap><loc>/s.xml</loc></sitemap><sitemap><loc>http://c.test:PORT/s.xml</loc></sitemap></sitemapindex>`),
+			"b.test/s.xml": entries, "c.test/s.xml": entries},
 			[]string{"b.test/index.xml", "b.test/s.xml", "a.test/1"}},
 		{"in indexes without end", map[string]http.HandlerFunc{"a.test/s.xml.gz": func(w http.ResponseWriter,
 			r *http.Request) {

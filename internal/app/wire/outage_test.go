@@ -289,7 +289,8 @@ func TestAProxyThatIsDownIsNoHostsFault(t *testing.T) {
 	})
 	report, err := runJob(t, j)
 	wait()
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 || report.Outages == 0 {
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 ||
+		report.Outages == 0 {
 		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsAbandoned,
 			report.Outages, err)
 	}
@@ -311,7 +312,8 @@ func TestALineThatHangsUpIsAnOutage(t *testing.T) {
 	})
 	report, err := runJob(t, j)
 	wait()
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 || report.Outages == 0 {
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 ||
+		report.Outages == 0 {
 		t.Errorf("%d of %d pages, %d hosts given up, cut off %d times, %v", pages, d.hosts*d.pages, report.HostsAbandoned,
 			report.Outages, err)
 	}
@@ -560,7 +562,8 @@ func TestADeadNameBesideGivenAddressesIsNoOutage(t *testing.T) {
 	j.Fetch.DNSServer = serveHosts(t, func(string) string { return "" })
 	j.Frontier.RetryWait, j.Crawl.OutageWait = 50*time.Millisecond, 10*time.Second
 	report, err := runJob(t, j)
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.Outages != 0 || report.HostsAbandoned != 1 {
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.Outages != 0 ||
+		report.HostsAbandoned != 1 {
 		t.Errorf("%d of %d pages, offline %d times, %d hosts given up, %v", pages, d.hosts*d.pages, report.Outages,
 			report.HostsAbandoned, err)
 	}

@@ -27,7 +27,9 @@ func manySeeds(t *testing.T, n int) (*site, *job.Job) {
 	t.Helper()
 	pages := map[string]http.HandlerFunc{}
 	for i := range n {
-		pages[fmt.Sprintf("h%d.test/", i)] = html(fmt.Sprintf(`<a href="http://h%d.test:PORT/from/%d">the last ones, while they are not queued yet</a>`, n-1-i, i))
+		link := fmt.Sprintf(`<a href="http://h%d.test:PORT/from/%d">the last ones, while they are not queued yet</a>`,
+			n-1-i, i)
+		pages[fmt.Sprintf("h%d.test/", i)] = html(link)
 	}
 	s := newSite(t, pages)
 	var text strings.Builder

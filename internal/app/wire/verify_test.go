@@ -195,7 +195,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		{"a skip's line lost, for the counters", "skipped.jsonl", withoutSkip, "report", "skipped by"},
 		{"an index line lost", "index.cdxj", without(3), "cdxj", "the record has no line in index.cdxj"},
 		{"an index not sorted", "index.cdxj", swapped, "cdxj", "is not sorted"},
-		{"the set-aside URLs lost", "state/deferred", lost, "deferred", "the journal says that"},
+		{"the set-aside URLs lost", "state/deferred", lost, "deferred", "the journal records"},
 		{"a run lost", "state/seen/00", lost, "seen", ""},
 		{"a hole in a run", "state/seen/00", blank, "seen", "damaged"},
 		{"a hole in the digests", "state/digests/00", blank, "digests", "damaged"},
@@ -208,7 +208,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 			"config.yaml"},
 		{"another count", "report.json", func(s string) string { return strings.Replace(s, `"pages": 60`, `"pages": 61`, 1) },
 			"report",
-			"pages: it says 61, but it is 60"},
+			"pages: recorded 61, counted 60"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			name := firstOf(kept, c.file)
@@ -270,7 +270,8 @@ func TestVerifyFindsFlippedBytes(t *testing.T) {
 			flipped[at] ^= by
 			write(t, path, string(flipped))
 			if faults := faultsOf(t, dir); len(faults) == 0 && !saidOnce(name, text, at) && !sameJSON(text, string(flipped)) &&
-				!samePages(name, text, string(flipped)) && !sameFields(name, text, string(flipped)) && !sameGzip(name, text, string(flipped)) {
+				!samePages(name, text, string(flipped)) && !sameFields(name, text, string(flipped)) && !sameGzip(name, text,
+				string(flipped)) {
 				t.Errorf("%s: byte %d ^ %#x of %d is not found: %q", name, at, by, len(text),
 					text[max(0, at-60):min(at+30, len(text))])
 			}

@@ -146,7 +146,8 @@ func TestAsked(t *testing.T) {
 			len(a.Locations[0].Backups) != 2 {
 			t.Errorf("%+v, %v", a, err)
 		}
-		if a, err = ask(Request{Do: CountBlocked, Rules: []string{"x.test", "y.test"}}); err != nil || len(a.Counts.Nodes) != 2 ||
+		if a, err = ask(Request{Do: CountBlocked, Rules: []string{"x.test", "y.test"}}); err != nil ||
+			len(a.Counts.Nodes) != 2 ||
 			a.Counts.Unasked != 1 ||
 			string(a.Counts.Nodes[0].Count) != `{"hit":2}` || a.Counts.Nodes[1].Count != nil {
 			t.Errorf("%+v, %v", a.Counts, err)

@@ -424,7 +424,7 @@ func (r *remains) spoilt() {
 		r.t.Errorf("%d wait and %d are known, want %d and %d", len(waits), len(known), len(wantWaits), len(wantKnown))
 	}
 	if _, err := r.folder(false).Recover(r.t.Context(), "a~dead"); !errors.Is(err, journal.ErrDropped) ||
-		!strings.Contains(err.Error(), "the checkpoint in its place: ") {
+		!strings.Contains(err.Error(), "its checkpoint: ") {
 		r.t.Errorf("with a log that is cut: %v", err)
 	}
 }

@@ -79,7 +79,8 @@ func lostPage(t *testing.T) *recovery.LostRecords {
 	it, log, e := item.FromSeed("http://h.test/"), memory.New(), entry.Encoder{}
 	e.Found(&it)
 	e.Done(&entry.Done{URL: it.URL, Visit: stats.Visit{Status: 200}, Ref: page.Ref{ID: "<urn:x>"}})
-	lost := &recovery.LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"), Safe: func([]store.Mark) bool { return false }}
+	lost := &recovery.LostRecords{Disk: vfs.OS, File: filepath.Join(dir, "again"),
+		Safe: func([]store.Mark) bool { return false }}
 	if err := log.Append(e.Writer); err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,8 @@ func (c *crawl) visit(page int) {
 	c.time++
 	c.now[page] = c.time
 	at := time.Date(2026, 1, 1, 0, 0, c.time, 0, time.UTC).Format(time.RFC3339)
-	c.append("pages.jsonl", fmt.Sprintf(`{"url":"http://a.test/%d","status":200,"time":%q,"type":"text/html","lang":"en","title":"Page %[1]d"}`+"\n", page, at))
+	c.append("pages.jsonl",
+		fmt.Sprintf(`{"url":"http://a.test/%d","status":200,"time":%q,"type":"text/html","lang":"en","title":"Page %[1]d"}`+"\n", page, at))
 	c.append("text.jsonl", fmt.Sprintf(`{"url":"http://a.test/%d","time":%q,"text":"This is visit%d and always visits."}`+
 		"\n", page, at, c.time))
 }
