@@ -338,9 +338,9 @@ func TestALineThatHangsUpJustAfterADoubtIsAnOutage(t *testing.T) {
 	})
 	report, err := runJob(t, j)
 	wait()
-	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsGivenUp > 0 {
-		t.Errorf("%d of %d pages, %d hosts given up, offline %d times, %v", pages, d.hosts*d.pages, report.HostsGivenUp,
-			report.CutOffs, err)
+	if pages, _ := d.covered(); err != nil || pages != d.hosts*d.pages || report.HostsAbandoned > 0 {
+		t.Errorf("%d of %d pages, %d hosts given up, offline %d times, %v", pages, d.hosts*d.pages, report.HostsAbandoned,
+			report.Outages, err)
 	}
 }
 

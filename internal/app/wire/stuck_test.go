@@ -102,7 +102,7 @@ func TestWhatNobodyWillWakeIsSaid(t *testing.T) {
 	defer cancel()
 	report, err := c.Run(ctx)
 	if !errors.Is(err, crawl.ErrStuck) || !strings.Contains(err.Error(), s.url("a.test/")) || report.Abandoned != 1 ||
-		!strings.Contains(report.Ended, "not all was fetched") {
+		!strings.Contains(report.Ended, "not all URLs were fetched") {
 		t.Errorf("%v; %+v", err, report)
 	}
 	if err := c.Close(); err != nil {

@@ -82,8 +82,9 @@ func (o *outcomes) excuse(v *frontier.Visit, f *visitOutcome) {
 	switch {
 	case f.Own:
 		f.forgive(v, frontier.Failed)
-	case f.Failure.AffectsHost() && h.Answered && now.Sub(first) < o.cfg.Patience,
-		(!f.Again || o.origins.AtLimit(h, f.Failure)) && !o.outages.isHostFault(m, last):
+	case !f.Failure.AffectsHost():
+	case h.Answered && now.Sub(first) < o.cfg.Patience,
+		(!f.Again || int(h.Refusals)+1 >= originLimits.Refusals) && !o.outages.isHostFault(m, last):
 		f.forgive(v, frontier.Failed)
 	}
 }

@@ -70,7 +70,7 @@ func (o *Origins) Hash(name string) uint64 { return maphash.String(o.salt, name)
 
 // Health is an origin's failures in a row.
 type Health struct {
-	refusals, silences, throttles uint16
+	Refusals, silences, throttles uint16
 	Answered                      bool  // at least once before
 	since, last                   int64 // stamps of the first and the last failure
 }
@@ -89,14 +89,6 @@ func (o *Origins) Failing(origin string, now time.Time) (h Health, first, last t
 		return h, now, now
 	}
 	return h, o.began.Add(time.Duration(h.since - 1)), o.began.Add(time.Duration(h.last - 1))
-}
-
-// AtLimit reports whether one more failure of a kind abandons an origin with this health.
-func (o *Origins) AtLimit(h Health, f page.Failure) bool {
-	if f.AffectsHost() {
-		return int(h.refusals)+1 >= o.limits.Refusals
-	}
-	return int(h.silences)+1 >= o.limits.Silences
 }
 
 // Judge counts the outcome of a visit, and reports whether its origin must be abandoned. A visit that started before
@@ -124,7 +116,7 @@ func (o *Origins) Judge(origin string, started time.Time, v *Verdict, excused bo
 		case v.Outcome == frontier.Throttled:
 			h.throttles++
 		case v.Failure.AffectsHost():
-			h.refusals++
+			h.Refusals++
 		default:
 			h.silences++
 		}
@@ -136,7 +128,7 @@ func (o *Origins) Judge(origin string, started time.Time, v *Verdict, excused bo
 	}
 	switch {
 	case excused:
-	case v.Failure.AffectsHost() && int(h.refusals) >= o.limits.Refusals,
+	case v.Outcome == frontier.Failed && v.Failure.AffectsHost() && int(h.Refusals) >= o.limits.Refusals,
 		v.Outcome == frontier.Failed && !v.Failure.AffectsHost() && int(h.silences) >= o.limits.Silences:
 		return Abandonment{v.Failure, v.Detail}, true
 	case int(h.throttles) >= o.limits.Throttles:

@@ -203,7 +203,11 @@ func (o *Detector) Failed(m *FailedVisit) bool {
 	if m.AnsweredBefore && len(w.failing) < minFailing && !slices.Contains(w.failing, m.Origin.Hash) {
 		w.failing = append(w.failing, m.Origin.Hash)
 	}
-	return len(w.failing) >= min(minFailing, o.candidates(m.Layer)) && o.doubt(m)
+	if len(w.failing) < min(minFailing, o.candidates(m.Layer)) {
+		return false
+	}
+	// Just after a doubt no new one starts. Failures of that many hosts must not use up attempts until it does.
+	return o.doubt(m) || len(w.failing) == minFailing && o.coolingDown(m.At)
 }
 
 // HostAtFault reports whether the layer of a failed visit has worked since a time. Then the host, which has failed
@@ -221,7 +225,7 @@ func (o *Detector) doubt(m *FailedVisit) bool {
 	if o.State != Up {
 		return true
 	}
-	if !m.ProxyFailed && o.candidates(m.Layer) == 0 || m.At.Sub(o.lastDoubtEnd) < doubtCooldown {
+	if !m.ProxyFailed && o.candidates(m.Layer) == 0 || o.coolingDown(m.At) {
 		return false
 	}
 	o.State, o.Layer, o.ProxyFailed, o.Since, o.Why = Doubted, m.Layer, m.ProxyFailed, m.At, m.Why
@@ -231,6 +235,9 @@ func (o *Detector) doubt(m *FailedVisit) bool {
 	o.doubts++
 	return true
 }
+
+// coolingDown reports whether a doubt has ended so recently that no new one starts.
+func (o *Detector) coolingDown(at time.Time) bool { return at.Sub(o.lastDoubtEnd) < doubtCooldown }
 
 // end ends a doubt or an outage, because its layer works.
 func (o *Detector) end(at time.Time) Event {
